@@ -1,0 +1,73 @@
+package sqlfence
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+type (
+	fencesKey struct{}
+	bypassKey struct{}
+)
+
+// WithFence returns a context that carries tokens besides those ctx carries
+// already; a token replaces one of the same name. Every write on a registered
+// table that runs with the context is fenced with the token of that table's
+// resource (see [Resource], [Key]).
+//
+// Tokens are checked when a write needs them: an invalid one refuses the write
+// with [ErrNoFence] or [ErrTokenLimit], it is never skipped.
+func WithFence(ctx context.Context, tokens ...Token) context.Context {
+	held := fencesFrom(ctx)
+	all := make([]Token, len(held), len(held)+len(tokens))
+	copy(all, held)
+	for _, t := range tokens {
+		if i := slices.IndexFunc(all, func(u Token) bool { return u.Name == t.Name }); i >= 0 {
+			all[i] = t
+		} else {
+			all = append(all, t)
+		}
+	}
+	return context.WithValue(ctx, fencesKey{}, all)
+}
+
+// FenceFrom returns the token called name that ctx carries, and whether there
+// is one.
+func FenceFrom(ctx context.Context, name string) (Token, bool) {
+	for _, t := range fencesFrom(ctx) {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Token{}, false
+}
+
+// Bypass returns a context whose statements reach the database as they were
+// written, unguarded: for migrations and repairs. The reason is shown to the
+// observer with every statement that it let through. An empty reason bypasses
+// nothing, so that a forgotten one fails closed.
+func Bypass(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, bypassKey{}, reason)
+}
+
+func fencesFrom(ctx context.Context) []Token {
+	tokens, _ := ctx.Value(fencesKey{}).([]Token)
+	return tokens
+}
+
+// keyedFences appends the tokens of the rows of resource: those named
+// resource + "/" + key.
+func keyedFences(ctx context.Context, resource string, to []Token) []Token {
+	for _, t := range fencesFrom(ctx) {
+		if rest, ok := strings.CutPrefix(t.Name, resource); ok && strings.HasPrefix(rest, "/") {
+			to = append(to, t)
+		}
+	}
+	return to
+}
+
+func bypassReason(ctx context.Context) (string, bool) {
+	reason, _ := ctx.Value(bypassKey{}).(string)
+	return reason, reason != ""
+}

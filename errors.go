@@ -1,0 +1,122 @@
+package sqlfence
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The sentinels that errors.Is finds in what a refused statement returns. None
+// of these statements changed anything.
+var (
+	// ErrStale: a newer token has been seen, on the row or in the ledger. The
+	// caller has lost the resource; retrying with the same token can't help.
+	ErrStale = errors.New("sqlfence: stale fencing token")
+
+	// ErrNoFence: a write on a registered table without a usable token in its context.
+	ErrNoFence = errors.New("sqlfence: no fencing token")
+
+	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
+	ErrOutOfScope = errors.New("sqlfence: row out of the token's scope")
+
+	// ErrUnguardable: a statement that writes, or may write, to a registered
+	// table in a way that can't be guarded. It was not sent to the database.
+	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
+
+	// ErrUnknownName: the ledger has no row for the token's name.
+	// Package tokens creates it with Ensure, Issue or Adopt.
+	ErrUnknownName = errors.New("sqlfence: name unknown to the ledger")
+
+	// ErrConflict: the row has another serial than the one the caller read.
+	ErrConflict = errors.New("sqlfence: serial conflict")
+
+	// ErrGone: the row that the caller read no longer exists.
+	ErrGone = errors.New("sqlfence: row is gone")
+
+	// ErrLocked: another user holds the row's lock.
+	ErrLocked = errors.New("sqlfence: row is locked")
+
+	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
+	ErrTokenLimit = errors.New("sqlfence: token limit reached")
+)
+
+// A StaleError tells which write was refused because a newer token had been
+// seen. errors.Is finds [ErrStale] in it, errors.As finds the base driver's own
+// error behind it.
+type StaleError struct {
+	Table   string // as registered with [WithTable]
+	Token   Token  // what the write carried
+	Current int64  // the newer value that it met
+
+	err error
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("%v: table %q: token %s, but %d has been seen", ErrStale, e.Table, e.Token, e.Current)
+}
+
+// Is reports whether target is [ErrStale].
+func (e *StaleError) Is(target error) bool { return target == ErrStale }
+
+// Unwrap returns the base driver's error.
+func (e *StaleError) Unwrap() error { return e.err }
+
+// Temporary returns false: a stale token stays stale.
+func (e *StaleError) Temporary() bool { return false }
+
+// A ConflictError tells that a row had changed since the caller read it.
+// errors.Is finds [ErrConflict] in it, errors.As finds the base driver's own
+// error behind it.
+type ConflictError struct {
+	Table    string // as registered with [WithTable]
+	Expected int64  // the serial that the caller had read
+	Current  int64  // the row's serial
+
+	err error
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
+}
+
+// Is reports whether target is [ErrConflict].
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// Unwrap returns the base driver's error.
+func (e *ConflictError) Unwrap() error { return e.err }
+
+// Temporary returns true: reading the row again and repeating the change can succeed.
+func (e *ConflictError) Temporary() bool { return true }
+
+// An UnguardableError tells why a statement was refused before it reached the
+// database, and what to write instead. errors.Is finds [ErrUnguardable] in it.
+type UnguardableError struct {
+	Table  string // as registered with [WithTable]; empty if the statement couldn't be read far enough to tell
+	Reason string // what is wrong and what to write instead
+	Offset int    // where in the statement, in bytes from its start
+}
+
+func (e *UnguardableError) Error() string {
+	if e.Table == "" {
+		return fmt.Sprintf("%v: at byte %d: %s", ErrUnguardable, e.Offset, e.Reason)
+	}
+	return fmt.Sprintf("%v: table %q, at byte %d: %s", ErrUnguardable, e.Table, e.Offset, e.Reason)
+}
+
+// Is reports whether target is [ErrUnguardable].
+func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardable }
+
+// Temporary returns false: the statement has to be written differently.
+func (e *UnguardableError) Temporary() bool { return false }
+
+// rowError is a refusal by the database that has no facts beyond its sentinel.
+type rowError struct {
+	sentinel error
+	detail   string
+	err      error
+}
+
+func (e *rowError) Error() string {
+	return fmt.Sprintf("%v: %s", e.sentinel, e.detail)
+}
+func (e *rowError) Is(target error) bool { return target == e.sentinel }
+func (e *rowError) Unwrap() error        { return e.err }

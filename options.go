@@ -1,0 +1,104 @@
+package sqlfence
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A Dialect is the SQL that a database speaks.
+type Dialect = rewrite.Dialect
+
+// The dialects. MySQL is known by name but not guarded yet: opening a database
+// with it and a registered table is an error.
+const (
+	Postgres = rewrite.Postgres
+	SQLite   = rewrite.SQLite
+	MySQL    = rewrite.MySQL
+)
+
+// A Mode says what happens to a write that the fence finds fault with.
+type Mode uint8
+
+const (
+	// Enforce refuses it. The default.
+	Enforce Mode = iota
+	// Observe lets it through and reports it to the observer as WouldRefuse.
+	// Marks still rise to the tokens of the writes, and never fall. A write that
+	// would have been refused costs a second statement, and in a PostgreSQL
+	// transaction every guarded write a savepoint.
+	Observe
+)
+
+// An Option configures a fenced database. Options are checked together when the
+// database is opened; what contradicts is refused there.
+type Option func(*config)
+
+// WithTable registers a table: name is an SQL identifier, "books" or
+// "shop.books", folded as the database folds it unless it is written in double
+// quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
+// books in any schema; "shop.books" for that one, and for an unqualified books,
+// which may resolve to it.
+func WithTable(name string, rules ...Rule) Option {
+	return func(c *config) { c.tables = append(c.tables, newTable(name, rules)) }
+}
+
+// WithDialect names the dialect. It is needed only for drivers that sqlfence
+// doesn't know; one that contradicts a known driver is refused.
+func WithDialect(d Dialect) Option {
+	return func(c *config) {
+		if d != Postgres && d != SQLite && d != MySQL {
+			c.fail(fmt.Errorf("unknown dialect %d", d))
+		} else if c.dialect != 0 && c.dialect != d {
+			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
+		}
+		c.dialect = d
+	}
+}
+
+// WithMode sets the mode; the default is [Enforce].
+func WithMode(m Mode) Option {
+	return func(c *config) {
+		if m > Observe {
+			c.fail(fmt.Errorf("unknown mode %d", m))
+		}
+		c.mode = m
+	}
+}
+
+// WithObserver adds an observer; several are called in the order they were
+// added. Nil is refused.
+func WithObserver(o Observer) Option {
+	return func(c *config) {
+		if o == nil {
+			c.fail(errors.New("nil observer"))
+			return
+		}
+		c.observers = append(c.observers, o)
+	}
+}
+
+// WithLogger sets where refusals (debug), would-be refusals (warn) and bypasses
+// (info) are logged. By default nothing is logged. Nil is refused.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) {
+		if l == nil {
+			c.fail(errors.New("nil logger"))
+		}
+		c.logger = l
+	}
+}
+
+// config is what the options of one database say, before they are checked.
+type config struct {
+	tables    []*table
+	dialect   Dialect
+	mode      Mode
+	observers []Observer
+	logger    *slog.Logger
+	errs      []error
+}
+
+func (c *config) fail(err error) { c.errs = append(c.errs, err) }

@@ -1,0 +1,11 @@
+package rewrite
+
+// A Table says which table to guard and how.
+type Table struct {
+	Schema    string // normalised; empty stands for any
+	Name      string // normalised
+	Fence     string // column of the row's mark; empty for none
+	Key       string // column that selects the row's token; empty for one token per table
+	Ledger    bool   // compare with fencing_tokens
+	SingleUse bool   // refuse a token equal to the row's mark
+}

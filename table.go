@@ -1,0 +1,94 @@
+package sqlfence
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A Rule says how a registered table is guarded. See [WithTable].
+type Rule func(*table)
+
+// RowFence keeps the mark in the row: column is a 64-bit integer column of the
+// table that holds the highest token that has written the row; NULL and 0 mean
+// none yet. The application doesn't write to it. May be combined with [Ledger];
+// both are then enforced.
+func RowFence(column string) Rule {
+	return func(t *table) { t.once(&t.rules.Fence, "RowFence", column) }
+}
+
+// Ledger compares the token with the newest one issued for its name in the
+// table fencing_tokens (see package tokens). The guarded table needs no column.
+// The default where no rule says otherwise. On SQLite the ledger has to be in
+// the database file of the guarded table.
+func Ledger() Rule {
+	return func(t *table) { t.rules.Ledger = true }
+}
+
+// Resource sets the name of the tokens that guard this table; by default it is
+// the table's name as it was registered.
+func Resource(name string) Rule {
+	return func(t *table) {
+		if err := ValidateName(name); err != nil {
+			t.fail(err)
+		}
+		t.once(&t.resource, "Resource", name)
+	}
+}
+
+// Key gives each row a token of its own: the row whose column holds 42 is
+// guarded by the token called resource + "/42". A write that reaches a row which
+// none of the context's tokens names is refused with [ErrOutOfScope], and so is
+// an INSERT of such a row. The key is compared as the text that the database
+// makes of it.
+func Key(column string) Rule {
+	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
+}
+
+// SingleUse refuses a token that has already marked the row: one token, one
+// write per row. Needs [RowFence]. Mind that a driver's retry of a write that
+// had landed is then refused too.
+func SingleUse() Rule {
+	return func(t *table) { t.rules.SingleUse = true }
+}
+
+// Optional lets writes without a token pass unguarded; those with one are
+// guarded. Use it while an application is being converted.
+func Optional() Rule {
+	return func(t *table) { t.optional = true }
+}
+
+// table is one registered table with its rules.
+type table struct {
+	name     string // as registered
+	resource string
+	optional bool
+	rules    rewrite.Table
+	errs     []error
+}
+
+func newTable(name string, rules []Rule) *table {
+	t := &table{name: name}
+	for _, rule := range rules {
+		if rule == nil {
+			t.fail(errors.New("nil rule"))
+			continue
+		}
+		rule(t)
+	}
+	return t
+}
+
+func (t *table) fail(err error) { t.errs = append(t.errs, err) }
+
+// once sets a rule's text and refuses an empty or a second, different one.
+func (t *table) once(field *string, rule, value string) {
+	switch {
+	case value == "":
+		t.fail(fmt.Errorf("%s of an empty name", rule))
+	case *field != "" && *field != value:
+		t.fail(fmt.Errorf("%s twice, %q and %q", rule, *field, value))
+	}
+	*field = value
+}

@@ -1,0 +1,123 @@
+package sqlfence
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// WarnToken is the value from which issuing a token is logged as a warning:
+	// a tenth of [MaxToken], so that there is time to act.
+	WarnToken = 90_000_000_000_000
+
+	// MaxToken is the highest value of a token. It fits 15 decimal digits, and a
+	// float64 holds it exactly, so it survives JavaScript and JSON.
+	MaxToken = 900_000_000_000_000
+
+	// maxName is the length limit of a token's name, in bytes.
+	maxName = 512
+
+	fenceDigits = 15
+)
+
+// A Token is a fencing token: proof of how recently its holder was granted the
+// resource called Name. Of two tokens of one name the higher Value is the newer.
+//
+// Name is valid UTF-8 of 1 to 512 bytes without NUL; Value is in 1..[MaxToken].
+// The zero Token means "no token" and is refused by every write that needs one.
+// A Token is a plain value, safe to copy and to share.
+type Token struct {
+	Name  string
+	Value int64
+}
+
+// Fence returns the value as 15 digits, zero-padded, so that the order of the
+// texts is the order of the tokens: 42 is "000000000000042".
+func (t Token) Fence() string {
+	return fmt.Sprintf("%0*d", fenceDigits, t.Value)
+}
+
+// String returns "name:fence", for example "books:000000000000042".
+// [ParseToken] reads it back.
+func (t Token) String() string {
+	return t.Name + ":" + t.Fence()
+}
+
+// MarshalText returns the form of [Token.String]. A token with an invalid name
+// or value is an error.
+func (t Token) MarshalText() ([]byte, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	return []byte(t.String()), nil
+}
+
+// UnmarshalText reads what [Token.MarshalText] wrote. On an error t is unchanged.
+func (t *Token) UnmarshalText(text []byte) error {
+	parsed, err := ParseToken(string(text))
+	if err != nil {
+		return err
+	}
+	*t = parsed
+	return nil
+}
+
+// ParseToken reads the text form of a token: a name, a colon and exactly 15
+// digits. The name may itself hold colons; the last one divides.
+func ParseToken(s string) (Token, error) {
+	// The bound comes first, so that an error never quotes a megabyte of input.
+	if len(s) > maxName+1+fenceDigits {
+		return Token{}, fmt.Errorf("sqlfence: token text of %d bytes is too long, at most %d", len(s), maxName+1+fenceDigits)
+	}
+	colon := strings.LastIndexByte(s, ':')
+	if colon < 0 {
+		return Token{}, fmt.Errorf("sqlfence: token %q: want name:%s", s, strings.Repeat("0", fenceDigits-1)+"1")
+	}
+	name, fence := s[:colon], s[colon+1:]
+	if len(fence) != fenceDigits || strings.Trim(fence, "0123456789") != "" {
+		return Token{}, fmt.Errorf("sqlfence: token %q: the fence must be exactly %d digits", s, fenceDigits)
+	}
+	value, err := strconv.ParseInt(fence, 10, 64)
+	if err != nil {
+		return Token{}, fmt.Errorf("sqlfence: token %q: %w", s, err)
+	}
+	t := Token{Name: name, Value: value}
+	if err := t.Validate(); err != nil {
+		return Token{}, err
+	}
+	return t, nil
+}
+
+// Validate returns nil for a token that can be used. A value over [MaxToken] is
+// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrNoFence], since
+// such a token is none.
+func (t Token) Validate() error {
+	if err := ValidateName(t.Name); err != nil {
+		return err
+	}
+	switch {
+	case t.Value < 1:
+		return fmt.Errorf("%w: token %q has the value %d, the first is 1", ErrNoFence, t.Name, t.Value)
+	case t.Value > MaxToken:
+		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value, int64(MaxToken))
+	}
+	return nil
+}
+
+// ValidateName returns nil for a name that a token can carry, else an error
+// that wraps [ErrNoFence] and says what is wrong with it.
+func ValidateName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: a token's name is empty", ErrNoFence)
+	case len(name) > maxName:
+		return fmt.Errorf("%w: a token's name has %d bytes, at most %d are allowed", ErrNoFence, len(name), maxName)
+	case strings.IndexByte(name, 0) >= 0:
+		return fmt.Errorf("%w: token name %q holds a NUL byte", ErrNoFence, name)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w: token name %q is not valid UTF-8", ErrNoFence, name)
+	}
+	return nil
+}
