@@ -1,0 +1,216 @@
+package drivers
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// A counter records what reaches the base driver, in order.
+type counter struct {
+	mu   sync.Mutex
+	seen []call
+}
+
+// A call is one call of the base driver. Kind is "exec", "query", "prepare",
+// "stmt exec", "stmt query" or "begin"; query is empty for begin.
+type call struct {
+	kind, query string
+	args        []driver.NamedValue
+}
+
+// calls returns what was recorded since the last reset.
+func (c *counter) calls() []call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.seen)
+}
+
+// texts returns the texts of the recorded calls, those of begin left out.
+func (c *counter) texts() []string {
+	var texts []string
+	for _, call := range c.calls() {
+		if call.kind != "begin" {
+			texts = append(texts, call.query)
+		}
+	}
+	return texts
+}
+
+func (c *counter) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = nil
+}
+
+func (c *counter) add(kind, query string, args []driver.NamedValue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = append(c.seen, call{kind, query, slices.Clone(args)})
+}
+
+// countingDriver and countingConnector open connections of the driver d that
+// tell c about their calls.
+type countingDriver struct {
+	d driver.Driver
+	c *counter
+}
+
+func (d countingDriver) Open(dsn string) (driver.Conn, error) {
+	return (&countingConnector{d, dsn}).Connect(context.Background())
+}
+
+type countingConnector struct {
+	driver countingDriver
+	dsn    string
+}
+
+func (cc *countingConnector) Driver() driver.Driver { return cc.driver }
+
+func (cc *countingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := cc.connectBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := conn.(fullConn)
+	if !ok {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%T lacks an interface that the counter claims", conn)
+	}
+	counting := countingConn{full, cc.driver.c}
+	nvc, checks := conn.(driver.NamedValueChecker)
+	resetter, resets := conn.(driver.SessionResetter)
+	validator, validates := conn.(driver.Validator)
+	switch [3]bool{checks, resets, validates} {
+	case [3]bool{false, false, false}: // mattn
+		return counting, nil
+	case [3]bool{true, true, false}: // pgx
+		return struct {
+			countingConn
+			driver.NamedValueChecker
+			driver.SessionResetter
+		}{counting, nvc, resetter}, nil
+	case [3]bool{false, true, true}: // modernc
+		return struct {
+			countingConn
+			driver.SessionResetter
+			driver.Validator
+		}{counting, resetter, validator}, nil
+	case [3]bool{true, true, true}: // pq
+		return struct {
+			countingConn
+			driver.NamedValueChecker
+			driver.SessionResetter
+			driver.Validator
+		}{counting, nvc, resetter, validator}, nil
+	}
+	_ = conn.Close()
+	return nil, fmt.Errorf("the counter has no form for the optional interfaces of %T", conn)
+}
+
+func (cc *countingConnector) connectBase(ctx context.Context) (driver.Conn, error) {
+	dc, ok := cc.driver.d.(driver.DriverContext)
+	if !ok {
+		return cc.driver.d.Open(cc.dsn)
+	}
+	connector, err := dc.OpenConnector(cc.dsn)
+	if err != nil {
+		return nil, err
+	}
+	return connector.Connect(ctx)
+}
+
+// fullConn is what the connections of all bases offer. What only some of them
+// offer, [countingConnector.Connect] adds where it is there, so that the counter
+// claims no more than the base. The deprecated Execer and Queryer are left out:
+// database/sql doesn't call them where their successors exist.
+type fullConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.Pinger
+	driver.QueryerContext
+}
+
+type countingConn struct {
+	fullConn
+	c *counter
+}
+
+func (cn countingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	cn.c.add("exec", query, args)
+	return cn.fullConn.ExecContext(ctx, query, args)
+}
+
+func (cn countingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	cn.c.add("query", query, args)
+	return cn.fullConn.QueryContext(ctx, query, args)
+}
+
+func (cn countingConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	cn.c.add("begin", "", nil)
+	return cn.fullConn.BeginTx(ctx, opts)
+}
+
+// Begin is BeginTx's deprecated form.
+func (cn countingConn) Begin() (driver.Tx, error) {
+	return cn.BeginTx(context.Background(), driver.TxOptions{})
+}
+
+// Prepare is PrepareContext's older form.
+func (cn countingConn) Prepare(query string) (driver.Stmt, error) {
+	return cn.PrepareContext(context.Background(), query)
+}
+
+func (cn countingConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	cn.c.add("prepare", query, nil)
+	stmt, err := cn.fullConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := stmt.(fullStmt)
+	if !ok {
+		_ = stmt.Close()
+		return nil, fmt.Errorf("%T lacks an interface that the counter claims", stmt)
+	}
+	counting := countingStmt{full, query, cn.c}
+	nvc, hasNVC := stmt.(driver.NamedValueChecker)
+	if _, converts := stmt.(driver.ColumnConverter); converts {
+		_ = stmt.Close()
+		return nil, fmt.Errorf("%T has a ColumnConverter, which the counter would hide", stmt)
+	}
+	if hasNVC {
+		return struct {
+			countingStmt
+			driver.NamedValueChecker
+		}{counting, nvc}, nil
+	}
+	return counting, nil
+}
+
+// fullStmt is what the statements of all bases offer, as fullConn is for
+// connections.
+type fullStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type countingStmt struct {
+	fullStmt
+	query string
+	c     *counter
+}
+
+func (s countingStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.c.add("stmt exec", s.query, args)
+	return s.fullStmt.ExecContext(ctx, args)
+}
+
+func (s countingStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.c.add("stmt query", s.query, args)
+	return s.fullStmt.QueryContext(ctx, args)
+}
