@@ -178,6 +178,7 @@ func (cn countingConn) PrepareContext(ctx context.Context, query string) (driver
 	}
 	counting := countingStmt{full, query, cn.c}
 	nvc, hasNVC := stmt.(driver.NamedValueChecker)
+	//lint:ignore SA1019 deprecated, but a base may still have it
 	if _, converts := stmt.(driver.ColumnConverter); converts {
 		_ = stmt.Close()
 		return nil, fmt.Errorf("%T has a ColumnConverter, which the counter would hide", stmt)
