@@ -1,0 +1,73 @@
+// Package sqlfence makes the database refuse writes that carry an outdated
+// fencing token. It wraps the database/sql drivers of PostgreSQL and SQLite.
+//
+// A service takes a lock or a lease, works, and writes. If it is paused past the
+// end of its lease, another one takes over and writes; then the first wakes up
+// and overwrites that. No lock service can prevent it: only the database can, by
+// comparing numbers. A lock hands out a token, a number that grows with every
+// new holder; a write carries the token of its holder; and a write with a lower
+// number than one seen before is refused.
+//
+//	db, err := sqlfence.Open("pgx", dsn,
+//		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+//	store, err := tokens.New(db)
+//	token, err := store.Issue(ctx, "books")
+//
+//	ctx = sqlfence.WithFence(ctx, token)
+//	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = $2", 30, 1)
+//	if errors.Is(err, sqlfence.ErrStale) {
+//		// Somebody newer has taken over; nothing was changed.
+//	}
+//
+// The statement is rewritten on its way to the driver, so that comparing and
+// writing are one atomic statement. It makes no difference whether the
+// application wrote it or an ORM did. Package tokens issues tokens; those of
+// another service (an etcd revision, a Consul LockIndex) serve as well.
+//
+// # What it promises
+//
+//   - Rows: once a write with a token has committed on a row of a [RowFence]
+//     table, no write with a lower token changes or deletes that row, at any
+//     isolation level, after any pause, reconnect or retry.
+//   - Ledger: once a token has been issued or adopted for a name, no write with
+//     a lower token commits on the [Ledger] tables that the name guards.
+//   - All or nothing: a statement that meets a single row with a newer mark
+//     changes no row at all. It never skips rows silently.
+//   - Closed by default: a statement that touches a registered table, or may
+//     touch it, and can't be guarded is not sent to the database. The error says
+//     why and what to write instead.
+//   - No token, no write: a write on a registered table without a token is
+//     refused, unless the table is [Optional], the mode is [Observe], or the
+//     context says [Bypass] with a reason.
+//   - One round trip: a guarded statement outside a transaction costs as many
+//     round trips as the plain one, also when the answer is "stale" rather than
+//     "no such row".
+//   - Transparent otherwise: what touches no registered table reaches the driver
+//     as it was written. Pooling, isolation levels, column types, prepared
+//     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and
+//     errors.As still finds its error type.
+//
+// Equal tokens pass: a holder may write as often as it likes. [SingleUse] changes
+// that for a table. No clock takes part in any of this, neither the
+// application's nor the database's: only the order of the tokens counts.
+//
+// # What it can't promise
+//
+// It guards the statements that pass through it, by their text. It can't guard
+//
+//   - code that opens the database without sqlfence: another service, a
+//     migration tool, a person at a prompt. A table is protected when all that
+//     write to it are fenced;
+//   - SQL that the database runs on its own: in stored functions and procedures,
+//     triggers, rules and cascades, or behind an updatable view. A guarded
+//     statement may set them off, and their writes are not compared;
+//   - what is done with the driver's own connection, through sql.Conn.Raw. It is
+//     handed out as it is, and the [Observer] is told;
+//   - reads. A SELECT by a holder that has lost its resource returns data as
+//     ever; only its writes are refused;
+//   - anything outside this database: files, queues, mails.
+//
+// A ledger guards tables of its own database only. On SQLite that means the same
+// file: fencing_tokens has to be in the database file of the guarded table, not
+// in an attached one.
+package sqlfence
