@@ -1,23 +1,171 @@
 package sqlfence
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "github.com/ngrok/sqlmw"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ngrok/sqlmw"
 )
 
-// Open opens a database as sql.Open does, fenced.
-func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) { panic("stub") }
+var (
+	_ driver.Driver        = (*fencedDriver)(nil)
+	_ driver.DriverContext = (*fencedDriver)(nil)
+	_ driver.Connector     = (*connector)(nil)
+	_ io.Closer            = (*connector)(nil)
+)
 
-// OpenDB opens.
-func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) { panic("stub") }
+// Open opens a database as sql.Open does, with a driver registered under
+// driverName, and fences it. Options that contradict, and a driver that is
+// unknown and has no [WithDialect], are errors. Like sql.Open it may not connect.
+func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
+	// database/sql gives a registered driver only through an opened DB.
+	probe, err := sql.Open(driverName, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("sqlfence: open: %w", err)
+	}
+	base := probe.Driver()
+	if err := probe.Close(); err != nil {
+		return nil, fmt.Errorf("sqlfence: open: %w", err)
+	}
+	d, err := wrapDriver(base, opts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.OpenConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("sqlfence: open: %w", err)
+	}
+	return sql.OpenDB(c), nil
+}
 
-// WrapDriver wraps.
-func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) { panic("stub") }
+// OpenDB opens a database as sql.OpenDB does, and fences it. Errors are as for
+// [Open]; on an error c is left as it was.
+func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
+	if c == nil {
+		return nil, errors.New("sqlfence: nil connector")
+	}
+	base := c.Driver()
+	f, err := newFence(opts, base, c)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(&connector{base: c, driver: &fencedDriver{base: base, fence: f}}), nil
+}
 
-// Register registers.
-func Register(name string, d driver.Driver, opts ...Option) error { panic("stub") }
+// WrapDriver returns a driver that opens fenced connections through d. Errors
+// are as for [Open].
+func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
+	return wrapDriver(d, opts)
+}
 
-// DialectOf returns the dialect of a driver, fenced or not, as sqlfence would
-// find it; for packages that send SQL of their own through a *sql.DB.
-func DialectOf(d driver.Driver) (Dialect, error) { panic("stub") }
+// Register makes d available to sql.Open under name, fenced. A name that is
+// taken is an error; the others are as for [Open].
+func Register(name string, d driver.Driver, opts ...Option) error {
+	fenced, err := wrapDriver(d, opts)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(sql.Drivers(), name) {
+		return fmt.Errorf("sqlfence: a driver is registered as %q already", name)
+	}
+	sql.Register(name, fenced)
+	return nil
+}
+
+func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
+	if d == nil {
+		return nil, errors.New("sqlfence: nil driver")
+	}
+	f, err := newFence(opts, d)
+	if err != nil {
+		return nil, err
+	}
+	return &fencedDriver{base: d, fence: f}, nil
+}
+
+// fencedDriver opens fenced connections.
+type fencedDriver struct {
+	base  driver.Driver
+	fence *fence
+}
+
+// Open implements driver.Driver.
+func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
+	base, err := d.base.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(d.fence, base)
+}
+
+// OpenConnector implements driver.DriverContext, for a base that doesn't too.
+func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
+	opener, ok := d.base.(driver.DriverContext)
+	if !ok {
+		return &connector{base: dsnConnector{d.base, dsn}, driver: d}, nil
+	}
+	c, err := opener.OpenConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &connector{base: c, driver: d}, nil
+}
+
+// connector makes fenced connections of those of another connector.
+type connector struct {
+	base   driver.Connector
+	driver *fencedDriver
+}
+
+// Connect implements driver.Connector.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	base, err := c.base.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(c.driver.fence, base)
+}
+
+// Driver implements driver.Connector.
+func (c *connector) Driver() driver.Driver { return c.driver }
+
+// Close implements io.Closer; sql.DB.Close calls it.
+func (c *connector) Close() error {
+	if closer, ok := c.base.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// dsnConnector does for a driver without connectors what database/sql does.
+type dsnConnector struct {
+	driver driver.Driver
+	dsn    string
+}
+
+func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+func (c dsnConnector) Driver() driver.Driver                        { return c.driver }
+
+// opened is a driver whose one connection is open already: the way to have
+// sqlmw wrap a connection that a connector made.
+type opened struct{ conn driver.Conn }
+
+func (o opened) Open(string) (driver.Conn, error) { return o.conn, nil }
+
+// intercepted returns base with sqlmw's interception of its calls.
+func intercepted(base driver.Conn, i sqlmw.Interceptor) (middleware, error) {
+	c, err := sqlmw.Driver(opened{base}, i).Open("")
+	if err != nil {
+		return nil, err
+	}
+	m, ok := c.(middleware)
+	if !ok {
+		return nil, fmt.Errorf("sqlfence: sqlmw's connection %T lacks a method", c)
+	}
+	return m, nil
+}

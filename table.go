@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -91,4 +92,36 @@ func (t *table) once(field *string, rule, value string) {
 		t.fail(fmt.Errorf("%s twice, %q and %q", rule, *field, value))
 	}
 	*field = value
+}
+
+// resolve checks the rules together and reads the names as the dialect does.
+func (t *table) resolve(d Dialect) error {
+	if len(t.errs) > 0 {
+		return errors.Join(t.errs...)
+	}
+	if t.rules.Fence == "" {
+		t.rules.Ledger = true
+		if t.rules.SingleUse {
+			return errors.New("SingleUse needs RowFence")
+		}
+	}
+	var err error
+	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
+		return err
+	}
+	for _, column := range []*string{&t.rules.Fence, &t.rules.Key} {
+		if *column == "" {
+			continue
+		}
+		if *column, err = rewrite.ParseColumn(d, *column); err != nil {
+			return err
+		}
+	}
+	if t.resource == "" {
+		t.resource = t.name
+		if strings.Contains(t.name, `"`) {
+			t.resource = strings.TrimPrefix(t.rules.Schema+"."+t.rules.Name, ".")
+		}
+	}
+	return ValidateName(t.resource)
 }

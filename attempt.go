@@ -1,0 +1,194 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// An attempt is one execution of a statement: what is sent for it, and what is
+// needed to understand a refusal by the database.
+type attempt struct {
+	query string // as the application wrote it
+	sql   string // what is sent
+	args  []driver.NamedValue
+
+	// The rest is of a guarded statement.
+
+	plan   *rewrite.Plan
+	table  *table
+	tokens []Token
+	values rewrite.Values // for a rendering other than the usual
+}
+
+func (a *attempt) guarded() bool { return a.plan != nil }
+
+// A form is the way in which a statement is to be executed.
+type form uint8
+
+const (
+	execForm     form = iota // ExecContext of the connection
+	queryForm                // QueryContext of the connection
+	preparedForm             // by a prepared statement
+)
+
+// admit decides about one execution: it returns what to send, or why nothing
+// may be sent.
+func (f *fence) admit(ctx context.Context, query string, args []driver.NamedValue, as form) (attempt, error) {
+	asWritten := attempt{query: query, sql: query, args: args}
+	opts, err := f.driverOptions(args)
+	if err != nil {
+		return asWritten, f.refuse(ctx, query, err)
+	}
+	plan := f.rewriter.Plan(query)
+	if plan.Verdict == rewrite.Pass {
+		return asWritten, nil
+	}
+	if reason, ok := bypassReason(ctx); ok {
+		f.report(ctx, Event{Kind: Bypassed, Query: query, Reason: reason})
+		return asWritten, nil
+	}
+	if plan.Verdict == rewrite.Refuse {
+		return asWritten, f.refuse(ctx, query, f.unguardable(plan.Refusal))
+	}
+	a := asWritten
+	a.plan, a.table = plan, f.tables[plan.Table]
+	a.tokens, err = a.table.tokens(ctx)
+	if err == nil && len(a.tokens) > 0 && plan.Keys != nil {
+		err = a.matchRows(args[opts.count:])
+	}
+	switch {
+	case err != nil:
+		return asWritten, f.refuse(ctx, query, err)
+	case len(a.tokens) == 0: // Optional
+		return asWritten, nil
+	}
+	own := len(args) - opts.count
+	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(args) ||
+		as == execForm && own == 0 || as == queryForm && own == 0 && !f.profile.cachesQueries
+	a.render()
+	return a, nil
+}
+
+// refuse reports a refusal and returns err, or reports what would have been and
+// returns nil where nothing is enforced.
+func (f *fence) refuse(ctx context.Context, query string, err error) error {
+	if f.mode == Observe {
+		f.report(ctx, Event{Kind: WouldRefuse, Query: query, Err: err})
+		return nil
+	}
+	f.report(ctx, Event{Kind: Refused, Query: query, Err: err})
+	return err
+}
+
+func (f *fence) unguardable(r rewrite.Refusal) error {
+	err := &UnguardableError{Reason: r.Reason, Offset: r.Offset}
+	if r.Table >= 0 {
+		err.Table = f.tables[r.Table].name
+	}
+	return err
+}
+
+// tokens returns the context's tokens for the table; none if it is Optional and
+// there is none.
+func (t *table) tokens(ctx context.Context) ([]Token, error) {
+	var found []Token
+	if t.rules.Key != "" {
+		found = keyedFences(ctx, t.resource, nil)
+	} else {
+		held := fencesFrom(ctx)
+		for i := range held {
+			if held[i].Name == t.resource {
+				found = held[i : i+1]
+			}
+		}
+	}
+	for _, token := range found {
+		if err := token.Validate(); err != nil {
+			return nil, fmt.Errorf("%w (table %q)", err, t.name)
+		}
+	}
+	if len(found) == 0 && !t.optional {
+		name := t.resource
+		if t.rules.Key != "" {
+			name += "/<" + t.rules.Key + ">"
+		}
+		return nil, fmt.Errorf("%w: table %q: the context carries no token called %q; add one with WithFence", ErrNoFence, t.name, name)
+	}
+	return found, nil
+}
+
+// key returns the key of the row that a token of the table covers.
+func (t *table) key(token Token) string {
+	if t.rules.Key == "" {
+		return ""
+	}
+	return strings.TrimPrefix(token.Name, t.resource+"/")
+}
+
+// render writes the guarded statement, in the usual form if it is for one token.
+func (a *attempt) render() {
+	var r *rewrite.Rendered
+	if len(a.tokens) == 1 && a.values.Rows == nil && !a.values.Literal && !a.values.Observe {
+		r = a.plan.Usual()
+	} else {
+		a.values.Tokens = make([]rewrite.Token, len(a.tokens))
+		for i, t := range a.tokens {
+			a.values.Tokens[i] = rewrite.Token{Name: t.Name, Key: a.table.key(t), Value: t.Value}
+		}
+		r = a.plan.Render(a.values)
+	}
+	a.sql = r.SQL
+	if len(r.Args) == 0 {
+		return
+	}
+	args := make([]driver.NamedValue, len(a.args), len(a.args)+len(r.Args))
+	copy(args, a.args)
+	for _, arg := range r.Args {
+		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: a.value(arg)})
+	}
+	a.args = args
+}
+
+func (a *attempt) value(arg rewrite.Arg) driver.Value {
+	token := a.tokens[arg.Token]
+	switch arg.Field {
+	case rewrite.FieldName:
+		return token.Name
+	case rewrite.FieldKey:
+		return a.table.key(token)
+	}
+	return token.Value
+}
+
+// observe turns the attempt into one that refuses nothing. own are the
+// application's arguments.
+func (a *attempt) observe(own []driver.NamedValue) {
+	a.args = own
+	a.values.Observe = true
+	a.render()
+}
+
+// explain returns err, or the typed error for it if the guard raised it.
+func (a *attempt) explain(err error) error {
+	m, ok := rewrite.ReadMarker(err.Error())
+	if !ok || m.Token < 0 || m.Token >= len(a.tokens) {
+		return err
+	}
+	token := a.tokens[m.Token]
+	switch m.Kind {
+	case rewrite.Stale:
+		return &StaleError{Table: a.table.name, Token: token, Current: m.Current, err: err}
+	case rewrite.OutOfScope:
+		return &rowError{ErrOutOfScope, a.outOfScope(m.Key), err}
+	default:
+		return &rowError{ErrUnknownName, fmt.Sprintf("%q; create it with tokens.Ensure or tokens.Issue", token.Name), err}
+	}
+}
+
+func (a *attempt) outOfScope(key string) string {
+	return fmt.Sprintf("table %q: none of the context's tokens is called %q", a.table.name, a.table.resource+"/"+key)
+}

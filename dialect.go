@@ -1,0 +1,101 @@
+package sqlfence
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A profile is what sqlfence knows of a base driver.
+type profile struct {
+	dialect Dialect
+
+	// cachesQueries: a query without arguments goes through a cache of prepared
+	// statements. A token written into its text would be prepared anew each
+	// time, at a round trip more; so it is passed as an argument.
+	cachesQueries bool
+}
+
+// profiles are the drivers that are known, by the import path of their package.
+var profiles = map[string]profile{
+	"github.com/lib/pq":              {dialect: Postgres},
+	"github.com/jackc/pgx/v5/stdlib": {dialect: Postgres, cachesQueries: true},
+	"github.com/mattn/go-sqlite3":    {dialect: SQLite},
+	"modernc.org/sqlite":             {dialect: SQLite},
+	"github.com/go-sql-driver/mysql": {dialect: MySQL},
+}
+
+// DialectOf returns the dialect of a driver, fenced or not, also behind a
+// wrapper such as otelsql's; an error if the driver is unknown. It is for
+// packages that send SQL of their own through a *sql.DB.
+func DialectOf(d driver.Driver) (Dialect, error) {
+	if f, ok := d.(*fencedDriver); ok {
+		return f.fence.profile.dialect, nil
+	}
+	p, ok := profileOf(d)
+	if !ok {
+		return 0, fmt.Errorf("sqlfence: unknown driver %T; name its dialect with WithDialect", d)
+	}
+	return p.dialect, nil
+}
+
+// resolve returns the profile for a driver that the options may name the dialect of.
+func resolve(d Dialect, bases ...any) (profile, error) {
+	for _, base := range bases {
+		p, ok := profileOf(base)
+		switch {
+		case !ok:
+		case d != 0 && d != p.dialect:
+			return profile{}, fmt.Errorf("the driver %T speaks %v, not %v", base, p.dialect, d)
+		default:
+			return p, nil
+		}
+	}
+	if d == 0 {
+		return profile{}, fmt.Errorf("unknown driver %T; name its dialect with WithDialect", bases[0])
+	}
+	return profile{dialect: d}, nil
+}
+
+var errFenced = errors.New("the driver is fenced already")
+
+// profileOf looks for a known driver in v and in the drivers that v wraps.
+func profileOf(v any) (profile, bool) {
+	return findProfile(reflect.ValueOf(v), 8)
+}
+
+var (
+	driverType    = reflect.TypeFor[driver.Driver]()
+	connectorType = reflect.TypeFor[driver.Connector]()
+)
+
+// findProfile reads types only, so that fields a wrapper keeps to itself will do.
+func findProfile(v reflect.Value, depth int) (profile, bool) {
+	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
+		v = v.Elem()
+	}
+	if !v.IsValid() || depth == 0 {
+		return profile{}, false
+	}
+	path := v.Type().PkgPath()
+	if _, vendored, ok := strings.Cut(path, "/vendor/"); ok {
+		path = vendored
+	}
+	if p, ok := profiles[path]; ok {
+		return p, true
+	}
+	if v.Kind() != reflect.Struct {
+		return profile{}, false
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i).Type
+		if field.Implements(driverType) || field.Implements(connectorType) {
+			if p, ok := findProfile(v.Field(i), depth-1); ok {
+				return p, true
+			}
+		}
+	}
+	return profile{}, false
+}

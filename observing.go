@@ -1,0 +1,91 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+	"strings"
+)
+
+// observe runs an attempt so that nothing is refused: as in Enforce mode first,
+// and if the guard refuses it, again without what refuses. In a transaction of
+// PostgreSQL, which an error would end, a savepoint is put before it.
+func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.NamedValue, run func(*attempt) (T, error)) (T, error) {
+	save := g.inTx && g.fence.profile.dialect == Postgres
+	var none T
+	if save {
+		if err := g.send(ctx, "SAVEPOINT sqlfence"); err != nil {
+			return none, err
+		}
+	}
+	got, err := run(&a)
+	if err == nil {
+		if _, open := any(got).(driver.Rows); save && !open {
+			err = g.send(ctx, "RELEASE SAVEPOINT sqlfence")
+		}
+		return got, err
+	}
+	typed := a.explain(err)
+	if typed == err { //nolint:errorlint // is it the same error?
+		return got, err
+	}
+	if save {
+		if err := g.send(ctx, "ROLLBACK TO SAVEPOINT sqlfence"); err != nil {
+			return none, err
+		}
+	}
+	g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
+	a.observe(own)
+	return run(&a)
+}
+
+// send executes a statement of ours on the base connection.
+func (g *guard) send(ctx context.Context, query string) error {
+	if c, ok := g.base.(driver.ExecerContext); ok {
+		_, err := c.ExecContext(ctx, query, nil)
+		return err
+	}
+	s, err := g.base.Prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = s.Exec(nil) //nolint:staticcheck // all that this driver has
+	return closing(s.Close, err)
+}
+
+func closing(close func() error, err error) error {
+	if closeErr := close(); err == nil {
+		return closeErr
+	}
+	return err
+}
+
+// readAhead reads the first row, with which a refusal comes at the latest.
+func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
+	if err != nil {
+		return rows, err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	err = rows.Next(row)
+	if err != nil && r.attempt.explain(err) != err { //nolint:errorlint // is it the same error?
+		return nil, closing(rows.Close, err)
+	}
+	r.ahead, r.row, r.err = true, row, err
+	return rows, nil
+}
+
+// followTx follows transactions that are begun and ended by statements. Only
+// Observe mode has to know.
+func (g *guard) followTx(query string) {
+	if g.fence.mode != Observe {
+		return
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	first = strings.ToLower(strings.TrimSuffix(first, ";"))
+	switch {
+	case slices.Contains([]string{"begin", "start"}, first):
+		g.inTx = true
+	case slices.Contains([]string{"commit", "end", "rollback", "abort"}, first) && !strings.Contains(strings.ToLower(query), "savepoint"):
+		g.inTx = false
+	}
+}

@@ -1,0 +1,240 @@
+package rewrite
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The expressions of this file raise an error inside of the statement where a
+// token is stale, so that the statement is applied whole or not at all, and
+// says what it met. An expression that raises has to depend on a column, or
+// PostgreSQL evaluates it while planning; and it must never be NULL, which would
+// raise nothing.
+
+// The kinds of marker that a raised error carries.
+const (
+	markStale   = "stale"   // the newer value follows
+	markScope   = "scope"   // the row's key follows
+	markUnknown = "unknown" // no row for the name in the ledger
+)
+
+// raise writes an expression that raises sqlfence:kind:token:detail; detail is
+// an SQL expression.
+func (w *writer) raise(kind string, token int, detail string) {
+	marker := "'sqlfence:" + kind + ":" + strconv.Itoa(token) + ":' || " + detail
+	if w.dialect == SQLite {
+		w.write("json_extract('{}', ", marker, ")")
+	} else {
+		w.write("(", marker, ")::bigint")
+	}
+}
+
+// raiseBoolean is raise where a condition has to stand.
+func (w *writer) raiseBoolean(kind string, token int, detail string) {
+	w.raise(kind, token, detail)
+	w.write(" IS NULL")
+}
+
+// fence returns the row's mark, qualified: the column itself, and as a number
+// that is never NULL. SQLite compares a text column as text without the cast.
+func (w *writer) fence(qualifier string) (column, number string) {
+	column = qualifier + "." + quoteName(w.dialect, w.rules.Fence)
+	if w.dialect == SQLite {
+		return column, "COALESCE(CAST(" + column + " AS INTEGER), 0)"
+	}
+	return column, "COALESCE(" + column + ", 0)"
+}
+
+// keyText returns the row's key as text.
+func (w *writer) keyText(qualifier string) string {
+	column := qualifier + "." + quoteName(w.dialect, w.rules.Key)
+	if w.dialect == SQLite {
+		return "CAST(" + column + " AS TEXT)"
+	}
+	return column + "::text"
+}
+
+// fresh writes the comparison of the row's mark with a token.
+func (w *writer) fresh(number string, token int) {
+	if w.rules.SingleUse {
+		w.write(number, " < ")
+	} else {
+		w.write(number, " <= ")
+	}
+	w.field(token, FieldValue)
+}
+
+// byKey writes one(token) for the token that covers the row, and otherwise for
+// a row that none covers. Without Key the one token covers all.
+func (w *writer) byKey(qualifier string, one func(token int), otherwise func(keyText string)) {
+	if w.rules.Key == "" {
+		one(0)
+		return
+	}
+	key := w.keyText(qualifier)
+	w.write("CASE ", key)
+	for i := range w.Tokens {
+		w.write(" WHEN ")
+		w.field(i, FieldKey)
+		w.write(" THEN ")
+		one(i)
+	}
+	w.write(" ELSE ")
+	otherwise(key)
+	w.write(" END")
+}
+
+// mark writes the assignment of the row's new mark.
+func (w *writer) mark(qualifier string) {
+	column, number := w.fence(qualifier)
+	w.write(", ", quoteName(w.dialect, w.rules.Fence), " = ")
+	if w.Observe {
+		greatest := "GREATEST"
+		if w.dialect == SQLite {
+			greatest = "max"
+		}
+		w.byKey(qualifier, func(token int) {
+			w.write(greatest, "(", number, ", ")
+			w.field(token, FieldValue)
+			w.write(")")
+		}, func(string) { w.write(column) })
+		return
+	}
+	w.byKey(qualifier, func(token int) {
+		w.write("CASE WHEN ")
+		w.fresh(number, token)
+		w.write(" THEN ")
+		w.field(token, FieldValue)
+		w.write(" ELSE ")
+		w.raise(markStale, token, column)
+		w.write(" END")
+	}, func(key string) { w.raise(markScope, 0, "COALESCE("+key+", '')") })
+}
+
+// check writes the condition that a row which is written without a mark has to meet.
+func (w *writer) check(qualifier string) {
+	if w.Observe {
+		w.write(boolean(w.dialect, true))
+		return
+	}
+	w.byKey(qualifier, func(token int) {
+		if w.rules.Fence == "" {
+			w.write(boolean(w.dialect, true))
+			return
+		}
+		column, number := w.fence(qualifier)
+		w.write("CASE WHEN ")
+		w.fresh(number, token)
+		w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
+		w.raiseBoolean(markStale, token, column)
+		w.write(" END")
+	}, func(key string) { w.raiseBoolean(markScope, 0, "COALESCE("+key+", '')") })
+}
+
+// ledger writes the comparison with the newest tokens issued: what stands before
+// the statement in PostgreSQL, a condition in SQLite. schema is that of the
+// written table with its dot, if the statement names one.
+func (w *writer) ledger(schema string) {
+	switch {
+	case w.dialect == SQLite && w.Observe:
+		w.write(boolean(w.dialect, true))
+	case w.dialect == SQLite:
+		// A database file has one writer, so what the subquery reads there stays
+		// true to the end of the statement, and of its transaction.
+		for i := range w.Tokens {
+			if i > 0 {
+				w.write(" AND ")
+			}
+			w.ledgerCheck(i, schema+"fencing_tokens", "")
+		}
+	case !w.Observe:
+		// The UPDATE changes nothing. As a data-modifying WITH it always runs, and
+		// after the main statement has taken its row locks. FOR SHARE reads the
+		// newest token whatever the snapshot, and holds off the next one until
+		// this transaction ends.
+		for i := range w.Tokens {
+			w.write([]string{"WITH", ","}[min(i, 1)], " sqlfence_", strconv.Itoa(i),
+				" AS (UPDATE fencing_tokens SET token = token WHERE name = ")
+			w.field(i, FieldName)
+			w.write(" AND NOT ")
+			w.ledgerCheck(i, "fencing_tokens", " FOR SHARE")
+			w.write(")")
+		}
+		w.write(" ")
+	}
+}
+
+// ledgerCheck writes a condition that is true or raises.
+func (w *writer) ledgerCheck(token int, table, lock string) {
+	from := " FROM " + table + " WHERE fencing_tokens.name = "
+	w.write("COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= ")
+	w.field(token, FieldValue)
+	w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
+	w.raiseBoolean(markStale, token, "fencing_tokens.token")
+	w.write(" END", from)
+	w.field(token, FieldName)
+	w.write(lock, "), (SELECT ")
+	w.raiseBoolean(markUnknown, token, "count(*)")
+	w.write(from)
+	w.field(token, FieldName)
+	w.write("))")
+}
+
+// A Marker is what an error raised by a guard says.
+type Marker struct {
+	Kind    MarkerKind
+	Token   int    // index in Values.Tokens
+	Current int64  // of Stale: the newer value
+	Key     string // of OutOfScope: the key of the row
+}
+
+// MarkerKind is why a guard raised.
+type MarkerKind uint8
+
+// The kinds of marker.
+const (
+	Stale MarkerKind = iota + 1
+	OutOfScope
+	UnknownName
+)
+
+// ReadMarker finds a guard's marker in the text of a database's error.
+func ReadMarker(message string) (Marker, bool) {
+	const prefix = "sqlfence:"
+	i := strings.Index(message, prefix)
+	if i < 0 {
+		return Marker{}, false
+	}
+	kind, rest, _ := strings.Cut(message[i+len(prefix):], ":")
+	digits, detail, ok := strings.Cut(rest, ":")
+	token, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return Marker{}, false
+	}
+	m := Marker{Token: token}
+	switch kind {
+	case markStale:
+		m.Kind = Stale
+		m.Current, err = strconv.ParseInt(leadingDigits(detail), 10, 64)
+	case markScope:
+		m.Kind = OutOfScope
+		// The database closes its quote behind the key.
+		if end := strings.LastIndexAny(detail, `"'`); end >= 0 {
+			detail = detail[:end]
+		}
+		m.Key = detail
+	case markUnknown:
+		m.Kind = UnknownName
+	default:
+		return Marker{}, false
+	}
+	return m, err == nil
+}
+
+func leadingDigits(s string) string {
+	n := 0
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return s[:n]
+}

@@ -1,0 +1,275 @@
+package rewrite
+
+import (
+	"strconv"
+	"strings"
+)
+
+// insertInto reads INSERT, or SQLite's REPLACE, after its first word.
+//
+//	INSERT [OR x] INTO name [AS alias] [(columns)] [OVERRIDING x VALUE]
+//	{DEFAULT VALUES | VALUES (...), ... | SELECT ...} [ON CONFLICT ...] [RETURNING ...]
+func (r *reader) insertInto(stop int, isInsert bool) (int, bool) {
+	verb := r.i - 1
+	or := r.orClause()
+	if !isInsert {
+		or = "REPLACE"
+	}
+	if !r.accept("into") {
+		return -1, r.unreadable(verb, stop)
+	}
+	t, ok := r.target(verb, stop)
+	if !ok || t.table < 0 {
+		return -1, ok && (isPunct(r.tok(), '(') ||
+			r.isWord(r.tok(), "default", "values", "select", "with", "table", "overriding") || r.unreadable(verb, stop))
+	}
+	rules := &r.tables[t.table]
+	if or != "" {
+		return -1, r.refuse(t.table, verb, "OR "+strings.ToUpper(or)+" skips or replaces rows silently; write INSERT ... ON CONFLICT")
+	}
+	if rules.Ledger && r.dialect == Postgres {
+		r.insert(t.verb.start, opLedger, "")
+	}
+	ins := insertion{reader: r, target: t, rules: rules, key: -1, columns: -1}
+	return t.table, ins.columnList() && ins.rowSource() && ins.tail(stop)
+}
+
+// An insertion is what is known of an INSERT while it is being read.
+type insertion struct {
+	*reader
+	target
+	rules   *Table
+	columns int // how many columns it names, or -1
+	key     int // which of them is the key, or -1
+}
+
+// columnList reads the columns and adds the fence to them.
+func (r *insertion) columnList() bool {
+	open := r.tok()
+	if !isPunct(open, '(') || r.isWord(r.peek(1), "select", "with", "values") || isPunct(r.peek(1), '(') {
+		return true
+	}
+	r.columns = 0
+	for i := r.i + 1; i < int(open.mate); r.columns++ {
+		column, ok := normal(r.dialect, r.src, r.toks[i])
+		if !ok {
+			return r.refuse(r.table, i, "expected a column's name here")
+		}
+		if column == r.rules.Fence && r.rules.Fence != "" {
+			return r.refuse(r.table, i, "it names the fence column, which only sqlfence writes; leave the column out")
+		}
+		if column == r.rules.Key && r.rules.Key != "" {
+			r.key = r.columns
+		}
+		for i < int(open.mate) && !isPunct(r.toks[i], ',') {
+			i = r.skip(i)
+		}
+		i++
+	}
+	if r.columns == 0 {
+		return r.refuse(r.table, r.i, "expected a column's name here")
+	}
+	if r.rules.Fence != "" {
+		r.insertText(r.toks[open.mate-1].end, ", "+quoteName(r.dialect, r.rules.Fence))
+	}
+	r.i = int(open.mate) + 1
+	return true
+}
+
+// rowSource reads where the rows come from, and adds the mark to them.
+func (r *insertion) rowSource() bool {
+	if r.accept("overriding") {
+		r.i += 2 // SYSTEM or USER, VALUE
+	}
+	begin := r.i
+	var ok bool
+	switch {
+	case r.rules.Key != "" && !(r.isWord(r.tok(), "values") && r.key >= 0):
+		return r.refuse(r.table, r.i, "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES")
+	case r.accept("default", "values"):
+		return r.defaultValues(begin)
+	case r.rules.Fence != "" && r.columns < 0:
+		return r.refuse(r.table, r.i, "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
+	case r.accept("values"):
+		ok = r.rows()
+	case r.accept("select"):
+		ok = r.selection()
+	default:
+		return r.refuse(r.table, r.i, "rows from this can't be guarded; write INSERT ... VALUES or INSERT ... SELECT")
+	}
+	if ok && r.rules.Ledger && r.dialect == SQLite {
+		// The rows pass one by one through the ledger's condition.
+		r.insertText(r.toks[begin].start, "SELECT * FROM (")
+		r.ledgerBehind(r.toks[r.i-1].end)
+	}
+	return ok
+}
+
+func (r *insertion) ledgerBehind(at int32) {
+	r.insertText(at, ") WHERE ")
+	r.insert(at, opLedger, r.schema)
+}
+
+// defaultValues turns DEFAULT VALUES, at begin, into a row of the mark alone.
+// The words stay, in comments.
+func (r *insertion) defaultValues(begin int) bool {
+	if r.columns >= 0 {
+		return r.refuse(r.table, begin, "DEFAULT VALUES after a list of columns can't be read")
+	}
+	deflt, values := r.toks[begin], r.toks[begin+1]
+	ledger := r.rules.Ledger && r.dialect == SQLite
+	if r.rules.Fence == "" && !ledger {
+		return true
+	}
+	column := "rowid" // NULL there is the default: the next free one
+	if r.rules.Fence != "" {
+		column = quoteName(r.dialect, r.rules.Fence)
+	}
+	r.insertText(deflt.start, "("+column+") /*")
+	r.insertText(deflt.end, "*/")
+	if ledger {
+		r.insertText(values.start, "SELECT * FROM (")
+	}
+	r.insertText(values.end, " (")
+	if r.rules.Fence != "" {
+		r.insert(values.end, opValue, "")
+	} else {
+		r.insertText(values.end, "NULL")
+	}
+	r.insertText(values.end, ")")
+	if ledger {
+		r.ledgerBehind(values.end)
+	}
+	return true
+}
+
+// rows reads the rows after VALUES.
+func (r *insertion) rows() bool {
+	for row := int32(0); ; row++ {
+		open := r.tok()
+		if !isPunct(open, '(') || int(open.mate) == r.i+1 {
+			return r.refuse(r.table, r.i, "expected a row of values here")
+		}
+		if r.key >= 0 && !r.keyValue(r.i+1, int(open.mate)) {
+			return false
+		}
+		if r.rules.Fence != "" {
+			at := r.toks[open.mate-1].end
+			r.insertText(at, ", ")
+			r.edits = append(r.edits, edit{at: at, op: opValue, row: row})
+		}
+		r.i = int(open.mate) + 1
+		if !r.acceptPunct(',') {
+			return true
+		}
+	}
+}
+
+// keyValue notes where the key's value stands in the row of tokens lo to hi.
+func (r *insertion) keyValue(lo, hi int) bool {
+	for n := 0; n < r.key; n++ {
+		for lo < hi && !isPunct(r.toks[lo], ',') {
+			lo = r.skip(lo)
+		}
+		lo++
+	}
+	if lo < hi && (lo+1 == hi || isPunct(r.toks[lo+1], ',')) {
+		if v, ok := r.constant(r.toks[lo]); ok {
+			r.keys = append(r.keys, v)
+			return true
+		}
+	}
+	return r.refuse(r.table, min(lo, hi), "the row's key can't be seen; give it as an argument or as a plain constant")
+}
+
+// constant reads a placeholder, an integer or a plain string.
+func (r *insertion) constant(t token) (KeyValue, bool) {
+	s := r.src[t.start:t.end]
+	switch {
+	case t.kind == param && s[0] == '$' && r.dialect == SQLite && s[1:] != strconv.Itoa(int(t.mate)):
+		return KeyValue{Name: s[1:]}, !isDigit(s[1]) // drivers bind $2 by its number or by its place
+	case t.kind == param && s[0] != '?' && r.dialect == SQLite:
+		return KeyValue{Ordinal: int(t.mate), Name: s[1:]}, true
+	case t.kind == param:
+		return KeyValue{Ordinal: int(t.mate)}, true
+	case t.kind == number && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0'):
+		return KeyValue{Text: s}, true
+	case t.kind == text && s[0] == '\'' && !strings.Contains(s, `\`):
+		return KeyValue{Text: unquote(s)}, true
+	}
+	return KeyValue{}, false
+}
+
+// selection reads the rest of one SELECT and adds the mark to its columns.
+func (r *insertion) selection() bool {
+	lo := r.i
+	hi := r.until("from", "where", "group", "having", "window", "union", "intersect", "except",
+		"order", "limit", "offset", "fetch", "for", "into", "on", "returning")
+	if r.rules.Fence != "" {
+		if lo == hi || r.isWord(r.toks[hi-1], "distinct", "all") {
+			return r.refuse(r.table, hi, "expected columns here")
+		}
+		r.insertText(r.toks[hi-1].end, ", ")
+		r.insert(r.toks[hi-1].end, opValue, "")
+	}
+	if r.until("union", "intersect", "except", "on", "returning"); r.isWord(r.tok(), "union", "intersect", "except") && r.rules.Fence != "" {
+		return r.refuse(r.table, r.i, "a compound SELECT can't be guarded; insert from one SELECT at a time, or from SELECT ... FROM (compound)")
+	}
+	r.until("on", "returning")
+	return true
+}
+
+// tail reads what follows the rows.
+func (r *insertion) tail(stop int) bool {
+	for r.accept("on", "conflict") {
+		if !r.onConflict() {
+			return false
+		}
+	}
+	if r.accept("returning") {
+		r.until()
+	}
+	if r.i != stop {
+		return r.refuse(r.table, r.i, "this part of the statement can't be read")
+	}
+	return true
+}
+
+// onConflict reads one ON CONFLICT clause and guards the row that it updates.
+//
+//	[(columns) [WHERE ...] | ON CONSTRAINT name] DO {NOTHING | UPDATE SET ... [WHERE ...]}
+func (r *insertion) onConflict() bool {
+	if isPunct(r.tok(), '(') {
+		r.i = r.skip(r.i)
+		if r.accept("where") {
+			r.until("do")
+		}
+	} else if r.accept("on", "constraint") {
+		r.i++
+	}
+	switch {
+	case r.accept("do", "nothing"):
+		return true
+	case !r.accept("do", "update", "set"):
+		return r.refuse(r.table, r.i, "expected DO NOTHING or DO UPDATE SET here")
+	}
+	setEnd, ok := r.assignments(r.table, "where", "on", "returning")
+	if !ok {
+		return false
+	}
+	if r.rules.Fence != "" {
+		r.insert(setEnd, opMark, r.qualifier)
+	}
+	prev, lo, hi := r.toks[r.i-1].end, 0, 0
+	if r.accept("where") {
+		lo = r.i
+		hi = r.until("on", "returning")
+		if lo == hi {
+			return r.refuse(r.table, lo, "a condition is missing here")
+		}
+	}
+	if r.rules.Key != "" && r.rules.Fence == "" {
+		r.whereEdits(r.target, prev, lo, hi, true, false)
+	}
+	return true
+}

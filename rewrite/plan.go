@@ -1,0 +1,79 @@
+package rewrite
+
+import "sync/atomic"
+
+// A Verdict says what is to be done with a statement.
+type Verdict uint8
+
+const (
+	// Pass: it writes to no table of the rewriter's; send it as it is.
+	Pass Verdict = iota
+	// Guard: it writes to one; send what [Plan.Render] returns.
+	Guard
+	// Refuse: it writes or may write to one in a way that can't be guarded.
+	Refuse
+)
+
+// String returns "pass", "guard" or "refuse".
+func (v Verdict) String() string {
+	return [...]string{"pass", "guard", "refuse"}[v]
+}
+
+// A Refusal says why a statement can't be guarded.
+type Refusal struct {
+	Table  int    // index among the rewriter's tables, or -1
+	Reason string // what is wrong and what to write instead
+	Offset int    // in bytes from the statement's start
+}
+
+// A Plan is what the rewriter found out about one statement text. It is
+// immutable and safe for concurrent use.
+type Plan struct {
+	Verdict Verdict
+	Refusal Refusal // of a plan to refuse
+
+	// The rest is of a plan to guard.
+
+	Table int // index of the table written to, among the rewriter's
+
+	// Keys tells for each row of an INSERT where the value of the table's key
+	// column stands. Nil for other statements and for tables without Key.
+	Keys []KeyValue
+
+	// Inputs is the number of arguments that the statement takes.
+	Inputs int
+
+	// Params tells whether the guard's values can be passed as arguments after
+	// the statement's own; else they have to be written into the text.
+	Params bool
+
+	writer writer
+	usual  atomic.Pointer[Rendered] // of one token, as arguments, enforced
+}
+
+// A KeyValue is where an INSERT takes a row's key from: the argument of this
+// name if there is one, else the one at this place, or a constant.
+type KeyValue struct {
+	Name    string // of a named argument, without its prefix; "" for none
+	Ordinal int    // 1-based; 0 for none
+	Text    string // of a constant, where Name is "" and Ordinal is 0
+}
+
+// op is what an edit writes.
+type op uint8
+
+const (
+	opText   op = iota // edit.text
+	opMark             // the expression for the row's mark
+	opCheck            // the condition that a written row has to meet
+	opLedger           // the ledger's condition (SQLite) or statement (PostgreSQL)
+	opValue            // the token's value for the row edit.row of an INSERT
+)
+
+// An edit inserts something into the statement's text. Nothing is ever taken out.
+type edit struct {
+	at   int32
+	op   op
+	row  int32
+	text string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema
+}

@@ -1,0 +1,256 @@
+package rewrite
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A reader walks over the tokens of a statement and notes the edits that guard
+// it. A method that finds something it doesn't understand says so through
+// refuse, and returns false; nothing is guessed.
+type reader struct {
+	dialect Dialect
+	src     string
+	toks    []token
+	tables  []Table
+	i       int // the current token
+
+	edits   []edit
+	keys    []KeyValue
+	refused *Refusal
+	inputs  inputs
+}
+
+// A tableName is the name of a table in a statement, normalised.
+type tableName struct {
+	schema, name string
+	first        int // its first token
+}
+
+func (r *reader) tok() token { return r.toks[r.i] }
+
+// peek returns the token n places ahead, or the end.
+func (r *reader) peek(n int) token {
+	return r.toks[min(r.i+n, len(r.toks)-1)]
+}
+
+// isWord reports whether t is one of the words, unquoted, in any case.
+func (r *reader) isWord(t token, words ...string) bool {
+	if t.kind != word {
+		return false
+	}
+	s := r.src[t.start:t.end]
+	for _, w := range words {
+		if equalFold(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func isPunct(t token, c byte) bool { return t.kind == punct && t.char == c }
+
+// accept steps over the words if they come next, in this order.
+func (r *reader) accept(words ...string) bool {
+	for n, w := range words {
+		if !r.isWord(r.peek(n), w) {
+			return false
+		}
+	}
+	r.i += len(words)
+	return true
+}
+
+func (r *reader) acceptPunct(c byte) bool {
+	if !isPunct(r.tok(), c) {
+		return false
+	}
+	r.i++
+	return true
+}
+
+// skip returns the index after token i, and after its partner if it opens a bracket.
+func (r *reader) skip(i int) int {
+	if t := r.toks[i]; isPunct(t, '(') || isPunct(t, '[') {
+		return int(t.mate) + 1
+	}
+	return i + 1
+}
+
+// name reads a table's name of up to three parts.
+func (r *reader) name() (tableName, bool) {
+	n := tableName{first: r.i}
+	for parts := 1; parts <= 3; parts++ {
+		part, ok := normal(r.dialect, r.src, r.tok())
+		if !ok || part == "" {
+			return n, false
+		}
+		n.schema, n.name = n.name, part
+		r.i++
+		if !isPunct(r.tok(), '.') {
+			return n, true
+		}
+		r.i++
+	}
+	return n, false
+}
+
+// registered returns the index of the table that n may mean, or -1.
+func (r *reader) registered(n tableName) int {
+	for i := range r.tables {
+		t := &r.tables[i]
+		if t.Name == n.name && (t.Schema == "" || n.schema == "" || t.Schema == n.schema) {
+			return i
+		}
+	}
+	return -1
+}
+
+// mention returns the index of a registered table whose name stands among
+// tokens lo to hi, and where; or -1.
+func (r *reader) mention(lo, hi int) (table, at int) {
+	for i := lo; i < hi; i++ {
+		t := r.toks[i]
+		if t.kind != word && t.kind != quoted && (t.kind != text || r.dialect != SQLite) {
+			continue
+		}
+		if r.dialect == Postgres && r.isWord(t, "uescape") && len(r.tables) > 0 {
+			return 0, i // the names before it are spelled with an escape of the user's choice
+		}
+		name, ok := normal(r.dialect, r.src, t)
+		if !ok {
+			continue
+		}
+		for k := range r.tables {
+			if r.tables[k].Name == name {
+				return k, i
+			}
+		}
+	}
+	return -1, -1
+}
+
+// refuse notes why the statement can't be guarded; the first reason stays.
+func (r *reader) refuse(table, at int, reason string) bool {
+	if r.refused == nil {
+		r.refused = &Refusal{Table: table, Reason: reason, Offset: int(r.toks[at].start)}
+	}
+	return false
+}
+
+// until moves to the next of the words that stands as a keyword outside of
+// brackets, or to the end of the statement, and returns where that is.
+func (r *reader) until(words ...string) int {
+	for !r.atEnd() && !(r.isWord(r.tok(), words...) && r.isKeyword(r.i)) {
+		r.i = r.skip(r.i)
+	}
+	return r.i
+}
+
+func (r *reader) atEnd() bool {
+	return r.tok().kind == end || isPunct(r.tok(), ';')
+}
+
+// isKeyword reports whether the word at i stands as a keyword and not as a
+// label (b.where, AS from) or in IS DISTINCT FROM.
+func (r *reader) isKeyword(i int) bool {
+	if i == 0 {
+		return true
+	}
+	before := r.toks[i-1]
+	if isPunct(before, '.') || r.isWord(before, "as") {
+		return false
+	}
+	if r.isWord(r.toks[i], "from") && r.isWord(before, "distinct") && i >= 2 {
+		return !r.isWord(r.toks[i-2], "is", "not")
+	}
+	if r.isWord(r.toks[i], "on") {
+		return r.isWord(r.toks[i+1], "conflict") // else a join's
+	}
+	return true
+}
+
+// hiddenWrite returns the index of a word among tokens lo to hi that may begin
+// a write inside of another statement, or -1. It rather finds one too many.
+func (r *reader) hiddenWrite(lo, hi int) int {
+	for i := lo; i < hi; i++ {
+		t := r.toks[i]
+		if t.kind != word || !r.isWord(t, "insert", "update", "delete", "merge", "replace") {
+			continue
+		}
+		if r.isWord(t, "replace") && !r.isWord(r.toks[i+1], "into") {
+			continue // the function
+		}
+		if i > 0 && (isPunct(r.toks[i-1], '.') || r.isWord(r.toks[i-1], "as", "for", "key", "do", "on")) {
+			continue // a label, FOR [NO KEY] UPDATE, DO UPDATE, ON DELETE
+		}
+		return i
+	}
+	return -1
+}
+
+func (r *reader) insertText(at int32, s string) {
+	r.edits = append(r.edits, edit{at: at, text: s})
+}
+
+func (r *reader) insert(at int32, o op, qualifier string) {
+	r.edits = append(r.edits, edit{at: at, op: o, text: qualifier})
+}
+
+// inputs is what is known of the placeholders of a statement.
+type inputs struct {
+	count int  // the highest number
+	named bool // SQLite: some have a name, so that their numbers depend on their order
+}
+
+// readInputs numbers the placeholders. It writes SQLite's bare ? with its
+// number, so that placeholders can be added and copied without shifting it.
+func (r *reader) readInputs() {
+	var names map[string]int
+	for i := range r.toks {
+		t := r.toks[i]
+		if t.kind != param {
+			continue
+		}
+		s := r.src[t.start:t.end]
+		switch n, err := strconv.Atoi(s[1:]); {
+		case s[0] == '?' && len(s) == 1:
+			r.inputs.count++
+			r.insertText(t.end, strconv.Itoa(r.inputs.count))
+			r.toks[i].mate = int32(r.inputs.count)
+		case err == nil && (s[0] == '?' || r.dialect == Postgres):
+			r.inputs.count = max(r.inputs.count, n)
+			r.toks[i].mate = int32(n)
+		default:
+			r.inputs.named = true
+			if names == nil {
+				names = make(map[string]int)
+			}
+			if names[s] == 0 {
+				r.inputs.count++
+				names[s] = r.inputs.count
+			}
+			r.toks[i].mate = int32(names[s])
+		}
+	}
+}
+
+// source returns the text of tokens lo to hi, bare placeholders numbered.
+func (r *reader) source(lo, hi int) string {
+	from, to := r.toks[lo].start, r.toks[hi-1].end
+	bare := func(t token) bool { return t.kind == param && t.end-t.start == 1 }
+	if r.dialect != SQLite || !slices.ContainsFunc(r.toks[lo:hi], bare) {
+		return r.src[from:to]
+	}
+	var b strings.Builder
+	for _, t := range r.toks[lo:hi] {
+		if bare(t) {
+			b.WriteString(r.src[from:t.end])
+			b.WriteString(strconv.Itoa(int(t.mate)))
+			from = t.end
+		}
+	}
+	b.WriteString(r.src[from:to])
+	return b.String()
+}

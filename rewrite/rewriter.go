@@ -1,0 +1,149 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// A Rewriter plans the statements of one database. It is safe for concurrent use.
+type Rewriter struct {
+	dialect Dialect
+	tables  []Table
+	first   [256]bool // first bytes of the tables' names, either case
+	plans   *cache
+	tokens  sync.Pool
+}
+
+// New returns a rewriter that guards tables. It keeps the 1,024 plans used most
+// lately, of statements of at most 8 KiB. A dialect that can't be guarded, a
+// table without a name or a rule, and two tables that one name could mean are
+// errors.
+func New(d Dialect, tables []Table) (*Rewriter, error) {
+	r := &Rewriter{dialect: d, tables: tables, plans: newCache(1024)}
+	if d != Postgres && d != SQLite && len(tables) > 0 {
+		return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
+	}
+	for i, t := range tables {
+		switch {
+		case t.Name == "":
+			return nil, errors.New("a table has no name")
+		case t.Fence == "" && !t.Ledger:
+			return nil, fmt.Errorf("table %q has neither a fence column nor a ledger", t.Name)
+		case t.Fence != "" && t.Fence == t.Key:
+			return nil, fmt.Errorf("table %q: %q can't be both fence and key", t.Name, t.Key)
+		}
+		for _, u := range tables[:i] {
+			if t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "") {
+				return nil, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name)
+			}
+		}
+		c := t.Name[0]
+		r.first[c] = true
+		if c >= 'a' && c <= 'z' {
+			r.first[c&^0x20] = true
+		}
+	}
+	return r, nil
+}
+
+var pass = &Plan{Verdict: Pass}
+
+// Plan returns what to do with a statement.
+func (r *Rewriter) Plan(query string) *Plan {
+	if !r.mentions(query) {
+		return pass
+	}
+	if p := r.plans.get(query); p != nil {
+		return p
+	}
+	p := r.read(query)
+	if len(query) <= maxCached {
+		// A clone, so that the cache doesn't keep a larger text alive.
+		r.plans.put(strings.Clone(query), p)
+	}
+	return p
+}
+
+const (
+	maxCached = 8 << 10  // bytes of a statement whose plan is kept
+	maxRead   = 64 << 20 // bytes of a statement that is read at all
+)
+
+// mentions reports whether a table's name may stand in query, anywhere.
+func (r *Rewriter) mentions(query string) bool {
+	for i := 0; i < len(query); i++ {
+		c := query[i]
+		if r.first[c] && r.mentionedAt(query[i:]) {
+			return true
+		}
+		// U&"\0062ooks" spells any name.
+		if c == '&' && r.dialect == Postgres && len(r.tables) > 0 &&
+			i > 0 && query[i-1]|0x20 == 'u' && i+1 < len(query) && query[i+1] == '"' {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rewriter) mentionedAt(s string) bool {
+	for i := range r.tables {
+		name := r.tables[i].Name
+		// In its quotes a name's own quotes are doubled: its start has to do.
+		if q := strings.IndexAny(name, "\"`'"); q >= 0 {
+			name = name[:q+1]
+		}
+		if len(s) >= len(name) && equalFold(s[:len(name)], name) {
+			return true
+		}
+	}
+	return false
+}
+
+// equalFold compares s with a lower-case name, ASCII letters in either case.
+func equalFold(s, name string) bool {
+	if len(s) != len(name) {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		n := name[i]
+		if n >= 'A' && n <= 'Z' {
+			n |= 0x20
+		}
+		if c != n {
+			return false
+		}
+	}
+	return true
+}
+
+// read makes the plan of a statement that mentions a table.
+func (r *Rewriter) read(query string) *Plan {
+	if len(query) > maxRead {
+		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
+	}
+	buf, _ := r.tokens.Get().(*[]token)
+	if buf == nil {
+		buf = new([]token)
+	}
+	toks, err := lex(r.dialect, query, (*buf)[:0])
+	if err != nil {
+		return refusal(-1, err.offset, "it can't be read: "+err.reason)
+	}
+	rd := reader{dialect: r.dialect, src: query, toks: toks, tables: r.tables}
+	p := rd.script()
+	if cap(toks) <= 4096 {
+		*buf = toks
+		r.tokens.Put(buf)
+	}
+	return p
+}
+
+func refusal(table, offset int, reason string) *Plan {
+	return &Plan{Verdict: Refuse, Refusal: Refusal{Table: table, Reason: reason, Offset: offset}}
+}

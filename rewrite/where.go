@@ -1,0 +1,147 @@
+package rewrite
+
+// where guards the rows that a statement reaches, from the place where its
+// WHERE stands or would stand to its end. With check set, a row that is reached
+// has to meet the check for the row.
+//
+// The check raises, so it may only be evaluated for rows that the user's own
+// condition holds for; AND gives no order, CASE does. The condition inside of
+// CASE is no use to an index, so the parts of it that may be evaluated twice
+// are repeated outside.
+func (r *reader) where(t target, stop int, check bool) bool {
+	rules := &r.tables[t.table]
+	ledger := rules.Ledger && r.dialect == SQLite
+	if rules.Ledger && r.dialect == Postgres {
+		r.insert(t.verb.start, opLedger, "")
+	}
+	var lo, hi int
+	prev := r.toks[r.i-1].end
+	if r.accept("where") {
+		lo = r.i
+		hi = r.until("returning", "order", "limit")
+		if lo == hi {
+			return r.refuse(t.table, lo, "a condition is missing here")
+		}
+		if check && r.isWord(r.toks[lo], "current") && r.isWord(r.toks[lo+1], "of") {
+			return r.refuse(t.table, lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
+		}
+	}
+	if r.accept("returning") {
+		r.until("order", "limit")
+	}
+	if check && r.isWord(r.tok(), "order", "limit") {
+		return r.refuse(t.table, r.i, "a guard can't see which rows LIMIT leaves; select the rows in WHERE, by their keys")
+	}
+	if r.dialect == SQLite {
+		r.until()
+	}
+	if r.i != stop {
+		return r.refuse(t.table, r.i, "this part of the statement can't be read")
+	}
+	if !check && !ledger {
+		return true
+	}
+	r.whereEdits(t, prev, lo, hi, check, ledger)
+	return true
+}
+
+// whereEdits writes the guard around the condition lo to hi, or a new WHERE at
+// prev if there is none.
+func (r *reader) whereEdits(t target, prev int32, lo, hi int, check, ledger bool) {
+	at := prev
+	if lo < hi {
+		at = r.toks[hi-1].end
+		open := "("
+		if check {
+			open = "CASE WHEN ("
+		}
+		r.insertText(r.toks[lo].start, open)
+	} else {
+		r.insertText(at, " WHERE ")
+	}
+	switch {
+	case check && lo < hi:
+		r.insertText(at, ") THEN ")
+		r.insert(at, opCheck, t.qualifier)
+		r.insertText(at, " ELSE "+boolean(r.dialect, false)+" END")
+		for _, c := range r.repeatable(lo, hi) {
+			r.insertText(at, " AND ("+r.source(c[0], c[1])+")")
+		}
+	case check:
+		r.insert(at, opCheck, t.qualifier)
+	case lo < hi:
+		r.insertText(at, ")")
+	}
+	if ledger {
+		if check || lo < hi {
+			r.insertText(at, " AND ")
+		}
+		r.insert(at, opLedger, t.schema)
+	}
+}
+
+// repeatable returns the parts of a condition that it is the conjunction of and
+// that may be evaluated twice: no subquery, which might take locks, and no call
+// of a function that might be volatile.
+func (r *reader) repeatable(lo, hi int) [][2]int {
+	if r.isPure(lo, hi) {
+		return [][2]int{{lo, hi}}
+	}
+	var parts [][2]int
+	from, cases, betweens := lo, 0, 0
+	for i := lo; i < hi; i = r.skip(i) {
+		switch t := r.toks[i]; {
+		case r.isWord(t, "case"):
+			cases++
+		case r.isWord(t, "end"):
+			cases--
+		case cases > 0:
+		case r.isWord(t, "or"):
+			return nil
+		case r.isWord(t, "between"):
+			betweens++
+		case r.isWord(t, "and") && betweens > 0:
+			betweens--
+		case r.isWord(t, "and"):
+			parts = append(parts, [2]int{from, i})
+			from = i + 1
+		}
+	}
+	pure := parts[:0]
+	for _, p := range append(parts, [2]int{from, hi}) {
+		if p[0] < p[1] && r.isPure(p[0], p[1]) {
+			pure = append(pure, p)
+		}
+	}
+	return pure
+}
+
+// isPure holds for an expression without subqueries and without calls of other
+// than a few well-known functions.
+func (r *reader) isPure(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		t := r.toks[i]
+		if r.isWord(t, "select", "values", "table", "with", "raise") {
+			return false
+		}
+		if (t.kind == word || t.kind == quoted || t.kind == text) && i+1 < hi && isPunct(r.toks[i+1], '(') &&
+			!r.isWord(t, "and", "or", "not", "in", "any", "all", "some", "between", "is", "like", "ilike", "escape",
+				"when", "then", "else", "row", "cast",
+				"coalesce", "nullif", "lower", "upper", "length", "abs") {
+			return false
+		}
+	}
+	return true
+}
+
+func boolean(d Dialect, b bool) string {
+	switch {
+	case d == SQLite && b:
+		return "1"
+	case d == SQLite:
+		return "0"
+	case b:
+		return "true"
+	}
+	return "false"
+}

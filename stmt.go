@@ -1,0 +1,189 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+var (
+	_ driver.Stmt              = (*stmt)(nil)
+	_ driver.StmtExecContext   = (*stmt)(nil)
+	_ driver.StmtQueryContext  = (*stmt)(nil)
+	_ driver.NamedValueChecker = (*stmt)(nil)
+	_ driver.ColumnConverter   = (*stmt)(nil)
+)
+
+// stmt is a prepared statement that concerns a registered table. The token is
+// only known when it is executed, so it holds the base driver's statement for
+// one form of its text, and prepares another when an execution needs that. For
+// one token at a time passed as an argument, which is the usual, it never does.
+type stmt struct {
+	guard  *guard
+	conn   driver.ConnPrepareContext
+	query  string
+	inputs int // as NumInput
+
+	base driver.Stmt
+	sql  string // what base was prepared from
+}
+
+// prepare prepares the usual form of a statement.
+func prepare(ctx context.Context, g *guard, c driver.ConnPrepareContext, query string, plan *rewrite.Plan) (*stmt, error) {
+	s := &stmt{guard: g, conn: c, query: query}
+	usual, added := query, 0
+	_, bypassed := bypassReason(ctx)
+	switch {
+	case bypassed:
+	case plan.Verdict == rewrite.Refuse:
+		if err := g.fence.refuse(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
+			return nil, err
+		}
+	case plan.Params:
+		r := plan.Usual()
+		usual, added = r.SQL, len(r.Args)
+	}
+	if err := s.use(ctx, usual); err != nil {
+		return nil, err
+	}
+	if s.inputs = s.base.NumInput(); s.inputs >= 0 {
+		s.inputs -= added
+	}
+	return s, nil
+}
+
+// use sees to it that base is prepared from sql.
+func (s *stmt) use(ctx context.Context, sql string) error {
+	if s.base != nil && s.sql == sql {
+		return nil
+	}
+	base, err := s.conn.PrepareContext(ctx, sql)
+	if err != nil {
+		return err
+	}
+	old := s.base
+	s.base, s.sql = base, sql
+	if old == nil {
+		return nil
+	}
+	return old.Close()
+}
+
+// Close implements driver.Stmt.
+func (s *stmt) Close() error { return s.base.Close() }
+
+// NumInput implements driver.Stmt: the application's own arguments.
+func (s *stmt) NumInput() int { return s.inputs }
+
+// Exec implements driver.Stmt.
+func (s *stmt) Exec(args []driver.Value) (driver.Result, error) {
+	return s.ExecContext(context.Background(), named(args))
+}
+
+// Query implements driver.Stmt.
+func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
+	return s.QueryContext(context.Background(), named(args))
+}
+
+// ExecContext implements driver.StmtExecContext.
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	a, err := s.guard.fence.admit(ctx, s.query, args, preparedForm)
+	if err != nil {
+		return nil, err
+	}
+	if !a.guarded() {
+		return s.exec(ctx, &a)
+	}
+	if s.guard.fence.mode == Observe {
+		return observe(ctx, s.guard, a, args, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
+	}
+	res, err := s.exec(ctx, &a)
+	return res, s.guard.explain(ctx, &a, err)
+}
+
+// QueryContext implements driver.StmtQueryContext.
+func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	a, err := s.guard.fence.admit(ctx, s.query, args, preparedForm)
+	if err != nil {
+		return nil, err
+	}
+	if !a.guarded() {
+		return s.rows(ctx, &a)
+	}
+	r := resultFrom(ctx)
+	if r == nil {
+		r = &result{}
+	}
+	return s.guard.query(ctx, a, r, args, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
+}
+
+func (s *stmt) exec(ctx context.Context, a *attempt) (driver.Result, error) {
+	if err := s.use(ctx, a.sql); err != nil {
+		return nil, err
+	}
+	if base, ok := s.base.(driver.StmtExecContext); ok {
+		return base.ExecContext(ctx, a.args)
+	}
+	values, err := plain(ctx, a.args)
+	if err != nil {
+		return nil, err
+	}
+	return s.base.Exec(values) //nolint:staticcheck // all that this driver has
+}
+
+func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
+	if err := s.use(ctx, a.sql); err != nil {
+		return nil, err
+	}
+	if base, ok := s.base.(driver.StmtQueryContext); ok {
+		return base.QueryContext(ctx, a.args)
+	}
+	values, err := plain(ctx, a.args)
+	if err != nil {
+		return nil, err
+	}
+	return s.base.Query(values) //nolint:staticcheck // all that this driver has
+}
+
+// CheckNamedValue implements driver.NamedValueChecker as database/sql would
+// choose: the statement's checker, else the connection's, else the default.
+func (s *stmt) CheckNamedValue(v *driver.NamedValue) (err error) {
+	if c, ok := s.base.(driver.NamedValueChecker); ok {
+		return c.CheckNamedValue(v)
+	}
+	if c, ok := s.guard.base.(driver.NamedValueChecker); ok {
+		return c.CheckNamedValue(v)
+	}
+	v.Value, err = s.ColumnConverter(v.Ordinal - 1).ConvertValue(v.Value)
+	return err
+}
+
+// ColumnConverter implements driver.ColumnConverter.
+func (s *stmt) ColumnConverter(i int) driver.ValueConverter {
+	if c, ok := s.base.(driver.ColumnConverter); ok { //nolint:staticcheck // old drivers have it
+		return c.ColumnConverter(i)
+	}
+	return driver.DefaultParameterConverter
+}
+
+// plain returns arguments for a driver that takes no context and no names.
+func plain(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
+	values := make([]driver.Value, len(args))
+	for i, a := range args {
+		if a.Name != "" {
+			return nil, errors.New("sqlfence: driver does not support the use of Named Parameters")
+		}
+		values[i] = a.Value
+	}
+	return values, ctx.Err()
+}
+
+func named(values []driver.Value) []driver.NamedValue {
+	args := make([]driver.NamedValue, len(values))
+	for i, v := range values {
+		args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return args
+}
