@@ -19,17 +19,17 @@ func TestDatabasesAreFresh(t *testing.T) {
 			db := b.raw(t, dsn)
 			// In first this exists the second time, in second it never did.
 			_, err := db.Exec("CREATE TABLE books (id integer PRIMARY KEY, price integer)")
-			if seen := slices.Contains(tables(t, b, db), "books"); !seen {
+			if seen := slices.Contains(tableNames(t, b, db), "books"); !seen {
 				t.Fatalf("books is not where it was created: %v", err)
 			}
-			if _, err := db.Exec("INSERT INTO books (id, price) VALUES ($1, $2)", count(t, db)+1, 10); err != nil {
+			if _, err := db.Exec("INSERT INTO books (id, price) VALUES ($1, $2)", countBooks(t, db)+1, 10); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := count(t, b.raw(t, first)); got != 2 {
+		if got := countBooks(t, b.raw(t, first)); got != 2 {
 			t.Errorf("first database has %d rows, want 2", got)
 		}
-		if got := count(t, b.raw(t, second)); got != 1 {
+		if got := countBooks(t, b.raw(t, second)); got != 1 {
 			t.Errorf("second database has %d rows, want 1", got)
 		}
 	})
@@ -91,7 +91,7 @@ func TestCounterSeesStatements(t *testing.T) {
 	})
 }
 
-func tables(t *testing.T, b base, db *sql.DB) []string {
+func tableNames(t *testing.T, b base, db *sql.DB) []string {
 	t.Helper()
 	query := "SELECT name FROM sqlite_schema WHERE type = 'table'"
 	if b.dialect == sqlfence.Postgres {
@@ -116,7 +116,7 @@ func tables(t *testing.T, b base, db *sql.DB) []string {
 	return names
 }
 
-func count(t *testing.T, db *sql.DB) int {
+func countBooks(t *testing.T, db *sql.DB) int {
 	t.Helper()
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM books").Scan(&n); err != nil {
