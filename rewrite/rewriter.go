@@ -3,7 +3,6 @@ package rewrite
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 )
 
@@ -46,59 +45,6 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		}
 	}
 	return r, nil
-}
-
-var pass = &Plan{Verdict: Pass}
-
-// Plan returns what to do with a statement.
-func (r *Rewriter) Plan(query string) *Plan {
-	if !r.mentions(query) {
-		return pass
-	}
-	if p := r.plans.get(query); p != nil {
-		return p
-	}
-	p := r.read(query)
-	if len(query) <= maxCached {
-		// A clone, so that the cache doesn't keep a larger text alive.
-		r.plans.put(strings.Clone(query), p)
-	}
-	return p
-}
-
-const (
-	maxCached = 8 << 10  // bytes of a statement whose plan is kept
-	maxRead   = 64 << 20 // bytes of a statement that is read at all
-)
-
-// mentions reports whether a table's name may stand in query, anywhere.
-func (r *Rewriter) mentions(query string) bool {
-	for i := 0; i < len(query); i++ {
-		c := query[i]
-		if r.first[c] && r.mentionedAt(query[i:]) {
-			return true
-		}
-		// U&"\0062ooks" spells any name.
-		if c == '&' && r.dialect == Postgres && len(r.tables) > 0 &&
-			i > 0 && query[i-1]|0x20 == 'u' && i+1 < len(query) && query[i+1] == '"' {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Rewriter) mentionedAt(s string) bool {
-	for i := range r.tables {
-		name := r.tables[i].Name
-		// In its quotes a name's own quotes are doubled: its start has to do.
-		if q := strings.IndexAny(name, "\"`'"); q >= 0 {
-			name = name[:q+1]
-		}
-		if len(s) >= len(name) && equalFold(s[:len(name)], name) {
-			return true
-		}
-	}
-	return false
 }
 
 // equalFold compares s with a lower-case name, ASCII letters in either case.
