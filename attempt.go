@@ -35,15 +35,14 @@ const (
 	preparedForm             // by a prepared statement
 )
 
-// admit decides about one execution: it returns what to send, or why nothing
-// may be sent.
-func (f *fence) admit(ctx context.Context, query string, args []driver.NamedValue, as form) (attempt, error) {
+// admit decides about one execution of a statement with this plan: it returns
+// what to send, or why nothing may be sent.
+func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
 	asWritten := attempt{query: query, sql: query, args: args}
 	opts, err := f.driverOptions(args)
 	if err != nil {
 		return asWritten, f.refuse(ctx, query, err)
 	}
-	plan := f.rewriter.Plan(query)
 	if plan.Verdict == rewrite.Pass {
 		return asWritten, nil
 	}

@@ -24,7 +24,7 @@ var _ sqlmw.Interceptor = (*guard)(nil)
 
 // ConnExecContext guards a statement that is executed without preparing it.
 func (g *guard) ConnExecContext(ctx context.Context, c driver.ExecerContext, query string, args []driver.NamedValue) (driver.Result, error) {
-	a, err := g.fence.admit(ctx, query, args, execForm)
+	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, execForm)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (g *guard) ConnExecContext(ctx context.Context, c driver.ExecerContext, que
 
 // ConnQueryContext guards a query that is run without preparing it.
 func (g *guard) ConnQueryContext(ctx context.Context, c driver.QueryerContext, query string, args []driver.NamedValue) (context.Context, driver.Rows, error) {
-	a, err := g.fence.admit(ctx, query, args, queryForm)
+	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, queryForm)
 	if err != nil {
 		return ctx, nil, err
 	}

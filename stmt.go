@@ -24,6 +24,7 @@ type stmt struct {
 	guard  *guard
 	conn   driver.ConnPrepareContext
 	query  string
+	plan   *rewrite.Plan
 	inputs int // as NumInput
 
 	base driver.Stmt
@@ -32,7 +33,7 @@ type stmt struct {
 
 // prepare prepares the usual form of a statement.
 func prepare(ctx context.Context, g *guard, c driver.ConnPrepareContext, query string, plan *rewrite.Plan) (*stmt, error) {
-	s := &stmt{guard: g, conn: c, query: query}
+	s := &stmt{guard: g, conn: c, query: query, plan: plan}
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
 	switch {
@@ -89,7 +90,7 @@ func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	a, err := s.guard.fence.admit(ctx, s.query, args, preparedForm)
+	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedForm)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	a, err := s.guard.fence.admit(ctx, s.query, args, preparedForm)
+	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedForm)
 	if err != nil {
 		return nil, err
 	}
