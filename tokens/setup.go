@@ -1,0 +1,104 @@
+package tokens
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Setup creates the table fencing_tokens if there is none, and checks that the
+// one there can be used; it needs no privilege to create if there is one. It
+// may be called at every start, by several processes at once.
+//
+// A table that can't be used is left as it is, with an error that says what is
+// wrong with it.
+func (s *Store) Setup(ctx context.Context) error {
+	columns, err := s.columns(ctx)
+	if err != nil {
+		return fmt.Errorf("tokens: setup: %w", err)
+	}
+	if len(columns) == 0 {
+		if err := s.create(ctx); err != nil {
+			return fmt.Errorf("tokens: setup: create %s: %w", table, err)
+		}
+		// Another process may have created another one.
+		if columns, err = s.columns(ctx); err != nil {
+			return fmt.Errorf("tokens: setup: %w", err)
+		}
+	}
+	if err := usable(columns); err != nil {
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
+	}
+	if err := s.exec(ctx, s.sql.probe); err != nil {
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
+	}
+	return nil
+}
+
+// create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
+// create it at once from a collision; the one who loses it finds the table of
+// the other, who has committed.
+func (s *Store) create(ctx context.Context) error {
+	err := s.exec(ctx, create)
+	switch sqlState(err) {
+	case uniqueViolation, duplicateTable, duplicateObject:
+		return nil
+	}
+	return err
+}
+
+// A column is one of the table that was found.
+type column struct {
+	name     string
+	typ      string // as the database writes it, in lower case
+	required bool   // an INSERT must give it a value
+}
+
+func (s *Store) columns(ctx context.Context) ([]column, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.columns)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var columns []column
+	for rows.Next() {
+		var c column
+		if err := rows.Scan(&c.name, &c.typ, &c.required); err != nil {
+			return nil, err
+		}
+		columns = append(columns, c)
+	}
+	return columns, rows.Err()
+}
+
+// usable checks what the database doesn't when it plans the statements.
+func usable(columns []column) error {
+	var name, token bool
+	for _, c := range columns {
+		switch {
+		case c.name == "name":
+			name = true
+		case c.name == "token":
+			token = true
+			// As SQLite decides that a column holds integers. PostgreSQL's
+			// smallint would be full after 32767 tokens.
+			if !strings.Contains(c.typ, "int") || c.typ == "smallint" {
+				return fmt.Errorf("its column token is of type %s, want bigint", c.typ)
+			}
+		case c.required:
+			return fmt.Errorf("its column %s needs a value in every INSERT: give it a default", c.name)
+		}
+	}
+	if !name || !token {
+		return fmt.Errorf("it has the columns %s, want name and token", names(columns))
+	}
+	return nil
+}
+
+func names(columns []column) string {
+	var list []string
+	for _, c := range columns {
+		list = append(list, c.name)
+	}
+	return strings.Join(list, ", ")
+}
