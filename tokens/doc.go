@@ -21,8 +21,8 @@
 //
 // A token is not a lock: Issue never refuses because there is a holder, and
 // whoever got the newest token has the resource. It waits only for transactions
-// that are still open and have written under the guard of the ledger: their
-// writes come before the new token, later ones of theirs are refused.
+// that are still open and have written under the guard of the ledger, so that
+// their writes come before the new token.
 //
 // Issue doesn't take part in a transaction of the caller, on purpose: the token
 // has to be visible to all before it is used. In an open transaction it would
