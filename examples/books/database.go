@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
+)
+
+// A source is a fresh, empty database that nobody else uses: an SQLite file in a
+// temporary folder, or a PostgreSQL schema. drop removes it.
+type source struct {
+	driver, dsn string
+	drop        func() error
+}
+
+func newSQLite(driver string) (*source, error) {
+	dir, err := os.MkdirTemp("", "sqlfence-books-")
+	if err != nil {
+		return nil, err
+	}
+	return &source{
+		driver: driver,
+		dsn:    sqlite.DSN(filepath.Join(dir, "books.db")),
+		drop:   func() error { return os.RemoveAll(dir) },
+	}, nil
+}
+
+func newPostgres(ctx context.Context, dsn string) (*source, error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	admin := stdlib.OpenDB(*cfg)
+	schema := "sqlfence_books_" + strings.ToLower(rand.Text()[:10])
+	if _, err := admin.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
+		return nil, errors.Join(err, admin.Close())
+	}
+	cfg.RuntimeParams["search_path"] = schema
+	registered := stdlib.RegisterConnConfig(cfg)
+	return &source{
+		driver: "pgx",
+		dsn:    registered,
+		drop: func() error {
+			stdlib.UnregisterConnConfig(registered)
+			// Interrupted or not, the schema goes: hence a context of its own.
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			_, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
+			return errors.Join(err, admin.Close())
+		},
+	}, nil
+}
+
+// create makes the table with its one book. It uses the bare driver, as a
+// migration would. Besides the blog's columns there are two:
+// fence_token is sqlfence's mark, and the application never names it;
+// writes numbers the row's writes, so that the program can tell afterwards in
+// which order the database applied them.
+func (s *source) create(ctx context.Context) error {
+	db, err := sql.Open(s.driver, s.dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, stmt := range []string{
+		`CREATE TABLE books (
+			id          bigint PRIMARY KEY,
+			name        text   NOT NULL,
+			price       bigint NOT NULL,
+			writes      bigint NOT NULL DEFAULT 0,
+			fence_token bigint NOT NULL DEFAULT 0
+		)`,
+		`INSERT INTO books (id, name, price) VALUES (1, 'Fencing for beginners', 10)`,
+	} {
+		if _, err := db.ExecContext(ctx, stmt); err != nil {
+			return fmt.Errorf("create books: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// opener opens a database: fenced or bare. All else is the same for both.
+type opener func(driver, dsn string) (*sql.DB, error)
+
+func fenced(driver, dsn string) (*sql.DB, error) {
+	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+}
+
+func bare(driver, dsn string) (*sql.DB, error) { return sql.Open(driver, dsn) }
+
+// service is the book service: it changes the price of the one book.
+type service struct {
+	db     *sql.DB
+	tokens *tokens.Store
+}
+
+// withService runs f on the service of a fresh database and removes the
+// database afterwards.
+func withService(ctx context.Context, fresh func(context.Context) (*source, error), open opener, f func(*service) error) (err error) {
+	src, err := fresh(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.drop()) }()
+	if err := src.create(ctx); err != nil {
+		return err
+	}
+	db, err := open(src.driver, src.dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(8) // enough to race, few enough for any server
+	db.SetMaxIdleConns(8)
+	store, err := tokens.New(db)
+	if err != nil {
+		return err
+	}
+	if err := store.Setup(ctx); err != nil {
+		return fmt.Errorf("set up tokens: %w", err)
+	}
+	return f(&service{db, store})
+}
+
+func (s *service) takeToken(ctx context.Context) (sqlfence.Token, error) {
+	return s.tokens.Issue(ctx, "books")
+}
+
+// A write is a price that the database took.
+type write struct {
+	token int64
+	price int64
+	order int64 // among the row's writes; the first is 1
+}
+
+// setPrice is all that an application does: the token goes into the context,
+// the statement stays what it was.
+func (s *service) setPrice(ctx context.Context, t sqlfence.Token, price int64) (write, error) {
+	ctx = sqlfence.WithFence(ctx, t)
+	w := write{token: t.Value, price: price}
+	err := s.db.QueryRowContext(ctx,
+		`UPDATE books SET price = $1, writes = writes + 1 WHERE id = 1 RETURNING writes`, price).Scan(&w.order)
+	return w, err
+}
+
+// A book is the row as it stands.
+type book struct{ price, writes, fence int64 }
+
+func (s *service) book(ctx context.Context) (b book, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT price, writes, fence_token FROM books WHERE id = 1`).Scan(&b.price, &b.writes, &b.fence)
+	return b, err
+}

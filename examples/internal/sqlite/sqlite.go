@@ -1,0 +1,16 @@
+// Package sqlite gives the examples an embedded SQLite: through
+// mattn/go-sqlite3 where there is a C compiler, else through modernc.org/sqlite,
+// which needs none. The go command itself turns cgo off where it finds no C
+// compiler, so the examples run either way.
+package sqlite
+
+import "net/url"
+
+// DSN returns the data source name of the database file at path, which both
+// drivers read alike. In WAL mode readers don't wait for a writer, and writers
+// wait for each other at most 10 s.
+func DSN(path string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	u.RawQuery = "_busy_timeout=10000&_journal_mode=WAL&_synchronous=NORMAL"
+	return u.String()
+}
