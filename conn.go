@@ -3,6 +3,8 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 var (
@@ -70,6 +72,19 @@ func newConn(f *fence, base driver.Conn) (driver.Conn, error) {
 // Prepare implements driver.Conn. sqlmw's own would not be intercepted.
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
+}
+
+// PrepareContext implements driver.ConnPrepareContext. A statement that concerns
+// no registered table is the base driver's own.
+func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if c.guard.fence.rewriter.Plan(query).Verdict == rewrite.Pass {
+		return prepareBase(ctx, c.guard.base, query)
+	}
+	mw, err := c.middleware.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return newStmt(c.guard.prepared, mw)
 }
 
 // Begin implements driver.Conn. sqlmw's own would not be intercepted.

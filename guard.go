@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/ngrok/sqlmw"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A guard is the interceptor of one connection's calls: each statement passes
@@ -15,9 +14,10 @@ import (
 // connection it is used by one goroutine at a time.
 type guard struct {
 	sqlmw.NullInterceptor
-	fence *fence
-	base  driver.Conn
-	inTx  bool
+	fence    *fence
+	base     driver.Conn
+	inTx     bool
+	prepared *stmt // the last one, which sqlmw hands out wrapped
 }
 
 var _ sqlmw.Interceptor = (*guard)(nil)
@@ -55,26 +55,20 @@ func (g *guard) ConnQueryContext(ctx context.Context, c driver.QueryerContext, q
 	return context.WithValue(ctx, resultKey{}, r), rows, err
 }
 
-// ConnPrepareContext prepares a statement that may be executed under any context
-// later. What concerns no registered table is the base driver's own statement.
-func (g *guard) ConnPrepareContext(ctx context.Context, c driver.ConnPrepareContext, query string) (context.Context, driver.Stmt, error) {
-	plan := g.fence.rewriter.Plan(query)
-	if plan.Verdict == rewrite.Pass {
-		s, err := c.PrepareContext(ctx, query)
-		return ctx, s, err
-	}
-	s, err := prepare(ctx, g, c, query, plan)
+// ConnPrepareContext prepares a statement that concerns a registered table, for
+// executions under any context.
+func (g *guard) ConnPrepareContext(ctx context.Context, _ driver.ConnPrepareContext, query string) (context.Context, driver.Stmt, error) {
+	s, err := prepare(ctx, g, query)
 	if err != nil {
 		return ctx, nil, err
 	}
+	g.prepared = s
 	return ctx, s, nil
 }
 
 // StmtQueryContext makes place in the context for what the rows need to know.
-func (g *guard) StmtQueryContext(ctx context.Context, s driver.StmtQueryContext, query string, args []driver.NamedValue) (context.Context, driver.Rows, error) {
-	if g.fence.rewriter.Plan(query).Verdict != rewrite.Pass {
-		ctx = context.WithValue(ctx, resultKey{}, &result{})
-	}
+func (g *guard) StmtQueryContext(ctx context.Context, s driver.StmtQueryContext, _ string, args []driver.NamedValue) (context.Context, driver.Rows, error) {
+	ctx = context.WithValue(ctx, resultKey{}, &result{})
 	rows, err := s.QueryContext(ctx, args)
 	return ctx, rows, err
 }

@@ -9,11 +9,9 @@ import (
 )
 
 var (
-	_ driver.Stmt              = (*stmt)(nil)
-	_ driver.StmtExecContext   = (*stmt)(nil)
-	_ driver.StmtQueryContext  = (*stmt)(nil)
-	_ driver.NamedValueChecker = (*stmt)(nil)
-	_ driver.ColumnConverter   = (*stmt)(nil)
+	_ driver.Stmt             = (*stmt)(nil)
+	_ driver.StmtExecContext  = (*stmt)(nil)
+	_ driver.StmtQueryContext = (*stmt)(nil)
 )
 
 // stmt is a prepared statement that concerns a registered table. The token is
@@ -22,7 +20,6 @@ var (
 // one token at a time passed as an argument, which is the usual, it never does.
 type stmt struct {
 	guard  *guard
-	conn   driver.ConnPrepareContext
 	query  string
 	plan   *rewrite.Plan
 	inputs int // as NumInput
@@ -32,8 +29,9 @@ type stmt struct {
 }
 
 // prepare prepares the usual form of a statement.
-func prepare(ctx context.Context, g *guard, c driver.ConnPrepareContext, query string, plan *rewrite.Plan) (*stmt, error) {
-	s := &stmt{guard: g, conn: c, query: query, plan: plan}
+func prepare(ctx context.Context, g *guard, query string) (*stmt, error) {
+	plan := g.fence.rewriter.Plan(query)
+	s := &stmt{guard: g, query: query, plan: plan}
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
 	switch {
@@ -60,7 +58,7 @@ func (s *stmt) use(ctx context.Context, sql string) error {
 	if s.base != nil && s.sql == sql {
 		return nil
 	}
-	base, err := s.conn.PrepareContext(ctx, sql)
+	base, err := prepareBase(ctx, s.guard.base, sql)
 	if err != nil {
 		return err
 	}
@@ -148,25 +146,16 @@ func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
 	return s.base.Query(values) //nolint:staticcheck // all that this driver has
 }
 
-// CheckNamedValue implements driver.NamedValueChecker as database/sql would
-// choose: the statement's checker, else the connection's, else the default.
-func (s *stmt) CheckNamedValue(v *driver.NamedValue) (err error) {
-	if c, ok := s.base.(driver.NamedValueChecker); ok {
-		return c.CheckNamedValue(v)
+// prepareBase prepares on a connection as database/sql does.
+func prepareBase(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
+	if c, ok := c.(driver.ConnPrepareContext); ok {
+		return c.PrepareContext(ctx, query)
 	}
-	if c, ok := s.guard.base.(driver.NamedValueChecker); ok {
-		return c.CheckNamedValue(v)
+	s, err := c.Prepare(query)
+	if err == nil && ctx.Err() != nil {
+		return nil, closing(s.Close, ctx.Err())
 	}
-	v.Value, err = s.ColumnConverter(v.Ordinal - 1).ConvertValue(v.Value)
-	return err
-}
-
-// ColumnConverter implements driver.ColumnConverter.
-func (s *stmt) ColumnConverter(i int) driver.ValueConverter {
-	if c, ok := s.base.(driver.ColumnConverter); ok { //nolint:staticcheck // old drivers have it
-		return c.ColumnConverter(i)
-	}
-	return driver.DefaultParameterConverter
+	return s, err
 }
 
 // plain returns arguments for a driver that takes no context and no names.
