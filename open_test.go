@@ -1,0 +1,262 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var (
+	sqlite = sqlfence.WithDialect(sqlfence.SQLite)
+	fenced = sqlfence.RowFence("fence")
+)
+
+// Options are checked together, by each of the four ways to open. What they
+// contradict in is said, and nothing that the caller passed is touched.
+func TestOptionErrors(t *testing.T) {
+	table := sqlfence.WithTable
+	tests := []struct {
+		name string
+		opts []sqlfence.Option
+		want string // in the error's text
+	}{
+		{"unknown driver", nil, "WithDialect"},
+		{"unknown dialect", []sqlfence.Option{sqlfence.WithDialect(42)}, "unknown dialect"},
+		{"no dialect", []sqlfence.Option{sqlfence.WithDialect(0)}, "unknown dialect"},
+		{"two dialects", []sqlfence.Option{sqlite, sqlfence.WithDialect(sqlfence.Postgres)}, "two dialects"},
+		{"unknown mode", []sqlfence.Option{sqlite, sqlfence.WithMode(9)}, "unknown mode"},
+		{"nil option", []sqlfence.Option{sqlite, nil}, "nil option"},
+		{"nil observer", []sqlfence.Option{sqlite, sqlfence.WithObserver(nil)}, "nil observer"},
+		{"nil logger", []sqlfence.Option{sqlite, sqlfence.WithLogger(nil)}, "nil logger"},
+		{"nil rule", []sqlfence.Option{sqlite, table("books", nil)}, "nil rule"},
+		{"MySQL", []sqlfence.Option{sqlfence.WithDialect(sqlfence.MySQL), table("books")}, "MySQL"},
+		{"table twice", []sqlfence.Option{sqlite, table("books"), table("books")}, "books"},
+		{"table twice, other rules", []sqlfence.Option{sqlite, table("books"), table("books", fenced)}, "books"},
+		{"table twice, other case", []sqlfence.Option{sqlite, table("books"), table("BOOKS")}, "books"},
+		{"table twice, quoted", []sqlfence.Option{sqlite, table("books"), table(`"books"`)}, "books"},
+		{"with and without schema", []sqlfence.Option{sqlite, table("books"), table("shop.books")}, "schema"},
+		{"without and with schema", []sqlfence.Option{sqlite, table("shop.books"), table("books")}, "schema"},
+		{"RowFence twice", []sqlfence.Option{sqlite, table("books", fenced, sqlfence.RowFence("other"))}, "RowFence twice"},
+		{"Key twice", []sqlfence.Option{sqlite, table("books", sqlfence.Key("id"), sqlfence.Key("isbn"))}, "Key twice"},
+		{"Resource twice", []sqlfence.Option{sqlite, table("books", sqlfence.Resource("a"), sqlfence.Resource("b"))}, "Resource twice"},
+		{"SingleUse alone", []sqlfence.Option{sqlite, table("books", sqlfence.SingleUse())}, "SingleUse needs RowFence"},
+		{"SingleUse with Ledger", []sqlfence.Option{sqlite, table("books", sqlfence.Ledger(), sqlfence.SingleUse())}, "SingleUse needs RowFence"},
+		{"Key is the fence", []sqlfence.Option{sqlite, table("books", fenced, sqlfence.Key("fence"))}, "both"},
+		{"Key is the fence, other case", []sqlfence.Option{sqlite, table("books", fenced, sqlfence.Key("FENCE"))}, "both"},
+		{"empty fence column", []sqlfence.Option{sqlite, table("books", sqlfence.RowFence(""))}, "RowFence"},
+		{"empty key column", []sqlfence.Option{sqlite, table("books", sqlfence.Key(""))}, "Key"},
+		{"empty resource", []sqlfence.Option{sqlite, table("books", sqlfence.Resource(""))}, "empty"},
+		{"long resource", []sqlfence.Option{sqlite, table("books", sqlfence.Resource(strings.Repeat("r", 513)))}, "513"},
+		{"resource with NUL", []sqlfence.Option{sqlite, table("books", sqlfence.Resource("a\x00b"))}, "NUL"},
+		{"resource not UTF-8", []sqlfence.Option{sqlite, table("books", sqlfence.Resource("a\xff"))}, "UTF-8"},
+		{"several faults", []sqlfence.Option{nil, sqlfence.WithObserver(nil), sqlfence.WithMode(9)}, "nil observer"},
+	}
+	for _, name := range []string{"", " ", ".", "books.", ".books", "a.b.c.d", "bo oks", "books;", `"books`,
+		"books'", "1books", "(books)", "books(id)", "bo\x00oks", "bo\xffoks", strings.Repeat("n", 1<<20) + "("} {
+		tests = append(tests, struct {
+			name string
+			opts []sqlfence.Option
+			want string
+		}{"table " + name[:min(len(name), 12)], []sqlfence.Option{sqlite, table(name)}, "table"})
+	}
+	for _, name := range []string{"a.fence", "fen ce", "fence)", "fence = 1", `"fence`} {
+		tests = append(tests, struct {
+			name string
+			opts []sqlfence.Option
+			want string
+		}{"column " + name, []sqlfence.Option{sqlite, table("books", sqlfence.RowFence(name))}, "name"})
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for way, open := range waysToOpen {
+				base := &fake{}
+				err := open(base, tt.opts...)
+				if err == nil || !strings.HasPrefix(err.Error(), "sqlfence: ") || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%s: error = %.200v, want one about %q", way, err, tt.want)
+					continue
+				}
+				if len(err.Error()) > 1000 {
+					t.Errorf("%s: the error has %d bytes", way, len(err.Error()))
+				}
+				base.wantSent(t)
+				if base.closed != 0 {
+					t.Errorf("%s closed the caller's connector", way)
+				}
+			}
+		})
+	}
+}
+
+// waysToOpen are the ways that share their options. Open is left out: it needs
+// a registered driver, see TestOpen.
+var waysToOpen = map[string]func(*fake, ...sqlfence.Option) error{
+	"OpenDB": func(base *fake, opts ...sqlfence.Option) error {
+		db, err := sqlfence.OpenDB(base, opts...)
+		if db != nil {
+			_ = db.Close()
+		}
+		return err
+	},
+	"WrapDriver": func(base *fake, opts ...sqlfence.Option) error {
+		_, err := sqlfence.WrapDriver(base, opts...)
+		return err
+	},
+	"Register": func(base *fake, opts ...sqlfence.Option) error {
+		const name = "sqlfence-test-never"
+		err := sqlfence.Register(name, base, opts...)
+		if slices.Contains(sql.Drivers(), name) {
+			return errors.New("it was registered")
+		}
+		return err
+	},
+}
+
+func TestOptionsAllowed(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		opts []sqlfence.Option
+	}{
+		{"no table", nil},
+		{"MySQL without tables", []sqlfence.Option{}},
+		{"RowFence and Ledger", []sqlfence.Option{sqlfence.WithTable("books", fenced, sqlfence.Ledger())}},
+		{"all rules", []sqlfence.Option{sqlfence.WithTable("books", fenced, sqlfence.Ledger(), sqlfence.Resource("r"),
+			sqlfence.Key("id"), sqlfence.SingleUse(), sqlfence.Optional())}},
+		{"one rule twice", []sqlfence.Option{sqlfence.WithTable("books", fenced, fenced)}},
+		{"one dialect twice", []sqlfence.Option{sqlite, sqlite}},
+		{"two schemas", []sqlfence.Option{sqlfence.WithTable("a.books"), sqlfence.WithTable("b.books")}},
+		{"quoted name", []sqlfence.Option{sqlfence.WithTable(`"the ""books"""`)}},
+	} {
+		dialect := sqlite
+		if strings.HasPrefix(tt.name, "MySQL") {
+			dialect = sqlfence.WithDialect(sqlfence.MySQL)
+		}
+		db, err := sqlfence.OpenDB(&fake{}, append(tt.opts, dialect)...)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if _, err := db.Exec("UPDATE others SET price = 1"); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		_ = db.Close()
+	}
+}
+
+func TestNilDriverAndConnector(t *testing.T) {
+	if db, err := sqlfence.OpenDB(nil, sqlite); db != nil || err == nil || !strings.Contains(err.Error(), "nil connector") {
+		t.Errorf("OpenDB(nil) = %v, %v", db, err)
+	}
+	if _, err := sqlfence.WrapDriver(nil, sqlite); err == nil || !strings.Contains(err.Error(), "nil driver") {
+		t.Errorf("WrapDriver(nil): %v", err)
+	}
+	if err := sqlfence.Register("sqlfence-test-nil", nil, sqlite); err == nil || !strings.Contains(err.Error(), "nil driver") {
+		t.Errorf("Register(nil) = %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	if db, err := sqlfence.Open("sqlfence-test-unheard-of", "", sqlite); db != nil || err == nil || !strings.Contains(err.Error(), "unknown driver") {
+		t.Errorf("an unknown name: %v, %v", db, err)
+	}
+	const name = "sqlfence-test-base"
+	if !slices.Contains(sql.Drivers(), name) { // registered already in -count=2
+		sql.Register(name, &fake{})
+	}
+	if db, err := sqlfence.Open(name, "", sqlfence.WithTable("books")); db != nil || err == nil || !strings.Contains(err.Error(), "WithDialect") {
+		t.Errorf("no dialect: %v, %v", db, err)
+	}
+	db, err := sqlfence.Open(name, "", sqlite, sqlfence.WithTable("books", fenced))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("DELETE FROM books"); !errors.Is(err, sqlfence.ErrNoFence) {
+		t.Errorf("a write without a token: %v", err)
+	}
+}
+
+// badDSN is a driver that reads its DSN when a connector is made of it.
+type badDSN struct{ *fake }
+
+var errBadDSN = errors.New("bad dsn")
+
+func (badDSN) OpenConnector(string) (driver.Connector, error) { return nil, errBadDSN }
+
+func TestBadDSNComesThrough(t *testing.T) {
+	d, err := sqlfence.WrapDriver(badDSN{&fake{}}, sqlite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.(driver.DriverContext).OpenConnector("x"); !errors.Is(err, errBadDSN) {
+		t.Errorf("OpenConnector: %v", err)
+	}
+}
+
+func TestRegister(t *testing.T) {
+	const name = "sqlfence-test-registered"
+	base := &fake{}
+	if !slices.Contains(sql.Drivers(), name) {
+		if err := sqlfence.Register(name, base, sqlite, sqlfence.WithTable("books", fenced)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sqlfence.Register(name, base, sqlite); err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("a taken name: %v", err)
+	}
+	db, err := sql.Open(name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("DELETE FROM books"); !errors.Is(err, sqlfence.ErrNoFence) {
+		t.Errorf("a write without a token: %v", err)
+	}
+	// Its driver, found in the DB, is known to be fenced.
+	if d, err := sqlfence.DialectOf(db.Driver()); err != nil || d != sqlfence.SQLite {
+		t.Errorf("DialectOf = %v, %v", d, err)
+	}
+}
+
+// Two fences would each add their guard, the outer one to what the inner sends.
+func TestFencedTwice(t *testing.T) {
+	d, err := sqlfence.WrapDriver(&fake{}, sqlite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlfence.WrapDriver(d, sqlite); err == nil || !strings.Contains(err.Error(), "fenced already") {
+		t.Errorf("WrapDriver of a fenced driver: %v", err)
+	}
+	c, err := d.(driver.DriverContext).OpenConnector("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlfence.OpenDB(c, sqlite); err == nil || !strings.Contains(err.Error(), "fenced already") {
+		t.Errorf("OpenDB of a fenced connector: %v", err)
+	}
+	if err := sqlfence.Register("sqlfence-test-twice", d, sqlite); err == nil {
+		t.Error("Register of a fenced driver succeeded")
+	}
+}
+
+func TestConnectErrorComesThrough(t *testing.T) {
+	refused := errors.New("connection refused")
+	db, err := sqlfence.OpenDB(failingConnector{refused}, sqlite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.PingContext(t.Context()); err != refused { //nolint:errorlint // the very same
+		t.Errorf("Ping: %v, want %v", err, refused)
+	}
+}
+
+type failingConnector struct{ err error }
+
+func (c failingConnector) Connect(context.Context) (driver.Conn, error) { return nil, c.err }
+func (c failingConnector) Driver() driver.Driver                        { return &fake{} }
