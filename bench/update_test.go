@@ -26,8 +26,8 @@ var settings = []setting{
 		name: "mattn", driver: "sqlite3",
 		dsn:   func(*testing.B) string { return ":memory:" },
 		plain: "UPDATE bench_books SET price = ? WHERE id = ?",
-		byHand: "UPDATE bench_books SET price = ?1, fence_token = CASE WHEN COALESCE(CAST(fence_token AS INTEGER), 0) <= ?3 THEN ?3 " +
-			"ELSE json_extract('{}', 'stale:' || fence_token) END WHERE id = ?2",
+		byHand: "UPDATE bench_books SET price = ?1, `fence_token` = CASE WHEN COALESCE(CAST(`bench_books`.`fence_token` AS INTEGER), 0) <= ?3 " +
+			"THEN ?3 ELSE json_extract('{}', 'sqlfence:stale:0:' || `bench_books`.`fence_token`) END WHERE id = ?2",
 	},
 	{name: "pgx", driver: "pgx", dsn: postgres, plain: postgresPlain, byHand: postgresByHand},
 	{name: "pq", driver: "postgres", dsn: postgres, plain: postgresPlain, byHand: postgresByHand},
@@ -35,8 +35,8 @@ var settings = []setting{
 
 const (
 	postgresPlain  = "UPDATE bench_books SET price = $1 WHERE id = $2"
-	postgresByHand = "UPDATE bench_books SET price = $1, fence_token = CASE WHEN COALESCE(fence_token, 0) <= $3::bigint THEN $3::bigint " +
-		"ELSE ('stale:' || fence_token)::bigint END WHERE id = $2"
+	postgresByHand = `UPDATE bench_books SET price = $1, "fence_token" = CASE WHEN COALESCE("bench_books"."fence_token", 0) <= $3::bigint ` +
+		`THEN $3::bigint ELSE ('sqlfence:stale:0:' || "bench_books"."fence_token")::bigint END WHERE id = $2`
 )
 
 func postgres(b *testing.B) string {
