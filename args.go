@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // driverOptions is what leading arguments tell a driver about an execution.
@@ -50,54 +52,56 @@ func hasNamed(args []driver.NamedValue) bool {
 	return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return a.Name != "" })
 }
 
-// matchRows finds for each row of an INSERT the token that covers it. args are
-// the application's arguments without a driver's options.
-func (a *attempt) matchRows(args []driver.NamedValue) error {
-	keys := make(map[string]int, len(a.tokens))
-	for i, t := range a.tokens {
-		keys[a.table.key(t)] = i
+// matchRows finds for each row of an INSERT, the plan's target i, the token that
+// covers it. args are the application's own arguments.
+func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
+	target := a.plan.Targets[i]
+	t := a.table(target.Table)
+	lo, hi := a.tokensOf(target.Table)
+	if lo == hi { // Optional, and there is none
+		return nil
 	}
-	rows := make([]int, len(a.plan.Keys))
-	used := make([]int, len(a.tokens)) // index among the used ones, from 1
-	var tokens []Token
-	for i, k := range a.plan.Keys {
-		key, err := a.keyText(k.Name, k.Ordinal, k.Text, args)
+	keys := make(map[string]int, hi-lo)
+	for token := lo; token < hi; token++ {
+		keys[t.key(a.tokens[token])] = token
+	}
+	rows := make([]int, len(target.Keys))
+	for row, k := range target.Keys {
+		key, err := t.keyText(k, args)
 		if err != nil {
 			return err
 		}
 		token, ok := keys[key]
 		if !ok {
-			return &rowError{ErrOutOfScope, a.outOfScope(key), nil}
+			return &rowError{ErrOutOfScope, t.outOfScope(key), nil}
 		}
-		if used[token] == 0 {
-			tokens = append(tokens, a.tokens[token])
-			used[token] = len(tokens)
-		}
-		rows[i] = used[token] - 1
+		rows[row] = token
 	}
-	a.tokens = tokens
-	if len(tokens) > 1 {
-		a.values.Rows = rows
+	if hi-lo == 1 {
+		return nil
 	}
+	if a.values.Rows == nil {
+		a.values.Rows = make([][]int, len(a.plan.Targets))
+	}
+	a.values.Rows[i] = rows
 	return nil
 }
 
-// keyText returns the text of a row's key: of the argument called name, else of
-// the one at the place ordinal, else a constant.
-func (a *attempt) keyText(name string, ordinal int, text string, args []driver.NamedValue) (string, error) {
-	if name == "" && ordinal == 0 {
-		return text, nil
+// keyText returns the text of a row's key.
+func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, error) {
+	if k.Name == "" && k.Ordinal == 0 {
+		return k.Text, nil
 	}
-	i := slices.IndexFunc(args, func(v driver.NamedValue) bool { return name != "" && v.Name == name })
+	i := slices.IndexFunc(args, func(v driver.NamedValue) bool { return k.Name != "" && v.Name == k.Name })
 	if i < 0 {
-		i = ordinal - 1
+		i = k.Ordinal - 1
 	}
 	if i >= 0 && i < len(args) {
 		if key, ok := textOf(args[i].Value); ok {
 			return key, nil
 		}
 	}
-	return "", &UnguardableError{Table: a.table.name,
+	return "", &UnguardableError{Table: t.name,
 		Reason: "the key of a row to insert can't be read from its argument; pass an integer, a string or a UUID"}
 }
 

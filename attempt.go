@@ -18,9 +18,9 @@ type attempt struct {
 
 	// The rest is of a guarded statement.
 
+	fence  *fence
 	plan   *rewrite.Plan
-	table  *table
-	tokens []Token
+	tokens []Token        // of the plan's tables, one table's after the other's
 	values rewrite.Values // for a rendering other than the usual
 }
 
@@ -54,15 +54,11 @@ func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, arg
 		return asWritten, f.refuse(ctx, query, f.unguardable(plan.Refusal))
 	}
 	a := asWritten
-	a.plan, a.table = plan, f.tables[plan.Table]
-	a.tokens, err = a.table.tokens(ctx)
-	if err == nil && len(a.tokens) > 0 && plan.Keys != nil {
-		err = a.matchRows(args[opts.count:])
-	}
-	switch {
-	case err != nil:
+	a.fence, a.plan = f, plan
+	if err := a.findTokens(ctx, args[opts.count:]); err != nil {
 		return asWritten, f.refuse(ctx, query, err)
-	case len(a.tokens) == 0: // Optional
+	}
+	if len(a.tokens) == 0 { // all of the tables are Optional
 		return asWritten, nil
 	}
 	own := len(args) - opts.count
@@ -120,6 +116,67 @@ func (t *table) tokens(ctx context.Context) ([]Token, error) {
 	return found, nil
 }
 
+// findTokens finds the context's tokens for the plan's tables. args are the
+// application's own arguments.
+func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err error) {
+	if len(a.plan.Tables) == 1 {
+		a.tokens, err = a.table(0).tokens(ctx)
+	} else {
+		a.values.First = make([]int, len(a.plan.Tables))
+		for i := range a.plan.Tables {
+			tokens, err := a.table(i).tokens(ctx)
+			if err != nil {
+				return err
+			}
+			a.values.First[i] = len(a.tokens)
+			a.tokens = append(a.tokens, tokens...)
+		}
+	}
+	for i := range a.plan.Targets {
+		if err == nil && a.plan.Targets[i].Keys != nil {
+			err = a.matchRows(i, args)
+		}
+	}
+	return err
+}
+
+// table returns the plan's table i.
+func (a *attempt) table(i int) *table { return a.fence.tables[a.plan.Tables[i]] }
+
+// tokensOf returns where the tokens of the plan's table i are.
+func (a *attempt) tokensOf(i int) (lo, hi int) {
+	lo, hi = 0, len(a.tokens)
+	if i < len(a.values.First) {
+		lo = a.values.First[i]
+	}
+	if i+1 < len(a.values.First) {
+		hi = a.values.First[i+1]
+	}
+	return lo, hi
+}
+
+// tableOf returns the table that a token is for.
+func (a *attempt) tableOf(token int) *table {
+	i := len(a.plan.Tables) - 1
+	for i > 0 && token < a.values.First[i] {
+		i--
+	}
+	return a.table(i)
+}
+
+// usual reports whether the plan's usual form will do: each table has one token.
+func (a *attempt) usual() bool {
+	if a.values.Literal || a.values.Observe || len(a.tokens) != len(a.plan.Tables) {
+		return false
+	}
+	for i, first := range a.values.First {
+		if first != i {
+			return false
+		}
+	}
+	return true
+}
+
 // key returns the key of the row that a token of the table covers.
 func (t *table) key(token Token) string {
 	if t.rules.Key == "" {
@@ -131,12 +188,12 @@ func (t *table) key(token Token) string {
 // render writes the guarded statement, in the usual form if it is for one token.
 func (a *attempt) render() {
 	var r *rewrite.Rendered
-	if len(a.tokens) == 1 && a.values.Rows == nil && !a.values.Literal && !a.values.Observe {
+	if a.usual() {
 		r = a.plan.Usual()
 	} else {
 		a.values.Tokens = make([]rewrite.Token, len(a.tokens))
 		for i, t := range a.tokens {
-			a.values.Tokens[i] = rewrite.Token{Name: t.Name, Key: a.table.key(t), Value: t.Value}
+			a.values.Tokens[i] = rewrite.Token{Name: t.Name, Key: a.tableOf(i).key(t), Value: t.Value}
 		}
 		r = a.plan.Render(a.values)
 	}
@@ -158,7 +215,7 @@ func (a *attempt) value(arg rewrite.Arg) driver.Value {
 	case rewrite.FieldName:
 		return token.Name
 	case rewrite.FieldKey:
-		return a.table.key(token)
+		return a.tableOf(arg.Token).key(token)
 	}
 	return token.Value
 }
@@ -177,17 +234,17 @@ func (a *attempt) explain(err error) error {
 	if !ok || m.Token < 0 || m.Token >= len(a.tokens) {
 		return err
 	}
-	token := a.tokens[m.Token]
+	token, t := a.tokens[m.Token], a.tableOf(m.Token)
 	switch m.Kind {
 	case rewrite.Stale:
-		return &StaleError{Table: a.table.name, Token: token, Current: m.Current, err: err}
+		return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
 	case rewrite.OutOfScope:
-		return &rowError{ErrOutOfScope, a.outOfScope(m.Key), err}
+		return &rowError{ErrOutOfScope, t.outOfScope(m.Key), err}
 	default:
 		return &rowError{ErrUnknownName, fmt.Sprintf("%q; create it with tokens.Ensure or tokens.Issue", token.Name), err}
 	}
 }
 
-func (a *attempt) outOfScope(key string) string {
-	return fmt.Sprintf("table %q: none of the context's tokens is called %q", a.table.name, a.table.resource+"/"+key)
+func (t *table) outOfScope(key string) string {
+	return fmt.Sprintf("table %q: none of the context's tokens is called %q", t.name, t.resource+"/"+key)
 }

@@ -68,12 +68,12 @@ func (w *writer) fresh(number string, token int) {
 // a row that none covers. Without Key the one token covers all.
 func (w *writer) byKey(qualifier string, one func(token int), otherwise func(keyText string)) {
 	if w.rules.Key == "" {
-		one(0)
+		one(w.lo)
 		return
 	}
 	key := w.keyText(qualifier)
 	w.write("CASE ", key)
-	for i := range w.Tokens {
+	for i := w.lo; i < w.hi; i++ {
 		w.write(" WHEN ")
 		w.field(i, FieldKey)
 		w.write(" THEN ")
@@ -86,6 +86,9 @@ func (w *writer) byKey(qualifier string, one func(token int), otherwise func(key
 
 // mark writes the assignment of the row's new mark.
 func (w *writer) mark(qualifier string) {
+	if w.lo == w.hi {
+		return
+	}
 	column, number := w.fence(qualifier)
 	w.write(", ", quoteName(w.dialect, w.rules.Fence), " = ")
 	if w.Observe {
@@ -108,12 +111,12 @@ func (w *writer) mark(qualifier string) {
 		w.write(" ELSE ")
 		w.raise(markStale, token, column)
 		w.write(" END")
-	}, func(key string) { w.raise(markScope, 0, "COALESCE("+key+", '')") })
+	}, func(key string) { w.raise(markScope, w.lo, "COALESCE("+key+", '')") })
 }
 
 // check writes the condition that a row which is written without a mark has to meet.
 func (w *writer) check(qualifier string) {
-	if w.Observe {
+	if w.Observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
 		return
 	}
@@ -128,38 +131,55 @@ func (w *writer) check(qualifier string) {
 		w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
 		w.raiseBoolean(markStale, token, column)
 		w.write(" END")
-	}, func(key string) { w.raiseBoolean(markScope, 0, "COALESCE("+key+", '')") })
+	}, func(key string) { w.raiseBoolean(markScope, w.lo, "COALESCE("+key+", '')") })
 }
 
-// ledger writes the comparison with the newest tokens issued: what stands before
-// the statement in PostgreSQL, a condition in SQLite. schema is that of the
-// written table with its dot, if the statement names one.
-func (w *writer) ledger(schema string) {
-	switch {
-	case w.dialect == SQLite && w.Observe:
+// ledgerCondition writes SQLite's comparison with the newest tokens issued.
+// schema is that of the written table with its dot, if the statement names one.
+func (w *writer) ledgerCondition(schema string) {
+	if w.Observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
-	case w.dialect == SQLite:
-		// A database file has one writer, so what the subquery reads there stays
-		// true to the end of the statement, and of its transaction.
-		for i := range w.Tokens {
-			if i > 0 {
-				w.write(" AND ")
-			}
-			w.ledgerCheck(i, schema+"fencing_tokens", "")
+		return
+	}
+	// A database file has one writer, so what the subquery reads there stays
+	// true to the end of the statement, and of its transaction.
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(" AND ")
 		}
-	case !w.Observe:
-		// The UPDATE changes nothing. As a data-modifying WITH it always runs, and
-		// after the main statement has taken its row locks. FOR SHARE reads the
-		// newest token whatever the snapshot, and holds off the next one until
-		// this transaction ends.
-		for i := range w.Tokens {
-			w.write([]string{"WITH", ","}[min(i, 1)], " sqlfence_", strconv.Itoa(i),
+		w.ledgerCheck(i, schema+"fencing_tokens", "")
+	}
+}
+
+// ledgerStatements writes PostgreSQL's comparison with the newest tokens issued,
+// for all of the tables: with "WITH" before the statement, or with "" at the
+// head of its own WITH.
+//
+// The UPDATE changes nothing. As a data-modifying WITH it always runs, and after
+// the main statement has taken its row locks. FOR SHARE reads the newest token
+// whatever the snapshot, and holds off the next one until this transaction ends.
+func (w *writer) ledgerStatements(with string) {
+	if w.Observe {
+		return
+	}
+	separator := with
+	for table := range w.plan.Tables {
+		w.choose(table)
+		for i := w.lo; i < w.hi && w.rules.Ledger; i++ {
+			w.write(separator, " sqlfence_", strconv.Itoa(i),
 				" AS (UPDATE fencing_tokens SET token = token WHERE name = ")
 			w.field(i, FieldName)
 			w.write(" AND NOT ")
 			w.ledgerCheck(i, "fencing_tokens", " FOR SHARE")
 			w.write(")")
+			separator = ","
 		}
+	}
+	switch {
+	case separator == with: // none of the tables has a token
+	case with == "":
+		w.write(",")
+	default:
 		w.write(" ")
 	}
 }

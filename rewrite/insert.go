@@ -9,36 +9,31 @@ import (
 //
 //	INSERT [OR x] INTO name [AS alias] [(columns)] [OVERRIDING x VALUE]
 //	{DEFAULT VALUES | VALUES (...), ... | SELECT ...} [ON CONFLICT ...] [RETURNING ...]
-func (r *reader) insertInto(stop int, isInsert bool) (int, bool) {
+func (r *reader) insertInto(isInsert bool) bool {
 	verb := r.i - 1
 	or := r.orClause()
 	if !isInsert {
 		or = "REPLACE"
 	}
 	if !r.accept("into") {
-		return -1, r.unreadable(verb, stop)
+		return r.unreadable(verb)
 	}
-	t, ok := r.target(verb, stop)
+	t, ok := r.target(verb)
 	if !ok || t.table < 0 {
-		return -1, ok && (isPunct(r.tok(), '(') ||
-			r.isWord(r.tok(), "default", "values", "select", "with", "table", "overriding") || r.unreadable(verb, stop))
+		return ok && (isPunct(r.tok(), '(') ||
+			r.isWord(r.tok(), "default", "values", "select", "with", "table", "overriding") || r.unreadable(verb))
 	}
-	rules := &r.tables[t.table]
 	if or != "" {
-		return -1, r.refuse(t.table, verb, "OR "+strings.ToUpper(or)+" skips or replaces rows silently; write INSERT ... ON CONFLICT")
+		return r.refuse(t.table, verb, "OR "+strings.ToUpper(or)+" replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT")
 	}
-	if rules.Ledger && r.dialect == Postgres {
-		r.insert(t.verb.start, opLedger, "")
-	}
-	ins := insertion{reader: r, target: t, rules: rules, key: -1, columns: -1}
-	return t.table, ins.columnList() && ins.rowSource() && ins.tail(stop)
+	ins := insertion{reader: r, target: t, key: -1, columns: -1}
+	return ins.columnList() && ins.rowSource() && ins.tail()
 }
 
 // An insertion is what is known of an INSERT while it is being read.
 type insertion struct {
 	*reader
-	target
-	rules   *Table
+	*target
 	columns int // how many columns it names, or -1
 	key     int // which of them is the key, or -1
 }
@@ -90,12 +85,11 @@ func (r *insertion) rowSource() bool {
 		return r.defaultValues(begin)
 	case r.rules.Fence != "" && r.columns < 0:
 		return r.refuse(r.table, r.i, "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
-	case r.accept("values"):
+	case r.rules.Key != "":
+		r.i++
 		ok = r.rows()
-	case r.accept("select"):
-		ok = r.selection()
 	default:
-		return r.refuse(r.table, r.i, "rows from this can't be guarded; write INSERT ... VALUES or INSERT ... SELECT")
+		ok = r.query()
 	}
 	if ok && r.rules.Ledger && r.dialect == SQLite {
 		// The rows pass one by one through the ledger's condition.
@@ -107,7 +101,7 @@ func (r *insertion) rowSource() bool {
 
 func (r *insertion) ledgerBehind(at int32) {
 	r.insertText(at, ") WHERE ")
-	r.insert(at, opLedger, r.schema)
+	r.insert(at, opLedger, r.target, r.schema)
 }
 
 // defaultValues turns DEFAULT VALUES, at begin, into a row of the mark alone.
@@ -132,7 +126,7 @@ func (r *insertion) defaultValues(begin int) bool {
 	}
 	r.insertText(values.end, " (")
 	if r.rules.Fence != "" {
-		r.insert(values.end, opValue, "")
+		r.insert(values.end, opValue, r.target, "")
 	} else {
 		r.insertText(values.end, "NULL")
 	}
@@ -156,7 +150,7 @@ func (r *insertion) rows() bool {
 		if r.rules.Fence != "" {
 			at := r.toks[open.mate-1].end
 			r.insertText(at, ", ")
-			r.edits = append(r.edits, edit{at: at, op: opValue, row: row})
+			r.edits = append(r.edits, edit{at: at, op: opValue, target: int32(r.index), row: row})
 		}
 		r.i = int(open.mate) + 1
 		if !r.acceptPunct(',') {
@@ -175,7 +169,8 @@ func (r *insertion) keyValue(lo, hi int) bool {
 	}
 	if lo < hi && (lo+1 == hi || isPunct(r.toks[lo+1], ',')) {
 		if v, ok := r.constant(r.toks[lo]); ok {
-			r.keys = append(r.keys, v)
+			keys := &r.targets[r.index].Keys
+			*keys = append(*keys, v)
 			return true
 		}
 	}
@@ -200,27 +195,92 @@ func (r *insertion) constant(t token) (KeyValue, bool) {
 	return KeyValue{}, false
 }
 
-// selection reads the rest of one SELECT and adds the mark to its columns.
-func (r *insertion) selection() bool {
-	lo := r.i
-	hi := r.until("from", "where", "group", "having", "window", "union", "intersect", "except",
-		"order", "limit", "offset", "fetch", "for", "into", "on", "returning")
-	if r.rules.Fence != "" {
-		if lo == hi || r.isWord(r.toks[hi-1], "distinct", "all") {
-			return r.refuse(r.table, hi, "expected columns here")
-		}
-		r.insertText(r.toks[hi-1].end, ", ")
-		r.insert(r.toks[hi-1].end, opValue, "")
+// query reads [WITH ...] and one or several SELECT or VALUES, combined by UNION,
+// INTERSECT and EXCEPT, and adds the mark to the rows of each.
+func (r *insertion) query() bool {
+	if r.accept("with") && !r.withOfRead() {
+		return false
 	}
-	if r.until("union", "intersect", "except", "on", "returning"); r.isWord(r.tok(), "union", "intersect", "except") && r.rules.Fence != "" {
-		return r.refuse(r.table, r.i, "a compound SELECT can't be guarded; insert from one SELECT at a time, or from SELECT ... FROM (compound)")
+	for {
+		if !r.queryArm() {
+			return false
+		}
+		if !r.accept("union") && !r.accept("intersect") && !r.accept("except") {
+			break
+		}
+		if !r.accept("all") {
+			r.accept("distinct")
+		}
 	}
 	r.until("on", "returning")
 	return true
 }
 
+// withOfRead steps over a WITH whose parts only read: that no write hides in
+// them was seen when the target was read.
+func (r *insertion) withOfRead() bool {
+	r.accept("recursive")
+	for more := true; more; more = r.acceptPunct(',') {
+		for r.i < r.stop && !r.isWord(r.tok(), "as") {
+			r.i = r.skip(r.i)
+		}
+		r.accept("as")
+		r.accept("not")
+		r.accept("materialized")
+		if !isPunct(r.tok(), '(') {
+			return r.refuse(r.table, min(r.i, r.stop), "this WITH can't be read")
+		}
+		r.i = r.skip(r.i)
+		if !r.searchAndCycle(r.i) {
+			return false
+		}
+	}
+	return true
+}
+
+// queryArm reads one SELECT, VALUES or query in brackets, up to UNION,
+// INTERSECT, EXCEPT or the end.
+func (r *insertion) queryArm() bool {
+	switch {
+	case isPunct(r.tok(), '('):
+		if !r.within(func() bool {
+			return r.query() && (r.i == r.stop || r.refuse(r.table, r.i, "this part of the statement can't be read"))
+		}) {
+			return false
+		}
+	case r.accept("values"):
+		if !r.rows() {
+			return false
+		}
+	case r.accept("select"):
+		if !r.selection() {
+			return false
+		}
+	default:
+		return r.refuse(r.table, min(r.i, r.stop), "rows from this can't be guarded; write INSERT ... VALUES or INSERT ... SELECT")
+	}
+	r.until("union", "intersect", "except", "on", "returning")
+	return true
+}
+
+// selection reads the columns of a SELECT and adds the mark to them.
+func (r *insertion) selection() bool {
+	lo := r.i
+	hi := r.until("from", "where", "group", "having", "window", "union", "intersect", "except",
+		"order", "limit", "offset", "fetch", "for", "into", "on", "returning")
+	if r.rules.Fence == "" {
+		return true
+	}
+	if lo == hi || r.isWord(r.toks[hi-1], "distinct", "all") {
+		return r.refuse(r.table, hi, "expected columns here")
+	}
+	r.insertText(r.toks[hi-1].end, ", ")
+	r.insert(r.toks[hi-1].end, opValue, r.target, "")
+	return true
+}
+
 // tail reads what follows the rows.
-func (r *insertion) tail(stop int) bool {
+func (r *insertion) tail() bool {
 	for r.accept("on", "conflict") {
 		if !r.onConflict() {
 			return false
@@ -229,7 +289,7 @@ func (r *insertion) tail(stop int) bool {
 	if r.accept("returning") {
 		r.until()
 	}
-	if r.i != stop {
+	if r.i != r.stop {
 		return r.refuse(r.table, r.i, "this part of the statement can't be read")
 	}
 	return true
@@ -253,12 +313,12 @@ func (r *insertion) onConflict() bool {
 	case !r.accept("do", "update", "set"):
 		return r.refuse(r.table, r.i, "expected DO NOTHING or DO UPDATE SET here")
 	}
-	setEnd, ok := r.assignments(r.table, "where", "on", "returning")
+	setEnd, ok := r.assignments(r.target, "where", "on", "returning")
 	if !ok {
 		return false
 	}
 	if r.rules.Fence != "" {
-		r.insert(setEnd, opMark, r.qualifier)
+		r.insert(setEnd, opMark, r.target, r.qualifier)
 	}
 	prev, lo, hi := r.toks[r.i-1].end, 0, 0
 	if r.accept("where") {

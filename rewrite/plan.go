@@ -34,11 +34,12 @@ type Plan struct {
 
 	// The rest is of a plan to guard.
 
-	Table int // index of the table written to, among the rewriter's
+	// Tables are the registered tables written to, each once, in the order of
+	// their appearance, as indexes among the rewriter's.
+	Tables []int
 
-	// Keys tells for each row of an INSERT where the value of the table's key
-	// column stands. Nil for other statements and for tables without Key.
-	Keys []KeyValue
+	// Targets are the writes to them: one, or several by data-modifying WITH.
+	Targets []Target
 
 	// Inputs is the number of arguments that the statement takes.
 	Inputs int
@@ -48,7 +49,16 @@ type Plan struct {
 	Params bool
 
 	writer writer
-	usual  atomic.Pointer[Rendered] // of one token, as arguments, enforced
+	usual  atomic.Pointer[Rendered] // of one token a table, as arguments, enforced
+}
+
+// A Target is one write to a registered table.
+type Target struct {
+	Table int // index in Plan.Tables
+
+	// Keys tells for each row of an INSERT where the value of the table's key
+	// column stands. Nil for other writes and for tables without Key.
+	Keys []KeyValue
 }
 
 // A KeyValue is where an INSERT takes a row's key from: the argument of this
@@ -72,8 +82,9 @@ const (
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.
 type edit struct {
-	at   int32
-	op   op
-	row  int32
-	text string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema
+	at     int32
+	op     op
+	target int32 // index in Plan.Targets
+	row    int32
+	text   string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema or WITH
 }

@@ -15,11 +15,18 @@ type reader struct {
 	toks    []token
 	tables  []Table
 	i       int // the current token
+	stop    int // the end of the region that is being read
 
 	edits   []edit
-	keys    []KeyValue
+	written []int // distinct registered tables written to, as indexes in tables
+	targets []Target
 	refused *Refusal
 	inputs  inputs
+
+	// Where statements of the ledger can be put into the one that is being read
+	// (PostgreSQL): at its beginning, or behind its WITH.
+	ledgerAt   int32
+	ledgerWith bool
 }
 
 // A tableName is the name of a table in a statement, normalised.
@@ -140,16 +147,23 @@ func (r *reader) refuse(table, at int, reason string) bool {
 }
 
 // until moves to the next of the words that stands as a keyword outside of
-// brackets, or to the end of the statement, and returns where that is.
+// brackets and of CASE, or to the end of the region, and returns where that is.
 func (r *reader) until(words ...string) int {
-	for !r.atEnd() && !(r.isWord(r.tok(), words...) && r.isKeyword(r.i)) {
-		r.i = r.skip(r.i)
+	for cases := 0; r.i < r.stop; r.i = r.skip(r.i) {
+		switch t := r.tok(); {
+		case t.kind != word || !r.isKeyword(r.i):
+		case r.isWord(t, "case"):
+			cases++
+		case cases > 0:
+			if r.isWord(t, "end") {
+				cases--
+			}
+		case r.isWord(t, words...):
+			return r.i
+		}
 	}
+	r.i = r.stop
 	return r.i
-}
-
-func (r *reader) atEnd() bool {
-	return r.tok().kind == end || isPunct(r.tok(), ';')
 }
 
 // isKeyword reports whether the word at i stands as a keyword and not as a
@@ -165,8 +179,12 @@ func (r *reader) isKeyword(i int) bool {
 	if r.isWord(r.toks[i], "from") && r.isWord(before, "distinct") && i >= 2 {
 		return !r.isWord(r.toks[i-2], "is", "not")
 	}
-	if r.isWord(r.toks[i], "on") {
+	switch {
+	case r.isWord(r.toks[i], "on"):
 		return r.isWord(r.toks[i+1], "conflict") // else a join's
+	case r.isWord(r.toks[i], "when"):
+		// A MERGE's, else a CASE's, which until has entered.
+		return r.isWord(r.toks[i+1], "matched") || r.isWord(r.toks[i+1], "not") && r.isWord(r.toks[i+2], "matched")
 	}
 	return true
 }
@@ -182,8 +200,8 @@ func (r *reader) hiddenWrite(lo, hi int) int {
 		if r.isWord(t, "replace") && !r.isWord(r.toks[i+1], "into") {
 			continue // the function
 		}
-		if i > 0 && (isPunct(r.toks[i-1], '.') || r.isWord(r.toks[i-1], "as", "for", "key", "do", "on")) {
-			continue // a label, FOR [NO KEY] UPDATE, DO UPDATE, ON DELETE
+		if i > 0 && (isPunct(r.toks[i-1], '.') || r.isWord(r.toks[i-1], "as", "for", "key", "do", "on", "then")) {
+			continue // a label, FOR [NO KEY] UPDATE, DO UPDATE, ON DELETE, THEN DELETE
 		}
 		return i
 	}
@@ -194,8 +212,19 @@ func (r *reader) insertText(at int32, s string) {
 	r.edits = append(r.edits, edit{at: at, text: s})
 }
 
-func (r *reader) insert(at int32, o op, qualifier string) {
-	r.edits = append(r.edits, edit{at: at, op: o, text: qualifier})
+func (r *reader) insert(at int32, o op, t *target, s string) {
+	r.edits = append(r.edits, edit{at: at, op: o, target: int32(t.index), text: s})
+}
+
+// within reads the inside of the bracket that is next, by read, and steps
+// behind it.
+func (r *reader) within(read func() bool) bool {
+	mate := int(r.tok().mate)
+	stop := r.stop
+	r.i, r.stop = r.i+1, mate
+	ok := read()
+	r.i, r.stop = mate+1, stop
+	return ok
 }
 
 // inputs is what is known of the placeholders of a statement.

@@ -14,8 +14,15 @@ type Token struct {
 
 // Values is what a statement is rendered with.
 type Values struct {
-	Tokens []Token // at least one; without Key just one
-	Rows   []int   // for a plan with Keys: each row's token, an index in Tokens
+	// Tokens of the plan's tables, one table's after the other's. A table
+	// without Key has one; one that has none is not guarded.
+	Tokens []Token
+	// First tells for each of the plan's tables the index in Tokens of its first
+	// one. May be nil for one table.
+	First []int
+	// Rows tells for each target with Keys each row's token, as an index in Tokens.
+	// May be nil, also for a target, where that is the table's first.
+	Rows [][]int
 
 	// Literal writes the values into the text instead of numbering placeholders.
 	Literal bool
@@ -45,12 +52,16 @@ const (
 	FieldKey
 )
 
-// Usual returns the statement with its guard for one token, passed as arguments,
-// in the form that [Plan.Render] gives for it. It is made once.
+// Usual returns the statement with its guard for one token a table, passed as
+// arguments, in the form that [Plan.Render] gives for it. It is made once.
 func (p *Plan) Usual() *Rendered {
 	r := p.usual.Load()
 	if r == nil {
-		r = p.Render(Values{Tokens: make([]Token, 1)})
+		v := Values{Tokens: make([]Token, len(p.Tables)), First: make([]int, len(p.Tables))}
+		for i := range v.First {
+			v.First[i] = i
+		}
+		r = p.Render(v)
 		p.usual.Store(r)
 	}
 	return r
@@ -70,12 +81,15 @@ type writer struct {
 	dialect Dialect
 	src     string
 	edits   []edit
-	rules   *Table
+	tables  []Table
+	plan    *Plan
 
 	Values
-	b    strings.Builder
-	next int   // the highest placeholder number so far
-	args []Arg // their values, from Plan.Inputs+1 on
+	b      strings.Builder
+	rules  *Table // of the table that is being written for
+	lo, hi int    // its tokens
+	next   int    // the highest placeholder number so far
+	args   []Arg  // their values, from Plan.Inputs+1 on
 }
 
 func (w *writer) statement() string {
@@ -85,28 +99,53 @@ func (w *writer) statement() string {
 		e := &w.edits[i]
 		w.b.WriteString(w.src[last:e.at])
 		last = e.at
-		switch e.op {
-		case opText:
+		if e.op == opText {
 			w.b.WriteString(e.text)
+			continue
+		}
+		if e.op == opLedger && w.dialect == Postgres {
+			w.ledgerStatements(e.text)
+			continue
+		}
+		w.choose(w.plan.Targets[e.target].Table)
+		switch e.op {
 		case opMark:
 			w.mark(e.text)
 		case opCheck:
 			w.check(e.text)
 		case opLedger:
-			w.ledger(e.text)
+			w.ledgerCondition(e.text)
 		case opValue:
-			w.field(w.rowToken(int(e.row)), FieldValue)
+			w.rowValue(e)
 		}
 	}
 	w.b.WriteString(w.src[last:])
 	return w.b.String()
 }
 
-func (w *writer) rowToken(row int) int {
-	if row < len(w.Rows) {
-		return w.Rows[row]
+// choose makes one of the plan's tables the one that is being written for.
+func (w *writer) choose(table int) {
+	w.rules = &w.tables[w.plan.Tables[table]]
+	w.lo, w.hi = 0, len(w.Tokens)
+	if table < len(w.First) {
+		w.lo = w.First[table]
 	}
-	return 0
+	if table+1 < len(w.First) {
+		w.hi = w.First[table+1]
+	}
+}
+
+// rowValue writes the mark of a row to insert.
+func (w *writer) rowValue(e *edit) {
+	token := w.lo
+	if t := int(e.target); t < len(w.Rows) && int(e.row) < len(w.Rows[t]) {
+		token = w.Rows[t][e.row]
+	}
+	if w.lo == w.hi {
+		w.write("NULL")
+		return
+	}
+	w.field(token, FieldValue)
 }
 
 func (w *writer) write(parts ...string) {

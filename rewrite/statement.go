@@ -5,178 +5,229 @@ import "slices"
 // script reads the whole text: one statement, or several with semicolons
 // between them, which pass only if every one of them does.
 func (r *reader) script() *Plan {
-	guarded := -1
 	for count := 1; r.nonEmpty(); count++ {
 		begin := r.i
-		table, ok := r.statement()
-		if ok && count > 1 && max(table, guarded) >= 0 {
-			ok = r.refuse(max(table, guarded), begin, "it writes to a registered table and is one of several statements in one text; send each by itself")
+		ok := r.statement()
+		if ok && count > 1 && len(r.written) > 0 {
+			ok = r.refuse(r.written[0], begin, "it writes to a registered table and is one of several statements in one text; send each by itself")
 		}
 		if !ok {
 			return &Plan{Verdict: Refuse, Refusal: *r.refused}
 		}
-		guarded = max(table, guarded)
+		r.i = r.stop
 	}
-	if guarded < 0 {
+	if len(r.written) == 0 {
 		return pass
 	}
+	r.ledgerStatements()
 	slices.SortStableFunc(r.edits, func(a, b edit) int { return int(a.at - b.at) })
-	return &Plan{
+	p := &Plan{
 		Verdict: Guard,
-		Table:   guarded,
-		Keys:    r.keys,
+		Tables:  r.written,
+		Targets: r.targets,
 		Inputs:  r.inputs.count,
 		Params:  !r.inputs.named,
-		writer:  writer{dialect: r.dialect, src: r.src, edits: r.edits, rules: &r.tables[guarded]},
 	}
+	p.writer = writer{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p}
+	return p
 }
 
-// nonEmpty steps over semicolons and reports whether a statement follows.
+// nonEmpty steps over semicolons and reports whether a statement follows, whose
+// region it sets.
 func (r *reader) nonEmpty() bool {
 	for r.acceptPunct(';') {
 	}
-	return r.tok().kind != end
+	r.stop = r.i
+	for r.toks[r.stop].kind != end && !isPunct(r.toks[r.stop], ';') {
+		r.stop++
+	}
+	return r.i < r.stop
 }
 
-// statement reads one statement, to its semicolon or the end of the text. It
-// returns the index of the table that it writes to and that is now guarded, or
-// -1 if it may pass as it is; ok is false if it is to be refused.
-func (r *reader) statement() (table int, ok bool) {
-	begin := r.i
-	stop := begin
-	for !(r.toks[stop].kind == end || isPunct(r.toks[stop], ';')) {
-		stop++
+// ledgerStatements puts PostgreSQL's ledger statements where they belong.
+func (r *reader) ledgerStatements() {
+	needed := func(table int) bool { return r.tables[table].Ledger }
+	if r.dialect != Postgres || !slices.ContainsFunc(r.written, needed) {
+		return
 	}
+	with := "WITH"
+	if r.ledgerWith {
+		with = ""
+	}
+	r.edits = append(r.edits, edit{at: r.ledgerAt, op: opLedger, text: with})
+}
+
+// statement reads the statement of the region, and reports whether it may pass,
+// with or without a guard.
+func (r *reader) statement() bool {
+	r.ledgerAt, r.ledgerWith = r.tok().start, false
+	begin := r.i
+	switch {
+	case r.dialect == Postgres && r.accept("explain"):
+		return r.explain(begin)
+	case r.dialect == Postgres && isPunct(r.tok(), '(') && int(r.tok().mate) == r.stop-1:
+		// (WITH ... SELECT ...) may write like one without brackets.
+		return r.within(r.statement)
+	case r.accept("with"):
+		return r.with(begin, true)
+	}
+	if ok, write := r.write(); write {
+		return ok
+	}
+	return r.other(begin)
+}
+
+// write reads the statement of the region if it is a write of rows.
+func (r *reader) write() (ok, write bool) {
 	switch {
 	case r.accept("update"):
-		table, ok = r.update(stop)
+		return r.update(), true
 	case r.accept("delete"):
-		table, ok = r.delete(stop)
+		return r.delete(), true
 	case r.accept("insert"):
-		table, ok = r.insertInto(stop, true)
+		return r.insertInto(true), true
 	case r.dialect == SQLite && r.accept("replace"):
-		table, ok = r.insertInto(stop, false)
-	default:
-		table, ok = -1, r.other(begin, stop)
+		return r.insertInto(false), true
+	case r.dialect == Postgres && r.accept("merge"):
+		return r.merge(), true
 	}
-	r.i = stop
-	return table, ok
+	return false, false
 }
 
-// other decides about a statement that isn't a write of rows by its first word.
-func (r *reader) other(begin, stop int) bool {
-	switch {
-	case r.dialect == Postgres && r.isWord(r.tok(), "do", "call", "prepare"):
-		// The name may stand inside of a string that is run.
-		table, at := r.mention(begin, stop)
-		if table < 0 {
-			at = begin
-		}
-		return r.refuse(table, at, "code whose text names a registered table can't be guarded; send its statements one by one, or run it under Bypass")
-	case r.passesByVerb(begin, stop):
-		return true
+// explain reads PostgreSQL's EXPLAIN, after its first word. It runs its
+// statement only with ANALYZE.
+//
+//	EXPLAIN [(options)] [ANALYZE] [VERBOSE] statement
+func (r *reader) explain(begin int) bool {
+	options := r.i
+	if isPunct(r.tok(), '(') && !r.isWord(r.peek(1), "select", "values", "table", "with") && !isPunct(r.peek(1), '(') {
+		r.i = r.skip(r.i)
 	}
-	table, at := r.mention(begin, stop)
-	if table < 0 {
-		return true
+	for r.isWord(r.tok(), "analyze", "analyse", "verbose") {
+		r.i++
 	}
-	switch {
-	case r.isRead(begin, stop):
-		if w := r.hiddenWrite(begin, stop); w >= 0 {
-			return r.refuse(table, w, "a write inside of another statement can't be guarded; send it by itself")
-		}
-		return true
-	case r.isDefinition():
-		if w := r.hiddenWrite(begin+1, stop); w >= 0 {
-			return r.refuse(table, w, "a write inside of a definition can't be guarded; send it by itself")
-		}
-		return true
-	}
-	return r.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass")
-}
-
-// passesByVerb holds for statements that change no rows whatever they name.
-func (r *reader) passesByVerb(begin, stop int) bool {
-	switch {
-	case r.isWord(r.tok(), "begin", "start", "commit", "end", "rollback", "savepoint", "release",
-		"lock", "analyze", "vacuum"):
-		return true
-	case r.dialect == SQLite:
-		// EXPLAIN never runs the statement in SQLite.
-		return r.isWord(r.tok(), "explain", "pragma", "attach", "detach", "reindex")
-	case r.isWord(r.tok(), "abort", "set", "reset", "show", "listen", "unlisten", "notify",
-		"fetch", "move", "close", "deallocate", "discard", "execute"):
-		return true
-	case r.isWord(r.tok(), "explain"):
-		return !r.explainRuns(begin, stop)
-	}
-	return false
-}
-
-// explainRuns reports whether PostgreSQL's EXPLAIN may run its statement.
-func (r *reader) explainRuns(begin, stop int) bool {
-	for _, t := range r.toks[begin:stop] {
+	for _, t := range r.toks[options:r.i] {
 		if r.isWord(t, "analyze", "analyse") {
-			return true
+			return r.statement()
 		}
 	}
-	return false
+	if r.isWord(r.tok(), "explain") {
+		return r.unreadable(begin)
+	}
+	return true
 }
 
-// isRead holds for statements that only read, unless a write hides in them.
-func (r *reader) isRead(begin, stop int) bool {
-	i := begin
-	for isPunct(r.toks[i], '(') {
-		i++
+// with reads WITH, after that word, and the statement behind it. top tells
+// whether it is the statement's own and not one of a part of it.
+//
+//	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
+//	[SEARCH ...] [CYCLE ...], ... statement
+func (r *reader) with(begin int, top bool) bool {
+	r.accept("recursive")
+	if top {
+		r.ledgerAt, r.ledgerWith = r.toks[r.i-1].end, true
 	}
-	switch t := r.toks[i]; {
-	case r.isWord(t, "select", "values", "table", "with"):
-		return true
-	case r.dialect != Postgres:
-		return false
-	case r.isWord(t, "explain"):
-		return r.isExplainedRead(i+1, stop)
-	case r.isWord(t, "declare"):
-		return true
-	case r.isWord(t, "copy"):
-		return r.isCopyTo(i+1, stop)
-	}
-	return false
-}
-
-// isExplainedRead holds for the rest of EXPLAIN [(...)] [ANALYZE] [VERBOSE] read.
-func (r *reader) isExplainedRead(i, stop int) bool {
-	if isPunct(r.toks[i], '(') && !r.isWord(r.toks[i+1], "select", "values", "table", "with") {
-		i = r.skip(i)
-	}
-	for r.isWord(r.toks[i], "analyze", "analyse", "verbose") {
-		i++
-	}
-	return i < stop && r.isRead(i, stop) && !r.isWord(r.toks[i], "explain")
-}
-
-// isCopyTo holds for the rest of COPY name [(columns)] TO and COPY (query) TO.
-func (r *reader) isCopyTo(i, stop int) bool {
-	for ; i < stop; i = r.skip(i) {
-		if r.isWord(r.toks[i], "to") {
-			return true
+	for more := true; more; more = r.acceptPunct(',') {
+		name, ok := normal(r.dialect, r.src, r.tok())
+		if ok && name == "fencing_tokens" {
+			if table, _ := r.mention(begin, r.stop); table >= 0 {
+				return r.refuse(table, r.i, "a WITH called fencing_tokens would stand before the ledger; give it another name")
+			}
 		}
-		if r.isWord(r.toks[i], "from") {
+		r.i++
+		if isPunct(r.tok(), '(') {
+			r.i = r.skip(r.i)
+		}
+		as := r.accept("as")
+		r.accept("not")
+		r.accept("materialized")
+		if !ok || !as || !isPunct(r.tok(), '(') {
+			return r.unreadable(begin)
+		}
+		if !r.within(func() bool { return r.part(begin) }) || !r.searchAndCycle(begin) {
 			return false
 		}
 	}
-	return false
+	return r.part(begin)
 }
 
-// isDefinition holds for CREATE TABLE and CREATE INDEX, which change no rows of
-// a table that exists.
-func (r *reader) isDefinition() bool {
-	if !r.isWord(r.tok(), "create") {
-		return false
+// part reads a statement inside of another, or behind WITH: a write or a read.
+func (r *reader) part(begin int) bool {
+	if r.accept("with") {
+		return r.with(begin, false)
 	}
-	i := r.i + 1
-	for r.isWord(r.toks[i], "global", "local", "temp", "temporary", "unlogged", "unique") {
-		i++
+	if ok, write := r.write(); write {
+		return ok
 	}
-	return r.isWord(r.toks[i], "table", "index")
+	if !isPunct(r.tok(), '(') && !r.isWord(r.tok(), "select", "values", "table") {
+		return r.unreadable(begin)
+	}
+	return r.readsOnly(begin, r.i)
+}
+
+// readsOnly refuses tokens lo to the end of the region if a write may hide there
+// and the statement that began at begin mentions a registered table.
+func (r *reader) readsOnly(begin, lo int) bool {
+	w := r.hiddenWrite(lo, r.stop)
+	if w < 0 {
+		return true
+	}
+	table, _ := r.mention(begin, r.stop)
+	if table < 0 {
+		return true
+	}
+	return r.refuse(table, w, "a write in this place can't be guarded; write it as a statement of its own, or put it into WITH at the top")
+}
+
+// searchAndCycle steps over PostgreSQL's clauses behind a recursive WITH.
+//
+//	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
+//	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column
+func (r *reader) searchAndCycle(begin int) bool {
+	if r.dialect != Postgres {
+		return true
+	}
+	columns := func() {
+		for r.i++; r.acceptPunct(','); r.i++ {
+		}
+	}
+	if r.accept("search") {
+		r.i++
+		if !r.accept("first", "by") {
+			return r.unreadable(begin)
+		}
+		columns()
+		if !r.accept("set") {
+			return r.unreadable(begin)
+		}
+		r.i++
+	}
+	if r.accept("cycle") {
+		columns()
+		if !r.accept("set") {
+			return r.unreadable(begin)
+		}
+		r.i++
+		if r.accept("to") {
+			r.i++
+			if !r.accept("default") {
+				return r.unreadable(begin)
+			}
+			r.i++
+		}
+		if !r.accept("using") {
+			return r.unreadable(begin)
+		}
+		r.i++
+	}
+	return true
+}
+
+// unreadable decides about a statement whose structure can't be read: it is
+// refused if it mentions a registered table.
+func (r *reader) unreadable(begin int) bool {
+	if table, at := r.mention(begin, r.stop); table >= 0 {
+		return r.refuse(table, at, "this statement can't be read; write it as plain UPDATE, DELETE or INSERT")
+	}
+	return true
 }

@@ -8,12 +8,8 @@ package rewrite
 // condition holds for; AND gives no order, CASE does. The condition inside of
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
-func (r *reader) where(t target, stop int, check bool) bool {
-	rules := &r.tables[t.table]
-	ledger := rules.Ledger && r.dialect == SQLite
-	if rules.Ledger && r.dialect == Postgres {
-		r.insert(t.verb.start, opLedger, "")
-	}
+func (r *reader) where(t *target, check bool) bool {
+	ledger := t.rules.Ledger && r.dialect == SQLite
 	var lo, hi int
 	prev := r.toks[r.i-1].end
 	if r.accept("where") {
@@ -35,7 +31,7 @@ func (r *reader) where(t target, stop int, check bool) bool {
 	if r.dialect == SQLite {
 		r.until()
 	}
-	if r.i != stop {
+	if r.i != r.stop {
 		return r.refuse(t.table, r.i, "this part of the statement can't be read")
 	}
 	if !check && !ledger {
@@ -47,7 +43,7 @@ func (r *reader) where(t target, stop int, check bool) bool {
 
 // whereEdits writes the guard around the condition lo to hi, or a new WHERE at
 // prev if there is none.
-func (r *reader) whereEdits(t target, prev int32, lo, hi int, check, ledger bool) {
+func (r *reader) whereEdits(t *target, prev int32, lo, hi int, check, ledger bool) {
 	at := prev
 	if lo < hi {
 		at = r.toks[hi-1].end
@@ -62,13 +58,13 @@ func (r *reader) whereEdits(t target, prev int32, lo, hi int, check, ledger bool
 	switch {
 	case check && lo < hi:
 		r.insertText(at, ") THEN ")
-		r.insert(at, opCheck, t.qualifier)
+		r.insert(at, opCheck, t, t.qualifier)
 		r.insertText(at, " ELSE "+boolean(r.dialect, false)+" END")
 		for _, c := range r.repeatable(lo, hi) {
 			r.insertText(at, " AND ("+r.source(c[0], c[1])+")")
 		}
 	case check:
-		r.insert(at, opCheck, t.qualifier)
+		r.insert(at, opCheck, t, t.qualifier)
 	case lo < hi:
 		r.insertText(at, ")")
 	}
@@ -76,7 +72,7 @@ func (r *reader) whereEdits(t target, prev int32, lo, hi int, check, ledger bool
 		if check || lo < hi {
 			r.insertText(at, " AND ")
 		}
-		r.insert(at, opLedger, t.schema)
+		r.insert(at, opLedger, t, t.schema)
 	}
 }
 

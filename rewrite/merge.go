@@ -1,0 +1,93 @@
+package rewrite
+
+// merge reads PostgreSQL's MERGE after its first word.
+//
+//	MERGE INTO [ONLY] name [*] [[AS] alias] USING source ON condition
+//	WHEN [NOT] MATCHED [BY {SOURCE | TARGET}] [AND condition] THEN
+//	{UPDATE SET ... | DELETE | INSERT ... | DO NOTHING} ... [RETURNING ...]
+func (r *reader) merge() bool {
+	verb := r.i - 1
+	if !r.accept("into") {
+		return r.unreadable(verb)
+	}
+	t, ok := r.target(verb, "using")
+	if !ok || t.table < 0 {
+		return ok && (r.isWord(r.tok(), "using") || r.unreadable(verb))
+	}
+	if r.until("when"); r.i == r.stop {
+		return r.refuse(t.table, r.i, "expected WHEN here")
+	}
+	for r.accept("when") {
+		if !r.mergeArm(t) {
+			return false
+		}
+	}
+	if r.accept("returning") {
+		r.until()
+	}
+	if r.i != r.stop {
+		return r.refuse(t.table, r.i, "this part of the statement can't be read")
+	}
+	return true
+}
+
+// mergeArm reads one arm, after WHEN, and guards what it does.
+func (r *reader) mergeArm(t *target) bool {
+	r.accept("not")
+	if !r.accept("matched") {
+		return r.refuse(t.table, r.i, "expected MATCHED here")
+	}
+	if r.accept("by") {
+		r.i++ // SOURCE or TARGET
+	}
+	prev, lo, hi := r.toks[r.i-1].end, 0, 0
+	if r.accept("and") {
+		lo = r.i
+		if hi = r.until("then"); lo == hi {
+			return r.refuse(t.table, lo, "a condition is missing here")
+		}
+	}
+	if !r.accept("then") {
+		return r.refuse(t.table, r.i, "expected THEN here")
+	}
+	switch {
+	case r.accept("do", "nothing"):
+		return true
+	case r.accept("delete"):
+		r.armCheck(t, prev, lo, hi)
+		return true
+	case r.accept("update", "set"):
+		setEnd, ok := r.assignments(t, "when", "returning")
+		if !ok {
+			return false
+		}
+		if t.rules.Fence != "" {
+			r.insert(setEnd, opMark, t, t.qualifier)
+		} else if t.rules.Key != "" {
+			r.armCheck(t, prev, lo, hi)
+		}
+		return true
+	case r.accept("insert"):
+		ins := insertion{reader: r, target: t, key: -1, columns: -1}
+		return ins.columnList() && ins.rowSource()
+	}
+	return r.refuse(t.table, r.i, "expected UPDATE SET, DELETE, INSERT or DO NOTHING here")
+}
+
+// armCheck adds the check for the row to the condition lo to hi of an arm, or
+// behind prev if it has none. It may only be evaluated where the arm is taken.
+func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
+	if t.rules.Key == "" && t.rules.Fence == "" {
+		return
+	}
+	if lo == hi {
+		r.insertText(prev, " AND ")
+		r.insert(prev, opCheck, t, t.qualifier)
+		return
+	}
+	at := r.toks[hi-1].end
+	r.insertText(r.toks[lo].start, "CASE WHEN (")
+	r.insertText(at, ") THEN ")
+	r.insert(at, opCheck, t, t.qualifier)
+	r.insertText(at, " ELSE false END")
+}

@@ -1,0 +1,79 @@
+package rewrite
+
+// other decides about a statement that isn't a write of rows by its first words.
+func (r *reader) other(begin int) bool {
+	if r.dialect == Postgres && r.isWord(r.tok(), "do", "call", "prepare") {
+		// The name may stand inside of a string that is run.
+		table, at := r.mention(begin, r.stop)
+		if table < 0 {
+			at = begin
+		}
+		return r.refuse(table, at, "code whose text names a registered table can't be guarded; send its statements one by one, or run it under Bypass")
+	}
+	table, at := r.mention(begin, r.stop)
+	switch {
+	case table < 0, r.changesNoRows():
+		return true
+	case r.isRead(), r.isDefinition():
+		return r.readsOnly(begin, begin+1)
+	}
+	return r.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass")
+}
+
+// changesNoRows holds for statements that change no rows whatever they name.
+func (r *reader) changesNoRows() bool {
+	switch {
+	case r.isWord(r.tok(), "begin", "start", "commit", "end", "rollback", "savepoint", "release",
+		"analyze", "vacuum", "reindex"):
+		return true
+	case r.dialect == SQLite:
+		// EXPLAIN never runs the statement in SQLite.
+		return r.isWord(r.tok(), "explain", "pragma", "attach", "detach")
+	}
+	return r.isWord(r.tok(), "abort", "set", "reset", "show", "listen", "unlisten", "notify",
+		"fetch", "move", "close", "deallocate", "discard", "execute",
+		"lock", "cluster", "refresh", "comment", "grant", "revoke")
+}
+
+// isRead holds for statements that only read, unless a write hides in them.
+func (r *reader) isRead() bool {
+	i := r.i
+	for isPunct(r.toks[i], '(') {
+		i++
+	}
+	switch t := r.toks[i]; {
+	case r.isWord(t, "select", "values", "table", "with"):
+		return true
+	case r.dialect != Postgres:
+		return false
+	case r.isWord(t, "copy"):
+		return r.isCopyTo(i + 1)
+	default:
+		return r.isWord(t, "declare")
+	}
+}
+
+// isCopyTo holds for the rest of COPY name [(columns)] TO and COPY (query) TO.
+func (r *reader) isCopyTo(i int) bool {
+	for ; i < r.stop; i = r.skip(i) {
+		if r.isWord(r.toks[i], "to", "from") {
+			return r.isWord(r.toks[i], "to")
+		}
+	}
+	return false
+}
+
+// isDefinition holds for what creates something beside the tables that exist
+// and changes none of their rows then or, by itself, later.
+func (r *reader) isDefinition() bool {
+	if !r.isWord(r.tok(), "create") {
+		return false
+	}
+	i := r.i + 1
+	for r.isWord(r.toks[i], "or", "replace", "global", "local", "temp", "temporary", "unlogged", "unique",
+		"recursive", "materialized", "virtual") {
+		i++
+	}
+	return r.isWord(r.toks[i], "table", "index", "view", "function", "procedure", "sequence", "type", "domain",
+		"statistics", "policy", "publication")
+}
