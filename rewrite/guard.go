@@ -19,47 +19,48 @@ const (
 )
 
 // raise writes an expression that raises sqlfence:kind:token:detail; detail is
-// an SQL expression.
-func (w *writer) raise(kind string, token int, detail string) {
-	marker := "'sqlfence:" + kind + ":" + strconv.Itoa(token) + ":' || " + detail
+// an SQL expression, in parts.
+func (w *writer) raise(kind string, token int, detail ...string) {
+	head, tail := "(", ")::bigint"
 	if w.dialect == SQLite {
-		w.write("json_extract('{}', ", marker, ")")
-	} else {
-		w.write("(", marker, ")::bigint")
+		head, tail = "json_extract('{}', ", ")"
 	}
+	w.write(head, "'sqlfence:", kind, ":", strconv.Itoa(token), ":' || ")
+	w.write(detail...)
+	w.write(tail)
 }
 
 // raiseBoolean is raise where a condition has to stand.
-func (w *writer) raiseBoolean(kind string, token int, detail string) {
-	w.raise(kind, token, detail)
+func (w *writer) raiseBoolean(kind string, token int, detail ...string) {
+	w.raise(kind, token, detail...)
 	w.write(" IS NULL")
 }
 
-// fence returns the row's mark, qualified: the column itself, and as a number
-// that is never NULL. SQLite compares a text column as text without the cast.
-func (w *writer) fence(qualifier string) (column, number string) {
-	column = qualifier + "." + quoteName(w.dialect, w.rules.Fence)
+// number writes the row's mark as a number that is never NULL. SQLite compares
+// a text column as text without the cast.
+func (w *writer) number(qualifier string) {
 	if w.dialect == SQLite {
-		return column, "COALESCE(CAST(" + column + " AS INTEGER), 0)"
+		w.write("COALESCE(CAST(", qualifier, ".", w.rules.fence, " AS INTEGER), 0)")
+	} else {
+		w.write("COALESCE(", qualifier, ".", w.rules.fence, ", 0)")
 	}
-	return column, "COALESCE(" + column + ", 0)"
 }
 
 // keyText returns the row's key as text.
 func (w *writer) keyText(qualifier string) string {
-	column := qualifier + "." + quoteName(w.dialect, w.rules.Key)
 	if w.dialect == SQLite {
-		return "CAST(" + column + " AS TEXT)"
+		return "CAST(" + qualifier + "." + w.rules.key + " AS TEXT)"
 	}
-	return column + "::text"
+	return qualifier + "." + w.rules.key + "::text"
 }
 
 // fresh writes the comparison of the row's mark with a token.
-func (w *writer) fresh(number string, token int) {
+func (w *writer) fresh(qualifier string, token int) {
+	w.number(qualifier)
 	if w.rules.SingleUse {
-		w.write(number, " < ")
+		w.write(" < ")
 	} else {
-		w.write(number, " <= ")
+		w.write(" <= ")
 	}
 	w.field(token, FieldValue)
 }
@@ -89,29 +90,35 @@ func (w *writer) mark(qualifier string) {
 	if w.lo == w.hi {
 		return
 	}
-	column, number := w.fence(qualifier)
-	w.write(", ", quoteName(w.dialect, w.rules.Fence), " = ")
+	w.write(", ", w.rules.fence, " = ")
 	if w.Observe {
-		greatest := "GREATEST"
-		if w.dialect == SQLite {
-			greatest = "max"
-		}
-		w.byKey(qualifier, func(token int) {
-			w.write(greatest, "(", number, ", ")
-			w.field(token, FieldValue)
-			w.write(")")
-		}, func(string) { w.write(column) })
+		w.risenMark(qualifier)
 		return
 	}
 	w.byKey(qualifier, func(token int) {
 		w.write("CASE WHEN ")
-		w.fresh(number, token)
+		w.fresh(qualifier, token)
 		w.write(" THEN ")
 		w.field(token, FieldValue)
 		w.write(" ELSE ")
-		w.raise(markStale, token, column)
+		w.raise(markStale, token, qualifier, ".", w.rules.fence)
 		w.write(" END")
-	}, func(key string) { w.raise(markScope, w.lo, "COALESCE("+key+", '')") })
+	}, func(key string) { w.raise(markScope, w.lo, "COALESCE(", key, ", '')") })
+}
+
+// risenMark writes the higher one of the row's mark and the token.
+func (w *writer) risenMark(qualifier string) {
+	greatest := "GREATEST("
+	if w.dialect == SQLite {
+		greatest = "max("
+	}
+	w.byKey(qualifier, func(token int) {
+		w.write(greatest)
+		w.number(qualifier)
+		w.write(", ")
+		w.field(token, FieldValue)
+		w.write(")")
+	}, func(string) { w.write(qualifier, ".", w.rules.fence) })
 }
 
 // check writes the condition that a row which is written without a mark has to meet.
@@ -125,13 +132,12 @@ func (w *writer) check(qualifier string) {
 			w.write(boolean(w.dialect, true))
 			return
 		}
-		column, number := w.fence(qualifier)
 		w.write("CASE WHEN ")
-		w.fresh(number, token)
+		w.fresh(qualifier, token)
 		w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
-		w.raiseBoolean(markStale, token, column)
+		w.raiseBoolean(markStale, token, qualifier, ".", w.rules.fence)
 		w.write(" END")
-	}, func(key string) { w.raiseBoolean(markScope, w.lo, "COALESCE("+key+", '')") })
+	}, func(key string) { w.raiseBoolean(markScope, w.lo, "COALESCE(", key, ", '')") })
 }
 
 // ledgerCondition writes SQLite's comparison with the newest tokens issued.
@@ -186,17 +192,19 @@ func (w *writer) ledgerStatements(with string) {
 
 // ledgerCheck writes a condition that is true or raises.
 func (w *writer) ledgerCheck(token int, table, lock string) {
-	from := " FROM " + table + " WHERE fencing_tokens.name = "
+	from := func() {
+		w.write(" FROM ", table, " WHERE fencing_tokens.name = ")
+		w.field(token, FieldName)
+	}
 	w.write("COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= ")
 	w.field(token, FieldValue)
 	w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
 	w.raiseBoolean(markStale, token, "fencing_tokens.token")
-	w.write(" END", from)
-	w.field(token, FieldName)
+	w.write(" END")
+	from()
 	w.write(lock, "), (SELECT ")
 	w.raiseBoolean(markUnknown, token, "count(*)")
-	w.write(from)
-	w.field(token, FieldName)
+	from()
 	w.write("))")
 }
 

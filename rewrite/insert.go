@@ -65,7 +65,7 @@ func (r *insertion) columnList() bool {
 		return r.refuse(r.table, r.i, "expected a column's name here")
 	}
 	if r.rules.Fence != "" {
-		r.insertText(r.toks[open.mate-1].end, ", "+quoteName(r.dialect, r.rules.Fence))
+		r.insertText(r.toks[open.mate-1].end, ", "+r.rules.fence)
 	}
 	r.i = int(open.mate) + 1
 	return true
@@ -117,7 +117,7 @@ func (r *insertion) defaultValues(begin int) bool {
 	}
 	column := "rowid" // NULL there is the default: the next free one
 	if r.rules.Fence != "" {
-		column = quoteName(r.dialect, r.rules.Fence)
+		column = r.rules.fence
 	}
 	r.insertText(deflt.start, "("+column+") /*")
 	r.insertText(deflt.end, "*/")

@@ -88,3 +88,11 @@ type edit struct {
 	row    int32
 	text   string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema or WITH
 }
+
+// planned is a plan with room for what plans mostly hold, allocated at once.
+type planned struct {
+	Plan
+	table  [1]int
+	target [1]Target
+	edits  [6]edit
+}

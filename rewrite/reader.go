@@ -17,6 +17,7 @@ type reader struct {
 	i       int // the current token
 	stop    int // the end of the region that is being read
 
+	plan    *planned // nil until a registered table is written to
 	edits   []edit
 	written []int // distinct registered tables written to, as indexes in tables
 	targets []Target

@@ -57,7 +57,10 @@ const (
 func (p *Plan) Usual() *Rendered {
 	r := p.usual.Load()
 	if r == nil {
-		v := Values{Tokens: make([]Token, len(p.Tables)), First: make([]int, len(p.Tables))}
+		v := Values{Tokens: anyToken[:]}
+		if len(p.Tables) > 1 {
+			v.Tokens, v.First = make([]Token, len(p.Tables)), make([]int, len(p.Tables))
+		}
 		for i := range v.First {
 			v.First[i] = i
 		}
@@ -66,6 +69,9 @@ func (p *Plan) Usual() *Rendered {
 	}
 	return r
 }
+
+// anyToken stands for the one token of the usual form, whose value is an argument.
+var anyToken [1]Token
 
 // Render returns the statement with its guard. All of the user's bytes stay, in
 // their order; text is only inserted.

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -20,7 +21,7 @@ type Rewriter struct {
 // table without a name or a rule, and two tables that one name could mean are
 // errors.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
-	r := &Rewriter{dialect: d, tables: tables, plans: newCache(1024)}
+	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024)}
 	if d != Postgres && d != SQLite && len(tables) > 0 {
 		return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
 	}
@@ -38,6 +39,7 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 				return nil, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name)
 			}
 		}
+		r.tables[i].fence, r.tables[i].key = quoteName(d, t.Fence), quoteName(d, t.Key)
 		c := t.Name[0]
 		r.first[c] = true
 		if c >= 'a' && c <= 'z' {

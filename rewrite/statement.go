@@ -21,13 +21,10 @@ func (r *reader) script() *Plan {
 	}
 	r.ledgerStatements()
 	slices.SortStableFunc(r.edits, func(a, b edit) int { return int(a.at - b.at) })
-	p := &Plan{
-		Verdict: Guard,
-		Tables:  r.written,
-		Targets: r.targets,
-		Inputs:  r.inputs.count,
-		Params:  !r.inputs.named,
-	}
+	p := &r.plan.Plan
+	p.Verdict = Guard
+	p.Tables, p.Targets = r.written, r.targets
+	p.Inputs, p.Params = r.inputs.count, !r.inputs.named
 	p.writer = writer{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p}
 	return p
 }

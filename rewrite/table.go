@@ -8,4 +8,6 @@ type Table struct {
 	Key       string // column that selects the row's token; empty for one token per table
 	Ledger    bool   // compare with fencing_tokens
 	SingleUse bool   // refuse a token equal to the row's mark
+
+	fence, key string // the columns, quoted
 }

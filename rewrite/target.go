@@ -54,7 +54,9 @@ func (r *reader) target(verb int, follow ...string) (*target, bool) {
 
 // addTarget notes a write to a registered table.
 func (r *reader) addTarget(t *target) {
-	if len(r.targets) == 0 {
+	if r.plan == nil {
+		r.plan = new(planned)
+		r.written, r.targets, r.edits = r.plan.table[:0], r.plan.target[:0], r.plan.edits[:0]
 		r.readInputs()
 	}
 	t.rules = &r.tables[t.table]
