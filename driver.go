@@ -60,7 +60,11 @@ func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
 // WrapDriver returns a driver that opens fenced connections through d. Errors
 // are as for [Open].
 func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
-	return wrapDriver(d, opts)
+	fenced, err := wrapDriver(d, opts)
+	if err != nil {
+		return nil, err
+	}
+	return fenced, nil
 }
 
 // Register makes d available to sql.Open under name, fenced. A name that is

@@ -3,8 +3,8 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
-	"slices"
-	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // observe runs an attempt so that nothing is refused: as in Enforce mode first,
@@ -75,17 +75,9 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 }
 
 // followTx follows transactions that are begun and ended by statements. Only
-// Observe mode has to know.
+// Observe mode on PostgreSQL has to know.
 func (g *guard) followTx(query string) {
-	if g.fence.mode != Observe {
-		return
-	}
-	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-	first = strings.ToLower(strings.TrimSuffix(first, ";"))
-	switch {
-	case slices.Contains([]string{"begin", "start"}, first):
-		g.inTx = true
-	case slices.Contains([]string{"commit", "end", "rollback", "abort"}, first) && !strings.Contains(strings.ToLower(query), "savepoint"):
-		g.inTx = false
+	if d := g.fence.profile.dialect; g.fence.mode == Observe && d == Postgres {
+		g.inTx = rewrite.InTransaction(d, query, g.inTx)
 	}
 }

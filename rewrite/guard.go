@@ -3,6 +3,7 @@ package rewrite
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The expressions of this file raise an error inside of the statement where a
@@ -246,17 +247,30 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Current, err = strconv.ParseInt(leadingDigits(detail), 10, 64)
 	case markScope:
 		m.Kind = OutOfScope
-		// The database closes its quote behind the key.
-		if end := strings.LastIndexAny(detail, `"'`); end >= 0 {
-			detail = detail[:end]
-		}
-		m.Key = detail
+		m.Key = quotedDetail(message[:i], detail)
 	case markUnknown:
 		m.Kind = UnknownName
 	default:
 		return Marker{}, false
 	}
 	return m, err == nil
+}
+
+// quotedDetail returns detail up to the quote that closes the one at the end of
+// before: the database quotes what it can't read, in the manner of its language.
+func quotedDetail(before, detail string) string {
+	open, _ := utf8.DecodeLastRuneInString(before)
+	close, ok := map[rune]string{'«': "»", '»': "«", '„': "“", '“': "”", '‘': "’", '「': "」"}[open]
+	if !ok {
+		close = string(open)
+	}
+	if end := strings.LastIndex(detail, close); end >= 0 {
+		detail = detail[:end]
+	}
+	if open == '\'' {
+		detail = strings.ReplaceAll(detail, "''", "'")
+	}
+	return detail
 }
 
 func leadingDigits(s string) string {

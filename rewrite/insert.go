@@ -53,8 +53,12 @@ func (r *insertion) columnList() bool {
 		if column == r.rules.Fence && r.rules.Fence != "" {
 			return r.refuse(r.table, i, "it names the fence column, which only sqlfence writes; leave the column out")
 		}
-		if column == r.rules.Key && r.rules.Key != "" {
+		switch {
+		case r.rules.Key == "":
+		case column == r.rules.Key:
 			r.key = r.columns
+		case r.isRowid(column):
+			return r.refuse(r.table, i, "the row's number may be its key; name the key column instead")
 		}
 		for i < int(open.mate) && !isPunct(r.toks[i], ',') {
 			i = r.skip(i)
@@ -71,11 +75,35 @@ func (r *insertion) columnList() bool {
 	return true
 }
 
+// mergedRow reads the one row of a MERGE's INSERT, and adds the mark to it.
+func (r *insertion) mergedRow() bool {
+	r.overriding()
+	begin := r.i
+	switch {
+	case r.accept("default", "values") && r.rules.Key == "":
+		return r.defaultValues(begin)
+	case !r.accept("values"):
+		return r.refuse(r.table, r.i, "expected VALUES here")
+	case r.rules.Key != "" && r.key < 0:
+		return r.refuse(r.table, begin, "the row's key can't be seen; name the key column")
+	case r.rules.Fence != "" && r.columns < 0:
+		return r.refuse(r.table, begin, noColumns)
+	}
+	return r.rows()
+}
+
+const noColumns = "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)"
+
+// overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
+func (r *insertion) overriding() {
+	if r.accept("overriding") {
+		r.i += 2
+	}
+}
+
 // rowSource reads where the rows come from, and adds the mark to them.
 func (r *insertion) rowSource() bool {
-	if r.accept("overriding") {
-		r.i += 2 // SYSTEM or USER, VALUE
-	}
+	r.overriding()
 	begin := r.i
 	var ok bool
 	switch {
@@ -84,7 +112,7 @@ func (r *insertion) rowSource() bool {
 	case r.accept("default", "values"):
 		return r.defaultValues(begin)
 	case r.rules.Fence != "" && r.columns < 0:
-		return r.refuse(r.table, r.i, "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
+		return r.refuse(r.table, r.i, noColumns)
 	case r.rules.Key != "":
 		r.i++
 		ok = r.rows()
@@ -266,8 +294,11 @@ func (r *insertion) queryArm() bool {
 // selection reads the columns of a SELECT and adds the mark to them.
 func (r *insertion) selection() bool {
 	lo := r.i
-	hi := r.until("from", "where", "group", "having", "window", "union", "intersect", "except",
-		"order", "limit", "offset", "fetch", "for", "into", "on", "returning")
+	follow := []string{"from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "on", "returning"}
+	if r.dialect == Postgres { // in SQLite they are names too
+		follow = append(follow, "window", "offset", "fetch", "for", "into")
+	}
+	hi := r.until(follow...)
 	if r.rules.Fence == "" {
 		return true
 	}

@@ -224,6 +224,10 @@ func (l *lexer) number() {
 func (l *lexer) name() *lexError {
 	start := l.pos
 	l.run(isNamePart)
+	if n := len(l.toks); n > 0 && l.dialect == Postgres && l.toks[n-1].kind == quoted &&
+		l.src[l.toks[n-1].start]|0x20 == 'u' && strings.EqualFold(l.src[start:l.pos], "uescape") {
+		return &lexError{int(l.toks[n-1].start), "a name spelled with UESCAPE isn't understood; write it in double quotes"}
+	}
 	if l.pos-start > 1 || l.pos == len(l.src) {
 		l.emit(word, start)
 		return nil

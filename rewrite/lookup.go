@@ -12,11 +12,13 @@ func (r *Rewriter) Plan(query string) *Plan {
 	if p := r.plans.get(query); p != nil {
 		return p
 	}
-	p := r.read(query)
-	if len(query) <= maxCached {
-		// A clone, so that the cache doesn't keep a larger text alive.
-		r.plans.put(strings.Clone(query), p)
+	if len(query) > maxCached {
+		return r.read(query)
 	}
+	// A clone, so that the cache doesn't keep a larger text alive.
+	query = strings.Clone(query)
+	p := r.read(query)
+	r.plans.put(query, p)
 	return p
 }
 

@@ -69,7 +69,7 @@ func (r *reader) mergeArm(t *target) bool {
 		return true
 	case r.accept("insert"):
 		ins := insertion{reader: r, target: t, key: -1, columns: -1}
-		return ins.columnList() && ins.rowSource()
+		return ins.columnList() && ins.mergedRow()
 	}
 	return r.refuse(t.table, r.i, "expected UPDATE SET, DELETE, INSERT or DO NOTHING here")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -93,28 +94,35 @@ func unquote(s string) string {
 // error in PostgreSQL, so what is made of it doesn't matter.
 func unescape(s string) string {
 	var b strings.Builder
+	high := rune(-1) // the first of a surrogate pair
 	for i := 0; i < len(s); {
 		digits := 4
-		if s[i] != '\\' {
+		switch {
+		case s[i] != '\\':
 			b.WriteByte(s[i])
 			i++
 			continue
-		}
-		i++
-		if i < len(s) && s[i] == '\\' {
+		case strings.HasPrefix(s[i:], `\\`):
 			b.WriteByte('\\')
-			i++
+			i += 2
 			continue
-		}
-		if i < len(s) && s[i] == '+' {
+		case strings.HasPrefix(s[i:], `\+`):
 			digits = 6
 			i++
 		}
-		stop := min(i+digits, len(s))
-		if code, err := strconv.ParseUint(s[i:stop], 16, 32); err == nil {
-			b.WriteRune(rune(code))
-		}
+		stop := min(i+1+digits, len(s))
+		code, err := strconv.ParseUint(s[i+1:stop], 16, 32)
 		i = stop
+		switch r := rune(code); {
+		case err != nil:
+		case utf16.IsSurrogate(r) && high < 0:
+			high = r
+		case high >= 0:
+			b.WriteRune(utf16.DecodeRune(high, r))
+			high = -1
+		default:
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
 }

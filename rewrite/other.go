@@ -47,20 +47,26 @@ func (r *reader) isRead() bool {
 	case r.dialect != Postgres:
 		return false
 	case r.isWord(t, "copy"):
-		return r.isCopyTo(i + 1)
+		return r.isCopyTo()
 	default:
 		return r.isWord(t, "declare")
 	}
 }
 
-// isCopyTo holds for the rest of COPY name [(columns)] TO and COPY (query) TO.
-func (r *reader) isCopyTo(i int) bool {
-	for ; i < r.stop; i = r.skip(i) {
-		if r.isWord(r.toks[i], "to", "from") {
-			return r.isWord(r.toks[i], "to")
+// isCopyTo holds for COPY name [(columns)] TO and COPY (query) TO.
+func (r *reader) isCopyTo() bool {
+	begin := r.i
+	defer func() { r.i = begin }()
+	r.i++
+	if !isPunct(r.tok(), '(') {
+		if _, ok := r.name(); !ok {
+			return false
 		}
 	}
-	return false
+	if isPunct(r.tok(), '(') {
+		r.i = r.skip(r.i)
+	}
+	return r.isWord(r.tok(), "to")
 }
 
 // isDefinition holds for what creates something beside the tables that exist

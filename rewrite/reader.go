@@ -36,7 +36,8 @@ type tableName struct {
 	first        int // its first token
 }
 
-func (r *reader) tok() token { return r.toks[r.i] }
+// tok returns the current token, or the end.
+func (r *reader) tok() token { return r.peek(0) }
 
 // peek returns the token n places ahead, or the end.
 func (r *reader) peek(n int) token {
@@ -80,7 +81,7 @@ func (r *reader) acceptPunct(c byte) bool {
 
 // skip returns the index after token i, and after its partner if it opens a bracket.
 func (r *reader) skip(i int) int {
-	if t := r.toks[i]; isPunct(t, '(') || isPunct(t, '[') {
+	if t := r.toks[min(i, len(r.toks)-1)]; isPunct(t, '(') || isPunct(t, '[') {
 		return int(t.mate) + 1
 	}
 	return i + 1
@@ -123,9 +124,6 @@ func (r *reader) mention(lo, hi int) (table, at int) {
 		if t.kind != word && t.kind != quoted && (t.kind != text || r.dialect != SQLite) {
 			continue
 		}
-		if r.dialect == Postgres && r.isWord(t, "uescape") && len(r.tables) > 0 {
-			return 0, i // the names before it are spelled with an escape of the user's choice
-		}
 		name, ok := normal(r.dialect, r.src, t)
 		if !ok {
 			continue
@@ -154,7 +152,10 @@ func (r *reader) until(words ...string) int {
 		switch t := r.tok(); {
 		case t.kind != word || !r.isKeyword(r.i):
 		case r.isWord(t, "case"):
-			cases++
+			// A label without AS stands where its expression ends.
+			if next := r.peek(1); r.i+1 < r.stop && !isPunct(next, ',') && !r.isWord(next, words...) {
+				cases++
+			}
 		case cases > 0:
 			if r.isWord(t, "end") {
 				cases--
@@ -168,22 +169,22 @@ func (r *reader) until(words ...string) int {
 }
 
 // isKeyword reports whether the word at i stands as a keyword and not as a
-// label (b.where, AS from) or in IS DISTINCT FROM.
+// label (b.where, AS from) or as a part of another construct.
 func (r *reader) isKeyword(i int) bool {
 	if i == 0 {
 		return true
 	}
-	before := r.toks[i-1]
-	if isPunct(before, '.') || r.isWord(before, "as") {
-		return false
-	}
-	if r.isWord(r.toks[i], "from") && r.isWord(before, "distinct") && i >= 2 {
-		return !r.isWord(r.toks[i-2], "is", "not")
-	}
+	before, t := r.toks[i-1], r.toks[i]
 	switch {
-	case r.isWord(r.toks[i], "on"):
+	case isPunct(before, '.'), r.isWord(before, "as") && r.isKeyword(i-1):
+		return false
+	case r.isWord(t, "from") && r.isWord(before, "distinct") && i >= 2:
+		return !r.isWord(r.toks[i-2], "is", "not")
+	case r.isWord(t, "group"):
+		return !r.isWord(before, "within")
+	case r.isWord(t, "on"):
 		return r.isWord(r.toks[i+1], "conflict") // else a join's
-	case r.isWord(r.toks[i], "when"):
+	case r.isWord(t, "when"):
 		// A MERGE's, else a CASE's, which until has entered.
 		return r.isWord(r.toks[i+1], "matched") || r.isWord(r.toks[i+1], "not") && r.isWord(r.toks[i+2], "matched")
 	}
@@ -192,19 +193,32 @@ func (r *reader) isKeyword(i int) bool {
 
 // hiddenWrite returns the index of a word among tokens lo to hi that may begin
 // a write inside of another statement, or -1. It rather finds one too many.
+//
+// Such a write stands in brackets, behind the brackets of a WITH, or behind the
+// name that ends the SEARCH or CYCLE clause of one.
 func (r *reader) hiddenWrite(lo, hi int) int {
 	for i := lo; i < hi; i++ {
 		t := r.toks[i]
 		if t.kind != word || !r.isWord(t, "insert", "update", "delete", "merge", "replace") {
 			continue
 		}
-		if r.isWord(t, "replace") && !r.isWord(r.toks[i+1], "into") {
-			continue // the function
+		begins := i == 0 || isPunct(r.toks[i-1], '(') || isPunct(r.toks[i-1], ')') ||
+			i > 1 && r.isWord(r.toks[i-2], "set", "using")
+		if !begins {
+			continue
 		}
-		if i > 0 && (isPunct(r.toks[i-1], '.') || r.isWord(r.toks[i-1], "as", "for", "key", "do", "on", "then")) {
-			continue // a label, FOR [NO KEY] UPDATE, DO UPDATE, ON DELETE, THEN DELETE
+		switch next := r.toks[i+1]; {
+		case r.isWord(t, "update"):
+			if next.kind == word || next.kind == quoted || next.kind == text && r.dialect == SQLite {
+				return i
+			}
+		case r.isWord(t, "delete"):
+			if r.isWord(next, "from") {
+				return i
+			}
+		case r.isWord(next, "into", "or"):
+			return i
 		}
-		return i
 	}
 	return -1
 }

@@ -103,30 +103,52 @@ func (w *writer) statement() string {
 	last := int32(0)
 	for i := range w.edits {
 		e := &w.edits[i]
-		w.b.WriteString(w.src[last:e.at])
+		w.source(last, e.at)
 		last = e.at
-		if e.op == opText {
-			w.b.WriteString(e.text)
-			continue
-		}
-		if e.op == opLedger && w.dialect == Postgres {
-			w.ledgerStatements(e.text)
-			continue
-		}
-		w.choose(w.plan.Targets[e.target].Table)
-		switch e.op {
-		case opMark:
-			w.mark(e.text)
-		case opCheck:
-			w.check(e.text)
-		case opLedger:
-			w.ledgerCondition(e.text)
-		case opValue:
-			w.rowValue(e)
-		}
+		w.edit(e)
 	}
-	w.b.WriteString(w.src[last:])
+	w.source(last, int32(len(w.src)))
 	return w.b.String()
+}
+
+// source writes a piece of the statement. What was written before it and what
+// comes behind it are kept from growing together with it.
+func (w *writer) source(lo, hi int32) {
+	if lo < hi {
+		w.apart(w.src[lo])
+		w.b.WriteString(w.src[lo:hi])
+	}
+}
+
+// apart writes a blank if c would continue the word or number before it.
+func (w *writer) apart(c byte) {
+	n := w.b.Len()
+	if n > 0 && isNamePart(w.b.String()[n-1]) && (isNamePart(c) || c == '\'' || c == '"' || c == '.') {
+		w.b.WriteByte(' ')
+	}
+}
+
+func (w *writer) edit(e *edit) {
+	switch {
+	case e.op == opText:
+		w.apart(e.text[0])
+		w.b.WriteString(e.text)
+		return
+	case e.op == opLedger && w.dialect == Postgres:
+		w.ledgerStatements(e.text)
+		return
+	}
+	w.choose(w.plan.Targets[e.target].Table)
+	switch e.op {
+	case opMark:
+		w.mark(e.text)
+	case opCheck:
+		w.check(e.text)
+	case opLedger:
+		w.ledgerCondition(e.text)
+	case opValue:
+		w.rowValue(e)
+	}
 }
 
 // choose makes one of the plan's tables the one that is being written for.

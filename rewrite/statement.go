@@ -104,7 +104,7 @@ func (r *reader) explain(begin int) bool {
 		r.i++
 	}
 	for _, t := range r.toks[options:r.i] {
-		if r.isWord(t, "analyze", "analyse") {
+		if option, _ := normal(r.dialect, r.src, t); option == "analyze" || option == "analyse" {
 			return r.statement()
 		}
 	}

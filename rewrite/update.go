@@ -68,7 +68,7 @@ func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool
 			if column == t.rules.Fence && t.rules.Fence != "" {
 				return 0, r.refuse(t.table, i, "it assigns the fence column, which only sqlfence writes; leave the column out")
 			}
-			if column == t.rules.Key && t.rules.Key != "" {
+			if t.rules.Key != "" && (column == t.rules.Key || r.isRowid(column)) {
 				return 0, r.refuse(t.table, i, "it assigns the key column, which would move the row out of its token's scope; leave the column out")
 			}
 		}
@@ -83,4 +83,10 @@ func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool
 		return 0, r.refuse(t.table, hi, "an assignment is missing here")
 	}
 	return r.toks[hi-1].end, true
+}
+
+// isRowid reports whether a column is one of SQLite's other names for an
+// INTEGER PRIMARY KEY.
+func (r *reader) isRowid(column string) bool {
+	return r.dialect == SQLite && (column == "rowid" || column == "oid" || column == "_rowid_")
 }

@@ -87,11 +87,13 @@ func (r *reader) repeatable(lo, hi int) [][2]int {
 	from, cases, betweens := lo, 0, 0
 	for i := lo; i < hi; i = r.skip(i) {
 		switch t := r.toks[i]; {
+		case t.kind != word || !r.isKeyword(i):
 		case r.isWord(t, "case"):
 			cases++
-		case r.isWord(t, "end"):
-			cases--
 		case cases > 0:
+			if r.isWord(t, "end") {
+				cases--
+			}
 		case r.isWord(t, "or"):
 			return nil
 		case r.isWord(t, "between"):

@@ -1,0 +1,27 @@
+package rewrite
+
+// InTransaction reports whether a connection is in a transaction after a text
+// of statements, which it executes in or outside of one: for those who begin
+// and end transactions by SQL. A text that can't be read changes nothing.
+func InTransaction(d Dialect, query string, in bool) bool {
+	toks, err := lex(d, query, nil)
+	if err != nil {
+		return in
+	}
+	r := reader{dialect: d, src: query, toks: toks}
+	for ; r.nonEmpty(); r.i = r.stop {
+		switch {
+		case r.isWord(r.tok(), "begin", "start"):
+			in = true
+		case r.isWord(r.tok(), "rollback"):
+			back := r.isWord(r.peek(1), "to") || r.isWord(r.peek(1), "work", "transaction") && r.isWord(r.peek(2), "to")
+			in = in && back
+		case r.isWord(r.tok(), "commit", "end", "abort"), r.isWord(r.tok(), "prepare") && r.isWord(r.peek(1), "transaction"):
+			in = false
+		}
+		if n := r.stop - r.i; n > 2 && r.isWord(r.toks[r.stop-1], "chain") && !r.isWord(r.toks[r.stop-2], "no") {
+			in = true
+		}
+	}
+	return in
+}
