@@ -34,18 +34,17 @@ func TestG5NoTokenNoWrite(t *testing.T) {
 		}, sqlfence.ErrNoFence},
 		{"bypass without a reason", func(ctx context.Context) context.Context { return sqlfence.Bypass(ctx, "") }, sqlfence.ErrNoFence},
 	}
-	for _, fence := range fences {
-		t.Run(fence.name, func(t *testing.T) {
-			eachSetting(t, func(t *testing.T, s setting) {
+	eachSetting(t, func(t *testing.T, s setting) {
+		for _, fence := range fences {
+			t.Run(fence.name, func(t *testing.T) {
 				sh := s.shop(t, fence.rule)
 				sh.reset(t, 1)
 				unchanged := sh.unchanged(t)
 				sh.eachForm(t, func(t *testing.T, send func(context.Context, write) (int64, error)) {
 					for _, w := range slices.Concat(rowWrites, freshInserts) {
 						for _, c := range contexts {
-							if _, err := send(c.ctx(t.Context()), w); true {
-								wantError(t, err, c.want)
-							}
+							_, err := send(c.ctx(t.Context()), w)
+							wantError(t, err, c.want)
 							if t.Failed() {
 								t.Fatalf("by %s with %s", w.name, c.name)
 							}
@@ -54,8 +53,8 @@ func TestG5NoTokenNoWrite(t *testing.T) {
 				})
 				unchanged()
 			})
-		})
-	}
+		}
+	})
 }
 
 // What is refused for want of a token isn't sent.
