@@ -75,6 +75,7 @@ var longTexts = []longText{
 	{"numbered placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (?1", ", ?%d", ")")},
 	{"named placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (0", ", :a%[1]d, @a%[1]d", ")")},
 	{"one named placeholder", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a", ")")},
+	{"placeholders with suffixes", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a(b)", ")")},
 	{"open placeholders", SQLite, repeated("UPDATE books SET a = ", ":a(b", "")},
 	{"selects", Postgres, repeated("INSERT INTO books (id) SELECT 1", " UNION SELECT 1", "")},
 	{"conflicts", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT DO UPDATE SET a = 1", "")},
