@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"regexp"
 	"testing"
+
+	"github.com/sqlfence/sqlfence"
 )
 
 // A write is a statement on the books.
@@ -32,15 +33,26 @@ var freshInserts = []write{
 
 // literal is the write with its arguments in the text.
 func (w write) literal() string {
-	query := w.query
-	for i, arg := range slices.Backward(w.args) { // $12 before $1
-		value := fmt.Sprint(arg)
-		if text, ok := arg.(string); ok {
-			value = "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	next := 0
+	return placeholder.ReplaceAllStringFunc(w.query, func(string) string {
+		next++
+		if text, ok := w.args[next-1].(string); ok {
+			return "'" + text + "'"
 		}
-		query = strings.ReplaceAll(query, fmt.Sprintf("$%d", i+1), value)
+		return fmt.Sprint(w.args[next-1])
+	})
+}
+
+var placeholder = regexp.MustCompile(`\$[0-9]+|\?`)
+
+// as writes the placeholders as is usual in a dialect. They stand in the order
+// of the arguments, so $1 serves in SQLite as well; but it is a name there, and a
+// statement with names is guarded by constants in its text.
+func (w write) as(d sqlfence.Dialect) write {
+	if d == sqlfence.SQLite {
+		w.query = placeholder.ReplaceAllString(w.query, "?")
 	}
-	return query
+	return w
 }
 
 // A runner is a *sql.DB, a *sql.Conn or a *sql.Tx.
@@ -71,19 +83,19 @@ var forms = []form{
 		return prepared(ctx, r, w.literal(), func(s *sql.Stmt) (int64, error) { return affected(s.ExecContext(ctx)) })
 	}},
 	{"query", func(ctx context.Context, r runner, w write) (int64, error) {
-		return returned(r.QueryContext(ctx, w.query+" RETURNING id", w.args...))
+		return returned(r.QueryContext(ctx, w.query+" RETURNING books.id", w.args...))
 	}},
 	{"query without arguments", func(ctx context.Context, r runner, w write) (int64, error) {
-		return returned(r.QueryContext(ctx, w.literal()+" RETURNING id"))
+		return returned(r.QueryContext(ctx, w.literal()+" RETURNING books.id"))
 	}},
 	{"query row", func(ctx context.Context, r runner, w write) (int64, error) {
-		return scanned(r.QueryRowContext(ctx, w.query+" RETURNING id", w.args...))
+		return scanned(r.QueryRowContext(ctx, w.query+" RETURNING books.id", w.args...))
 	}},
 	{"prepared query", func(ctx context.Context, r runner, w write) (int64, error) {
-		return prepared(ctx, r, w.query+" RETURNING id", func(s *sql.Stmt) (int64, error) { return returned(s.QueryContext(ctx, w.args...)) })
+		return prepared(ctx, r, w.query+" RETURNING books.id", func(s *sql.Stmt) (int64, error) { return returned(s.QueryContext(ctx, w.args...)) })
 	}},
 	{"prepared query row", func(ctx context.Context, r runner, w write) (int64, error) {
-		return prepared(ctx, r, w.query+" RETURNING id", func(s *sql.Stmt) (int64, error) { return scanned(s.QueryRowContext(ctx, w.args...)) })
+		return prepared(ctx, r, w.query+" RETURNING books.id", func(s *sql.Stmt) (int64, error) { return scanned(s.QueryRowContext(ctx, w.args...)) })
 	}},
 }
 
@@ -133,12 +145,12 @@ func (s *shop) eachForm(t *testing.T, test func(t *testing.T, send func(context.
 	t.Helper()
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
-			test(t, func(ctx context.Context, w write) (int64, error) { return f.run(ctx, s.db, w) })
+			test(t, func(ctx context.Context, w write) (int64, error) { return f.run(ctx, s.db, w.as(s.dialect)) })
 		})
 		t.Run(f.name+" in a transaction", func(t *testing.T) {
 			test(t, func(ctx context.Context, w write) (n int64, err error) {
 				err = s.inTx(ctx, func(tx *sql.Tx) error {
-					n, err = f.run(ctx, tx, w)
+					n, err = f.run(ctx, tx, w.as(s.dialect))
 					return err
 				})
 				return n, err

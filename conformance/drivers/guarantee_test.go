@@ -19,7 +19,7 @@ import (
 // A setting is a base driver at an isolation level.
 type setting struct {
 	base
-	level sql.IsolationLevel // LevelDefault for SQLite, which knows but one
+	level sql.IsolationLevel // LevelDefault for the database's own, SQLite's one and only
 }
 
 // eachSetting runs test on every base, at every level that it knows.
@@ -77,7 +77,7 @@ func (s setting) shop(t testing.TB, rules ...sqlfence.Rule) *shop {
 		dsn += "&_pragma=synchronous(OFF)"
 	}
 	sh := &shop{setting: s, source: dsn, plain: s.raw(t, dsn)}
-	if s.dialect == sqlfence.Postgres {
+	if s.level != sql.LevelDefault {
 		sh.source += "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(s.level.String()))
 	}
 	for _, create := range []string{

@@ -1,0 +1,127 @@
+package drivers
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// hostileNames are names of resources, and keys of rows, that mean something
+// elsewhere: in SQL, to a driver, or in the guard's own messages.
+var hostileNames = []string{
+	`'; DROP TABLE books; --`, `'`, `''`, `\'`, `\`, `\\`, `a\' OR 1=1 --`, `"`, "`", `]`,
+	`$1`, `$2::bigint`, `?`, `?1`, `:name`, `@name`, `%s%n`, `{}`, `$$`, `$x$`, `E'\\'`,
+	`--`, `/*`, `*/`, `;`, `(`, `)`, "a\nb", "a\r\nb", "\t", " ", `it's 42`,
+	`sqlfence:stale:0:1`, `sqlfence:unknown:0:0`, `sqlfence:scope:0:x`, `x" sqlfence:stale:0:1`,
+	`U&'\0041'`, `NULL`, `ünïcödé 本 💥`, "\uFEFF", "\u202e", strings.Repeat("é", 240),
+}
+
+// literallyAndByArgument is a write without and with arguments: the guard's
+// values then stand in the text, or are arguments too.
+var literallyAndByArgument = map[string][]any{
+	"UPDATE books SET price = 30 WHERE id = 1": nil,
+	setPrice: {30, 1},
+}
+
+func TestBadResourceNames(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		s := newShop(t, b)
+		// Two resources whose names differ by little: a mistake would meet the other.
+		s.raise(t, "1", 99)
+		s.raise(t, "x", 99)
+		for _, name := range hostileNames {
+			t.Run(name, func(t *testing.T) {
+				for _, fence := range fences {
+					db := b.fenced(t, s.source, books(fence.rule, sqlfence.Resource(name)))
+					held := func(value int64) context.Context {
+						return sqlfence.WithFence(t.Context(), sqlfence.Token{Name: name, Value: value})
+					}
+					for query, args := range literallyAndByArgument {
+						for way, run := range ways {
+							s.reset(t, 0)
+							s.exec(t, "DELETE FROM fencing_tokens WHERE name = $1", name)
+							if fence.name == "ledger" {
+								err := run(held(8), db, query, args...)
+								wantError(t, err, sqlfence.ErrUnknownName)
+								s.raise(t, name, 8)
+							}
+							if err := run(held(8), db, query, args...); err != nil {
+								t.Errorf("%s %s, current: %v", fence.name, way, err)
+							}
+							s.exec(t, "UPDATE books SET fence_token = 9, price = 10 WHERE id = 1")
+							s.raise(t, name, 9)
+							unchanged := s.unchanged(t)
+							err := run(held(8), db, query, args...)
+							var stale *sqlfence.StaleError
+							if !errors.As(err, &stale) || stale.Token != (sqlfence.Token{Name: name, Value: 8}) || stale.Current != 9 {
+								t.Errorf("%s %s, stale: %v", fence.name, way, err)
+							}
+							unchanged()
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
+// The key of a row is data of the application's users.
+func TestBadKeys(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		s := newShop(t, b)
+		db := b.fenced(t, s.source, books(sqlfence.RowFence("fence_token"), sqlfence.Key("isbn")))
+		held := func(key string, value int64) context.Context {
+			return sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/other", Value: 1}, sqlfence.Token{Name: "books/" + key, Value: value})
+		}
+		for _, key := range hostileNames {
+			t.Run(key, func(t *testing.T) {
+				for query, args := range literallyAndByArgument {
+					for way, run := range ways {
+						s.reset(t, 9)
+						s.exec(t, "UPDATE books SET isbn = $1 WHERE id = 1", key)
+						unchanged := s.unchanged(t)
+						err := run(held(key, 8), db, query, args...)
+						var stale *sqlfence.StaleError
+						if !errors.As(err, &stale) || stale.Token.Name != "books/"+key || stale.Current != 9 {
+							t.Errorf("%s, stale: %v", way, err)
+						}
+						wantError(t, run(held(key+"x", 10), db, query, args...), sqlfence.ErrOutOfScope)
+						unchanged()
+						if err := run(held(key, 10), db, query, args...); err != nil || !strings.HasPrefix(s.state(t, true), "1:30@10 ") {
+							t.Errorf("%s, current: %v, books are %s", way, err, s.state(t, true))
+						}
+					}
+				}
+				insert := "INSERT INTO books (id, isbn) VALUES ($1, $2)"
+				s.exec(t, "DELETE FROM books")
+				_, err := db.ExecContext(held(key+"x", 10), insert, 7, key)
+				wantError(t, err, sqlfence.ErrOutOfScope)
+				if _, err := db.ExecContext(held(key, 10), insert, 7, key); err != nil || s.state(t, true) != "7:10@10" {
+					t.Errorf("insert: %v, books are %s", err, s.state(t, true))
+				}
+			})
+		}
+	})
+}
+
+// An UPDATE tells the key of the row that is out of scope as it is.
+func TestBadKeyIsTold(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		s := newShop(t, b)
+		db := b.fenced(t, s.source, books(sqlfence.RowFence("fence_token"), sqlfence.Key("isbn")))
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/other", Value: 1})
+		for _, key := range []string{"42", "a:b", `\`, "sqlfence:stale:0:1", "ünï", `say "x"`} {
+			s.reset(t, 0)
+			s.exec(t, "UPDATE books SET isbn = $1 WHERE id = 1", key)
+			_, err := db.ExecContext(ctx, setPrice, 30, 1)
+			wantError(t, err, sqlfence.ErrOutOfScope)
+			if err != nil && !strings.Contains(err.Error(), strconv.Quote("books/"+key)) {
+				t.Errorf("key %q: %v", key, err)
+			}
+		}
+	})
+}

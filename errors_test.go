@@ -1,0 +1,140 @@
+package sqlfence_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var sentinels = []error{
+	sqlfence.ErrStale, sqlfence.ErrNoFence, sqlfence.ErrOutOfScope, sqlfence.ErrUnguardable, sqlfence.ErrUnknownName,
+	sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrLocked, sqlfence.ErrTokenLimit,
+}
+
+// is lists the sentinels that errors.Is finds in err.
+func is(err error) []error {
+	return slices.DeleteFunc(slices.Clone(sentinels), func(s error) bool { return !errors.Is(err, s) })
+}
+
+func TestErrorTypes(t *testing.T) {
+	books := token("books", 7)
+	tests := []struct {
+		err       error
+		is        error
+		temporary bool
+		text      string
+	}{
+		{&sqlfence.StaleError{Table: "books", Token: books, Current: 9}, sqlfence.ErrStale, false,
+			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+		{&sqlfence.ConflictError{Table: "books", Expected: 3, Current: 4}, sqlfence.ErrConflict, true,
+			`sqlfence: serial conflict: table "books": expected serial 3, but it is 4`},
+		{&sqlfence.UnguardableError{Table: "books", Reason: "why", Offset: 12}, sqlfence.ErrUnguardable, false,
+			`sqlfence: statement can't be guarded: table "books", at byte 12: why`},
+		{&sqlfence.UnguardableError{Reason: "why"}, sqlfence.ErrUnguardable, false,
+			`sqlfence: statement can't be guarded: at byte 0: why`},
+	}
+	for _, tt := range tests {
+		for _, err := range []error{tt.err, fmt.Errorf("saving: %w", tt.err), errors.Join(errors.New("other"), tt.err)} {
+			if got := is(err); !slices.Equal(got, []error{tt.is}) {
+				t.Errorf("%v is %v, want only %v", err, got, tt.is)
+			}
+			var temporary interface{ Temporary() bool }
+			if !errors.As(err, &temporary) || temporary.Temporary() != tt.temporary {
+				t.Errorf("%v: Temporary isn't %v", err, tt.temporary)
+			}
+		}
+		if tt.err.Error() != tt.text {
+			t.Errorf("text = %q\nwant   %q", tt.err.Error(), tt.text)
+		}
+	}
+}
+
+func TestSentinelsDiffer(t *testing.T) {
+	for _, s := range sentinels {
+		if got := is(s); !slices.Equal(got, []error{s}) {
+			t.Errorf("%v is %v", s, got)
+		}
+	}
+}
+
+// The refusal by a database is found wherever it comes up, with the facts that
+// its message carries and the driver's error behind it.
+func TestRefusalsByTheDatabase(t *testing.T) {
+	rowFence := sqlfence.WithTable("books", fenced)
+	ledger := sqlfence.WithTable("books")
+	keyed := sqlfence.WithTable("books", fenced, sqlfence.Key("id"))
+	const write = "UPDATE books SET price = 1"
+	tests := []struct {
+		name, message string
+		opt           sqlfence.Option
+		token         sqlfence.Token
+		is            error // nil: not one of ours
+		text          string
+	}{
+		{"row fence", "bad JSON path: 'sqlfence:stale:0:9'", rowFence, token("books", 7), sqlfence.ErrStale,
+			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+		{"highest", "bad JSON path: 'sqlfence:stale:0:900000000000000'", rowFence, token("books", 7), sqlfence.ErrStale,
+			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 900000000000000 has been seen`},
+		{"ledger", "bad JSON path: 'sqlfence:stale:0:9'", ledger, token("books", 7), sqlfence.ErrStale,
+			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+		{"unknown name", "bad JSON path: 'sqlfence:unknown:0:0'", ledger, token("books", 7), sqlfence.ErrUnknownName,
+			`sqlfence: name unknown to the ledger: "books"; create it with tokens.Ensure or tokens.Issue`},
+		{"out of scope", "bad JSON path: 'sqlfence:scope:0:it is 43'", keyed, token("books/42", 7), sqlfence.ErrOutOfScope,
+			`sqlfence: row out of the token's scope: table "books": none of the context's tokens is called "books/it is 43"`},
+		{"empty key", "bad JSON path: 'sqlfence:scope:0:'", keyed, token("books/42", 7), sqlfence.ErrOutOfScope,
+			`sqlfence: row out of the token's scope: table "books": none of the context's tokens is called "books/"`},
+		{"a key like a marker", "bad JSON path: 'sqlfence:scope:0:sqlfence:stale:0:9'", keyed, token("books/42", 7), sqlfence.ErrOutOfScope,
+			`sqlfence: row out of the token's scope: table "books": none of the context's tokens is called "books/sqlfence:stale:0:9"`},
+		{"unrelated", "disk I/O error", rowFence, token("books", 7), nil, ""},
+		{"no such kind", "bad JSON path: 'sqlfence:other:0:9'", rowFence, token("books", 7), nil, ""},
+		{"no such token", "bad JSON path: 'sqlfence:stale:1:9'", rowFence, token("books", 7), nil, ""},
+		{"a negative token", "bad JSON path: 'sqlfence:stale:-1:9'", rowFence, token("books", 7), nil, ""},
+		{"cut off", "bad JSON path: 'sqlfence:stale:0", rowFence, token("books", 7), nil, ""},
+		{"no number", "bad JSON path: 'sqlfence:stale:0:x'", rowFence, token("books", 7), nil, ""},
+		{"too large a number", "bad JSON path: 'sqlfence:stale:0:99999999999999999999'", rowFence, token("books", 7), nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			baseErr := &baseError{tt.message}
+			base := &fake{fails: func(query string) error { return baseErr }}
+			ctx := sqlfence.WithFence(t.Context(), tt.token)
+			db := base.open(t, tt.opt)
+			_, err := db.ExecContext(ctx, write)
+			checkRefusal(t, err, baseErr, tt.is, tt.text)
+
+			// The same, coming with the first row.
+			base = &fake{failsNext: baseErr}
+			db = base.open(t, tt.opt)
+			var n int
+			err = db.QueryRowContext(ctx, write+" RETURNING id").Scan(&n)
+			checkRefusal(t, err, baseErr, tt.is, tt.text)
+		})
+	}
+}
+
+type baseError struct{ text string }
+
+func (e *baseError) Error() string { return e.text }
+
+func checkRefusal(t *testing.T, err error, base *baseError, want error, text string) {
+	t.Helper()
+	if want == nil {
+		if err != error(base) {
+			t.Errorf("error = %#v, want the base driver's own, untouched", err)
+		}
+		return
+	}
+	if got := is(err); !slices.Equal(got, []error{want}) {
+		t.Fatalf("error = %v, which is %v; want %v", err, got, want)
+	}
+	if err.Error() != text {
+		t.Errorf("text = %q\nwant   %q", err.Error(), text)
+	}
+	var found *baseError
+	if !errors.As(err, &found) || found != base {
+		t.Errorf("errors.As doesn't find the base driver's error in %v", err)
+	}
+}

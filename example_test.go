@@ -1,0 +1,121 @@
+package sqlfence_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+func ExampleToken() {
+	token := sqlfence.Token{Name: "books", Value: 42}
+	fmt.Println(token)
+	fmt.Println(token.Fence())
+	// Output:
+	// books:000000000000042
+	// 000000000000042
+}
+
+func ExampleToken_MarshalText() {
+	job := struct {
+		ID    int
+		Token sqlfence.Token
+	}{7, sqlfence.Token{Name: "books", Value: 42}}
+	text, err := json.Marshal(job)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(text))
+	// Output: {"ID":7,"Token":"books:000000000000042"}
+}
+
+// The text form survives queues, headers and columns, and is read back strictly.
+func ExampleParseToken() {
+	token, err := sqlfence.ParseToken("books/42:000000000000007")
+	fmt.Println(token.Name, token.Value, err)
+
+	_, err = sqlfence.ParseToken("books:7")
+	fmt.Println(err)
+	// Output:
+	// books/42 7 <nil>
+	// sqlfence: token "books:7": the fence must be exactly 15 digits
+}
+
+func ExampleWithFence() {
+	ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: 41})
+	ctx = sqlfence.WithFence(ctx, sqlfence.Token{Name: "shops", Value: 7})  // another one
+	ctx = sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 42}) // instead of 41
+
+	books, _ := sqlfence.FenceFrom(ctx, "books")
+	shops, _ := sqlfence.FenceFrom(ctx, "shops")
+	_, ok := sqlfence.FenceFrom(ctx, "authors")
+	fmt.Println(books, shops, ok)
+	// Output: books:000000000000042 shops:000000000000007 false
+}
+
+// A write without a token is refused before it reaches the database, and so is
+// one that can't be guarded.
+func ExampleOpenDB() {
+	var connector = &fake{} // your driver's connector
+	db, err := sqlfence.OpenDB(connector,
+		sqlfence.WithDialect(sqlfence.SQLite), // only for a driver that sqlfence doesn't know
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	ctx := context.Background()
+
+	_, err = db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 30, 1)
+	fmt.Println(errors.Is(err, sqlfence.ErrNoFence))
+
+	ctx = sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 42})
+	_, err = db.ExecContext(ctx, "REPLACE INTO books (id, price) VALUES (?, ?)", 1, 30)
+	var unguardable *sqlfence.UnguardableError
+	fmt.Println(errors.As(err, &unguardable))
+	fmt.Println(unguardable.Reason)
+
+	_, err = db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 30, 1)
+	fmt.Println(err)
+	// Output:
+	// true
+	// true
+	// OR REPLACE skips or replaces rows silently; write INSERT ... ON CONFLICT
+	// <nil>
+}
+
+func ExampleBypass() {
+	observe := func(_ context.Context, e sqlfence.Event) { fmt.Println(e.Kind, "-", e.Reason, "-", e.Query) }
+	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite),
+		sqlfence.WithTable("books"), sqlfence.WithObserver(observe))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	ctx := sqlfence.Bypass(context.Background(), "migration 12")
+	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 0 WHERE price IS NULL"); err != nil {
+		log.Fatal(err)
+	}
+	// Output: bypassed - migration 12 - UPDATE books SET price = 0 WHERE price IS NULL
+}
+
+// Observe mode shows what would be refused, before anything is.
+func ExampleWithMode() {
+	observe := func(_ context.Context, e sqlfence.Event) {
+		fmt.Println(e.Kind, "-", errors.Is(e.Err, sqlfence.ErrNoFence), "-", e.Query)
+	}
+	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books"),
+		sqlfence.WithMode(sqlfence.Observe), sqlfence.WithObserver(observe))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(context.Background(), "DELETE FROM books")
+	fmt.Println(err)
+	// Output:
+	// would refuse - true - DELETE FROM books
+	// <nil>
+}

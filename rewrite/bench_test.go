@@ -1,0 +1,108 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+const benchmarked = "UPDATE books SET price=$1 WHERE id=$2"
+
+func benchRewriter(t testing.TB, d Dialect) *Rewriter {
+	t.Helper()
+	r, err := New(d, []Table{rulesets["row"].table, {Name: "orders", Ledger: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// BenchmarkPlanCold reads a short statement that isn't in the cache.
+func BenchmarkPlanCold(b *testing.B) {
+	r := benchRewriter(b, Postgres)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.read(benchmarked)
+	}
+}
+
+// BenchmarkPlanCached looks up a statement that is.
+func BenchmarkPlanCached(b *testing.B) {
+	r := benchRewriter(b, Postgres)
+	r.Plan(benchmarked)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Plan(benchmarked).Usual()
+	}
+}
+
+// BenchmarkPlanCachedParallel looks it up in as many goroutines as there are CPUs.
+func BenchmarkPlanCachedParallel(b *testing.B) {
+	r := benchRewriter(b, Postgres)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r.Plan(benchmarked)
+		}
+	})
+}
+
+// BenchmarkPlanUnregistered scans a statement that names no registered table.
+func BenchmarkPlanUnregistered(b *testing.B) {
+	r := benchRewriter(b, Postgres)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Plan("UPDATE prices SET price=$1 WHERE id=$2")
+	}
+}
+
+// BenchmarkRender renders with values in the text, which is done for each execution.
+func BenchmarkRender(b *testing.B) {
+	p := benchRewriter(b, SQLite).Plan("UPDATE books SET price=? WHERE id=?")
+	v := Values{Tokens: []Token{{Name: "books", Value: 42}}, Literal: true}
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Render(v)
+	}
+}
+
+// BenchmarkPlanLong reads texts of 1 MB; the rates are to be alike.
+func BenchmarkPlanLong(b *testing.B) {
+	for _, l := range longTexts {
+		b.Run(l.d.String()+"/"+l.name, func(b *testing.B) {
+			r, err := New(l.d, []Table{rulesets["row"].table})
+			if err != nil {
+				b.Fatal(err)
+			}
+			sql := l.text(1 << 20)
+			b.SetBytes(int64(len(sql)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := r.read(sql); p.Verdict == Guard {
+					p.Render(Values{Tokens: make([]Token, 1)})
+				}
+			}
+		})
+	}
+}
+
+// TestAllocations bounds what a statement costs that needs no reading.
+func TestAllocations(t *testing.T) {
+	r := benchRewriter(t, Postgres)
+	r.Plan(benchmarked).Usual()
+	for _, tt := range []struct {
+		name   string
+		atMost float64
+		f      func()
+	}{
+		{"cached", 0, func() { r.Plan(benchmarked).Usual() }},
+		{"unregistered", 0, func() { r.Plan("UPDATE prices SET price=$1 WHERE id=$2") }},
+		{"unregistered and long", 0, func() { r.Plan(longRead) }},
+		{"cold", 8, func() { r.read(benchmarked) }},
+	} {
+		if got := testing.AllocsPerRun(200, tt.f); got > tt.atMost && !raceEnabled {
+			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.atMost)
+		}
+	}
+}
+
+var longRead = "SELECT " + strings.Repeat("b, ", 10_000) + "o FROM prices"

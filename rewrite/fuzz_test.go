@@ -1,0 +1,83 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+// Seeds are the statements of the golden files, which are grouped by hazard.
+func addCorpus(f *testing.F) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		for _, s := range corpus(f, d) {
+			f.Add(s.sql)
+		}
+	}
+	for _, s := range crashers {
+		f.Add(s)
+	}
+}
+
+// crashers are what fuzzing has found before.
+var crashers = []string{}
+
+// FuzzLex shows that any text is read or refused, and that the tokens cover it.
+func FuzzLex(f *testing.F) {
+	addCorpus(f)
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, d := range []Dialect{Postgres, SQLite} {
+			toks, err := lex(d, sql, nil)
+			if err == nil {
+				checkTokens(t, sql, toks)
+			} else if err.offset < 0 || err.offset > len(sql) || err.reason == "" {
+				t.Errorf("%v: got %+v", d, err)
+			}
+			if len(toks) > len(sql)+1 {
+				t.Errorf("%v: %d tokens in %d bytes", d, len(toks), len(sql))
+			}
+		}
+	})
+}
+
+// FuzzPlan shows that any text gets a verdict, that a guard only inserts, and
+// that a comment behind the text changes nothing.
+func FuzzPlan(f *testing.F) {
+	addCorpus(f)
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, d := range []Dialect{Postgres, SQLite} {
+			for rules := range rulesets {
+				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
+				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)
+				if p.Verdict != q.Verdict {
+					t.Fatalf("%v, %s: got %v, with a comment behind %v", d, rules, p.Verdict, q.Verdict)
+				}
+				switch p.Verdict {
+				case Refuse:
+					if r := p.Refusal; r.Reason == "" || r.Offset < 0 || r.Offset > len(sql) || r.Table < -1 || r.Table > 0 {
+						t.Fatalf("%v, %s: got %+v", d, rules, r)
+					}
+				case Guard:
+					checkGuard(t, d, rules, p, q)
+				}
+			}
+		}
+	})
+}
+
+// checkGuard checks a plan to guard, and that of the text with a comment behind.
+func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
+	t.Helper()
+	v := (&sample{}).values(rules)
+	r, err := insertions(p, v)
+	if err != nil {
+		t.Fatalf("%v, %s: %v", d, rules, err)
+	}
+	if longer := q.Render(v); longer.SQL != r.SQL+"\n-- c" {
+		t.Fatalf("%v, %s: got %q, with a comment behind %q", d, rules, r.SQL, longer.SQL)
+	}
+	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !v.Observe && rules != "keyledger" {
+		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
+	}
+	if _, err := lex(d, r.SQL, nil); err != nil {
+		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.offset, r.SQL, err.reason)
+	}
+}

@@ -1,0 +1,188 @@
+package rewrite
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+var update = flag.Bool("update", false, "write what the rewriter makes of the statements into the golden files")
+
+// The golden files hold the statements as well as what is made of them. A sample:
+//
+//	## hazard: what is special about it {rules rules}
+//	the statement, on one or more lines
+//	=> rules: the verdict
+//	the statement with its guard
+//
+// The rules are names in rulesets; without any it is row. A statement with
+// bytes that don't show is written as a Go string behind "go ". After a change
+// of the rewriter, go test -run Golden -update and read the difference.
+type sample struct {
+	name  string
+	rules []string
+	sql   string
+}
+
+// rulesets are the rules that samples are planned with.
+var rulesets = map[string]struct {
+	table  Table
+	values Values
+}{
+	"row":       {Table{Name: "books", Fence: "fence_token"}, Values{}},
+	"ledger":    {Table{Name: "books", Ledger: true}, Values{}},
+	"both":      {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{}},
+	"single":    {Table{Name: "books", Fence: "fence_token", SingleUse: true}, Values{}},
+	"key":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{}},
+	"two":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{Tokens: make([]Token, 2), Rows: []int{0, 1}}},
+	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
+	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
+	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
+}
+
+// values returns what the samples are rendered with.
+func (s *sample) values(rules string) Values {
+	v := rulesets[rules].values
+	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
+	v.Tokens = tokens[:max(1, len(v.Tokens))]
+	return v
+}
+
+func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
+	t.Helper()
+	r, err := New(d, []Table{rulesets[rules].table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Plan(s.sql)
+}
+
+func goldenFile(d Dialect) string {
+	return filepath.Join("testdata", strings.TrimSuffix(strings.ToLower(d.String()), "ql")+".golden")
+}
+
+// corpus returns the samples of a dialect.
+func corpus(t testing.TB, d Dialect) []sample {
+	t.Helper()
+	content, err := os.ReadFile(goldenFile(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples []sample
+	for _, block := range strings.Split("\n"+string(content), "\n## ")[1:] {
+		head, body, _ := strings.Cut(block, "\n")
+		sql, _, _ := strings.Cut("\n"+body, "\n=> ")
+		s := sample{rules: []string{"row"}, sql: strings.Trim(sql, "\n")}
+		name, rules, ok := strings.Cut(strings.TrimSuffix(head, "}"), " {")
+		if s.name = name; ok {
+			s.rules = strings.Fields(rules)
+		}
+		if literal, ok := strings.CutPrefix(s.sql, "go "); ok {
+			if s.sql, err = strconv.Unquote(literal); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+		}
+		samples = append(samples, s)
+	}
+	return samples
+}
+
+// eachSample runs f for every sample with every one of its rules.
+func eachSample(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string)) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		for _, s := range corpus(t, d) {
+			for _, rules := range s.rules {
+				t.Run(d.String()+"/"+s.name+"/"+rules, func(t *testing.T) { f(t, d, &s, rules) })
+			}
+		}
+	}
+}
+
+// visible writes a statement as it is, or as a Go string if bytes of it don't show.
+func visible(s string) string {
+	hidden := func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
+	if !utf8.ValidString(s) || strings.Trim(s, " \n") != s || strings.ContainsFunc(s, hidden) || strings.Contains(s, "\n\n") ||
+		strings.Contains(s, "\n=> ") || strings.HasPrefix(s, "go ") {
+		return "go " + strconv.Quote(s)
+	}
+	return s
+}
+
+// golden returns a sample as it stands in the file.
+func (s *sample) golden(t testing.TB, d Dialect) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s", s.name)
+	if !slices.Equal(s.rules, []string{"row"}) {
+		fmt.Fprintf(&b, " {%s}", strings.Join(s.rules, " "))
+	}
+	fmt.Fprintf(&b, "\n%s\n", visible(s.sql))
+	for _, rules := range s.rules {
+		p := s.plan(t, d, rules)
+		fmt.Fprintf(&b, "=> %s: %v", rules, p.Verdict)
+		switch p.Verdict {
+		case Guard:
+			r := p.Render(s.values(rules))
+			for _, a := range r.Args {
+				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key"}[a.Field], a.Token)
+			}
+			for i, k := range p.Keys {
+				fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{"; keys ", ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
+			}
+			fmt.Fprintf(&b, "\n%s", visible(r.SQL))
+		case Refuse:
+			fmt.Fprintf(&b, ", table %d, at %d: %s", p.Refusal.Table, p.Refusal.Offset, p.Refusal.Reason)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		t.Run(d.String(), func(t *testing.T) {
+			content, err := os.ReadFile(goldenFile(d))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(string(content), "\n## ")
+			var blocks []string
+			for _, s := range corpus(t, d) {
+				blocks = append(blocks, s.golden(t, d))
+			}
+			got := strings.Join(blocks, "\n")
+			if *update {
+				if err := os.WriteFile(goldenFile(d), []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			for i, block := range strings.Split(got, "\n## ") {
+				if i < len(want) && want[i] != block {
+					t.Errorf("got:\n## %s\nwant:\n## %s", block, want[i])
+				}
+			}
+			if !t.Failed() && got != string(content) {
+				t.Error("the file isn't laid out as -update writes it")
+			}
+		})
+	}
+}
+
+// TestGoldenNames keeps the samples' names usable for finding one.
+func TestGoldenNames(t *testing.T) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		seen := make(map[string]bool)
+		for _, s := range corpus(t, d) {
+			if seen[s.name] || !strings.Contains(s.name, ": ") || s.sql == "" {
+				t.Errorf("%v: sample %q: want a name of its own with its hazard before a colon, and a statement", d, s.name)
+			}
+			seen[s.name] = true
+		}
+	}
+}

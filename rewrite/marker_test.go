@@ -1,0 +1,80 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+// The texts are those of real errors, in full.
+func TestReadMarker(t *testing.T) {
+	for _, tt := range []struct {
+		name, message string
+		want          Marker
+	}{
+		{"pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:stale:0:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
+		{"lib/pq", `pq: invalid input syntax for type bigint: "sqlfence:stale:0:9"`, Marker{Kind: Stale, Current: 9}},
+		{"lib/pq, new", `pq: invalid input syntax for type bigint: "sqlfence:stale:0:9" (22P02)`, Marker{Kind: Stale, Current: 9}},
+		{"in another language", `FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:stale:0:9« (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
+		{"mattn", `bad JSON path: 'sqlfence:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
+		{"modernc", `SQL logic error: bad JSON path: 'sqlfence:stale:0:9' (1)`, Marker{Kind: Stale, Current: 9}},
+		{"old SQLite", `JSON path error near 'sqlfence:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
+		{"second token", `bad JSON path: 'sqlfence:stale:12:900000000000000'`, Marker{Kind: Stale, Token: 12, Current: 900000000000000}},
+		{"mark of text", `bad JSON path: 'sqlfence:stale:0:000000000000042'`, Marker{Kind: Stale, Current: 42}},
+		{"mark of a float", `bad JSON path: 'sqlfence:stale:0:42.0'`, Marker{Kind: Stale, Current: 42}},
+		{"scope, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:scope:0:43" (SQLSTATE 22P02)`, Marker{Kind: OutOfScope, Key: "43"}},
+		{"scope, modernc", `SQL logic error: bad JSON path: 'sqlfence:scope:0:43' (1)`, Marker{Kind: OutOfScope, Key: "43"}},
+		{"scope, no key", `bad JSON path: 'sqlfence:scope:0:'`, Marker{Kind: OutOfScope}},
+		{"scope, double quote in the key", `pq: invalid input syntax for type bigint: "sqlfence:scope:0:a"b"`, Marker{Kind: OutOfScope, Key: `a"b`}},
+		{"scope, colons in the key", `bad JSON path: 'sqlfence:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
+		{"scope, a marker in the key", `bad JSON path: 'sqlfence:scope:0:sqlfence:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:stale:0:9"}},
+		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
+		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
+	} {
+		if got, ok := ReadMarker(tt.message); !ok || got != tt.want {
+			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, ok, tt.want)
+		}
+	}
+}
+
+func TestReadMarkerRefuses(t *testing.T) {
+	for _, message := range []string{
+		"",
+		"sqlfence",
+		"sqlfence:",
+		"sqlfence:stale",
+		"sqlfence:stale:",
+		"sqlfence:stale:0",
+		"sqlfence:stale:0:",
+		"sqlfence:stale:0:x",
+		"sqlfence:stale::9",
+		"sqlfence:stale:x:9",
+		"sqlfence:stale: 0:9",
+		"sqlfence:stale:99999999999999999999:9",
+		"sqlfence:stale:0:99999999999999999999",
+		"sqlfence:stale:0:-9",
+		"sqlfence:fresh:0:9",
+		"sqlfence:STALE:0:9",
+		"SQLFENCE:stale:0:9",
+		`ERROR: duplicate key value violates unique constraint "books_pkey" (SQLSTATE 23505)`,
+		`UNIQUE constraint failed: books.id`,
+	} {
+		if got, ok := ReadMarker(message); ok {
+			t.Errorf("%q: got %+v", message, got)
+		}
+	}
+}
+
+// TestMarkersAreRead shows that what the guards raise is what is read back.
+func TestMarkersAreRead(t *testing.T) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		for kind, want := range map[string]MarkerKind{markStale: Stale, markScope: OutOfScope, markUnknown: UnknownName} {
+			w := writer{dialect: d}
+			w.raise(kind, 3, "x")
+			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
+			marker, _, _ = strings.Cut(marker, "'")
+			if m, ok := ReadMarker("error: 'sqlfence:" + marker + "17'"); !ok || m.Kind != want || m.Token != 3 {
+				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
+			}
+		}
+	}
+}

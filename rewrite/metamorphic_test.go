@@ -1,0 +1,149 @@
+package rewrite
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A change of a statement that means nothing to the database has to mean
+// nothing to the rewriter: the same verdict, and the same tokens around the
+// same guard.
+
+// sameMeaning compares the plan of a changed statement with the original's. The
+// rendered texts are compared token by token, by equal.
+func sameMeaning(t *testing.T, d Dialect, s *sample, rules, changed string, equal func(a, b string) bool) {
+	t.Helper()
+	other := sample{sql: changed}
+	p, q := s.plan(t, d, rules), other.plan(t, d, rules)
+	if p.Verdict != q.Verdict || p.Refusal.Table != q.Refusal.Table || !slices.Equal(p.Keys, q.Keys) || p.Inputs != q.Inputs {
+		t.Errorf("%q: got %v %+v, want %v %+v as for %q", changed, q.Verdict, q.Refusal, p.Verdict, p.Refusal, s.sql)
+		return
+	}
+	if p.Verdict != Guard {
+		return
+	}
+	v := s.values(rules)
+	a, b := p.Render(v), q.Render(v)
+	if strings.Contains(a.SQL, "/*DEFAULT*/") {
+		return // words between which a comment may stand are in a comment
+	}
+	if !slices.EqualFunc(tokenTexts(t, d, a.SQL), tokenTexts(t, d, b.SQL), equal) || !slices.Equal(a.Args, b.Args) {
+		t.Errorf("got %s %v\nwant the tokens of %s %v", b.SQL, b.Args, a.SQL, a.Args)
+	}
+}
+
+func identical(a, b string) bool { return a == b }
+
+// readable runs f for the samples that the lexer takes.
+func readable(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string, toks []token)) {
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		if toks, err := lex(d, s.sql, nil); err == nil {
+			f(t, d, s, rules, toks)
+		}
+	})
+}
+
+// mayPart reports whether a blank may be put between two tokens that touch: the
+// lexer splits operators and numbers into pieces that belong together.
+func mayPart(a, b token) bool {
+	bracket := func(t token) bool { return t.kind == punct && strings.IndexByte("(),;[]", t.char) >= 0 }
+	return a.end < b.start || b.kind == end || bracket(a) || bracket(b)
+}
+
+// TestBlanksMeanNothing puts blanks and comments between the tokens.
+func TestBlanksMeanNothing(t *testing.T) {
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []token) {
+		for _, blank := range []string{" ", "\n", "\t\r\n", " /* ) ; ' */ ", " -- it's; WHERE\n"} {
+			var b strings.Builder
+			b.WriteString(strings.TrimLeft(blank, " "))
+			last := int32(0)
+			for i, tok := range toks {
+				b.WriteString(s.sql[last:tok.end])
+				last = tok.end
+				// Between strings a line break joins them in PostgreSQL.
+				if i+1 < len(toks) && mayPart(tok, toks[i+1]) && (tok.kind != text || toks[i+1].kind != text) {
+					b.WriteString(blank)
+				}
+			}
+			sameMeaning(t, d, s, rules, b.String(), identical)
+		}
+	})
+}
+
+// TestCaseMeansNothing changes the case of keywords and unquoted names.
+func TestCaseMeansNothing(t *testing.T) {
+	alternate := func(s string) string {
+		b := []byte(strings.ToLower(s))
+		for i := 0; i < len(b); i += 2 {
+			if b[i] >= 'a' && b[i] <= 'z' {
+				b[i] &^= 0x20
+			}
+		}
+		return string(b)
+	}
+	ascii := func(convert func(string) string) func(string) string {
+		return func(s string) string { // neither database folds other letters
+			return strings.Map(func(r rune) rune {
+				if r < 0x80 {
+					return rune(convert(string(r))[0])
+				}
+				return r
+			}, s)
+		}
+	}
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []token) {
+		for _, convert := range []func(string) string{ascii(strings.ToUpper), ascii(strings.ToLower), alternate} {
+			var b strings.Builder
+			last := int32(0)
+			for _, tok := range toks {
+				if tok.kind == word {
+					b.WriteString(s.sql[last:tok.start])
+					b.WriteString(convert(s.sql[tok.start:tok.end]))
+					last = tok.end
+				}
+			}
+			b.WriteString(s.sql[last:])
+			sameMeaning(t, d, s, rules, b.String(), strings.EqualFold)
+		}
+	})
+}
+
+// TestQuotesMeanNothing writes the table's name in each way that a database has.
+func TestQuotesMeanNothing(t *testing.T) {
+	ways := map[Dialect][]string{
+		Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
+		SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
+	}
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []token) {
+		for _, way := range ways[d] {
+			var b strings.Builder
+			last := int32(0)
+			for _, tok := range toks {
+				if tok.kind == word && equalFold(s.sql[tok.start:tok.end], "books") {
+					b.WriteString(s.sql[last:tok.start])
+					b.WriteString(way)
+					last = tok.end
+				}
+			}
+			b.WriteString(s.sql[last:])
+			sameMeaning(t, d, s, rules, b.String(), func(x, y string) bool {
+				return x == y || equalFold(x, "books") && y == way
+			})
+		}
+	})
+}
+
+// TestAroundMeansNothing puts blanks, semicolons and comments in front and behind.
+func TestAroundMeansNothing(t *testing.T) {
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, _ []token) {
+		for _, around := range [][2]string{{"", "\n-- books"}, {"", " /* books */"}, {"/* a */ ", ""}, {"-- a\n", "\n"}} {
+			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)
+		}
+		// Semicolons are tokens of their own; only the verdict stays.
+		other := sample{sql: ";; " + s.sql + "\n;;"}
+		if p, q := s.plan(t, d, rules), other.plan(t, d, rules); p.Verdict != q.Verdict {
+			t.Errorf("%q: got %v, want %v", other.sql, q.Verdict, p.Verdict)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseName(t *testing.T) {
+	long := strings.Repeat("b", 70)
+	for _, tt := range []struct {
+		d            Dialect
+		in           string
+		schema, name string
+	}{
+		{Postgres, `books`, "", "books"},
+		{Postgres, ` Shop.BOOKS `, "shop", "books"},
+		{Postgres, `"Books"`, "", "Books"},
+		{Postgres, `shop."a""b"`, "shop", `a"b`},
+		{Postgres, `db.shop.books`, "shop", "books"},
+		{Postgres, `U&"\0062ooks"`, "", "books"},
+		{Postgres, `u&"\+000062o\\oks"`, "", `bo\oks`},
+		{Postgres, `ÉTÉ`, "", "ÉtÉ"},
+		{Postgres, `/* the */ books -- table`, "", "books"},
+		{Postgres, long, "", long[:63]},
+		{Postgres, `"` + long + `"`, "", long[:63]},
+		{Postgres, strings.Repeat("é", 40), "", strings.Repeat("é", 31)}, // not half a letter
+		{SQLite, `Books`, "", "books"},
+		{SQLite, `"Main".[Books]`, "main", "books"},
+		{SQLite, "`a``b`", "", "a`b"},
+		{SQLite, `'bo''oks'`, "", "bo'oks"},
+		{SQLite, `[a"b]`, "", `a"b`},
+		{SQLite, `ÉTÉ`, "", "ÉtÉ"}, // folds ASCII only
+		{SQLite, long, "", long},
+	} {
+		schema, name, err := ParseName(tt.d, tt.in)
+		if err != nil || schema != tt.schema || name != tt.name {
+			t.Errorf("%v, %s: got %q, %q, %v, want %q, %q", tt.d, tt.in, schema, name, err, tt.schema, tt.name)
+		}
+	}
+}
+
+func TestParseNameRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		d  Dialect
+		in string
+	}{
+		{Postgres, ""}, {Postgres, " "}, {Postgres, "."}, {Postgres, "a."}, {Postgres, ".a"}, {Postgres, "a..b"},
+		{Postgres, "a.b.c.d"}, {Postgres, "a b"}, {Postgres, "a;"}, {Postgres, `""`}, {Postgres, `"a`}, {Postgres, "'books'"},
+		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "\xff"}, {Postgres, "$1"},
+		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"},
+	} {
+		if schema, name, err := ParseName(tt.d, tt.in); err == nil {
+			t.Errorf("%v, %q: got %q, %q", tt.d, tt.in, schema, name)
+		}
+	}
+	if _, _, err := ParseName(Postgres, strings.Repeat("x ", 1e5)); err == nil || len(err.Error()) > 300 {
+		t.Errorf("the error repeats all of a long name: %.400v", err)
+	}
+}
+
+func TestParseColumn(t *testing.T) {
+	if name, err := ParseColumn(Postgres, `"Fence Token"`); err != nil || name != "Fence Token" {
+		t.Errorf("got %q, %v", name, err)
+	}
+	for _, in := range []string{"books.fence", "", "a,b", "sum(a)"} {
+		if name, err := ParseColumn(SQLite, in); err == nil {
+			t.Errorf("%q: got %q", in, name)
+		}
+	}
+}
+
+// TestQuoteName shows that a quoted name is read as what it was made from.
+func TestQuoteName(t *testing.T) {
+	for _, name := range []string{"books", "a b", `a"b`, "a`b", `""`, "``", `a\b`, "a'b", "select", "é", "--", "/*", "[", "U&", "u&\"0062"} {
+		for _, d := range []Dialect{Postgres, SQLite} {
+			quotedName := quoteName(d, name)
+			if schema, got, err := ParseName(d, quotedName); err != nil || got != name && got != lower(name) || schema != "" {
+				t.Errorf("%v, %q: got %q, %q, %v from %s", d, name, schema, got, err, quotedName)
+			}
+			if n := len(tokenTexts(t, d, quotedName)); n != 2 {
+				t.Errorf("%v, %q: %s is %d tokens", d, name, quotedName, n-1)
+			}
+		}
+	}
+}
+
+// TestQuoteText shows that a constant is one token, before anything that may
+// follow it, and says what it was made from.
+func TestQuoteText(t *testing.T) {
+	for _, tt := range []struct {
+		d        Dialect
+		in, want string
+	}{
+		{Postgres, ``, `''`},
+		{Postgres, `o'neill`, `'o''neill'`},
+		{Postgres, `a\b`, `E'a\\b'`},
+		{Postgres, `\'; DROP TABLE books --`, `E'\\''; DROP TABLE books --'`},
+		{Postgres, "a\nb", "'a\nb'"},
+		{Postgres, `$1 ? :a`, `'$1 ? :a'`},
+		{SQLite, `a\b'`, `'a\b'''`},
+		{SQLite, `''`, `''''''`},
+		{SQLite, `\'; DROP TABLE books --`, `'\''; DROP TABLE books --'`},
+	} {
+		got := quoteText(tt.d, tt.in)
+		if got != tt.want {
+			t.Errorf("%v, %q: got %s, want %s", tt.d, tt.in, got, tt.want)
+		}
+		if texts := tokenTexts(t, tt.d, got+" THEN 1"); texts[0] != got {
+			t.Errorf("%v: %s is read as %q", tt.d, got, texts[0])
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	books := Table{Name: "books", Fence: "fence_token"}
+	for _, tt := range []struct {
+		name   string
+		d      Dialect
+		tables []Table
+		ok     bool
+	}{
+		{"one", Postgres, []Table{books}, true},
+		{"none", Postgres, nil, true},
+		{"none, of any dialect", MySQL, nil, true},
+		{"MySQL", MySQL, []Table{books}, false},
+		{"no dialect", 0, []Table{books}, false},
+		{"no name", SQLite, []Table{{Ledger: true}}, false},
+		{"no rule", SQLite, []Table{{Name: "books"}}, false},
+		{"fence is key", SQLite, []Table{{Name: "books", Fence: "id", Key: "id"}}, false},
+		{"twice", SQLite, []Table{books, books}, false},
+		{"with and without schema", SQLite, []Table{books, {Schema: "shop", Name: "books", Ledger: true}}, false},
+		{"in two schemas", SQLite, []Table{{Schema: "a", Name: "books", Ledger: true}, {Schema: "b", Name: "books", Ledger: true}}, true},
+	} {
+		if _, err := New(tt.d, tt.tables); (err == nil) != tt.ok {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+// TestSchemas shows that a table registered with its schema is meant by its name
+// alone too, and that another schema's is another table.
+func TestSchemas(t *testing.T) {
+	r, err := New(Postgres, []Table{{Schema: "a", Name: "books", Fence: "f"}, {Schema: "b", Name: "books", Fence: "g"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]Verdict{
+		"UPDATE a.books SET x = 1":    Guard,
+		"UPDATE b.books SET x = 1":    Guard,
+		`UPDATE db."b".books SET x=1`: Guard,
+		"UPDATE c.books SET x = 1":    Pass,
+		"DROP TABLE c.books":          Refuse, // rather one too many
+	} {
+		if p := r.Plan(query); p.Verdict != want {
+			t.Errorf("%s: got %v, want %v", query, p.Verdict, want)
+		}
+	}
+	if p := r.Plan("UPDATE b.books SET x = 1"); p.Table != 1 {
+		t.Errorf("got table %d, want 1", p.Table)
+	}
+}
+
+// TestNamesAreFound shows that the first scan of a text misses no way to write a name.
+func TestNamesAreFound(t *testing.T) {
+	for _, tt := range []struct {
+		d           Dialect
+		name, query string
+	}{
+		{Postgres, "books", `UPDATE BOOKS SET a = 1`},
+		{Postgres, "books", `UPDATE U&"\0062ooks" SET a = 1`},
+		{Postgres, "Books", `UPDATE "Books" SET a = 1`},
+		{Postgres, `a"b`, `UPDATE "a""b" SET a = 1`},
+		{Postgres, "été", `UPDATE été SET a = 1`},
+		{Postgres, strings.Repeat("b", 63), `UPDATE ` + strings.Repeat("B", 90) + ` SET a = 1`},
+		{Postgres, "a b", `UPDATE "a b" SET a = 1`},
+		{Postgres, "7", `UPDATE "7" SET a = 1`},
+		{SQLite, "books", "UPDATE [BOOKS] SET a = 1"},
+		{SQLite, "a`b", "UPDATE `A``B` SET a = 1"},
+		{SQLite, "a'b", "UPDATE 'a''b' SET a = 1"},
+		{SQLite, `a"b`, `UPDATE "a""b" SET a = 1`},
+		{SQLite, `"`, `UPDATE """" SET a = 1`},
+		{SQLite, "été", `UPDATE été SET a = 1`},
+	} {
+		r, err := New(tt.d, []Table{{Name: tt.name, Fence: "f"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := r.Plan(tt.query); p.Verdict != Guard {
+			t.Errorf("%v, table %q, %s: got %v %+v", tt.d, tt.name, tt.query, p.Verdict, p.Refusal)
+		}
+	}
+}

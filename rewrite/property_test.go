@@ -1,0 +1,210 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// insertions renders the plan and checks that it is the statement with text
+// inserted and nothing else. Rendered once more from a source of NUL bytes,
+// which neither a statement nor a guard can hold, it shows whose byte is whose.
+func insertions(p *Plan, v Values) (*Rendered, error) {
+	r := p.Render(v)
+	masked := *p.maskedWriter()
+	masked.Values, masked.next = v, p.Inputs
+	mask := masked.statement()
+	if len(mask) != len(r.SQL) {
+		return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
+	}
+	var own strings.Builder
+	for i := range mask {
+		if mask[i] == 0 {
+			own.WriteByte(r.SQL[i])
+		} else if mask[i] != r.SQL[i] {
+			return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
+		}
+	}
+	if own.String() != p.writer.src {
+		return r, fmt.Errorf("without the guard it is %q", own.String())
+	}
+	return r, nil
+}
+
+func (p *Plan) maskedWriter() *writer {
+	w := p.writer
+	w.src = strings.Repeat("\x00", len(w.src))
+	return &w
+}
+
+// TestOnlyInserts shows that a guarded statement is the user's, byte for byte,
+// with text inserted.
+func TestOnlyInserts(t *testing.T) {
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		p := s.plan(t, d, rules)
+		if p.Verdict != Guard {
+			return
+		}
+		r, err := insertions(p, s.values(rules))
+		if err != nil {
+			t.Error(err)
+		}
+		if p.writer.src != s.sql {
+			t.Errorf("it was made of %q", p.writer.src)
+		}
+		if r.SQL == s.sql && !rulesets[rules].values.Observe {
+			t.Error("nothing was inserted")
+		}
+	})
+}
+
+// TestWordsSurvive shows that no insertion grows together with a token of the
+// user's, or puts one into a comment: read again, they are all there, in order.
+func TestWordsSurvive(t *testing.T) {
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		p := s.plan(t, d, rules)
+		if p.Verdict != Guard {
+			return
+		}
+		sql := p.Render(s.values(rules)).SQL
+		if strings.Contains(sql, "/*DEFAULT*/") {
+			return // it goes into a comment on purpose
+		}
+		own, rendered := tokenTexts(t, d, s.sql), tokenTexts(t, d, sql)
+		n := 0
+		for i := 0; n < len(own) && i < len(rendered); i++ {
+			// A bare placeholder got its number.
+			if rendered[i] == own[n] || own[n] == "?" && strings.HasPrefix(rendered[i], "?") {
+				n++
+			}
+		}
+		if n < len(own) {
+			t.Errorf("%q is lost in %s", own[n], sql)
+		}
+	})
+}
+
+// tokenTexts returns the texts of a statement's tokens.
+func tokenTexts(t testing.TB, d Dialect, sql string) []string {
+	t.Helper()
+	toks, err := lex(d, sql, nil)
+	if err != nil {
+		t.Fatalf("%q: at %d: %s", sql, err.offset, err.reason)
+	}
+	texts := make([]string, len(toks))
+	for i, tok := range toks {
+		texts[i] = sql[tok.start:tok.end]
+	}
+	return texts
+}
+
+// TestRenderIsDeterministic renders again, from another plan, and as Usual.
+func TestRenderIsDeterministic(t *testing.T) {
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		p, again := s.plan(t, d, rules), s.plan(t, d, rules)
+		if p.Verdict != again.Verdict || p.Refusal != again.Refusal || !slices.Equal(p.Keys, again.Keys) {
+			t.Fatalf("got %+v, then %+v", p, again)
+		}
+		if p.Verdict != Guard {
+			return
+		}
+		v := s.values(rules)
+		first := p.Render(v)
+		for _, r := range []*Rendered{p.Render(v), again.Render(v)} {
+			if r.SQL != first.SQL || !slices.Equal(r.Args, first.Args) {
+				t.Errorf("got %+v, then %+v", first, r)
+			}
+		}
+		one := p.Render(Values{Tokens: v.Tokens[:1]})
+		if usual := p.Usual(); usual.SQL != one.SQL || !slices.Equal(usual.Args, one.Args) || usual != p.Usual() {
+			t.Errorf("Usual is %+v, want %+v, once", usual, one)
+		}
+	})
+}
+
+// TestPlaceholders shows that the user's placeholders keep their numbers, that
+// the guard's follow without a gap, and that there is an argument for each.
+func TestPlaceholders(t *testing.T) {
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		p := s.plan(t, d, rules)
+		if p.Verdict != Guard || strings.Contains(s.name, "huge") {
+			return
+		}
+		v := s.values(rules)
+		v.Literal = v.Literal || !p.Params // as its callers have to
+		r := p.Render(v)
+		before, after := numbers(t, d, s.sql), numbers(t, d, r.SQL)
+		if highest := slices.Max(append(before, 0)); p.Inputs != highest {
+			t.Errorf("Inputs is %d, the statement's highest placeholder %d", p.Inputs, highest)
+		}
+		if v.Literal && len(r.Args) != 0 {
+			t.Errorf("it has arguments: %v", r.Args)
+		}
+		used := make([]bool, p.Inputs+len(r.Args)+1)
+		for _, n := range after {
+			if n >= len(used) {
+				t.Fatalf("placeholder %d is without an argument in %s", n, r.SQL)
+			}
+			used[n] = true
+		}
+		for n := p.Inputs + 1; n < len(used); n++ {
+			if !used[n] {
+				t.Errorf("argument %d is without a placeholder in %s", n, r.SQL)
+			}
+		}
+		seen := make(map[Arg]bool)
+		for _, a := range r.Args {
+			if seen[a] || a.Token >= len(v.Tokens) {
+				t.Errorf("argument %v is there twice, or for no token", a)
+			}
+			seen[a] = true
+		}
+		// Each of the user's numbers is where it was, among the guard's.
+		n := 0
+		for _, m := range after {
+			if n < len(before) && m == before[n] {
+				n++
+			}
+		}
+		if n < len(before) {
+			t.Errorf("placeholders were %v, are %v in %s", before, after, r.SQL)
+		}
+	})
+}
+
+// numbers returns the placeholders' numbers as the database gives them, which
+// is in the order of the text.
+func numbers(t *testing.T, d Dialect, sql string) []int {
+	var all []int
+	highest, names := 0, make(map[string]int)
+	for _, s := range tokenTexts(t, d, sql) {
+		if len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])) || d == Postgres && (len(s) == 1 || s[0] != '$' || !isDigit(s[1])) {
+			continue
+		}
+		n, err := strconv.Atoi(s[1:])
+		switch {
+		case err == nil && (s[0] == '?' || d == Postgres):
+		case s == "?":
+			n = highest + 1
+		case names[s] > 0:
+			n = names[s]
+		default:
+			n = highest + 1
+			names[s] = n
+		}
+		highest = max(highest, n)
+		all = append(all, n)
+	}
+	return all
+}
+
+// TestPassesUnread shows that a plan to pass carries nothing of the statement's.
+func TestPassesUnread(t *testing.T) {
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		if p := s.plan(t, d, rules); p.Verdict == Pass && p != pass {
+			t.Errorf("got %+v", p)
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// What the base driver's connections can do and can't, the fenced ones can and
+// can't: database/sql behaves by it.
+
+type resetter struct{ calls *int }
+
+func (r resetter) ResetSession(context.Context) error { *r.calls++; return nil }
+
+type validator struct{ valid *bool }
+
+func (v validator) IsValid() bool { return *v.valid }
+
+// database/sql keeps a connection whose transaction was cancelled only if it has
+// both interfaces, so none of them may be claimed without need.
+func TestResetterAndValidatorAreTheBases(t *testing.T) {
+	resets, valid := 0, true
+	r, v := resetter{&resets}, validator{&valid}
+	for _, tt := range []struct {
+		name                string
+		form                func(*fakeConn) driver.Conn
+		resets, hasValidity bool
+	}{
+		{"neither", nil, false, false},
+		{"resetter", func(c *fakeConn) driver.Conn {
+			return struct {
+				*fakeConn
+				resetter
+			}{c, r}
+		}, true, false},
+		{"validator", func(c *fakeConn) driver.Conn {
+			return struct {
+				*fakeConn
+				validator
+			}{c, v}
+		}, false, true},
+		{"both", func(c *fakeConn) driver.Conn {
+			return struct {
+				*fakeConn
+				resetter
+				validator
+			}{c, r, v}
+		}, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			resets, valid = 0, true
+			db := (&fake{form: tt.form}).open(t, sqlfence.WithTable("books"))
+			onConn(t, db, func(dc any) {
+				if _, ok := dc.(driver.SessionResetter); ok != tt.resets {
+					t.Errorf("SessionResetter: %v, want %v", ok, tt.resets)
+				}
+				if _, ok := dc.(driver.Validator); ok != tt.hasValidity {
+					t.Errorf("Validator: %v, want %v", ok, tt.hasValidity)
+				}
+			})
+			onConn(t, db, func(any) {}) // taken from the pool: reset
+			if got := resets == 1; got != tt.resets {
+				t.Errorf("the base's ResetSession was called %d times", resets)
+			}
+			valid = false
+			onConn(t, db, func(any) {}) // put back: validated
+			if dropped := db.Stats().OpenConnections == 0; dropped != tt.hasValidity {
+				t.Errorf("an invalid connection was dropped: %v, want %v", dropped, tt.hasValidity)
+			}
+		})
+	}
+}
+
+func onConn(t *testing.T, db *sql.DB, do func(dc any)) {
+	t.Helper()
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Raw(func(dc any) error { do(dc); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bare leaves a connection with what every driver has to have.
+func bare(c *fakeConn) driver.Conn { return c.bareConn }
+
+func TestBeginTx(t *testing.T) {
+	serializable := &sql.TxOptions{Isolation: sql.LevelSerializable}
+	readOnly := &sql.TxOptions{ReadOnly: true}
+	for _, tt := range []struct {
+		name string
+		form func(*fakeConn) driver.Conn
+		opts *sql.TxOptions
+		sent string
+		err  string // as database/sql words it
+	}{
+		{"default", nil, nil, "BEGIN Default", ""},
+		{"serializable", nil, serializable, "BEGIN Serializable", ""},
+		{"repeatable read", nil, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, "BEGIN Repeatable Read READ ONLY", ""},
+		{"read only", nil, readOnly, "BEGIN Default READ ONLY", ""},
+		{"bare, default", bare, nil, "BEGIN", ""},
+		{"bare, serializable", bare, serializable, "", "sql: driver does not support non-default isolation level"},
+		{"bare, read only", bare, readOnly, "", "sql: driver does not support read-only transactions"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, fence := range []bool{false, true} {
+				base := &fake{form: tt.form}
+				db := sql.OpenDB(base)
+				if fence {
+					db = base.open(t, sqlfence.WithTable("books"))
+				}
+				tx, err := db.BeginTx(t.Context(), tt.opts)
+				if tt.err != "" {
+					if err == nil || err.Error() != tt.err {
+						t.Errorf("fenced %v: %v, want %s", fence, err, tt.err)
+					}
+					base.wantSent(t)
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := tx.Commit(); err != nil {
+					t.Error(err)
+				}
+				base.wantSent(t, tt.sent, "COMMIT")
+			}
+		})
+	}
+}
+
+// A base without Execer and Queryer is served by Prepare, as database/sql does
+// it; its writes are guarded all the same.
+func TestBareConnection(t *testing.T) {
+	const guarded = "UPDATE books SET price = ?1, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?2 THEN ?2" +
+		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END"
+	base := &fake{form: bare}
+	db := base.open(t, sqlfence.WithTable("books", fenced))
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
+	var n int
+	for _, do := range []func() error{
+		func() error { _, err := db.ExecContext(ctx, "UPDATE books SET price = ?", 30); return err },
+		func() error {
+			return db.QueryRowContext(ctx, "UPDATE books SET price = ?", 30).Scan(&n)
+		},
+	} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		base.wantSent(t, guarded)
+		if len(base.args) != 2 || base.args[0].Value != int64(30) || base.args[1].Value != int64(7) {
+			t.Errorf("arguments = %v", base.args)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrNoFence) {
+		t.Errorf("without a token: %v", err)
+	}
+	if _, err := db.ExecContext(ctx, "UPDATE others SET price = ?", sql.Named("p", 1)); err == nil {
+		t.Error("a named argument was passed to a driver that has no names")
+	}
+	base.wantSent(t)
+	base.fails = func(string) error { return errStaleAt9 }
+	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrStale) {
+		t.Errorf("stale: %v", err)
+	}
+}
+
+// ErrSkip asks for the way by Prepare. It must come through bare, and the
+// statement run once.
+func TestErrSkip(t *testing.T) {
+	base := &fake{form: func(c *fakeConn) driver.Conn { return skipper{c} }}
+	var o observed
+	db := base.open(t, append(o.opts(), sqlfence.WithTable("books", fenced))...)
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
+	if _, err := db.ExecContext(ctx, "DELETE FROM books"); err != nil {
+		t.Fatal(err)
+	}
+	base.wantSent(t, "DELETE FROM books WHERE CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?1 THEN 1"+
+		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) IS NULL END")
+	var n int
+	if err := db.QueryRowContext(ctx, "DELETE FROM others").Scan(&n); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	base.wantSent(t, "DELETE FROM others")
+	if len(o.events) != 0 {
+		t.Errorf("events: %v", o.events)
+	}
+}
+
+type skipper struct{ *fakeConn }
+
+func (skipper) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	return nil, driver.ErrSkip
+}
+func (skipper) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return nil, driver.ErrSkip
+}
+
+// ErrBadConn makes database/sql retry on another connection.
+func TestErrBadConnIsRetried(t *testing.T) {
+	for _, prepared := range []bool{false, true} {
+		failures := 0
+		base := &fake{fails: func(string) error {
+			if failures++; failures == 1 {
+				return driver.ErrBadConn
+			}
+			return nil
+		}}
+		db := &observedDB{t, base.open(t, sqlfence.WithTable("books", fenced))}
+		run := db.exec
+		if prepared {
+			run = db.prepared
+		}
+		if err := run(t.Context(), "UPDATE books SET price = 1", 7); err != nil || failures != 2 {
+			t.Errorf("prepared %v: %v after %d calls", prepared, err, failures)
+		}
+	}
+}
+
+func TestConnectorIsClosed(t *testing.T) {
+	base := &fake{}
+	db, err := sqlfence.OpenDB(base, sqlite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil || base.closed != 1 {
+		t.Errorf("Close: %v, the connector was closed %d times", err, base.closed)
+	}
+	// One that is no Closer.
+	db, err = sqlfence.OpenDB(failingConnector{io.EOF}, sqlite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What concerns no registered table reaches the base driver as it was written,
+// in each way to run it.
+func TestUnregisteredPassByteForByte(t *testing.T) {
+	base := &fake{}
+	db := base.open(t, sqlfence.WithTable("books", fenced))
+	for _, query := range []string{
+		"UPDATE others SET price = 1",
+		"  \t\nupdate Others set price=1 -- trailing\n;;",
+		"SELECT 'books', \"fence\" FROM others /* books */",
+		"UPDATE booksellers SET x = 'it''s books'; DELETE FROM others",
+		"not even SQL ((( '",
+		"",
+		"UPDATE others SET x = '\xff\x00'",
+	} {
+		for _, run := range []func() error{
+			func() error { _, err := db.ExecContext(t.Context(), query, 1, "two"); return err },
+			func() error {
+				rows, err := db.QueryContext(t.Context(), query, 1, "two")
+				if err == nil {
+					err = rows.Close()
+				}
+				return err
+			},
+			func() error {
+				s, err := db.PrepareContext(t.Context(), query)
+				if err == nil {
+					defer s.Close()
+					_, err = s.ExecContext(t.Context(), 1, "two")
+				}
+				return err
+			},
+		} {
+			if err := run(); err != nil {
+				t.Fatal(err)
+			}
+			base.wantSent(t, query)
+			if len(base.args) != 2 || base.args[0].Value != int64(1) || base.args[1].Value != "two" {
+				t.Errorf("arguments = %v", base.args)
+			}
+		}
+	}
+}
