@@ -40,7 +40,7 @@ var rulesets = map[string]struct {
 	"both":      {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{}},
 	"single":    {Table{Name: "books", Fence: "fence_token", SingleUse: true}, Values{}},
 	"key":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{}},
-	"two":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{Tokens: make([]Token, 2), Rows: []int{0, 1}}},
+	"two":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{Tokens: make([]Token, 2), Rows: [][]int{{0, 1}}}},
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
 	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
 	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
@@ -131,7 +131,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 			for _, a := range r.Args {
 				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key"}[a.Field], a.Token)
 			}
-			for i, k := range p.Keys {
+			for i, k := range keysOf(p) {
 				fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{"; keys ", ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
 			}
 			fmt.Fprintf(&b, "\n%s", visible(r.SQL))
@@ -185,4 +185,12 @@ func TestGoldenNames(t *testing.T) {
 			seen[s.name] = true
 		}
 	}
+}
+
+// keysOf returns the keys of all of a plan's targets.
+func keysOf(p *Plan) (keys []KeyValue) {
+	for _, t := range p.Targets {
+		keys = append(keys, t.Keys...)
+	}
+	return keys
 }

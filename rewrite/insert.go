@@ -97,7 +97,7 @@ const noColumns = "the fence column can't be added without a list of columns; na
 // overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
 func (r *insertion) overriding() {
 	if r.accept("overriding") {
-		r.i += 2
+		r.step(2)
 	}
 }
 
@@ -336,7 +336,7 @@ func (r *insertion) onConflict() bool {
 			r.until("do")
 		}
 	} else if r.accept("on", "constraint") {
-		r.i++
+		r.step(1)
 	}
 	switch {
 	case r.accept("do", "nothing"):

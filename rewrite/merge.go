@@ -38,7 +38,7 @@ func (r *reader) mergeArm(t *target) bool {
 		return r.refuse(t.table, r.i, "expected MATCHED here")
 	}
 	if r.accept("by") {
-		r.i++ // SOURCE or TARGET
+		r.step(1) // SOURCE or TARGET
 	}
 	prev, lo, hi := r.toks[r.i-1].end, 0, 0
 	if r.accept("and") {

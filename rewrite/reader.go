@@ -16,6 +16,7 @@ type reader struct {
 	tables  []Table
 	i       int // the current token
 	stop    int // the end of the region that is being read
+	depth   int // how many brackets it is inside of
 
 	plan    *planned // nil until a registered table is written to
 	edits   []edit
@@ -70,6 +71,9 @@ func (r *reader) accept(words ...string) bool {
 	r.i += len(words)
 	return true
 }
+
+// step moves n tokens on, at most to the end of the region.
+func (r *reader) step(n int) { r.i = min(r.i+n, r.stop) }
 
 func (r *reader) acceptPunct(c byte) bool {
 	if !isPunct(r.tok(), c) {
@@ -231,14 +235,19 @@ func (r *reader) insert(at int32, o op, t *target, s string) {
 	r.edits = append(r.edits, edit{at: at, op: o, target: int32(t.index), text: s})
 }
 
+// maxDepth is how deeply statements may be nested.
+const maxDepth = 100
+
 // within reads the inside of the bracket that is next, by read, and steps
 // behind it.
 func (r *reader) within(read func() bool) bool {
-	mate := int(r.tok().mate)
-	stop := r.stop
-	r.i, r.stop = r.i+1, mate
+	if r.depth == maxDepth {
+		return r.refuse(-1, r.i, "it is nested too deeply to be read")
+	}
+	mate, stop := int(r.tok().mate), r.stop
+	r.i, r.stop, r.depth = r.i+1, mate, r.depth+1
 	ok := read()
-	r.i, r.stop = mate+1, stop
+	r.i, r.stop, r.depth = mate+1, stop, r.depth-1
 	return ok
 }
 

@@ -36,7 +36,7 @@ func (r *reader) nonEmpty() bool {
 	}
 	r.stop = r.i
 	for r.toks[r.stop].kind != end && !isPunct(r.toks[r.stop], ';') {
-		r.stop++
+		r.stop = r.skip(r.stop)
 	}
 	return r.i < r.stop
 }
@@ -131,7 +131,7 @@ func (r *reader) with(begin int, top bool) bool {
 				return r.refuse(table, r.i, "a WITH called fencing_tokens would stand before the ledger; give it another name")
 			}
 		}
-		r.i++
+		r.step(1)
 		if isPunct(r.tok(), '(') {
 			r.i = r.skip(r.i)
 		}
@@ -185,11 +185,11 @@ func (r *reader) searchAndCycle(begin int) bool {
 		return true
 	}
 	columns := func() {
-		for r.i++; r.acceptPunct(','); r.i++ {
+		for r.step(1); r.acceptPunct(','); r.step(1) {
 		}
 	}
 	if r.accept("search") {
-		r.i++
+		r.step(1)
 		if !r.accept("first", "by") {
 			return r.unreadable(begin)
 		}
@@ -197,25 +197,25 @@ func (r *reader) searchAndCycle(begin int) bool {
 		if !r.accept("set") {
 			return r.unreadable(begin)
 		}
-		r.i++
+		r.step(1)
 	}
 	if r.accept("cycle") {
 		columns()
 		if !r.accept("set") {
 			return r.unreadable(begin)
 		}
-		r.i++
+		r.step(1)
 		if r.accept("to") {
-			r.i++
+			r.step(1)
 			if !r.accept("default") {
 				return r.unreadable(begin)
 			}
-			r.i++
+			r.step(1)
 		}
 		if !r.accept("using") {
 			return r.unreadable(begin)
 		}
-		r.i++
+		r.step(1)
 	}
 	return true
 }

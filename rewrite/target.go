@@ -44,7 +44,7 @@ func (r *reader) target(verb int, follow ...string) (*target, bool) {
 	}
 	if r.dialect == SQLite {
 		if r.accept("indexed", "by") {
-			r.i++
+			r.step(1)
 		} else {
 			r.accept("not", "indexed")
 		}
@@ -96,7 +96,7 @@ func (r *reader) orClause() string {
 	}
 	x := r.src[r.tok().start:r.tok().end]
 	ok := r.isWord(r.tok(), "abort", "rollback", "ignore")
-	r.i++
+	r.step(1)
 	if ok {
 		return ""
 	}

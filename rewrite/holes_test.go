@@ -1,0 +1,203 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// TestHoles has statements that must not pass, or not with this guard.
+func TestHoles(t *testing.T) {
+	for _, tt := range []struct {
+		d          Dialect
+		rules, sql string
+	}{
+		// The name of an option may be quoted.
+		{Postgres, "row", `EXPLAIN ("analyze") DELETE FROM books WHERE id = 1`},
+		{Postgres, "row", `EXPLAIN (U&"\0061nalyze", verbose) DELETE FROM books WHERE id = 1`},
+		// key is a plain name here, and the write is not a label.
+		{Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) SEARCH DEPTH FIRST BY id SET key DELETE FROM books WHERE id = 2`},
+		{Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) CYCLE id SET c USING key UPDATE books SET price = 77`},
+		{Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1) CYCLE id SET c USING key INSERT INTO books (id) SELECT id FROM t`},
+		// Names spelled with an escape of the writer's choice, of the key column.
+		{Postgres, "key", `UPDATE books SET U&"!0069d" UESCAPE '!' = 7 WHERE id = 1`},
+		// rowid, oid and _rowid_ are names of an INTEGER PRIMARY KEY.
+		{SQLite, "key", `UPDATE books SET rowid = 7 WHERE id = 1`},
+		{SQLite, "key", `UPDATE books SET (price, _ROWID_) = (1, 7) WHERE id = 1`},
+		{SQLite, "key", `INSERT INTO books (id, oid, price) VALUES (42, 7, 1)`},
+		{SQLite, "key", `INSERT INTO books (id) VALUES (42) ON CONFLICT (id) DO UPDATE SET "rowid" = 7`},
+	} {
+		s := sample{sql: tt.sql}
+		p := s.plan(t, tt.d, tt.rules)
+		if p.Verdict == Pass || p.Verdict == Guard && (tt.rules == "key" || !strings.Contains(p.Usual().SQL, "fence_token")) {
+			t.Errorf("%v, %s: %v", tt.d, tt.sql, p.Verdict)
+		}
+	}
+}
+
+// TestSurrogates: PostgreSQL takes two \XXXX for one character.
+func TestSurrogates(t *testing.T) {
+	if _, name, err := ParseName(Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
+		t.Errorf("got %q, %v", name, err)
+	}
+}
+
+// TestMarkBeforeReturning: after a column called as, which PostgreSQL reads as
+// one behind a dot, RETURNING is still a keyword; the mark must be assigned.
+func TestMarkBeforeReturning(t *testing.T) {
+	for _, sql := range []string{
+		`UPDATE books b SET price = b.as RETURNING id`,
+		`INSERT INTO books (id, price) VALUES (9, 9) ON CONFLICT (id) DO UPDATE SET price = excluded.as RETURNING id`,
+	} {
+		s := sample{sql: sql}
+		p := s.plan(t, Postgres, "row")
+		if p.Verdict == Refuse {
+			continue
+		}
+		if got := p.Usual().SQL; strings.LastIndex(got, `"fence_token"`) > strings.Index(got, "RETURNING") {
+			t.Errorf("the mark is returned, not assigned: %s", got)
+		}
+	}
+}
+
+// TestSelectListEndsAtKeyword: fetch, offset, for and window are names in SQLite
+// where they can't be keywords. The mark must be the last column.
+func TestSelectListEndsAtKeyword(t *testing.T) {
+	for _, w := range []string{"fetch", "offset", "for", "window"} {
+		s := sample{sql: "INSERT INTO books (id, price) SELECT 7 " + w + ", 3 FROM old"}
+		p := s.plan(t, SQLite, "row")
+		if p.Verdict == Guard && !strings.Contains(p.Usual().SQL, w+", 3, ?1 FROM") {
+			t.Errorf("the mark goes to another column: %s", p.Usual().SQL)
+		}
+	}
+}
+
+// TestCutShort: each ends where one more token is expected.
+func TestCutShort(t *testing.T) {
+	for _, tt := range []struct {
+		d   Dialect
+		sql string
+	}{
+		{Postgres, "INSERT INTO books (id) OVERRIDING"},
+		{Postgres, "INSERT INTO books (id) OVERRIDING USER"},
+		{Postgres, "INSERT INTO books (id) VALUES (1) ON CONFLICT ON CONSTRAINT"},
+		{SQLite, "UPDATE OR -- books"},
+		{SQLite, "INSERT OR /* books */"},
+		{SQLite, "UPDATE books INDEXED BY"},
+		{SQLite, "DELETE FROM books INDEXED BY"},
+	} {
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Errorf("%s: %v", tt.sql, r)
+				}
+			}()
+			for rules := range rulesets {
+				s := sample{sql: tt.sql}
+				s.plan(t, tt.d, rules)
+			}
+		}()
+	}
+}
+
+// TestGlued: an insertion must not grow together with a word that follows or
+// stands before without a blank.
+func TestGlued(t *testing.T) {
+	for _, tt := range []struct{ rules, sql string }{
+		{"row", "UPDATE books SET price=(1)WHERE id=4"},
+		{"row", "UPDATE books SET title='x'WHERE id=4"},
+		{"row", "UPDATE books SET title='x'RETURNING id"},
+		{"row", "UPDATE books SET title='x'FROM prices"},
+		{"row", "DELETE FROM books WHERE(id=4)"},
+		{"row", `DELETE FROM books WHERE"id"=4`},
+		{"row", `DELETE FROM"books"RETURNING id`},
+		{"row", `INSERT INTO books (title) SELECT 'x'FROM old`},
+		{"row", `INSERT INTO books (title) SELECT(1)FROM old`},
+		{"literal", `INSERT INTO books (title) SELECT 'x'FROM old`},
+		{"observe", `DELETE FROM"books"RETURNING id`},
+		{"observe", `DELETE FROM books WHERE(f(id))RETURNING id`},
+		{"observe", `INSERT INTO books(id)VALUES(1)RETURNING id`},
+	} {
+		for _, d := range []Dialect{Postgres, SQLite} {
+			s := sample{sql: tt.sql}
+			p := s.plan(t, d, tt.rules)
+			if p.Verdict != Guard {
+				t.Errorf("%v, %s: %v", d, tt.sql, p.Verdict)
+				continue
+			}
+			sql := p.Render(s.values(tt.rules)).SQL
+			own, n := tokenTexts(t, d, tt.sql), 0
+			for _, text := range tokenTexts(t, d, sql) {
+				if n < len(own) && text == own[n] {
+					n++
+				}
+			}
+			if n < len(own) {
+				t.Errorf("%v: %q is lost in %s", d, own[n], sql)
+			}
+			if strings.Contains(sql, "bigintFROM") || strings.Contains(sql, "7FROM") || strings.Contains(sql, "1RETURNING") {
+				t.Errorf("%v: grown together: %s", d, sql)
+			}
+		}
+	}
+}
+
+// TestRepeatedParts: what is repeated of a condition must be whole.
+func TestRepeatedParts(t *testing.T) {
+	for _, tt := range []struct {
+		d         Dialect
+		sql, want string
+	}{
+		{Postgres, "DELETE FROM books b WHERE b.and = 1 AND f(x)", "(b.and = 1)"},
+		{Postgres, "DELETE FROM books b WHERE b.end = 1 AND CASE WHEN f(x) AND y THEN true END", "(b.end = 1)"},
+		{SQLite, "DELETE FROM books WHERE end = 1 AND CASE WHEN f(x) AND y THEN 1 END", "(end = 1)"},
+	} {
+		s := sample{sql: tt.sql}
+		sql := s.plan(t, tt.d, "row").Usual().SQL
+		_, repeated, ok := strings.Cut(sql, " END AND ")
+		if strings.Contains(repeated, "(b.)") || strings.Contains(repeated, "THEN 1 END)") || strings.Contains(repeated, "THEN true END)") {
+			t.Errorf("%v: repeated in pieces (want at most %s): %v %s", tt.d, tt.want, ok, sql)
+		}
+	}
+}
+
+// TestValidStatements are valid and guarded (or passed) by rights.
+func TestValidStatements(t *testing.T) {
+	// Over-refusals or broken renderings, closed either way.
+	s := sample{sql: "INSERT INTO books (id, price) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a), 2 FROM old"}
+	if p := s.plan(t, Postgres, "row"); p.Verdict == Guard && strings.Contains(p.Usual().SQL, "WITHIN, ") {
+		t.Errorf("the mark is inside of an aggregate: %s", p.Usual().SQL)
+	}
+	s = sample{sql: "SELECT update, title FROM books"}
+	if p := s.plan(t, Postgres, "row"); p.Verdict != Pass {
+		t.Errorf("a read of a column called update: %v", p.Verdict)
+	}
+}
+
+// TestKeyOfSQLiteIsUnquoted: SQLite doubles the quotes in its text.
+func TestKeyOfSQLiteIsUnquoted(t *testing.T) {
+	if m, ok := ReadMarker(`bad JSON path: 'sqlfence:scope:0:O''Brien'`); !ok || m.Key != "O'Brien" {
+		t.Errorf("got %+v, %v", m, ok)
+	}
+}
+
+// TestLocalisedScope: the closing quote of other languages' messages.
+func TestLocalisedScope(t *testing.T) {
+	if m, ok := ReadMarker(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:scope:0:43« (SQLSTATE 22P02)`); !ok || m.Key != "43" {
+		t.Errorf("got %+v, %v", m, ok)
+	}
+}
+
+// TestCacheKeepsClone: the plan must not keep a larger text alive that the
+// query is part of; its own source has to be the clone.
+func TestCacheKeepsClone(t *testing.T) {
+	r, _ := New(Postgres, []Table{rulesets["row"].table})
+	big := strings.Repeat("x", 1<<20) + "UPDATE books SET price = 1"
+	query := big[1<<20:]
+	p := r.Plan(query)
+	if stringData(p.writer.src) == stringData(query) {
+		t.Error("the plan holds on to the caller's text")
+	}
+}
+
+func stringData(s string) *byte { return unsafe.StringData(s) }
