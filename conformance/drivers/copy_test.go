@@ -6,9 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lib/pq"
-
 	"github.com/sqlfence/sqlfence"
+)
+
+// As pq.CopyIn writes them.
+const (
+	copyBooks = `COPY "books" ("id", "price") FROM STDIN`
+	copyPens  = `COPY "pens" ("id", "price") FROM STDIN`
 )
 
 // lib/pq's COPY is a prepared statement with any number of arguments, each
@@ -22,8 +26,8 @@ func TestPqCopy(t *testing.T) {
 			s := newShop(t, b, fence.rule)
 			s.reset(t, 5)
 			for _, query := range []string{
-				pq.CopyIn("books", "id", "price"),
-				pq.CopyInSchema("public", "books", "id", "price"),
+				copyBooks,
+				`COPY "public"."books" ("id", "price") FROM STDIN`,
 				"COPY books (id, price) FROM STDIN",
 				"copy BOOKS from stdin with (format csv)",
 			} {
@@ -36,7 +40,7 @@ func TestPqCopy(t *testing.T) {
 			unchanged := s.unchanged(t)
 			for _, ctx := range []context.Context{t.Context(), holding(t, 7)} {
 				s.exec(t, "DELETE FROM pens")
-				err := s.inTx(ctx, func(tx *sql.Tx) error { return copyIn(ctx, ctx, tx, pq.CopyIn("pens", "id", "price"), 100) })
+				err := s.inTx(ctx, func(tx *sql.Tx) error { return copyIn(ctx, ctx, tx, copyPens, 100) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +54,7 @@ func TestPqCopy(t *testing.T) {
 			// Under Bypass it is lib/pq's own on a registered table too.
 			bypass := sqlfence.Bypass(t.Context(), "an import")
 			s.exec(t, "DELETE FROM books")
-			err := s.inTx(bypass, func(tx *sql.Tx) error { return copyIn(bypass, bypass, tx, pq.CopyIn("books", "id", "price"), 3) })
+			err := s.inTx(bypass, func(tx *sql.Tx) error { return copyIn(bypass, bypass, tx, copyBooks, 3) })
 			if err != nil {
 				t.Error(err)
 			}
@@ -58,7 +62,7 @@ func TestPqCopy(t *testing.T) {
 				t.Errorf("books are %s", got)
 			}
 			// Prepared under it, and executed without: refused.
-			err = s.inTx(bypass, func(tx *sql.Tx) error { return copyIn(bypass, holding(t, 7), tx, pq.CopyIn("books", "id", "price"), 3) })
+			err = s.inTx(bypass, func(tx *sql.Tx) error { return copyIn(bypass, holding(t, 7), tx, copyBooks, 3) })
 			wantOnly(t, err, sqlfence.ErrUnguardable)
 			if n := countBooks(t, s.plain); n != 3 {
 				t.Errorf("%d books, want 3", n)
