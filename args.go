@@ -2,9 +2,11 @@ package sqlfence
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,7 +92,7 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 // keyText returns the text of a row's key.
 func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, error) {
 	if k.Name == "" && k.Ordinal == 0 {
-		return k.Text, nil
+		return k.Text, t.canonical(k.Text)
 	}
 	i := slices.IndexFunc(args, func(v driver.NamedValue) bool { return k.Name != "" && v.Name == k.Name })
 	if i < 0 {
@@ -98,11 +100,26 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, e
 	}
 	if i >= 0 && i < len(args) {
 		if key, ok := textOf(args[i].Value); ok {
-			return key, nil
+			return key, t.canonical(key)
 		}
 	}
 	return "", &UnguardableError{Table: t.name,
 		Reason: "the key of a row to insert can't be read from its argument; pass an integer, a string or a UUID"}
+}
+
+// canonical refuses a key that a database may store as another text than this:
+// 07 or 7.0 in a column of integers is 7, whose row has another token.
+func (t *table) canonical(key string) error {
+	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
+	isNumber := err == nil || errors.Is(err, strconv.ErrRange)
+	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
+		isNumber = strconv.FormatInt(n, 10) != key
+	}
+	if isNumber || strings.TrimSpace(key) != key {
+		return &UnguardableError{Table: t.name,
+			Reason: fmt.Sprintf("the key %q of a row to insert may be stored as another text; write it as the database does", key)}
+	}
+	return nil
 }
 
 // textOf returns the text that a database makes of an integer, a string or a UUID.

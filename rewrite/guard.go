@@ -37,9 +37,9 @@ func (w *writer) raiseBoolean(kind string, token int, detail ...string) {
 	w.write(" IS NULL")
 }
 
-// number writes the row's mark as a number that is never NULL. SQLite compares
+// storedMark writes the row's mark as a number that is never NULL. SQLite compares
 // a text column as text without the cast.
-func (w *writer) number(qualifier string) {
+func (w *writer) storedMark(qualifier string) {
 	if w.dialect == SQLite {
 		w.write("COALESCE(CAST(", qualifier, ".", w.rules.fence, " AS INTEGER), 0)")
 	} else {
@@ -57,7 +57,7 @@ func (w *writer) keyText(qualifier string) string {
 
 // fresh writes the comparison of the row's mark with a token.
 func (w *writer) fresh(qualifier string, token int) {
-	w.number(qualifier)
+	w.storedMark(qualifier)
 	if w.rules.SingleUse {
 		w.write(" < ")
 	} else {
@@ -115,7 +115,7 @@ func (w *writer) risenMark(qualifier string) {
 	}
 	w.byKey(qualifier, func(token int) {
 		w.write(greatest)
-		w.number(qualifier)
+		w.storedMark(qualifier)
 		w.write(", ")
 		w.field(token, FieldValue)
 		w.write(")")

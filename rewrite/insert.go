@@ -11,7 +11,7 @@ import (
 //	{DEFAULT VALUES | VALUES (...), ... | SELECT ...} [ON CONFLICT ...] [RETURNING ...]
 func (r *reader) insertInto(isInsert bool) bool {
 	verb := r.i - 1
-	or := r.orClause()
+	or, found := r.orClause()
 	if !isInsert {
 		or = "REPLACE"
 	}
@@ -25,6 +25,9 @@ func (r *reader) insertInto(isInsert bool) bool {
 	}
 	if or != "" {
 		return r.refuse(t.table, verb, "OR "+strings.ToUpper(or)+" replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT")
+	}
+	if !found {
+		r.orAbort(t, verb)
 	}
 	ins := insertion{reader: r, target: t, key: -1, columns: -1}
 	return ins.columnList() && ins.rowSource() && ins.tail()

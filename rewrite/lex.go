@@ -108,13 +108,13 @@ func (l *lexer) blank() *lexError {
 }
 
 func (l *lexer) lineComment() {
-	rest := l.src[l.pos:]
-	stop := strings.IndexByte(rest, '\n')
+	ends := "\n"
 	if l.dialect == Postgres {
-		stop = strings.IndexAny(rest, "\r\n")
+		ends = "\r\n"
 	}
+	stop := strings.IndexAny(l.src[l.pos:], ends)
 	if stop < 0 {
-		stop = len(rest)
+		stop = len(l.src) - l.pos
 	}
 	l.pos += stop
 }

@@ -69,26 +69,6 @@ type KeyValue struct {
 	Text    string // of a constant, where Name is "" and Ordinal is 0
 }
 
-// op is what an edit writes.
-type op uint8
-
-const (
-	opText   op = iota // edit.text
-	opMark             // the expression for the row's mark
-	opCheck            // the condition that a written row has to meet
-	opLedger           // the ledger's condition (SQLite) or statement (PostgreSQL)
-	opValue            // the token's value for the row edit.row of an INSERT
-)
-
-// An edit inserts something into the statement's text. Nothing is ever taken out.
-type edit struct {
-	at     int32
-	op     op
-	target int32 // index in Plan.Targets
-	row    int32
-	text   string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema or WITH
-}
-
 // planned is a plan with room for what plans mostly hold, allocated at once.
 type planned struct {
 	Plan

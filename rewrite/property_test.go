@@ -14,7 +14,7 @@ import (
 func insertions(p *Plan, v Values) (*Rendered, error) {
 	r := p.Render(v)
 	masked := *p.maskedWriter()
-	masked.Values, masked.next = v, p.Inputs
+	masked.Values = v
 	mask := masked.statement()
 	if len(mask) != len(r.SQL) {
 		return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -78,7 +79,6 @@ var anyToken [1]Token
 func (p *Plan) Render(v Values) *Rendered {
 	w := p.writer
 	w.Values = v
-	w.next = p.Inputs
 	return &Rendered{SQL: w.statement(), Args: w.args}
 }
 
@@ -91,11 +91,11 @@ type writer struct {
 	plan    *Plan
 
 	Values
-	b      strings.Builder
-	rules  *Table // of the table that is being written for
-	lo, hi int    // its tokens
-	next   int    // the highest placeholder number so far
-	args   []Arg  // their values, from Plan.Inputs+1 on
+	b       strings.Builder
+	rules   *Table      // of the table that is being written for
+	lo, hi  int         // its tokens
+	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
+	numbers map[Arg]int // of the placeholders, if there are many
 }
 
 func (w *writer) statement() string {
@@ -103,35 +103,23 @@ func (w *writer) statement() string {
 	last := int32(0)
 	for i := range w.edits {
 		e := &w.edits[i]
-		w.source(last, e.at)
+		w.b.WriteString(w.src[last:e.at])
 		last = e.at
+		if e.apart&before != 0 {
+			w.b.WriteByte(' ')
+		}
 		w.edit(e)
+		if e.apart&behind != 0 {
+			w.b.WriteByte(' ')
+		}
 	}
-	w.source(last, int32(len(w.src)))
+	w.b.WriteString(w.src[last:])
 	return w.b.String()
-}
-
-// source writes a piece of the statement. What was written before it and what
-// comes behind it are kept from growing together with it.
-func (w *writer) source(lo, hi int32) {
-	if lo < hi {
-		w.apart(w.src[lo])
-		w.b.WriteString(w.src[lo:hi])
-	}
-}
-
-// apart writes a blank if c would continue the word or number before it.
-func (w *writer) apart(c byte) {
-	n := w.b.Len()
-	if n > 0 && isNamePart(w.b.String()[n-1]) && (isNamePart(c) || c == '\'' || c == '"' || c == '.') {
-		w.b.WriteByte(' ')
-	}
 }
 
 func (w *writer) edit(e *edit) {
 	switch {
 	case e.op == opText:
-		w.apart(e.text[0])
 		w.b.WriteString(e.text)
 		return
 	case e.op == opLedger && w.dialect == Postgres:
@@ -196,18 +184,7 @@ func (w *writer) field(token int, f Field) {
 		}
 		return
 	}
-	arg := Arg{Token: token, Field: f}
-	number := 0
-	for i, a := range w.args {
-		if a == arg {
-			number = w.next - len(w.args) + i + 1
-		}
-	}
-	if number == 0 {
-		w.args = append(w.args, arg)
-		w.next++
-		number = w.next
-	}
+	number := w.number(Arg{Token: token, Field: f})
 	if w.dialect == SQLite {
 		w.write("?", strconv.Itoa(number))
 		return
@@ -218,4 +195,32 @@ func (w *writer) field(token int, f Field) {
 	} else {
 		w.write("::text")
 	}
+}
+
+// manyArgs is how many arguments are searched one by one.
+const manyArgs = 8
+
+// number returns the number of the placeholder for an argument, the same one
+// each time.
+func (w *writer) number(a Arg) int {
+	if len(w.args) <= manyArgs {
+		if n := slices.Index(w.args, a); n >= 0 {
+			return w.plan.Inputs + n + 1
+		}
+	}
+	if n, ok := w.numbers[a]; ok {
+		return n
+	}
+	w.args = append(w.args, a)
+	n := w.plan.Inputs + len(w.args)
+	if len(w.args) > manyArgs {
+		if w.numbers == nil {
+			w.numbers = make(map[Arg]int)
+			for i, a := range w.args {
+				w.numbers[a] = w.plan.Inputs + i + 1
+			}
+		}
+		w.numbers[a] = n
+	}
+	return n
 }

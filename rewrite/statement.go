@@ -20,7 +20,7 @@ func (r *reader) script() *Plan {
 		return pass
 	}
 	r.ledgerStatements()
-	slices.SortStableFunc(r.edits, func(a, b edit) int { return int(a.at - b.at) })
+	order(r.edits, r.src)
 	p := &r.plan.Plan
 	p.Verdict = Guard
 	p.Tables, p.Targets = r.written, r.targets

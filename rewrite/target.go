@@ -87,18 +87,28 @@ func (r *reader) alias(t *target, follow []string) bool {
 	return true
 }
 
-// orClause steps over SQLite's OR x and returns x if it is one that can't be
-// guarded. ABORT is the default, ROLLBACK undoes more; IGNORE leaves out rows
-// that break a constraint, and an error that a guard raises isn't one of those.
-func (r *reader) orClause() string {
+// orClause steps over SQLite's OR x behind a verb, and returns x if it is one
+// that can't be guarded, and whether there is one. ABORT is the default, ROLLBACK
+// undoes more; IGNORE leaves out rows that break a constraint, and an error that
+// a guard raises isn't one of those.
+func (r *reader) orClause() (unguardable string, found bool) {
 	if r.dialect != SQLite || !r.accept("or") {
-		return ""
+		return "", false
 	}
 	x := r.src[r.tok().start:r.tok().end]
 	ok := r.isWord(r.tok(), "abort", "rollback", "ignore")
 	r.step(1)
 	if ok {
-		return ""
+		x = ""
 	}
-	return x
+	return x, true
+}
+
+// orAbort says behind a verb what the default is. A table of SQLite's may be
+// declared with UNIQUE ... ON CONFLICT REPLACE, and then a write would delete
+// other rows, whatever their marks; what the statement says takes precedence.
+func (r *reader) orAbort(t *target, verb int) {
+	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "") {
+		r.insertText(r.toks[verb].end, " OR ABORT")
+	}
 }

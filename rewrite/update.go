@@ -6,13 +6,16 @@ package rewrite
 //	[FROM ...] [WHERE ...] [RETURNING ...] [ORDER BY ...] [LIMIT ...]
 func (r *reader) update() bool {
 	verb := r.i - 1
-	or := r.orClause()
+	or, found := r.orClause()
 	t, ok := r.target(verb, "set")
 	if !ok || t.table < 0 {
 		return ok && (r.isWord(r.tok(), "set") || r.unreadable(verb))
 	}
 	if or != "" {
 		return r.refuse(t.table, verb+1, "OR "+or+" replaces rows or leaves some of them changed; write UPDATE without it")
+	}
+	if !found {
+		r.orAbort(t, verb)
 	}
 	if !r.accept("set") {
 		return r.refuse(t.table, r.i, "expected SET here")
