@@ -25,7 +25,7 @@ type driverOptions struct {
 // names stand; another might write any statement, after the guard was added.
 func (f *fence) driverOptions(args []driver.NamedValue) (driverOptions, error) {
 	var o driverOptions
-	if f.profile.dialect != Postgres || len(f.tables) == 0 {
+	if f.profile.noOptions || len(f.tables) == 0 {
 		return o, nil
 	}
 	for _, arg := range args {
@@ -94,9 +94,19 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, e
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}
-	i := slices.IndexFunc(args, func(v driver.NamedValue) bool { return k.Name != "" && v.Name == k.Name })
-	if i < 0 {
-		i = k.Ordinal - 1
+	i := k.Ordinal - 1
+	if hasNamed(args) {
+		// Drivers differ in what they bind where names are mixed with places, or
+		// given twice.
+		i = -1
+		for n, arg := range args {
+			switch {
+			case arg.Name == "" || arg.Name == k.Name && i >= 0:
+				return "", &UnguardableError{Table: t.name, Reason: "arguments with and without names, or of one name, can't be told apart; name each once"}
+			case arg.Name == k.Name:
+				i = n
+			}
+		}
 	}
 	if i >= 0 && i < len(args) {
 		if key, ok := textOf(args[i].Value); ok {

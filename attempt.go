@@ -40,15 +40,15 @@ const (
 func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
 	asWritten := attempt{query: query, sql: query, args: args}
 	opts, err := f.driverOptions(args)
-	if err != nil {
-		return asWritten, f.refuse(ctx, query, err)
-	}
-	if plan.Verdict == rewrite.Pass {
+	if err == nil && plan.Verdict == rewrite.Pass {
 		return asWritten, nil
 	}
 	if reason, ok := bypassReason(ctx); ok {
 		f.report(ctx, Event{Kind: Bypassed, Query: query, Reason: reason})
 		return asWritten, nil
+	}
+	if err != nil {
+		return asWritten, f.refuse(ctx, query, err)
 	}
 	if plan.Verdict == rewrite.Refuse {
 		return asWritten, f.refuse(ctx, query, f.unguardable(plan.Refusal))

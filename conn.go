@@ -75,9 +75,12 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 }
 
 // PrepareContext implements driver.ConnPrepareContext. A statement that concerns
-// no registered table is the base driver's own.
+// no registered table is the base driver's own, where its arguments can't
+// change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if c.guard.fence.rewriter.Plan(query).Verdict == rewrite.Pass {
+	f := c.guard.fence
+	// Where arguments may be options, each execution has to be looked at.
+	if optionless := f.profile.noOptions || len(f.tables) == 0; optionless && f.rewriter.Plan(query).Verdict == rewrite.Pass {
 		return prepareBase(ctx, c.guard.base, query)
 	}
 	mw, err := c.middleware.PrepareContext(ctx, query)

@@ -16,15 +16,18 @@ type profile struct {
 	// statements. A token written into its text would be prepared anew each
 	// time, at a round trip more; so it is passed as an argument.
 	cachesQueries bool
+
+	// noOptions: arguments are never options of the execution (see driverOptions).
+	noOptions bool
 }
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {dialect: Postgres},
+	"github.com/lib/pq":              {dialect: Postgres, noOptions: true},
 	"github.com/jackc/pgx/v5/stdlib": {dialect: Postgres, cachesQueries: true},
-	"github.com/mattn/go-sqlite3":    {dialect: SQLite},
-	"modernc.org/sqlite":             {dialect: SQLite},
-	"github.com/go-sql-driver/mysql": {dialect: MySQL},
+	"github.com/mattn/go-sqlite3":    {dialect: SQLite, noOptions: true},
+	"modernc.org/sqlite":             {dialect: SQLite, noOptions: true},
+	"github.com/go-sql-driver/mysql": {dialect: MySQL, noOptions: true},
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a

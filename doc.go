@@ -61,11 +61,16 @@
 //   - SQL that the database runs on its own: in stored functions and procedures,
 //     triggers, rules and cascades, or behind an updatable view. A guarded
 //     statement may set them off, and their writes are not compared;
-//   - what is done with the driver's own connection, through sql.Conn.Raw. It is
-//     handed out as it is, and the [Observer] is told;
+//   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
+//     connection, whose method Raw() driver.Conn returns the base driver's; the
+//     [Observer] is told;
 //   - reads. A SELECT by a holder that has lost its resource returns data as
 //     ever; only its writes are refused;
 //   - anything outside this database: files, queues, mails.
+//
+// The ledger is the table fencing_tokens that the connection finds under this
+// name: a temporary table or another search_path can put another one before it.
+// Nothing but package tokens should write to it.
 //
 // A ledger guards tables of its own database only. On SQLite that means the same
 // file: fencing_tokens has to be in the database file of the guarded table, not

@@ -9,11 +9,12 @@ import (
 type op uint8
 
 const (
-	opText   op = iota // edit.text
-	opMark             // the expression for the row's mark
-	opCheck            // the condition that a written row has to meet
-	opLedger           // the ledger's condition (SQLite) or statements (PostgreSQL)
-	opValue            // the token's value for the row edit.row of an INSERT
+	opText       op = iota // edit.text
+	opMark                 // the expression for the row's mark
+	opCheck                // the condition that a written row has to meet
+	opLedger               // the ledger's condition (SQLite)
+	opStatements           // the ledger's statements (PostgreSQL)
+	opValue                // the token's value for the row edit.row of an INSERT
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.
@@ -23,7 +24,7 @@ type edit struct {
 	apart  side
 	target int32 // index in Plan.Targets
 	row    int32
-	text   string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema or WITH
+	text   string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema, for opStatements WITH or nothing
 }
 
 // side is where an insertion needs a blank, so as not to grow together with a
@@ -58,10 +59,8 @@ func (e *edit) begins() byte {
 		return e.text[0]
 	case opMark:
 		return ','
-	case opLedger:
-		if e.text != "WITH" {
-			return ' '
-		}
+	case opStatements:
+		return (e.text + " ")[0]
 	}
 	return 'C'
 }
@@ -71,8 +70,8 @@ func (e *edit) ends() byte {
 	switch e.op {
 	case opText:
 		return e.text[len(e.text)-1]
-	case opLedger:
-		return ')'
+	case opStatements:
+		return ' '
 	}
 	return 'D'
 }

@@ -47,12 +47,13 @@ func (w *writer) storedMark(qualifier string) {
 	}
 }
 
-// keyText returns the row's key as text.
+// keyText returns the row's key as text that is compared byte by byte, whatever
+// the column's collation.
 func (w *writer) keyText(qualifier string) string {
 	if w.dialect == SQLite {
-		return "CAST(" + qualifier + "." + w.rules.key + " AS TEXT)"
+		return "CAST(" + qualifier + "." + w.rules.key + " AS TEXT) COLLATE BINARY"
 	}
-	return qualifier + "." + w.rules.key + "::text"
+	return qualifier + "." + w.rules.key + `::text COLLATE "C"`
 }
 
 // fresh writes the comparison of the row's mark with a token.

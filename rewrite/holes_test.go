@@ -35,6 +35,55 @@ func TestHoles(t *testing.T) {
 	}
 }
 
+// TestForgedMark has texts where a label looks like a part of a longer keyword,
+// so that the mark would go behind the list that it belongs into, and a value of
+// the writer's choice would be taken for it.
+func TestForgedMark(t *testing.T) {
+	for _, tt := range []struct {
+		d   Dialect
+		sql string
+	}{
+		{Postgres, "INSERT INTO books (id, price) SELECT $1::bigint, 666, 5 AS within GROUP BY 1"},
+		{SQLite, "INSERT INTO books (id, price) SELECT ?, 666, 5 within GROUP BY 1"},
+		{Postgres, "INSERT INTO books (id, price) SELECT 7, 666, within.is distinct FROM src within GROUP BY 1, 2, 3"},
+		{Postgres, "INSERT INTO books (id, price) SELECT 7, 666, within.not distinct FROM src within"},
+	} {
+		s := sample{sql: tt.sql}
+		p := s.plan(t, tt.d, "row")
+		if p.Verdict != Guard {
+			continue
+		}
+		got := p.Usual().SQL
+		list := strings.FieldsFunc(got, func(r rune) bool { return r == '?' || r == '$' })
+		behind := list[len(list)-1]
+		if !strings.Contains(behind, "FROM src") && !strings.Contains(behind, "GROUP BY 1") {
+			t.Errorf("the mark is not the last of the columns: %s", got)
+		}
+	}
+}
+
+// TestEncodingStays: after a change of encoding, texts would read in two ways.
+func TestEncodingStays(t *testing.T) {
+	for sql, want := range map[string]Verdict{
+		"SET client_encoding = 'GBK'":                        Refuse,
+		"set session names 'BIG5'":                           Refuse,
+		"SELECT set_config('client_encoding', 'GBK', false)": Refuse,
+		"SELECT 1; SET NAMES 'SJIS'":                         Refuse,
+		"ALTER ROLE me SET client_encoding = 'GBK'":          Refuse,
+		`SET "client_encoding" = 'GBK'`:                      Refuse,
+		"SET NAMES 'UTF8'":                                   Pass,
+		"SET client_encoding TO utf8":                        Pass,
+		"SHOW client_encoding":                               Pass,
+		"SELECT names FROM people":                           Pass,
+		"UPDATE people SET names = 'x'":                      Pass,
+	} {
+		s := sample{sql: sql}
+		if p := s.plan(t, Postgres, "row"); p.Verdict != want {
+			t.Errorf("%s: %v, want %v", sql, p.Verdict, want)
+		}
+	}
+}
+
 // TestSurrogates: PostgreSQL takes two \XXXX for one character.
 func TestSurrogates(t *testing.T) {
 	if _, name, err := ParseName(Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {

@@ -24,6 +24,7 @@ const (
 type token struct {
 	kind       kind
 	char       byte // of a punct
+	label      bool // of a word: it stands behind a dot or AS, where any word is a name
 	start, end int32
 	mate       int32 // of a bracket: the index of its partner; of a placeholder: its number
 }
@@ -74,7 +75,13 @@ func lex(d Dialect, src string, toks []token) ([]token, *lexError) {
 }
 
 func (l *lexer) emit(k kind, start int) {
-	l.toks = append(l.toks, token{kind: k, start: int32(start), end: int32(l.pos)})
+	t := token{kind: k, start: int32(start), end: int32(l.pos)}
+	if n := len(l.toks); k == word && n > 0 {
+		before := l.toks[n-1]
+		t.label = isPunct(before, '.') ||
+			before.kind == word && !before.label && equalFold(l.src[before.start:before.end], "as")
+	}
+	l.toks = append(l.toks, t)
 }
 
 // at returns the byte i places ahead, or 0 past the end.

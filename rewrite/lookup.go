@@ -27,7 +27,8 @@ const (
 	maxRead   = 64 << 20 // bytes of a statement that is read at all
 )
 
-// mentions reports whether a table's name may stand in query, anywhere.
+// mentions reports whether a table's name may stand in query, anywhere, or that
+// of a setting which changes how statements are read.
 func (r *Rewriter) mentions(query string) bool {
 	for i := 0; i < len(query); i++ {
 		c := query[i]
@@ -44,15 +45,22 @@ func (r *Rewriter) mentions(query string) bool {
 }
 
 func (r *Rewriter) mentionedAt(s string) bool {
+	if r.dialect == Postgres && (hasPrefixFold(s, "client_encoding") || hasPrefixFold(s, "names")) {
+		return true
+	}
 	for i := range r.tables {
 		name := r.tables[i].Name
 		// In its quotes a name's own quotes are doubled: its start has to do.
 		if q := strings.IndexAny(name, "\"`'"); q >= 0 {
 			name = name[:q+1]
 		}
-		if len(s) >= len(name) && equalFold(s[:len(name)], name) {
+		if hasPrefixFold(s, name) {
 			return true
 		}
 	}
 	return false
+}
+
+func hasPrefixFold(s, name string) bool {
+	return len(s) >= len(name) && equalFold(s[:len(name)], name)
 }

@@ -175,21 +175,19 @@ func (r *reader) until(words ...string) int {
 // isKeyword reports whether the word at i stands as a keyword and not as a
 // label (b.where, AS from) or as a part of another construct.
 func (r *reader) isKeyword(i int) bool {
-	if i == 0 {
-		return true
-	}
-	before, t := r.toks[i-1], r.toks[i]
+	t := r.toks[i]
+	keyword := func(i int, s string) bool { return i >= 0 && r.isWord(r.toks[i], s) && !r.toks[i].label }
 	switch {
-	case isPunct(before, '.'), r.isWord(before, "as") && r.isKeyword(i-1):
+	case t.label:
 		return false
-	case r.isWord(t, "from") && r.isWord(before, "distinct") && i >= 2:
-		return !r.isWord(r.toks[i-2], "is", "not")
-	case r.isWord(t, "group"):
-		return !r.isWord(before, "within")
-	case r.isWord(t, "on"):
-		return r.isWord(r.toks[i+1], "conflict") // else a join's
-	case r.isWord(t, "when"):
-		// A MERGE's, else a CASE's, which until has entered.
+	case r.isWord(t, "from"): // else IS [NOT] DISTINCT FROM
+		is := keyword(i-2, "is") || keyword(i-2, "not") && keyword(i-3, "is")
+		return !(keyword(i-1, "distinct") && is)
+	case r.isWord(t, "group"): // else WITHIN GROUP (ORDER BY ...)
+		return !(keyword(i-1, "within") && isPunct(r.toks[i+1], '('))
+	case r.isWord(t, "on"): // else a join's
+		return r.isWord(r.toks[i+1], "conflict")
+	case r.isWord(t, "when"): // a MERGE's, else a CASE's, which until has entered
 		return r.isWord(r.toks[i+1], "matched") || r.isWord(r.toks[i+1], "not") && r.isWord(r.toks[i+2], "matched")
 	}
 	return true

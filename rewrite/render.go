@@ -122,7 +122,7 @@ func (w *writer) edit(e *edit) {
 	case e.op == opText:
 		w.b.WriteString(e.text)
 		return
-	case e.op == opLedger && w.dialect == Postgres:
+	case e.op == opStatements:
 		w.ledgerStatements(e.text)
 		return
 	}

@@ -46,6 +46,11 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 			r.first[c&^0x20] = true
 		}
 	}
+	if d == Postgres && len(tables) > 0 {
+		for _, c := range []byte("cCnN") { // client_encoding, NAMES
+			r.first[c] = true
+		}
+	}
 	return r, nil
 }
 

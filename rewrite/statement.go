@@ -51,7 +51,7 @@ func (r *reader) ledgerStatements() {
 	if r.ledgerWith {
 		with = ""
 	}
-	r.edits = append(r.edits, edit{at: r.ledgerAt, op: opLedger, text: with})
+	r.edits = append(r.edits, edit{at: r.ledgerAt, op: opStatements, text: with})
 }
 
 // statement reads the statement of the region, and reports whether it may pass,
@@ -59,6 +59,9 @@ func (r *reader) ledgerStatements() {
 func (r *reader) statement() bool {
 	r.ledgerAt, r.ledgerWith = r.tok().start, false
 	begin := r.i
+	if r.dialect == Postgres && !r.keepsEncoding() {
+		return false
+	}
 	switch {
 	case r.dialect == Postgres && r.accept("explain"):
 		return r.explain(begin)

@@ -98,6 +98,12 @@ func TestBadKeys(t *testing.T) {
 				}
 				insert := "INSERT INTO books (id, isbn) VALUES ($1, $2)"
 				s.exec(t, "DELETE FROM books")
+				if strings.TrimSpace(key) != key {
+					// Some types would store it as another text.
+					_, err := db.ExecContext(held(key, 10), insert, 7, key)
+					wantError(t, err, sqlfence.ErrUnguardable)
+					return
+				}
 				_, err := db.ExecContext(held(key+"x", 10), insert, 7, key)
 				wantError(t, err, sqlfence.ErrOutOfScope)
 				if _, err := db.ExecContext(held(key, 10), insert, 7, key); err != nil || s.state(t, true) != "7:10@10" {

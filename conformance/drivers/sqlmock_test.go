@@ -161,7 +161,7 @@ func TestTextsOfOnePreparedStatement(t *testing.T) {
 	const query = "UPDATE books SET price = 30"
 	db, mock := mocked(t, sqlmock.QueryMatcherEqual, sqlfence.WithDialect(sqlfence.SQLite), books(sqlfence.RowFence("fence_token")))
 	result := sqlmock.NewResult(0, 1)
-	usual := query + sqliteMark("?1")
+	usual := "UPDATE OR ABORT books SET price = 30" + sqliteMark("?1")
 	p := mock.ExpectPrepare(usual).WillBeClosed()
 	for _, value := range []int64{7, 8, 1} {
 		p.ExpectExec().WithArgs(value).WillReturnResult(result)

@@ -94,26 +94,26 @@ func postgresLedgers() []sent {
 
 var sqliteRowFence = []sent{
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
-		"UPDATE books SET price = ?1" + sqliteMark("?3") + " WHERE id = ?2", ""},
+		"UPDATE OR ABORT books SET price = ?1" + sqliteMark("?3") + " WHERE id = ?2", ""},
 	{"UPDATE books SET price = 30 RETURNING id", nil,
-		"UPDATE books SET price = 30" + sqliteMark("?1") + " RETURNING id",
-		"UPDATE books SET price = 30" + sqliteMark("7") + " RETURNING id"},
+		"UPDATE OR ABORT books SET price = 30" + sqliteMark("?1") + " RETURNING id",
+		"UPDATE OR ABORT books SET price = 30" + sqliteMark("7") + " RETURNING id"},
 	{"DELETE FROM books WHERE id = ?", []any{1},
 		"DELETE FROM books WHERE CASE WHEN (id = ?1) THEN " + sqliteCheck("?2") + " ELSE 0 END AND (id = ?1)", ""},
 	{"DELETE FROM books", nil,
 		"DELETE FROM books WHERE " + sqliteCheck("?1"), "DELETE FROM books WHERE " + sqliteCheck("7")},
 	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},
-		"INSERT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)", ""},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)", ""},
 	{"INSERT INTO books (id) VALUES (7), (8)", nil,
-		"INSERT INTO books (id, `fence_token`) VALUES (7, ?1), (8, ?1)",
-		"INSERT INTO books (id, `fence_token`) VALUES (7, 7), (8, 7)"},
+		"INSERT OR ABORT INTO books (id, `fence_token`) VALUES (7, ?1), (8, ?1)",
+		"INSERT OR ABORT INTO books (id, `fence_token`) VALUES (7, 7), (8, 7)"},
 	{"INSERT INTO books DEFAULT VALUES", nil,
-		"INSERT INTO books (`fence_token`) /*DEFAULT*/ VALUES (?1)",
-		"INSERT INTO books (`fence_token`) /*DEFAULT*/ VALUES (7)"},
+		"INSERT OR ABORT INTO books (`fence_token`) /*DEFAULT*/ VALUES (?1)",
+		"INSERT OR ABORT INTO books (`fence_token`) /*DEFAULT*/ VALUES (7)"},
 	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > ?", []any{3},
-		"INSERT INTO books (id, price, `fence_token`) SELECT id, price, ?2 FROM pens WHERE id > ?1", ""},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) SELECT id, price, ?2 FROM pens WHERE id > ?1", ""},
 	{"INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
-		"INSERT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)" +
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)" +
 			" ON CONFLICT (id) DO UPDATE SET price = excluded.price" + sqliteMark("?3"), ""},
 }
 
