@@ -69,6 +69,36 @@ func TestBadResourceNames(t *testing.T) {
 	})
 }
 
+// A server may be set to read backslashes in strings as escapes. Names that are
+// written into the text have to read alike.
+func TestBadResourceNamesWithEscapes(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("only PostgreSQL has the setting")
+		}
+		s := newShop(t, b)
+		source := s.source + "&standard_conforming_strings=off"
+		for _, name := range hostileNames {
+			s.reset(t, 9)
+			s.raise(t, name, 9)
+			db := b.fenced(t, source, books(sqlfence.Resource(name)))
+			for value, target := range map[int64]error{8: sqlfence.ErrStale, 9: nil} {
+				ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: name, Value: value})
+				_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1")
+				if !errors.Is(err, target) {
+					t.Errorf("%q, token %d: %v, want %v", name, value, err, target)
+				}
+			}
+			if got := s.state(t, true); got != "1:30@9 2:10@9 3:10@9" {
+				t.Errorf("%q left %s", name, got)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // The key of a row is data of the application's users.
 func TestBadKeys(t *testing.T) {
 	eachBase(t, func(t *testing.T, b base) {

@@ -205,6 +205,7 @@ func TestPgxStatementCache(t *testing.T) {
 			ctx := holding(t, value+1)
 			for _, tt := range []write{
 				{query: setPrice, args: []any{30, 1}},
+				{query: setPrice, args: []any{pgx.QueryExecModeCacheStatement, 30, 1}}, // the same one
 				{query: "DELETE FROM books WHERE id = $1", args: []any{99}},
 			} {
 				if _, err := c.ExecContext(ctx, tt.query, tt.args...); err != nil {
