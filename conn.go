@@ -1,5 +1,7 @@
 package sqlfence
 
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
 import (
 	"context"
 	"database/sql/driver"
@@ -98,7 +100,7 @@ func (c *conn) Begin() (driver.Tx, error) {
 // ExecContext implements driver.ExecerContext. sqlmw's panics on a base without Exec.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	switch c.guard.base.(type) {
-	case driver.ExecerContext, driver.Execer: //nolint:staticcheck // old drivers have only the latter
+	case driver.ExecerContext, driver.Execer:
 		return c.middleware.ExecContext(ctx, query, args)
 	}
 	return nil, driver.ErrSkip

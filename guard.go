@@ -1,5 +1,7 @@
 package sqlfence
 
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
 import (
 	"context"
 	"database/sql/driver"
@@ -112,7 +114,7 @@ func (g *guard) begin(ctx context.Context, opts driver.TxOptions) (driver.Tx, er
 	if opts.ReadOnly {
 		return nil, errors.New("sql: driver does not support read-only transactions")
 	}
-	tx, err := g.base.Begin() //nolint:staticcheck // all that this driver has
+	tx, err := g.base.Begin()
 	if err == nil && ctx.Err() != nil {
 		_ = tx.Rollback() // the reason is the context's
 		return nil, ctx.Err()
@@ -148,7 +150,7 @@ func (g *guard) explain(ctx context.Context, a *attempt, err error) error {
 		return nil
 	}
 	typed := a.explain(err)
-	if typed != err { //nolint:errorlint // is it the same error?
+	if typed != err { // is it the same error?
 		g.fence.report(ctx, Event{Kind: Refused, Query: a.query, Err: typed})
 	}
 	return typed
@@ -174,7 +176,7 @@ func resultFrom(ctx context.Context) *result {
 }
 
 func explainRows(ctx context.Context, err error) error {
-	if err == nil || err == io.EOF { //nolint:errorlint // drivers return it bare
+	if err == nil || err == io.EOF { // drivers return it bare
 		return err
 	}
 	if r := resultFrom(ctx); r != nil && r.attempt != nil {

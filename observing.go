@@ -1,5 +1,7 @@
 package sqlfence
 
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
 import (
 	"context"
 	"database/sql/driver"
@@ -26,7 +28,7 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 		return got, err
 	}
 	typed := a.explain(err)
-	if typed == err { //nolint:errorlint // is it the same error?
+	if typed == err { // is it the same error?
 		return got, err
 	}
 	if save {
@@ -49,7 +51,7 @@ func (g *guard) send(ctx context.Context, query string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Exec(nil) //nolint:staticcheck // all that this driver has
+	_, err = s.Exec(nil)
 	return closing(s.Close, err)
 }
 
@@ -67,7 +69,7 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	}
 	row := make([]driver.Value, len(rows.Columns()))
 	err = rows.Next(row)
-	if err != nil && r.attempt.explain(err) != err { //nolint:errorlint // is it the same error?
+	if err != nil && r.attempt.explain(err) != err { // is it the same error?
 		return nil, closing(rows.Close, err)
 	}
 	r.ahead, r.row, r.err = true, row, err

@@ -64,7 +64,10 @@ func WithMode(m Mode) Option {
 		if m > Observe {
 			c.fail(fmt.Errorf("unknown mode %d", m))
 		}
-		c.mode = m
+		if c.modeSet && c.mode != m {
+			c.fail(errors.New("two modes, Enforce and Observe"))
+		}
+		c.mode, c.modeSet = m, true
 	}
 }
 
@@ -96,6 +99,7 @@ type config struct {
 	tables    []*table
 	dialect   Dialect
 	mode      Mode
+	modeSet   bool
 	observers []Observer
 	logger    *slog.Logger
 	errs      []error

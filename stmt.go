@@ -1,5 +1,7 @@
 package sqlfence
 
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
 import (
 	"context"
 	"database/sql/driver"
@@ -129,7 +131,7 @@ func (s *stmt) exec(ctx context.Context, a *attempt) (driver.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.base.Exec(values) //nolint:staticcheck // all that this driver has
+	return s.base.Exec(values)
 }
 
 func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
@@ -143,7 +145,7 @@ func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.base.Query(values) //nolint:staticcheck // all that this driver has
+	return s.base.Query(values)
 }
 
 // prepareBase prepares on a connection as database/sql does.

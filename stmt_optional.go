@@ -1,5 +1,7 @@
 package sqlfence
 
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
 import (
 	"context"
 	"database/sql/driver"
@@ -31,11 +33,11 @@ func (s checkedStmt) CheckNamedValue(v *driver.NamedValue) error {
 // convertingStmt is for a base statement that says how to convert arguments.
 type convertingStmt struct{ plainStmt }
 
-var _ driver.ColumnConverter = convertingStmt{} //nolint:staticcheck // old drivers have it
+var _ driver.ColumnConverter = convertingStmt{}
 
 // ColumnConverter implements driver.ColumnConverter.
 func (s convertingStmt) ColumnConverter(i int) driver.ValueConverter {
-	return s.base.(driver.ColumnConverter).ColumnConverter(i) //nolint:staticcheck // see above
+	return s.base.(driver.ColumnConverter).ColumnConverter(i)
 }
 
 // newStmt returns s with the base statement's optional interfaces; mw is
@@ -48,12 +50,12 @@ func newStmt(s *stmt, mw driver.Stmt) (driver.Stmt, error) {
 	}
 	plain := plainStmt{s, queries}
 	_, checks := s.base.(driver.NamedValueChecker)
-	_, converts := s.base.(driver.ColumnConverter) //nolint:staticcheck // old drivers have it
+	_, converts := s.base.(driver.ColumnConverter)
 	switch {
 	case checks && converts:
 		return struct {
 			checkedStmt
-			driver.ColumnConverter //nolint:staticcheck // old drivers have it
+			driver.ColumnConverter
 		}{checkedStmt{plain}, convertingStmt{plain}}, nil
 	case checks:
 		return checkedStmt{plain}, nil
