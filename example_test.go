@@ -83,7 +83,7 @@ func ExampleOpenDB() {
 	// Output:
 	// true
 	// true
-	// OR REPLACE skips or replaces rows silently; write INSERT ... ON CONFLICT
+	// OR REPLACE replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT
 	// <nil>
 }
 

@@ -251,7 +251,7 @@ func TestConnectErrorComesThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.PingContext(t.Context()); err != refused { //nolint:errorlint // the very same
+	if err := db.PingContext(t.Context()); err != refused { // the very same
 		t.Errorf("Ping: %v, want %v", err, refused)
 	}
 }

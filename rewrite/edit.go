@@ -10,6 +10,7 @@ type op uint8
 
 const (
 	opText       op = iota // edit.text
+	opAbort                // SQLite's OR ABORT
 	opMark                 // the expression for the row's mark
 	opCheck                // the condition that a written row has to meet
 	opLedger               // the ledger's condition (SQLite)
@@ -57,6 +58,8 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText:
 		return e.text[0]
+	case opAbort:
+		return ' '
 	case opMark:
 		return ','
 	case opStatements:

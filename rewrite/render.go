@@ -122,6 +122,11 @@ func (w *writer) edit(e *edit) {
 	case e.op == opText:
 		w.b.WriteString(e.text)
 		return
+	case e.op == opAbort:
+		if !w.Observe {
+			w.write(" OR ABORT")
+		}
+		return
 	case e.op == opStatements:
 		w.ledgerStatements(e.text)
 		return

@@ -109,6 +109,6 @@ func (r *reader) orClause() (unguardable string, found bool) {
 // other rows, whatever their marks; what the statement says takes precedence.
 func (r *reader) orAbort(t *target, verb int) {
 	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "") {
-		r.insertText(r.toks[verb].end, " OR ABORT")
+		r.insert(r.toks[verb].end, opAbort, t, "")
 	}
 }

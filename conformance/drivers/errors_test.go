@@ -43,7 +43,7 @@ func wantOnly(t *testing.T, err, target error) {
 	t.Helper()
 	wantError(t, err, target)
 	for _, s := range sentinels {
-		if s != target && errors.Is(err, s) { //nolint:errorlint // which of them?
+		if s != target && errors.Is(err, s) { // which of them?
 			t.Errorf("%v is also %v", err, s)
 		}
 	}
