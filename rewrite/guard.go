@@ -155,7 +155,7 @@ func (w *writer) ledgerCondition(schema string) {
 		if i > w.lo {
 			w.write(" AND ")
 		}
-		w.ledgerCheck(i, schema+"fencing_tokens", "")
+		w.ledgerCheck(i, schema+"fencing_tokens")
 	}
 }
 
@@ -178,7 +178,7 @@ func (w *writer) ledgerStatements(with string) {
 				" AS (UPDATE fencing_tokens SET token = token WHERE name = ")
 			w.field(i, FieldName)
 			w.write(" AND NOT ")
-			w.ledgerCheck(i, "fencing_tokens", " FOR SHARE")
+			w.ledgerCheck(i, "fencing_tokens")
 			w.write(")")
 			separator = ","
 		}
@@ -193,20 +193,33 @@ func (w *writer) ledgerStatements(with string) {
 }
 
 // ledgerCheck writes a condition that is true or raises.
-func (w *writer) ledgerCheck(token int, table, lock string) {
-	from := func() {
-		w.write(" FROM ", table, " WHERE fencing_tokens.name = ")
+//
+// In PostgreSQL it takes its turn first, a lock that is granted in the order of
+// the requests: shared locks of a row are not, and writers whose transactions
+// overlap could hold off the next token for ever.
+func (w *writer) ledgerCheck(token int, table string) {
+	ofName := func() {
+		w.write(table, " WHERE fencing_tokens.name = ")
 		w.field(token, FieldName)
 	}
 	w.write("COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= ")
 	w.field(token, FieldValue)
 	w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
 	w.raiseBoolean(markStale, token, "fencing_tokens.token")
-	w.write(" END")
-	from()
-	w.write(lock, "), (SELECT ")
+	w.write(" END FROM ")
+	if w.dialect == Postgres {
+		w.write("(SELECT pg_advisory_xact_lock_shared(hashtextextended('sqlfence:' || ")
+		w.field(token, FieldName)
+		w.write(", 0)) OFFSET 0) AS turn, ")
+	}
+	ofName()
+	if w.dialect == Postgres {
+		w.write(" FOR SHARE OF fencing_tokens")
+	}
+	w.write("), (SELECT ")
 	w.raiseBoolean(markUnknown, token, "count(*)")
-	from()
+	w.write(" FROM ")
+	ofName()
 	w.write("))")
 }
 

@@ -34,7 +34,7 @@ type statements struct {
 // text in their order and once each, because drivers differ in how they count
 // them; PostgreSQL's are cast, because it takes an untyped one for text.
 func statementsFor(d sqlfence.Dialect) statements {
-	issue := fmt.Sprintf(`INSERT INTO fencing_tokens (name, token) VALUES ({name}, {token})
+	issue := fmt.Sprintf(`INSERT INTO fencing_tokens (name, token) {row}
 ON CONFLICT (name) DO UPDATE SET token = COALESCE(fencing_tokens.token, 0) + excluded.token
 WHERE COALESCE(fencing_tokens.token, 0) BETWEEN 0 AND %d - excluded.token
 RETURNING token`, int64(sqlfence.MaxToken))
@@ -43,18 +43,20 @@ RETURNING token`, int64(sqlfence.MaxToken))
 		issue: issue,
 		// It writes also when the stored token is higher: that is how one
 		// statement can tell it.
-		adopt: `INSERT INTO fencing_tokens (name, token) VALUES ({name}, {token})
+		adopt: `INSERT INTO fencing_tokens (name, token) {row}
 ON CONFLICT (name) DO UPDATE SET token = CASE
 	WHEN fencing_tokens.token > excluded.token THEN fencing_tokens.token
 	ELSE excluded.token END
 RETURNING token`,
 		current: `SELECT token FROM fencing_tokens WHERE name = {name}`,
-		// EXPLAIN plans without running: columns, types, the unique index that
-		// ON CONFLICT needs, and the privileges are looked up for it.
-		probe: `EXPLAIN ` + strings.NewReplacer("{name}", "'books'", "{token}", "1").Replace(issue),
 	}
+	row := "VALUES ({name}, {token})"
 	var arguments *strings.Replacer
 	if d == sqlfence.Postgres {
+		// The guard of the ledger takes this lock too, shared. It is granted in the
+		// order of the requests, so writers whose transactions overlap can't hold
+		// off the next token for ever, as they could by sharing the row.
+		row = `SELECT {name}, {token} FROM (SELECT pg_advisory_xact_lock(hashtextextended('sqlfence:' || {name}, 0)) OFFSET 0) AS turn`
 		arguments = strings.NewReplacer("{name}", "$1::text", "{token}", "$2::bigint")
 		s.ensure = `INSERT INTO fencing_tokens (name, token)
 SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
@@ -72,6 +74,11 @@ ON CONFLICT (name) DO NOTHING`
 		s.columns = `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('fencing_tokens')`
 	}
+	s.issue = strings.Replace(s.issue, "{row}", row, 1)
+	s.adopt = strings.Replace(s.adopt, "{row}", row, 1)
+	// EXPLAIN plans without running: columns, types, the unique index that
+	// ON CONFLICT needs, and the privileges are looked up for it.
+	s.probe = `EXPLAIN ` + strings.NewReplacer("{name}", "'books'", "{token}", "1").Replace(s.issue)
 	s.issue = arguments.Replace(s.issue)
 	s.adopt = arguments.Replace(s.adopt)
 	s.current = arguments.Replace(s.current)

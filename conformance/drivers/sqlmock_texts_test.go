@@ -27,7 +27,8 @@ func postgresLedger(n, v string) string {
 	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token WHERE name = ` + n +
 		` AND NOT COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= ` + v +
 		` THEN true ELSE ('sqlfence:stale:0:' || fencing_tokens.token)::bigint IS NULL END` +
-		` FROM fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE),` +
+		` FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended('sqlfence:' || ` + n + `, 0)) OFFSET 0) AS turn,` +
+		` fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE OF fencing_tokens),` +
 		` (SELECT ('sqlfence:unknown:0:' || count(*))::bigint IS NULL FROM fencing_tokens WHERE fencing_tokens.name = ` + n + `))) `
 }
 
