@@ -83,19 +83,23 @@ func (r *insertion) mergedRow() bool {
 	r.overriding()
 	begin := r.i
 	switch {
-	case r.accept("default", "values") && r.rules.Key == "":
+	case r.rules.Key != "" && !(r.isWord(r.tok(), "values") && r.key >= 0):
+		return r.refuse(r.table, begin, noKeys)
+	case r.accept("default", "values"):
 		return r.defaultValues(begin)
 	case !r.accept("values"):
-		return r.refuse(r.table, r.i, "expected VALUES here")
-	case r.rules.Key != "" && r.key < 0:
-		return r.refuse(r.table, begin, "the row's key can't be seen; name the key column")
+		return r.refuse(r.table, begin, "expected VALUES here")
 	case r.rules.Fence != "" && r.columns < 0:
 		return r.refuse(r.table, begin, noColumns)
 	}
 	return r.rows()
 }
 
-const noColumns = "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)"
+// Reasons that stand in more than one place.
+const (
+	noColumns = "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)"
+	noKeys    = "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES"
+)
 
 // overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
 func (r *insertion) overriding() {
@@ -111,14 +115,16 @@ func (r *insertion) rowSource() bool {
 	var ok bool
 	switch {
 	case r.rules.Key != "" && !(r.isWord(r.tok(), "values") && r.key >= 0):
-		return r.refuse(r.table, r.i, "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES")
+		return r.refuse(r.table, r.i, noKeys)
 	case r.accept("default", "values"):
 		return r.defaultValues(begin)
 	case r.rules.Fence != "" && r.columns < 0:
 		return r.refuse(r.table, r.i, noColumns)
 	case r.rules.Key != "":
 		r.i++
-		ok = r.rows()
+		if ok = r.rows(); ok && r.isWord(r.tok(), "order", "limit", "offset", "fetch") {
+			r.until("on", "returning")
+		}
 	default:
 		ok = r.query()
 	}
@@ -305,7 +311,7 @@ func (r *insertion) selection() bool {
 	if r.rules.Fence == "" {
 		return true
 	}
-	if lo == hi || r.isWord(r.toks[hi-1], "distinct", "all") {
+	if lo == hi || lo+1 == hi && r.isWord(r.toks[lo], "distinct", "all") {
 		return r.refuse(r.table, hi, "expected columns here")
 	}
 	r.insertText(r.toks[hi-1].end, ", ")

@@ -114,7 +114,7 @@ func unescape(s string) string {
 		code, err := strconv.ParseUint(s[i+1:stop], 16, 32)
 		i = stop
 		switch r := rune(code); {
-		case err != nil:
+		case err != nil || code == 0:
 		case utf16.IsSurrogate(r) && high < 0:
 			high = r
 		case high >= 0:

@@ -211,7 +211,9 @@ func (r *reader) hiddenWrite(lo, hi int) int {
 		}
 		switch next := r.toks[i+1]; {
 		case r.isWord(t, "update"):
-			if next.kind == word || next.kind == quoted || next.kind == text && r.dialect == SQLite {
+			name := next.kind == quoted || next.kind == text && r.dialect == SQLite || next.kind == word &&
+				!r.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit")
+			if name { // else a label
 				return i
 			}
 		case r.isWord(t, "delete"):
