@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -13,38 +14,52 @@ const docFile = "../docs/statements.md"
 // docHead stands before the tables, which are made from the golden files.
 const docHead = `# Statements
 
-What becomes of a statement that names a registered table, here books with a row fence.
-The tables are made from the samples that the rewriter is tested with.
+What becomes of a statement that names a registered table, here ` + "`books`" + ` with a row fence.
 
 - **guarded**: it is sent with a guard inside, which raises an error where the token is
   stale. All of the statement's own bytes stay, in their order.
 - **refused**: it is not sent; the error says why, what to write instead, and where in the
   text. Under ` + "`Bypass`" + ` it is sent as it is.
-- **passed**: it is sent as it is, byte for byte.
+- **passed**: it is sent as it is, byte for byte: it writes to no registered table, or it
+  can't be read and names none.
 
-Whatever isn't recognised is refused. Names are folded as the database folds them.
-"books" registered stands for books in any schema; "shop.books" for that one and for an
-unqualified books, but not for other.books. A name that code puts together at run time, in
-a function's body or in a string that is executed, can't be seen.
+A statement that isn't recognised and names a registered table is refused.
+
+Names are folded as the database folds them. "books" registered stands for books in any
+schema; "shop.books" for that one and for an unqualified books: other.books isn't it. A
+name that code puts together at run time, in a function's body or in a string that is
+executed, can't be seen, nor can a view or a trigger that writes to the table.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
-silently. A guarded INSERT or UPDATE of a table with a row fence therefore says OR ABORT
-where it says nothing itself; that takes precedence over the declaration.
+silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore says
+OR ABORT where it says nothing itself; that takes precedence over the declaration.
+
+The tables below are made from the statements that the rewriter is tested with. A line
+names the kinds of statement that fare alike and shows the first of them. A kind that one
+of two dialects has, or is tested in, says which.
 `
 
-// docGroups are the hazards that are kinds of statement, in the order of the page.
+// docGroups are the hazards, which are the page's sections, in its order.
 var docGroups = []struct{ hazard, title string }{
 	{"plain", "UPDATE, DELETE and INSERT"},
-	{"insert", "INSERT"},
-	{"conflict", "ON CONFLICT"},
-	{"assignment", "SET"},
+	{"insert", "INSERT: where the rows come from"},
+	{"conflict", "INSERT: ON CONFLICT"},
+	{"assignment", "UPDATE: SET"},
 	{"condition", "WHERE"},
 	{"returning", "RETURNING"},
 	{"with", "WITH"},
 	{"merge", "MERGE"},
 	{"explain", "EXPLAIN"},
-	{"refused", "Refused"},
-	{"passes", "Passed"},
+	{"refused", "Other statements that write"},
+	{"passes", "Other statements that don't"},
+	{"name", "Names of the table"},
+	{"alias", "Aliases"},
+	{"label", "Keywords as names of columns"},
+	{"placeholder", "Placeholders"},
+	{"string", "Strings"},
+	{"comment", "Comments"},
+	{"semicolon", "Semicolons"},
+	{"injection", "Text that breaks out of its place"},
 }
 
 // TestDocs compares docs/statements.md with the corpus; with -update it writes it.
@@ -52,8 +67,14 @@ func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(docHead)
 	for _, g := range docGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| | PostgreSQL | SQLite |\n|---|---|---|\n", g.title)
-		docRows(t, &b, g.hazard)
+		fmt.Fprintf(&b, "\n## %s\n\n| Kinds | Example | PostgreSQL | SQLite |\n|---|---|---|---|\n", g.title)
+		for _, l := range docLines(t, g.hazard) {
+			postgres, sqlite := cmp.Or(l.verdicts[0], "–"), cmp.Or(l.verdicts[1], "–")
+			if sqlite == postgres && strings.HasPrefix(sqlite, "refused") {
+				sqlite = "refused too"
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(l.kinds, "; "), docCode(l.example), postgres, sqlite)
+		}
 	}
 	if *update {
 		if err := os.WriteFile(docFile, []byte(b.String()), 0o644); err != nil {
@@ -65,31 +86,90 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(content) != b.String() {
-		t.Errorf("%s is out of date: go test -run Docs -update", docFile)
+		t.Errorf("%s is out of date: go test . -run Docs -update", docFile)
+	}
+	for _, d := range docDialects {
+		for _, s := range corpus(t, d) {
+			hazard, _, _ := strings.Cut(s.name, ":")
+			if !slices.ContainsFunc(docGroups, func(g struct{ hazard, title string }) bool { return g.hazard == hazard }) {
+				t.Errorf("%s has no section for %q", docFile, s.name)
+			}
+		}
 	}
 }
 
-// docRows writes a row for each statement of a hazard; one that is the same in
-// both dialects has one row.
-func docRows(t *testing.T, b *strings.Builder, hazard string) {
-	verdicts := map[string]map[Dialect]string{}
-	var order []string
-	for _, d := range []Dialect{Postgres, SQLite} {
+// A docLine is for the kinds of statement with the same verdict.
+type docLine struct {
+	kinds    []string
+	example  string
+	verdicts [2]string   // in docDialects; empty for none
+	only     [][2]string // each kind's own
+}
+
+var docDialects = []Dialect{Postgres, SQLite}
+
+// docLines returns a section's lines: a sample of one name in both dialects is
+// of one kind. Those that are refused come last.
+func docLines(t *testing.T, hazard string) (lines []*docLine) {
+	t.Helper()
+	var kinds []*docLine
+	for i, d := range docDialects {
 		for _, s := range corpus(t, d) {
-			if !strings.HasPrefix(s.name, hazard+":") || !slices.Contains(s.rules, "row") || strings.ContainsAny(s.sql, "\n|`\uFEFF") {
+			kind, ok := strings.CutPrefix(s.name, hazard+": ")
+			if !ok || !slices.Contains(s.rules, "row") {
 				continue
 			}
-			if verdicts[s.sql] == nil {
-				verdicts[s.sql] = map[Dialect]string{}
-				order = append(order, s.sql)
+			k := slices.IndexFunc(kinds, func(l *docLine) bool { return l.kinds[0] == kind })
+			if k < 0 {
+				k = len(kinds)
+				kinds = append(kinds, &docLine{kinds: []string{kind}, example: s.sql})
 			}
-			verdicts[s.sql][d] = docVerdict(s.plan(t, d, "row"))
+			kinds[k].verdicts[i] = docVerdict(s.plan(t, d, "row"))
 		}
 	}
-	for _, sql := range order {
-		v := verdicts[sql]
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", sql, v[Postgres], v[SQLite])
+	for _, k := range kinds {
+		i := slices.IndexFunc(lines, k.fits)
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, &docLine{example: k.example})
+		}
+		l := lines[i]
+		for d, v := range k.verdicts {
+			if v != "" {
+				l.verdicts[d] = v
+			}
+		}
+		l.kinds = append(l.kinds, k.kinds[0])
+		l.only = append(l.only, k.verdicts)
 	}
+	for _, l := range lines {
+		for i := range l.kinds {
+			for d := range docDialects {
+				if l.only[i][1-d] == "" && l.verdicts[1-d] != "" {
+					l.kinds[i] += fmt.Sprintf(" (%v)", docDialects[d])
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b *docLine) int { return a.refusals() - b.refusals() })
+	return lines
+}
+
+// fits tells whether a kind belongs on a line: every verdict of both is the same
+// one, or the verdicts are the same in each dialect.
+func (l *docLine) fits(line *docLine) bool {
+	all := slices.DeleteFunc(append(l.verdicts[:], line.verdicts[:]...), func(v string) bool { return v == "" })
+	slices.Sort(all)
+	return len(slices.Compact(all)) == 1 || l.verdicts == line.verdicts
+}
+
+func (l *docLine) refusals() (n int) {
+	for _, v := range l.verdicts {
+		if strings.HasPrefix(v, "refused") {
+			n = 1
+		}
+	}
+	return n
 }
 
 func docVerdict(p *Plan) string {
@@ -100,4 +180,16 @@ func docVerdict(p *Plan) string {
 		return "passed"
 	}
 	return "refused: " + p.Refusal.Reason
+}
+
+// docCode writes a statement as code in a table.
+func docCode(sql string) string {
+	if v := visible(sql); v != sql {
+		sql = strings.TrimPrefix(v, "go ") // as a Go string
+	}
+	fence := "`"
+	if strings.Contains(sql, "`") {
+		fence = "``"
+	}
+	return fence + strings.NewReplacer("\n", " ⏎ ", "|", "\\|").Replace(sql) + fence
 }

@@ -52,7 +52,7 @@ func FuzzPlan(f *testing.F) {
 				}
 				switch p.Verdict {
 				case Refuse:
-					if r := p.Refusal; r.Reason == "" || r.Offset < 0 || r.Offset > len(sql) || r.Table < -1 || r.Table > 0 {
+					if r := p.Refusal; r.Reason == "" || r.Offset < 0 || r.Offset > len(sql) || r.Table < -1 || r.Table > len(otherTables(rules)) {
 						t.Fatalf("%v, %s: got %+v", d, rules, r)
 					}
 				case Guard:

@@ -44,6 +44,20 @@ var rulesets = map[string]struct {
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
 	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
 	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
+
+	// These are for the table orders too, by otherTables.
+	"pair":       {Table{Name: "books", Fence: "fence_token"}, Values{Tokens: make([]Token, 2), First: []int{0, 1}}},
+	"pairledger": {Table{Name: "books", Ledger: true}, Values{Tokens: make([]Token, 2), First: []int{0, 1}}},
+}
+
+// otherTables are registered beside that of the rules.
+func otherTables(rules string) []Table {
+	if !strings.HasPrefix(rules, "pair") {
+		return nil
+	}
+	orders := rulesets[rules].table
+	orders.Name = "orders"
+	return []Table{orders}
 }
 
 // values returns what the samples are rendered with.
@@ -56,7 +70,7 @@ func (s *sample) values(rules string) Values {
 
 func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
 	t.Helper()
-	r, err := New(d, []Table{rulesets[rules].table})
+	r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
 	if err != nil {
 		t.Fatal(err)
 	}

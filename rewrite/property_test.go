@@ -118,6 +118,9 @@ func TestRenderIsDeterministic(t *testing.T) {
 			}
 		}
 		one := p.Render(Values{Tokens: v.Tokens[:1]})
+		if len(p.Tables) > 1 {
+			one = p.Render(v)
+		}
 		if usual := p.Usual(); usual.SQL != one.SQL || !slices.Equal(usual.Args, one.Args) || usual != p.Usual() {
 			t.Errorf("Usual is %+v, want %+v, once", usual, one)
 		}

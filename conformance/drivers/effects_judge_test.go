@@ -3,6 +3,7 @@ package drivers
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -63,6 +64,19 @@ func judgeStale(plain, got effect, rules string) string {
 		return "no ErrStale, though the plain statement reaches rows"
 	}
 	return ""
+}
+
+var idOfRow = regexp.MustCompile(`(?:"id": |\bid=)(\d+)`)
+
+// raiseUntouched returns what gives the books that a fresh statement left their
+// old mark a newer one, which the statement then mustn't meet.
+func (e effect) raiseUntouched() (statements []string) {
+	for _, r := range e.after {
+		if id := idOfRow.FindStringSubmatch(r.content); id != nil && r.isOf("row") && r.mark == oldMark {
+			statements = append(statements, "UPDATE books SET fence_token = 99 WHERE id = "+id[1])
+		}
+	}
+	return statements
 }
 
 // isOf tells whether the row is of a table that the rules are for.

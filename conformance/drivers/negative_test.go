@@ -79,11 +79,20 @@ func TestNegativeControl(t *testing.T) {
 
 	// A plain subquery on the ledger looks right and passes without concurrency.
 	t.Run("no lock on the ledger", func(t *testing.T) {
-		without := func(source string) string { return strings.Replace(source, `" FOR SHARE"`, `""`, 1) }
+		without := func(source string) string { return strings.Replace(source, `" FOR SHARE OF fencing_tokens"`, `""`, 1) }
 		wantFailing(t, replaced("guard.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
 			"TestG2LedgerUnderLoad":                         postgres,
+		})
+	})
+
+	t.Run("no turn at the ledger", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, "pg_advisory_xact_lock_shared(", "abs(", 1)
+		}
+		wantFailing(t, replaced("guard.go", without), map[string][]string{
+			"TestG2LedgerIssueGetsItsTurn": postgres,
 		})
 	})
 }
