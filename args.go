@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +118,13 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, e
 		Reason: "the key of a row to insert can't be read from its argument; pass an integer, a string or a UUID"}
 }
 
+// A UUID in any of the spellings that databases read, and as they write it. 32
+// digits without dashes are also what a hash is written as, so they may stay.
+var (
+	anyUUID   = regexp.MustCompile(`^\{?[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?$`)
+	plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{32}$`)
+)
+
 // canonical refuses a key that a database may store as another text than this:
 // 07 or 7.0 in a column of integers is 7, whose row has another token.
 func (t *table) canonical(key string) error {
@@ -125,7 +133,7 @@ func (t *table) canonical(key string) error {
 	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
 		isNumber = strconv.FormatInt(n, 10) != key
 	}
-	if isNumber || strings.TrimSpace(key) != key {
+	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) {
 		return &UnguardableError{Table: t.name,
 			Reason: fmt.Sprintf("the key %q of a row to insert may be stored as another text; write it as the database does", key)}
 	}
@@ -154,8 +162,12 @@ func textOf(v any) (string, bool) {
 		return textOf(r.Elem().Interface())
 	}
 	switch {
-	case r.CanInt(), r.CanUint(), r.Kind() == reflect.String:
-		return fmt.Sprint(r.Interface()), true
+	case r.CanInt():
+		return strconv.FormatInt(r.Int(), 10), true
+	case r.CanUint():
+		return strconv.FormatUint(r.Uint(), 10), true
+	case r.Kind() == reflect.String:
+		return r.String(), true
 	}
 	return "", false
 }

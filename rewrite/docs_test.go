@@ -32,7 +32,8 @@ executed, can't be seen, nor can a view or a trigger that writes to the table.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
 silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore says
-OR ABORT where it says nothing itself; that takes precedence over the declaration.
+OR ABORT where it says nothing itself. That takes precedence over the declaration, and, as
+SQLite has it, over the OR clauses of statements in the table's triggers.
 
 The tables below are made from the statements that the rewriter is tested with. A line
 names the kinds of statement that fare alike and shows the first of them. A kind that one

@@ -2,9 +2,10 @@ package rewrite
 
 import "strings"
 
-// keepsEncoding refuses a statement that may change the encoding in which
+// keepsEncoding refuses a statement that says it changes the encoding in which
 // PostgreSQL reads the statements after it. In some, a character's second byte
-// is a quote or a backslash to those who read UTF-8.
+// is a backslash to those who read UTF-8. There are other ways to change it,
+// which can't all be seen; so the lexer refuses a text that would read otherwise.
 func (r *reader) keepsEncoding() bool {
 	for i := r.i; i < r.stop; i++ {
 		t := r.toks[i]
@@ -18,7 +19,8 @@ func (r *reader) keepsEncoding() bool {
 		case text: // set_config('client_encoding', ...)
 			setting = strings.EqualFold(strings.Trim(s, "'eEnN"), "client_encoding")
 		}
-		if setting && !r.isWord(r.tok(), "show", "reset") && !r.setsUTF8() {
+		harmless := r.isWord(r.tok(), "show", "reset") || r.isWord(r.tok(), "set") && r.setsUTF8()
+		if setting && !harmless {
 			return r.refuse(-1, i, "it may change client_encoding, and then later statements would read in two ways; sqlfence needs UTF8")
 		}
 	}

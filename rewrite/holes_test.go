@@ -65,21 +65,40 @@ func TestForgedMark(t *testing.T) {
 // TestEncodingStays: after a change of encoding, texts would read in two ways.
 func TestEncodingStays(t *testing.T) {
 	for sql, want := range map[string]Verdict{
-		"SET client_encoding = 'GBK'":                        Refuse,
-		"set session names 'BIG5'":                           Refuse,
-		"SELECT set_config('client_encoding', 'GBK', false)": Refuse,
-		"SELECT 1; SET NAMES 'SJIS'":                         Refuse,
-		"ALTER ROLE me SET client_encoding = 'GBK'":          Refuse,
-		`SET "client_encoding" = 'GBK'`:                      Refuse,
-		"SET NAMES 'UTF8'":                                   Pass,
-		"SET client_encoding TO utf8":                        Pass,
-		"SHOW client_encoding":                               Pass,
-		"SELECT names FROM people":                           Pass,
-		"UPDATE people SET names = 'x'":                      Pass,
+		"SET client_encoding = 'GBK'":                                Refuse,
+		"set session names 'BIG5'":                                   Refuse,
+		"SELECT set_config('client_encoding', 'GBK', false)":         Refuse,
+		"SELECT 1; SET NAMES 'SJIS'":                                 Refuse,
+		"ALTER ROLE me SET client_encoding = 'GBK'":                  Refuse,
+		`SET "client_encoding" = 'GBK'`:                              Refuse,
+		"SELECT set_config('client_encoding', 'GBK', false) AS utf8": Refuse,
+		"SELECT E'万\\'; UPDATE books SET price = 666; --'":           Refuse,
+		"SELECT E'é\\'; UPDATE books SET price = 666; --'":           Refuse,
+		"UPDATE books SET title = E'万 \\n' WHERE id = 1":             Guard,
+		"UPDATE books SET title = '万' WHERE tags[1] = 'é'":           Guard,
+		"UPDATE books SET 列[1] = 2":                                  Refuse,
+		"SET NAMES 'UTF8'":                                           Pass,
+		"SET client_encoding TO utf8":                                Pass,
+		"SHOW client_encoding":                                       Pass,
+		"SELECT names FROM people":                                   Pass,
+		"UPDATE people SET names = 'x'":                              Pass,
 	} {
 		s := sample{sql: sql}
 		if p := s.plan(t, Postgres, "row"); p.Verdict != want {
 			t.Errorf("%s: %v, want %v", sql, p.Verdict, want)
+		}
+	}
+}
+
+// TestMergedKeys: the arms of a MERGE share one target, and so do their rows.
+func TestMergedKeys(t *testing.T) {
+	s := sample{sql: "MERGE INTO books b USING other o ON b.id = o.id " +
+		"WHEN NOT MATCHED AND o.id = 1 THEN INSERT (id, price) VALUES (1, 5) WHEN NOT MATCHED THEN INSERT (id, price) VALUES (2, 50)"}
+	p := s.plan(t, Postgres, "key")
+	sql := p.Render(Values{Tokens: []Token{{Key: "1", Value: 5}, {Key: "2", Value: 50}}, Rows: [][]int{{0, 1}}, Literal: true}).SQL
+	for _, want := range []string{"VALUES (1, 5, 5)", "VALUES (2, 50, 50)"} {
+		if !strings.Contains(sql, want) {
+			t.Errorf("want %s in %s", want, sql)
 		}
 	}
 }

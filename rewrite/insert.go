@@ -176,7 +176,8 @@ func (r *insertion) defaultValues(begin int) bool {
 
 // rows reads the rows after VALUES.
 func (r *insertion) rows() bool {
-	for row := int32(0); ; row++ {
+	// The rows of an INSERT, and those of all arms of a MERGE, are counted on.
+	for row := int32(len(r.targets[r.index].Keys)); ; row++ {
 		open := r.tok()
 		if !isPunct(open, '(') || int(open.mate) == r.i+1 {
 			return r.refuse(r.table, r.i, "expected a row of values here")

@@ -262,6 +262,8 @@ func (l *lexer) str(start int, escapes bool) *lexError {
 	l.pos++
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
+		case c == '\\' && escapes && l.swallowed(l.pos):
+			return l.twoEncodings()
 		case c == '\\' && escapes:
 			l.pos += 2
 		case c == '\\' && l.dialect == Postgres && l.at(1) == '\'':
@@ -288,6 +290,16 @@ func (l *lexer) str(start int, escapes bool) *lexError {
 		}
 	}
 	return &lexError{start, "a string is never closed"}
+}
+
+// swallowed reports whether the ASCII byte at i could be the second byte of a
+// character, if PostgreSQL read the text in GBK, Big5, Shift JIS or the like.
+func (l *lexer) swallowed(i int) bool {
+	return l.dialect == Postgres && i > 0 && l.src[i-1] >= 0x80
+}
+
+func (l *lexer) twoEncodings() *lexError {
+	return &lexError{l.pos, "it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte"}
 }
 
 // continued moves to the quote that continues the string just closed: in
@@ -362,6 +374,9 @@ func (l *lexer) dollar() *lexError {
 // punct reads one byte and pairs the brackets.
 func (l *lexer) punct(c byte) *lexError {
 	start, here := l.pos, int32(len(l.toks))
+	if (c == '[' || c == ']') && l.swallowed(start) {
+		return l.twoEncodings()
+	}
 	l.pos++
 	l.emit(punct, start)
 	l.toks[here].char = c

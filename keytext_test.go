@@ -1,0 +1,46 @@
+package sqlfence
+
+import "testing"
+
+type labelled int64
+
+func (labelled) String() string { return "42" }
+
+func TestTextOfKey(t *testing.T) {
+	three := 3
+	for _, tt := range []struct {
+		value any
+		want  string
+		ok    bool
+	}{
+		{int64(7), "7", true},
+		{uint8(7), "7", true},
+		{&three, "3", true},
+		{labelled(1), "1", true}, // what is stored, not what is printed
+		{"a", "a", true},
+		{[]byte("a"), "a", true},
+		{[16]byte{15: 1}, "00000000-0000-0000-0000-000000000001", true},
+		{nil, "", false},
+		{1.5, "", false},
+	} {
+		if got, ok := textOf(tt.value); got != tt.want || ok != tt.ok {
+			t.Errorf("textOf(%v) = %q, %v; want %q, %v", tt.value, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestCanonicalKey(t *testing.T) {
+	var books table
+	for key, ok := range map[string]bool{
+		"7": true, "-7": true, "0": true, "abc": true, "7-habits": true, "2026-11": true,
+		"07": false, "+7": false, " 7": false, "7 ": false, "7.0": false, "7e0": false, "-0": false,
+		"6ba7b810-9dad-11d1-80b4-00c04fd430c8":   true,
+		"6BA7B810-9dad-11d1-80b4-00c04fd430c8":   false,
+		"{6ba7b810-9dad-11d1-80b4-00c04fd430c8}": false,
+		"d41d8cd98f00b204e9800998ecf8427e":       true,
+	} {
+		if err := books.canonical(key); (err == nil) != ok {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
