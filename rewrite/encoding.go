@@ -12,10 +12,12 @@ func (r *reader) keepsEncoding() bool {
 		s := r.src[t.start:t.end]
 		var setting bool
 		switch t.kind {
-		case word, quoted:
-			name, _ := normal(r.dialect, r.src, t)
-			setting = name == "client_encoding" || name == "names" && r.isWord(r.tok(), "set") &&
+		case word:
+			setting = r.isWord(t, "client_encoding") || r.isWord(t, "names") && r.isWord(r.tok(), "set") &&
 				(i == r.i+1 || i == r.i+2 && r.isWord(r.toks[i-1], "session", "local"))
+		case quoted:
+			name, _ := normal(r.dialect, r.src, t)
+			setting = name == "client_encoding"
 		case text: // set_config('client_encoding', ...)
 			setting = strings.EqualFold(strings.Trim(s, "'eEnN"), "client_encoding")
 		}
