@@ -92,7 +92,7 @@ func (f *fence) unguardable(r rewrite.Refusal) error {
 func (t *table) tokens(ctx context.Context) ([]Token, error) {
 	var found []Token
 	if t.rules.Key != "" {
-		found = keyedFences(ctx, t.resource, nil)
+		found = keyedFences(ctx, t.resource)
 	} else {
 		held := fencesFrom(ctx)
 		for i := range held {

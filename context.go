@@ -56,15 +56,15 @@ func fencesFrom(ctx context.Context) []Token {
 	return tokens
 }
 
-// keyedFences appends the tokens of the rows of resource: those named
+// keyedFences returns the tokens of the rows of resource: those named
 // resource + "/" + key.
-func keyedFences(ctx context.Context, resource string, to []Token) []Token {
+func keyedFences(ctx context.Context, resource string) (found []Token) {
 	for _, t := range fencesFrom(ctx) {
 		if rest, ok := strings.CutPrefix(t.Name, resource); ok && strings.HasPrefix(rest, "/") {
-			to = append(to, t)
+			found = append(found, t)
 		}
 	}
-	return to
+	return found
 }
 
 func bypassReason(ctx context.Context) (string, bool) {

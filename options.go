@@ -58,7 +58,7 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithMode sets the mode; the default is [Enforce].
+// WithMode sets the mode; the default is [Enforce]. Two different ones are refused.
 func WithMode(m Mode) Option {
 	return func(c *config) {
 		if m > Observe {

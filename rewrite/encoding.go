@@ -7,6 +7,9 @@ import "strings"
 // is a backslash to those who read UTF-8. There are other ways to change it,
 // which can't all be seen; so the lexer refuses a text that would read otherwise.
 func (r *reader) keepsEncoding() bool {
+	if r.dialect != Postgres || r.isWord(r.tok(), "show", "reset") || r.isWord(r.tok(), "set") && r.setsUTF8() {
+		return true
+	}
 	for i := r.i; i < r.stop; i++ {
 		t := r.toks[i]
 		s := r.src[t.start:t.end]
@@ -21,8 +24,7 @@ func (r *reader) keepsEncoding() bool {
 		case text: // set_config('client_encoding', ...)
 			setting = strings.EqualFold(strings.Trim(s, "'eEnN"), "client_encoding")
 		}
-		harmless := r.isWord(r.tok(), "show", "reset") || r.isWord(r.tok(), "set") && r.setsUTF8()
-		if setting && !harmless {
+		if setting {
 			return r.refuse(-1, i, "it may change client_encoding, and then later statements would read in two ways; sqlfence needs UTF8")
 		}
 	}

@@ -7,7 +7,7 @@ import "slices"
 func (r *reader) script() *Plan {
 	for count := 1; r.nonEmpty(); count++ {
 		begin := r.i
-		ok := r.statement()
+		ok := r.keepsEncoding() && r.statement()
 		if ok && count > 1 && len(r.written) > 0 {
 			ok = r.refuse(r.written[0], begin, "it writes to a registered table and is one of several statements in one text; send each by itself")
 		}
@@ -59,9 +59,6 @@ func (r *reader) ledgerStatements() {
 func (r *reader) statement() bool {
 	r.ledgerAt, r.ledgerWith = r.tok().start, false
 	begin := r.i
-	if r.dialect == Postgres && !r.keepsEncoding() {
-		return false
-	}
 	switch {
 	case r.dialect == Postgres && r.accept("explain"):
 		return r.explain(begin)
