@@ -1,0 +1,56 @@
+package drivers
+
+import (
+	"flag"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+var updateCompatibility = flag.Bool("update-compatibility", false, "write what the tests found into docs/compatibility.md")
+
+// inCompatibility holds a section of docs/compatibility.md to what a test has
+// found out. The section stands between two comments that carry its name. A
+// text is only compared where all of its tests have run: with PostgreSQL and
+// MariaDB, and without -run.
+func inCompatibility(t *testing.T, section, found string) {
+	t.Helper()
+	const file = "../../docs/compatibility.md"
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->"
+	head, rest, ok := strings.Cut(string(page), begin)
+	text, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no section %q", file, section)
+	}
+	if text == found {
+		return
+	}
+	if !*updateCompatibility {
+		t.Errorf("%s differs in %q from what was found; run this test with -update-compatibility\nfound:\n%s", file, section, found)
+		return
+	}
+	if err := os.WriteFile(file, []byte(head+begin+found+end+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// version returns the version of a module in this build.
+func version(t *testing.T, path string) string {
+	t.Helper()
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		t.Fatal("no build information")
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	t.Fatalf("module %s isn't in this build", path)
+	return ""
+}
