@@ -30,9 +30,10 @@ func (a *attempt) guarded() bool { return a.plan != nil }
 type form uint8
 
 const (
-	execForm     form = iota // ExecContext of the connection
-	queryForm                // QueryContext of the connection
-	preparedForm             // by a prepared statement
+	execForm          form = iota // ExecContext of the connection
+	queryForm                     // QueryContext of the connection
+	preparedForm                  // ExecContext of a prepared statement
+	preparedQueryForm             // QueryContext of a prepared statement
 )
 
 // admit decides about one execution of a statement with this plan: it returns
@@ -55,10 +56,20 @@ func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, arg
 	}
 	a := asWritten
 	a.fence, a.plan = f, plan
-	if err := a.findTokens(ctx, args[opts.count:]); err != nil {
-		return asWritten, f.refuse(ctx, query, err)
+	if f.serials {
+		if err := a.version(ctx, as); err != nil {
+			if err := f.refuse(ctx, query, err); err != nil {
+				return asWritten, err
+			}
+		}
 	}
-	if len(a.tokens) == 0 { // all of the tables are Optional
+	if err := a.findTokens(ctx, args[opts.count:]); err != nil {
+		if err := f.refuse(ctx, query, err); err != nil || !plan.Serial {
+			return asWritten, err
+		}
+		a.dropTokens()
+	}
+	if len(a.tokens) == 0 && !plan.Serial { // all of the tables are Optional
 		return asWritten, nil
 	}
 	own := len(args) - opts.count
@@ -87,9 +98,12 @@ func (f *fence) unguardable(r rewrite.Refusal) error {
 	return err
 }
 
-// tokens returns the context's tokens for the table; none if it is Optional and
-// there is none.
+// tokens returns the context's tokens for the table; none if it takes none, or if
+// it is Optional and there is none.
 func (t *table) tokens(ctx context.Context) ([]Token, error) {
+	if !t.rules.Fenced() {
+		return nil, nil
+	}
 	var found []Token
 	if t.rules.Key != "" {
 		found = keyedFences(ctx, t.resource)
@@ -140,6 +154,13 @@ func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err
 	return err
 }
 
+// dropTokens leaves the attempt without tokens: Observe mode counts serials also
+// where it would have refused the write for want of one.
+func (a *attempt) dropTokens() {
+	a.tokens, a.values.Rows = nil, nil
+	clear(a.values.First)
+}
+
 // table returns the plan's table i.
 func (a *attempt) table(i int) *table { return a.fence.tables[a.plan.Tables[i]] }
 
@@ -164,13 +185,16 @@ func (a *attempt) tableOf(token int) *table {
 	return a.table(i)
 }
 
-// usual reports whether the plan's usual form will do: each table has one token.
+// usual reports whether the plan's usual form will do: each table that is fenced
+// has one token.
 func (a *attempt) usual() bool {
-	if a.values.Literal || a.values.Observe || len(a.tokens) != len(a.plan.Tables) {
+	hasValues := len(a.tokens) > 0 || a.plan.Versioned
+	if a.values.Literal && hasValues || a.values.Observe {
 		return false
 	}
-	for i, first := range a.values.First {
-		if first != i {
+	for i := range a.plan.Tables {
+		lo, hi := a.tokensOf(i)
+		if fenced := a.table(i).rules.Fenced(); fenced && hi-lo != 1 || !fenced && hi != lo {
 			return false
 		}
 	}
@@ -210,6 +234,9 @@ func (a *attempt) render() {
 }
 
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
+	if arg.Field == rewrite.FieldSerial {
+		return a.values.Serial
+	}
 	token := a.tokens[arg.Token]
 	switch arg.Field {
 	case rewrite.FieldName:
@@ -231,6 +258,13 @@ func (a *attempt) observe(own []driver.NamedValue) {
 // explain returns err, or the typed error for it if the guard raised it.
 func (a *attempt) explain(err error) error {
 	m, ok := rewrite.ReadMarker(err.Error())
+	switch m.Kind {
+	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial:
+		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
+			return err
+		}
+		return a.explainSerial(m, err)
+	}
 	if !ok || m.Token < 0 || m.Token >= len(a.tokens) {
 		return err
 	}

@@ -61,10 +61,17 @@ func (o opened) QueryContext(context.Context, string, []driver.NamedValue) (driv
 // exec runs a guarded statement by run. own are the application's arguments.
 func (g *guard) exec(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Result, error)) (driver.Result, error) {
 	if g.fence.mode == Observe {
-		return observe(ctx, g, a, own, run)
+		res, err := observe(ctx, g, a, own, run)
+		if err == nil {
+			_ = a.reached(ctx, res) // reports what it finds
+		}
+		return res, err
 	}
 	res, err := run(&a)
-	return res, g.explain(ctx, &a, err)
+	if err != nil {
+		return res, g.explain(ctx, &a, err)
+	}
+	return res, a.reached(ctx, res)
 }
 
 // query runs a guarded statement that returns rows. sqlmw wraps these rows, so
@@ -76,7 +83,11 @@ func (g *guard) query(ctx context.Context, a attempt, own []driver.NamedValue, r
 			return observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
 		}
 		rows, err := run(&a)
-		r.base = rows
+		if a.plan.Versioned {
+			rows, err = r.readAhead(rows, err)
+		} else {
+			r.base = rows
+		}
 		return rows, g.explain(ctx, &a, err)
 	}
 	rows, err := g.through.QueryContext(context.WithValue(ctx, resultKey{}, r), a.query, nil)
@@ -168,9 +179,9 @@ type result struct {
 	ctx     context.Context // the application's
 	guard   *guard
 	attempt *attempt
-	base    driver.Rows // unknown in Observe mode
+	base    driver.Rows // unknown if a row is read ahead
 
-	// A row read ahead in Observe mode, or the error instead of it.
+	// A row read ahead, in Observe mode and for a serial, or the error instead of it.
 	ahead bool
 	row   []driver.Value
 	err   error

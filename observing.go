@@ -5,6 +5,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"io"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -62,7 +63,8 @@ func closing(close func() error, err error) error {
 	return err
 }
 
-// readAhead reads the first row, with which a refusal comes at the latest.
+// readAhead reads the first row, with which a refusal comes at the latest. If a
+// versioned statement has none, the row that it is for is gone.
 func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil {
 		return rows, err
@@ -71,6 +73,11 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	err = rows.Next(row)
 	if err != nil && r.attempt.explain(err) != err { // is it the same error?
 		return nil, closing(rows.Close, err)
+	}
+	if err == io.EOF && r.attempt.plan.Versioned {
+		if gone := r.attempt.gone(r.ctx); gone != nil {
+			return nil, closing(rows.Close, gone)
+		}
 	}
 	r.ahead, r.row, r.err = true, row, err
 	return rows, nil

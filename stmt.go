@@ -32,6 +32,10 @@ type stmt struct {
 // prepare prepares the usual form of a statement.
 func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*stmt, error) {
 	s := &stmt{guard: g, query: query, plan: plan}
+	if _, ok := serialFrom(ctx); ok && g.fence.serials && plan.Verdict == rewrite.Guard {
+		// It is likely to be executed with a serial, too.
+		plan = g.fence.rewriter.VersionedPlan(query)
+	}
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
 	switch {
@@ -100,7 +104,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedForm)
+	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedQueryForm)
 	if err != nil {
 		return nil, err
 	}

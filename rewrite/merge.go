@@ -14,15 +14,22 @@ func (r *reader) merge() bool {
 	if !ok || t.table < 0 {
 		return ok && (r.isWord(r.tok(), "using") || r.unreadable(verb))
 	}
+	if !r.versions(t, verb) {
+		return false
+	}
+	on := r.i
 	if r.until("when"); r.i == r.stop {
 		return r.refuse(t.table, r.i, "expected WHEN here")
+	}
+	if !r.ownSerial(t, on, r.i) {
+		return false
 	}
 	for r.accept("when") {
 		if !r.mergeArm(t) {
 			return false
 		}
 	}
-	if r.accept("returning") {
+	if r.returning() {
 		r.until()
 	}
 	if r.i != r.stop {
@@ -46,6 +53,9 @@ func (r *reader) mergeArm(t *target) bool {
 		if hi = r.until("then"); lo == hi {
 			return r.refuse(t.table, lo, "a condition is missing here")
 		}
+		if !r.ownSerial(t, lo, hi) {
+			return false
+		}
 	}
 	if !r.accept("then") {
 		return r.refuse(t.table, r.i, "expected THEN here")
@@ -61,12 +71,13 @@ func (r *reader) mergeArm(t *target) bool {
 		if !ok {
 			return false
 		}
-		if t.rules.Fence != "" {
-			r.insert(setEnd, opMark, t, t.qualifier)
-		} else if t.rules.Key != "" {
+		if t.rules.Fence == "" && t.rules.Key != "" {
 			r.armCheck(t, prev, lo, hi)
 		}
+		r.assign(t, setEnd)
 		return true
+	case t.checked && r.isWord(r.tok(), "insert"):
+		return r.refuse(t.table, r.i, "with WithSerial a MERGE can't insert, as the row that was read should be there; write UPDATE, or run it without WithSerial")
 	case r.accept("insert"):
 		ins := insertion{reader: r, target: t, key: -1, columns: -1}
 		return ins.columnList() && ins.mergedRow()
@@ -77,7 +88,7 @@ func (r *reader) mergeArm(t *target) bool {
 // armCheck adds the check for the row to the condition lo to hi of an arm, or
 // behind prev if it has none. It may only be evaluated where the arm is taken.
 func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
-	if t.rules.Key == "" && t.rules.Fence == "" {
+	if t.rules.Key == "" && t.rules.Fence == "" && !t.checked {
 		return
 	}
 	if lo == hi {

@@ -105,6 +105,7 @@ func (r *reader) explain(begin int) bool {
 	}
 	for _, t := range r.toks[options:r.i] {
 		if option, _ := normal(r.dialect, r.src, t); option == "analyze" || option == "analyse" {
+			r.explained = true
 			return r.statement()
 		}
 	}
