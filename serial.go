@@ -35,8 +35,8 @@ type serialKey struct{}
 // ErrGone means that no row met the WHERE, so that should select the row by its
 // key alone. Some statements that could have no clear answer are refused with
 // [ErrUnguardable]: those that name the serial column in SET or WHERE, writes
-// inside of WITH, a MERGE that inserts, and a query without RETURNING; in SQLite
-// also an upsert, and Exec of a statement with RETURNING. In PostgreSQL an upsert
+// inside of WITH, a MERGE, and a query without RETURNING; in SQLite also an
+// upsert, Exec of a statement with RETURNING, and text behind a semicolon. In PostgreSQL an upsert
 // inserts only with serial 0, and has no RETURNING of its own. A plain INSERT is
 // not compared with anything.
 //

@@ -47,6 +47,9 @@ func FuzzPlan(f *testing.F) {
 			for rules := range rulesets {
 				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
 				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)
+				if isVersioned(rules) && p.Verdict == Guard && q.Verdict == Refuse && strings.Contains(sql, ";") {
+					continue // nothing may stand behind the semicolon
+				}
 				if p.Verdict != q.Verdict {
 					t.Fatalf("%v, %s: got %v, with a comment behind %v", d, rules, p.Verdict, q.Verdict)
 				}

@@ -14,22 +14,18 @@ func (r *reader) merge() bool {
 	if !ok || t.table < 0 {
 		return ok && (r.isWord(r.tok(), "using") || r.unreadable(verb))
 	}
-	if !r.versions(t, verb) {
-		return false
+	if r.versioned && t.rules.Serial != "" {
+		return r.refuse(t.table, verb, "some drivers don't count the rows of a MERGE, so WithSerial can't tell whether the row was there; write UPDATE or DELETE")
 	}
-	on := r.i
 	if r.until("when"); r.i == r.stop {
 		return r.refuse(t.table, r.i, "expected WHEN here")
-	}
-	if !r.ownSerial(t, on, r.i) {
-		return false
 	}
 	for r.accept("when") {
 		if !r.mergeArm(t) {
 			return false
 		}
 	}
-	if r.returning() {
+	if r.accept("returning") {
 		r.until()
 	}
 	if r.i != r.stop {
@@ -53,9 +49,6 @@ func (r *reader) mergeArm(t *target) bool {
 		if hi = r.until("then"); lo == hi {
 			return r.refuse(t.table, lo, "a condition is missing here")
 		}
-		if !r.ownSerial(t, lo, hi) {
-			return false
-		}
 	}
 	if !r.accept("then") {
 		return r.refuse(t.table, r.i, "expected THEN here")
@@ -76,8 +69,6 @@ func (r *reader) mergeArm(t *target) bool {
 		}
 		r.assign(t, setEnd)
 		return true
-	case t.checked && r.isWord(r.tok(), "insert"):
-		return r.refuse(t.table, r.i, "with WithSerial a MERGE can't insert, as the row that was read should be there; write UPDATE, or run it without WithSerial")
 	case r.accept("insert"):
 		ins := insertion{reader: r, target: t, key: -1, columns: -1}
 		return ins.columnList() && ins.mergedRow()
@@ -88,7 +79,7 @@ func (r *reader) mergeArm(t *target) bool {
 // armCheck adds the check for the row to the condition lo to hi of an arm, or
 // behind prev if it has none. It may only be evaluated where the arm is taken.
 func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
-	if t.rules.Key == "" && t.rules.Fence == "" && !t.checked {
+	if t.rules.Key == "" && t.rules.Fence == "" {
 		return
 	}
 	if lo == hi {

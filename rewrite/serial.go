@@ -1,5 +1,7 @@
 package rewrite
 
+import "strings"
+
 // A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it
 // assigns the column itself. In a versioned plan a row with another serial than
 // the context's raises. NULL counts as 0.
@@ -19,6 +21,17 @@ func (r *reader) versions(t *target, verb int) bool {
 	}
 	t.checked, r.plan.Versioned = true, true
 	return true
+}
+
+// endsAlone refuses a versioned statement with anything behind its semicolon in
+// SQLite, be it a comment: a driver may take that for another statement, and then
+// it counts the rows of that one.
+func (r *reader) endsAlone() bool {
+	if r.dialect != SQLite || r.plan == nil || !r.plan.Versioned || r.toks[r.stop].kind == end ||
+		strings.TrimSpace(r.src[r.toks[r.stop].end:]) == "" {
+		return true
+	}
+	return r.refuse(r.written[0], r.stop, "with WithSerial nothing can stand behind the semicolon, as drivers would count its rows; leave it out")
 }
 
 // returning steps over RETURNING and notes it.
