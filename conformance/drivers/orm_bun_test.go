@@ -74,6 +74,8 @@ func (a bunActions) all() ormActions {
 		opCreateBatch: a.createBatch,
 		opUnique:      a.unique,
 		opUpdate:      func(ctx context.Context) (any, error) { return a.setPrice(ctx, a.db, 2) },
+		opText:        a.text,
+		opReturning:   a.returning,
 		opMissing:     func(ctx context.Context) (any, error) { return a.setPrice(ctx, a.db, 99) },
 		opSave:        a.save,
 		opSaveMarked:  a.saveMarked,
@@ -140,12 +142,22 @@ func (a bunActions) setPrice(ctx context.Context, db bun.IDB, id int64) (any, er
 	return affected(db.NewUpdate().Model(&bunBook{ID: id, Price: 21}).Column("price").WherePK().Exec(ctx))
 }
 
+func (a bunActions) text(ctx context.Context) (any, error) {
+	return affected(a.db.NewUpdate().Model(&bunBook{ID: 2, Title: ormText}).Column("title").WherePK().Exec(ctx))
+}
+
+func (a bunActions) returning(ctx context.Context) (any, error) {
+	b := bunBook{ID: 2, Price: 21}
+	n, err := affected(a.db.NewUpdate().Model(&b).Column("price").WherePK().Returning("id, isbn, title").Exec(ctx))
+	return fmt.Sprint(n, bunSeen(b)), err
+}
+
 func (a bunActions) save(ctx context.Context) (any, error) {
 	b := bunBook{ID: 2}
 	if err := a.db.NewSelect().Model(&b).WherePK().Scan(ctx); err != nil {
 		return nil, err
 	}
-	b.Price, b.Title = 21, `two's "second"; -- ?`
+	b.Price, b.Title = 21, "second"
 	n, err := affected(a.db.NewUpdate().Model(&b).WherePK().Exec(ctx))
 	return fmt.Sprint(n, bunSeen(b)), err
 }

@@ -39,6 +39,7 @@ func (e entActions) all() ormActions {
 		opCreateBatch: e.createBatch,
 		opUnique:      e.unique,
 		opUpdate:      func(ctx context.Context) (any, error) { return e.setPrice(ctx, 2) },
+		opText:        e.text,
 		opMissing:     func(ctx context.Context) (any, error) { return e.setPrice(ctx, 99) },
 		opSaveMarked:  e.save,
 		opSaveTree:    e.saveTree,
@@ -105,13 +106,18 @@ func (e entActions) setPrice(ctx context.Context, id int) (any, error) {
 	return n, err
 }
 
+func (e entActions) text(ctx context.Context) (any, error) {
+	n, err := e.db.Book.Update().Where(book.ID(2)).SetTitle(ormText).Save(ctx)
+	return n, err
+}
+
 // save is ent's update of one record, which reads it back: the mark as well.
 func (e entActions) save(ctx context.Context) (any, error) {
 	b, err := e.db.Book.Get(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	saved, err := b.Update().SetTitle(`two\'s "second"; --`).SetPrice(21).SetNillablePrequelID(b.PrequelID).Save(ctx)
+	saved, err := b.Update().SetTitle("second").SetPrice(21).SetNillablePrequelID(b.PrequelID).Save(ctx)
 	return fmt.Sprint(*b.FenceToken, entSeen(saved)), err
 }
 

@@ -60,14 +60,8 @@ type ormOutcome struct {
 
 func newORMShop(t *testing.T, b base) *ormShop {
 	t.Helper()
-	s := &ormShop{base: b, source: b.dsn(t)}
+	s := &ormShop{base: b, source: ormSource(t, b)}
 	schema := sqlcstore.Postgres
-	switch b.name {
-	case "mattn":
-		s.source += "&_synchronous=OFF&_foreign_keys=1"
-	case "modernc":
-		s.source += "&_pragma=synchronous(OFF)&_pragma=foreign_keys(1)"
-	}
 	if b.dialect == sqlfence.SQLite {
 		schema = sqlcstore.SQLite
 	}
@@ -77,6 +71,20 @@ func newORMShop(t *testing.T, b base) *ormShop {
 	s.reset(t, ormMark)
 	s.initial, _ = s.books(t)
 	return s
+}
+
+// ormSource is where a fresh database is, whose disk need not survive anything.
+// ent insists on foreign keys.
+func ormSource(t *testing.T, b base) string {
+	t.Helper()
+	source := b.dsn(t)
+	switch b.name {
+	case "mattn":
+		source += "&_synchronous=OFF&_foreign_keys=1"
+	case "modernc":
+		source += "&_pragma=synchronous(OFF)&_pragma=foreign_keys(1)"
+	}
+	return source
 }
 
 func (s *ormShop) fenced(t *testing.T, r ormRule) *ormDB {
@@ -171,6 +179,9 @@ func (s *ormShop) wantMarks(t *testing.T, got ormOutcome, token int64) {
 
 // errORMRollback is what a transaction's function returns to have it rolled back.
 var errORMRollback = errors.New("the test rolls back")
+
+// ormText has what could end a string in a statement's text.
+const ormText = `a'b\'c"; -- ? $1 :x \`
 
 var ormDeletedAt = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 

@@ -74,6 +74,8 @@ func (c sqlcActions) all() ormActions {
 		opUpdate:      func(ctx context.Context) (any, error) { return c.setPrice(ctx, c.db, 2) },
 		opMissing:     func(ctx context.Context) (any, error) { return c.setPrice(ctx, c.db, 99) },
 		opSaveMarked:  c.save,
+		opText:        c.save,
+		opReturning:   c.save,
 		opBulk:        c.bulk,
 		opUpsert:      c.upsert,
 		opDelete:      c.delete,
@@ -140,7 +142,7 @@ func (c sqlcActions) save(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	saved, err := c.queries(c.db).SaveBook(ctx, sqlcpg.SaveBookParams{
-		ID: b.ID, Title: `two\'s "second"; --`, Price: 21, PrequelID: b.PrequelID, DeletedAt: b.DeletedAt})
+		ID: b.ID, Title: ormText, Price: 21, PrequelID: b.PrequelID, DeletedAt: b.DeletedAt})
 	return fmt.Sprint(b.FenceToken, sqlcSeen(saved)), err
 }
 

@@ -41,6 +41,8 @@ func (x sqlxActions) all() ormActions {
 		opCreateBatch: x.createBatch,
 		opUnique:      x.unique,
 		opUpdate:      func(ctx context.Context) (any, error) { return x.setPrice(ctx, 2) },
+		opText:        x.text,
+		opReturning:   x.returning,
 		opMissing:     func(ctx context.Context) (any, error) { return x.setPrice(ctx, 99) },
 		opSaveMarked:  x.save,
 		opSaveMark:    x.saveMark,
@@ -125,13 +127,23 @@ func (x sqlxActions) setPrice(ctx context.Context, id int64) (any, error) {
 	return affected(x.db.ExecContext(ctx, x.db.Rebind("UPDATE books SET price = ? WHERE id = ?"), 21, id))
 }
 
+func (x sqlxActions) text(ctx context.Context) (any, error) {
+	return affected(x.db.NamedExecContext(ctx, "UPDATE books SET title = :title WHERE id = :id", sqlxBook{ID: 2, Title: ormText}))
+}
+
+func (x sqlxActions) returning(ctx context.Context) (any, error) {
+	var b sqlxBook
+	err := x.db.GetContext(ctx, &b, x.db.Rebind("UPDATE books SET price = ? WHERE id = ? RETURNING id, isbn, title, price"), 21, 2)
+	return sqlxSeen(b), err
+}
+
 // save writes what the application has of a record; sqlx reads the mark into it.
 func (x sqlxActions) save(ctx context.Context) (any, error) {
 	var b sqlxBook
 	if err := x.db.GetContext(ctx, &b, "SELECT * FROM books WHERE id = 2"); err != nil {
 		return nil, err
 	}
-	b.Title, b.Price = `two\'s "second"; --`, 21
+	b.Title, b.Price = "second", 21
 	n, err := affected(x.db.NamedExecContext(ctx, `UPDATE books SET title = :title, price = :price,
 		prequel_id = :prequel_id, deleted_at = :deleted_at WHERE id = :id`, b))
 	return fmt.Sprint(b.FenceToken, n), err
