@@ -82,6 +82,7 @@ func (a bunActions) all() ormActions {
 		opSaveMark:    a.saveMarking,
 		opBulk:        a.bulk,
 		opBulkRecords: a.bulkRecords,
+		opIgnore:      a.ignore,
 		opUpsert:      a.upsert,
 		opDelete:      a.delete,
 		opSoftDelete:  a.softDelete,
@@ -190,6 +191,11 @@ func (a bunActions) bulk(ctx context.Context) (any, error) {
 func (a bunActions) bulkRecords(ctx context.Context) (any, error) {
 	all := []bunBook{{ID: 1, Price: 11}, {ID: 3, Price: 31}}
 	return affected(a.db.NewUpdate().Model(&all).Column("price").Bulk().Exec(ctx))
+}
+
+func (a bunActions) ignore(ctx context.Context) (any, error) {
+	all := []bunBook{{ISBN: "i1", Title: "uno", Price: 11}, {ISBN: "i4", Title: "four", Price: 40}}
+	return affected(a.db.NewInsert().Model(&all).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx))
 }
 
 func (a bunActions) upsert(ctx context.Context) (any, error) {

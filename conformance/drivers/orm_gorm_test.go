@@ -102,6 +102,7 @@ func (g gormActions) all() ormActions {
 		opSaveTree:    g.saveTree,
 		opSaveNew:     g.saveNew,
 		opBulk:        g.bulk,
+		opIgnore:      g.ignore,
 		opUpsert:      g.upsert,
 		opDelete:      g.delete,
 		opSoftDelete:  g.softDelete,
@@ -229,6 +230,12 @@ func (g gormActions) saveNew(ctx context.Context) (any, error) {
 
 func (g gormActions) bulk(ctx context.Context) (any, error) {
 	res := g.db.WithContext(ctx).Model(&gormBook{}).Where("price >= ?", 20).Updates(map[string]any{"price": gorm.Expr("price + ?", 1)})
+	return res.RowsAffected, res.Error
+}
+
+func (g gormActions) ignore(ctx context.Context) (any, error) {
+	all := []gormBook{{ISBN: "i1", Title: "uno", Price: 11}, {ISBN: "i4", Title: "four", Price: 40}}
+	res := g.db.WithContext(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&all)
 	return res.RowsAffected, res.Error
 }
 

@@ -83,6 +83,7 @@ const (
 	opSaveNew     = "save of a record that has no row"
 	opBulk        = "bulk update"
 	opBulkRecords = "bulk update, a value for each record"
+	opIgnore      = "create, or nothing on a conflict"
 	opUpsert      = "upsert"
 	opDelete      = "delete"
 	opSoftDelete  = "soft delete"
@@ -111,6 +112,7 @@ var ormOperations = []ormOperation{
 	{name: opSaveNew, spares: true},
 	{name: opBulk},
 	{name: opBulkRecords},
+	{name: opIgnore, spares: true, creates: true},
 	{name: opUpsert, creates: true},
 	{name: opDelete},
 	{name: opSoftDelete},

@@ -47,13 +47,16 @@ func (x sqlxActions) all() ormActions {
 		opSaveMarked:  x.save,
 		opSaveMark:    x.saveMark,
 		opBulk:        x.bulk,
-		opUpsert:      x.upsert,
-		opDelete:      x.delete,
-		opSoftDelete:  x.softDelete,
-		opCommit:      func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, nil) },
-		opRollback:    func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, errORMRollback) },
-		opNested:      x.nested,
-		opPrepared:    x.prepared,
+		opIgnore:      func(ctx context.Context) (any, error) { return x.onConflict(ctx, "NOTHING") },
+		opUpsert: func(ctx context.Context) (any, error) {
+			return x.onConflict(ctx, "UPDATE SET title = excluded.title, price = excluded.price")
+		},
+		opDelete:     x.delete,
+		opSoftDelete: x.softDelete,
+		opCommit:     func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, nil) },
+		opRollback:   func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, errORMRollback) },
+		opNested:     x.nested,
+		opPrepared:   x.prepared,
 	}
 }
 
@@ -158,12 +161,12 @@ func (x sqlxActions) bulk(ctx context.Context) (any, error) {
 	return affected(x.db.NamedExecContext(ctx, "UPDATE books SET price = price + 1 WHERE price >= :price", sqlxBook{Price: 20}))
 }
 
-func (x sqlxActions) upsert(ctx context.Context) (any, error) {
+func (x sqlxActions) onConflict(ctx context.Context, do string) (any, error) {
 	query, args, err := x.db.BindNamed(sqlxInsert, []sqlxBook{{ISBN: "i1", Title: "uno", Price: 11}, {ISBN: "i4", Title: "four", Price: 40}})
 	if err != nil {
 		return nil, err
 	}
-	return affected(x.db.ExecContext(ctx, query+" ON CONFLICT (isbn) DO UPDATE SET title = excluded.title, price = excluded.price", args...))
+	return affected(x.db.ExecContext(ctx, query+" ON CONFLICT (isbn) DO "+do, args...))
 }
 
 func (x sqlxActions) delete(ctx context.Context) (any, error) {

@@ -35,9 +35,6 @@ type ormAction func(ctx context.Context) (any, error)
 var orms = []orm{gormORM, gormPreparedORM, entORM, bunORM, sqlxORM, sqlcORM}
 
 func TestORMs(t *testing.T) {
-	if raceEnabled && testing.Short() {
-		t.Skip("long")
-	}
 	found := newORMTable()
 	for _, o := range orms {
 		t.Run(o.name, func(t *testing.T) {
@@ -196,6 +193,10 @@ func (c ormCase) refused(t *testing.T, got ormOutcome, target error) {
 	t.Helper()
 	if !errors.Is(got.err, target) {
 		t.Errorf("err = %v, returned %+v; want %v", got.err, got.returned, target)
+	}
+	var stale *sqlfence.StaleError
+	if target == sqlfence.ErrStale && (!errors.As(got.err, &stale) || stale.Token.Value != ormStale || stale.Current != ormMark) {
+		t.Errorf("err = %#v, want a StaleError with token %d and current %d", got.err, ormStale, ormMark)
 	}
 	if got.rows != c.shop.initial {
 		t.Errorf("the books are\n%s, want them unchanged:\n%s", got.rows, c.shop.initial)
