@@ -83,7 +83,7 @@ func (e entActions) notFound(ctx context.Context) (any, error) {
 }
 
 func (e entActions) create(ctx context.Context) (any, error) {
-	b, err := e.db.Book.Create().SetIsbn("i4").SetTitle("four").SetPrice(40).Save(ctx)
+	b, err := e.four().Save(ctx)
 	return entSeen(b), err
 }
 

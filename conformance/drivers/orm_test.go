@@ -71,7 +71,7 @@ func ormOnBase(t *testing.T, o orm, b base, found *ormTable) {
 			continue
 		}
 		passed := t.Run(op.name, func(t *testing.T) {
-			want := s.seen(t, action, 0)
+			want := s.do(t, action, ormMark)
 			if changed := want.rows != s.initial; changed != op.changes() {
 				t.Fatalf("on the base driver alone the books are %s, returned %v, %v", want.rows, want.returned, want.err)
 			}
@@ -128,7 +128,7 @@ func (c ormCase) run(t *testing.T) {
 	}
 	c.refused(t, none, sqlfence.ErrNoFence)
 	if c.rule.key != "" && !c.op.spares {
-		other := c.shop.seenWith(t, c.action, ormMark, sqlfence.Token{Name: "books/another", Value: ormFresh})
+		other := c.shop.do(t, c.action, ormMark, sqlfence.Token{Name: "books/another", Value: ormFresh})
 		c.refused(t, other, sqlfence.ErrOutOfScope)
 	}
 }
@@ -164,9 +164,11 @@ func (c ormCase) ignoresStale() bool {
 	}
 }
 
+// seen does the operation with tokens of that value for all rows, or without any
+// for 0. A fresh one has been issued, to nobody newer.
 func (c ormCase) seen(t *testing.T, token int64) ormOutcome {
 	t.Helper()
-	return c.shop.seenWith(t, c.action, token, c.rule.tokens(token)...)
+	return c.shop.do(t, c.action, max(token, ormMark), c.rule.tokens(token)...)
 }
 
 // same fails the test unless the outcome is as on the base driver alone, and
