@@ -25,7 +25,7 @@ var gormORM = orm{
 
 // gormPreparedORM is gorm told to prepare every statement and to keep it.
 var gormPreparedORM = orm{
-	name: "gorm, PrepareStmt", modules: gormORM.modules[:1], bases: gormORM.bases,
+	name: "gorm, PrepareStmt", modules: gormORM.modules[:1], bases: []string{"pgx", "mattn"},
 	open: func(t testing.TB, db *ormDB) ormActions {
 		return gormActions{openGorm(t, db).Session(&gorm.Session{PrepareStmt: true})}.all()
 	},
