@@ -161,10 +161,14 @@ func (g *guard) TxRollback(_ context.Context, tx driver.Tx) error {
 	return tx.Rollback()
 }
 
-// explain types and reports a refusal by the database.
+// explain types and reports a refusal by the database. In a transaction
+// database/sql sends nothing twice.
 func (g *guard) explain(ctx context.Context, a *attempt, err error) error {
 	if err == nil {
 		return nil
+	}
+	if g.fence.profile.resends && !g.inTx && errors.Is(err, driver.ErrBadConn) {
+		return &outcomeError{err.Error()}
 	}
 	typed := a.explain(err)
 	if typed != err { // is it the same error?

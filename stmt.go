@@ -51,8 +51,13 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	if err := s.use(ctx, usual); err != nil {
 		return nil, err
 	}
-	if s.inputs = s.base.NumInput(); s.inputs >= 0 {
+	switch s.inputs = s.base.NumInput(); {
+	case s.inputs >= 0:
 		s.inputs -= added
+	case added > 0 && g.fence.profile.dialect == SQLite:
+		// The guard numbers the placeholders, and a driver may leave the counting of
+		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
+		s.inputs = plan.Inputs
 	}
 	return s, nil
 }

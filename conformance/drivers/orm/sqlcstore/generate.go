@@ -1,0 +1,15 @@
+// Package sqlcstore holds what sqlc generates its two packages from. The
+// schemas are also those of the tests' tables.
+package sqlcstore
+
+import _ "embed"
+
+//go:generate env CGO_ENABLED=0 GOWORK=off go run github.com/sqlc-dev/sqlc/cmd/sqlc@v1.31.1 generate
+
+// The tables of the tests.
+var (
+	//go:embed schema_postgres.sql
+	Postgres string
+	//go:embed schema_sqlite.sql
+	SQLite string
+)
