@@ -37,6 +37,10 @@ type Values struct {
 type Rendered struct {
 	SQL  string
 	Args []Arg // to be passed after the statement's own, in this order
+
+	// Unsafe tells that the text must not be sent: by the guard it has come to
+	// read in two ways, of which one might run without it.
+	Unsafe bool
 }
 
 // An Arg says which value of which token to pass.
@@ -85,7 +89,9 @@ var anyToken [1]Token
 func (p *Plan) Render(v Values) *Rendered {
 	w := p.writer
 	w.Values = v
-	return &Rendered{SQL: w.statement(), Args: w.args}
+	r := &Rendered{SQL: w.statement(), Args: w.args}
+	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
+	return r
 }
 
 // A writer writes one rendering of a statement.
@@ -95,6 +101,10 @@ type writer struct {
 	edits   []edit
 	tables  []Table
 	plan    *Plan
+
+	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
+	// rendered must keep to that.
+	inOneWay bool
 
 	Values
 	b       strings.Builder

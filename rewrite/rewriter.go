@@ -92,11 +92,18 @@ func (r *Rewriter) readAs(query string, versioned bool) *Plan {
 		buf = new([]token)
 	}
 	toks, err := lex(r.dialect, query, (*buf)[:0])
+	inOneWay := err != nil && err.what == bySetting && rejectedEscaping(query)
+	if inOneWay {
+		toks, err = lexAs(r.dialect, query, (*buf)[:0], standard)
+	}
 	if err != nil {
 		return refusal(-1, err.offset, "it can't be read: "+err.reason)
 	}
 	rd := reader{dialect: r.dialect, src: query, toks: toks, tables: r.tables, versioned: versioned}
 	p := rd.script()
+	if inOneWay && p.Verdict == Guard {
+		p.writer.inOneWay = true
+	}
 	if cap(toks) <= 4096 {
 		*buf = toks
 		r.tokens.Put(buf)
