@@ -125,7 +125,10 @@ func (s *soaker) use(ctx context.Context, cancel func(), r runner) error {
 		case *sql.DB:
 			return s.run(ctx, cancel, s.shared[i], query, args)
 		case *sql.Tx:
-			return s.run(ctx, cancel, r.StmtContext(ctx, s.shared[i]), query, args)
+			// database/sql doesn't close it where Rollback meets a broken
+			// connection, and never again closes what it was made from.
+			stmt := r.StmtContext(ctx, s.shared[i])
+			return errors.Join(s.run(ctx, cancel, stmt, query, args), stmt.Close())
 		}
 	}
 	if query {
