@@ -19,21 +19,9 @@ var (
 	_ driver.NamedValueChecker  = (*conn)(nil)
 )
 
-// middleware is what sqlmw's connection is used for.
-type middleware interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.NamedValueChecker
-}
-
-// conn is a fenced connection: sqlmw's, whose interceptor is the guard, and
-// around it what sqlmw loses of the base connection.
+// conn is a fenced connection: the base driver's, with the guard on its way.
 type conn struct {
-	middleware
+	base  driver.Conn
 	guard *guard
 }
 
@@ -41,13 +29,12 @@ type conn struct {
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
 func newConn(f *fence, base driver.Conn) (driver.Conn, error) {
-	g := &guard{fence: f, base: base}
-	m, err := intercepted(base, g)
+	g, err := newGuard(f, base)
 	if err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
 	}
-	c := &conn{middleware: m, guard: g}
+	c := &conn{base: base, guard: g}
 	resetter, resets := base.(driver.SessionResetter)
 	validator, validates := base.(driver.Validator)
 	switch {
@@ -71,7 +58,28 @@ func newConn(f *fence, base driver.Conn) (driver.Conn, error) {
 	return c, nil
 }
 
-// Prepare implements driver.Conn. sqlmw's own would not be intercepted.
+// Close implements driver.Conn.
+func (c *conn) Close() error { return c.base.Close() }
+
+// Ping implements driver.Pinger. Without it a connection counts as alive.
+func (c *conn) Ping(ctx context.Context) error {
+	if pinger, ok := c.base.(driver.Pinger); ok {
+		return pinger.Ping(ctx)
+	}
+	return nil
+}
+
+// Begin implements driver.Conn.
+func (c *conn) Begin() (driver.Tx, error) {
+	return c.BeginTx(context.Background(), driver.TxOptions{})
+}
+
+// BeginTx implements driver.ConnBeginTx.
+func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	return c.guard.through.BeginTx(ctx, opts)
+}
+
+// Prepare implements driver.Conn.
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
@@ -81,34 +89,64 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	f := c.guard.fence
+	plan := f.rewriter.Plan(query)
 	// Where arguments may be options, each execution has to be looked at.
-	if optionless := f.profile.noOptions || len(f.tables) == 0; optionless && f.rewriter.Plan(query).Verdict == rewrite.Pass {
-		return prepareBase(ctx, c.guard.base, query)
+	if plan.Verdict == rewrite.Pass && (f.profile.noOptions || len(f.tables) == 0) {
+		return prepareBase(ctx, c.base, query)
 	}
-	mw, err := c.middleware.PrepareContext(ctx, query)
+	s, err := prepare(ctx, c.guard, query, plan)
 	if err != nil {
 		return nil, err
 	}
-	return newStmt(c.guard.prepared, mw)
+	return s.withOptional(), nil
 }
 
-// Begin implements driver.Conn. sqlmw's own would not be intercepted.
-func (c *conn) Begin() (driver.Tx, error) {
-	return c.BeginTx(context.Background(), driver.TxOptions{})
-}
-
-// ExecContext implements driver.ExecerContext. sqlmw's panics on a base without Exec.
+// ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	switch c.guard.base.(type) {
-	case driver.ExecerContext, driver.Execer:
-		return c.middleware.ExecContext(ctx, query, args)
+	if !canExec(c.base) {
+		return nil, driver.ErrSkip
 	}
-	return nil, driver.ErrSkip
+	g := c.guard
+	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, execForm)
+	if err != nil {
+		return nil, err
+	}
+	if !a.guarded() {
+		g.followTx(query)
+		return execBase(ctx, c.base, a.sql, a.args)
+	}
+	return g.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return execBase(ctx, c.base, a.sql, a.args) })
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if !canQuery(c.base) {
+		return nil, driver.ErrSkip
+	}
+	g := c.guard
+	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, queryForm)
+	if err != nil {
+		return nil, err
+	}
+	if !a.guarded() {
+		g.followTx(query)
+		return queryBase(ctx, c.base, a.sql, a.args)
+	}
+	return g.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return queryBase(ctx, c.base, a.sql, a.args) })
+}
+
+// CheckNamedValue implements driver.NamedValueChecker. For a base that has none
+// it leaves the argument to whom database/sql would ask then.
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.base.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
 }
 
 // Raw returns the base driver's connection, for sql.Conn.Raw. What is done with
 // it goes around the fence; the observer is told that it was handed out.
 func (c *conn) Raw() driver.Conn {
 	c.guard.fence.report(context.Background(), Event{Kind: RawAccess})
-	return c.guard.base
+	return c.base
 }

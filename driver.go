@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"github.com/ngrok/sqlmw"
 )
 
 var (
@@ -154,22 +152,3 @@ type dsnConnector struct {
 
 func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c dsnConnector) Driver() driver.Driver                        { return c.driver }
-
-// opened is a driver whose one connection is open already: the way to have
-// sqlmw wrap a connection that a connector made.
-type opened struct{ conn driver.Conn }
-
-func (o opened) Open(string) (driver.Conn, error) { return o.conn, nil }
-
-// intercepted returns base with sqlmw's interception of its calls.
-func intercepted(base driver.Conn, i sqlmw.Interceptor) (middleware, error) {
-	c, err := sqlmw.Driver(opened{base}, i).Open("")
-	if err != nil {
-		return nil, err
-	}
-	m, ok := c.(middleware)
-	if !ok {
-		return nil, fmt.Errorf("sqlfence: sqlmw's connection %T lacks a method", c)
-	}
-	return m, nil
-}

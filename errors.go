@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The sentinels that errors.Is finds in what a refused statement returns. None
-// of these statements changed anything.
+// The sentinels that errors.Is finds in what a refused statement returns. But for
+// [ErrUnknownOutcome], none of these statements changed anything.
 var (
 	// ErrStale: a newer token has been seen, on the row or in the ledger. The
 	// caller has lost the resource; retrying with the same token can't help.
@@ -34,6 +34,12 @@ var (
 
 	// ErrLocked: another user holds the row's lock.
 	ErrLocked = errors.New("sqlfence: row is locked")
+
+	// ErrUnknownOutcome: the connection was lost after a guarded write had been
+	// sent; it may have been applied. Unlike the others it is not a refusal. It
+	// comes where lib/pq and pgx answer driver.ErrBadConn, on which database/sql
+	// would send the write again, and apply it twice.
+	ErrUnknownOutcome = errors.New("sqlfence: connection lost, the write may have been applied")
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
 	ErrTokenLimit = errors.New("sqlfence: token limit reached")
@@ -120,3 +126,10 @@ func (e *rowError) Error() string {
 }
 func (e *rowError) Is(target error) bool { return target == e.sentinel }
 func (e *rowError) Unwrap() error        { return e.err }
+
+// An outcomeError is ErrUnknownOutcome with the base driver's reason. It doesn't
+// unwrap to that, as database/sql would find driver.ErrBadConn in it.
+type outcomeError struct{ reason string }
+
+func (e *outcomeError) Error() string        { return fmt.Sprintf("%v: %s", ErrUnknownOutcome, e.reason) }
+func (e *outcomeError) Is(target error) bool { return target == ErrUnknownOutcome }

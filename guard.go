@@ -6,99 +6,115 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/ngrok/sqlmw"
 )
 
-// A guard is the interceptor of one connection's calls: each statement passes
-// through it on the way from sqlmw's connection to the base driver's. Like its
-// connection it is used by one goroutine at a time.
+// A guard stands between one connection and its base: guarded statements run
+// through it. It is sqlmw's interceptor of what goes on after the call that
+// began it: rows and transactions. Like its connection it is used by one
+// goroutine at a time.
 type guard struct {
 	sqlmw.NullInterceptor
-	fence    *fence
-	base     driver.Conn
-	inTx     bool
-	prepared *stmt // the last one, which sqlmw hands out wrapped
+	fence   *fence
+	base    driver.Conn
+	through middleware // sqlmw's connection
+	inTx    bool
+
+	run func() (driver.Rows, error) // what a call of through.QueryContext does
 }
 
 var _ sqlmw.Interceptor = (*guard)(nil)
 
-// ConnExecContext guards a statement that is executed without preparing it.
-func (g *guard) ConnExecContext(ctx context.Context, c driver.ExecerContext, query string, args []driver.NamedValue) (driver.Result, error) {
-	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, execForm)
+// middleware is what sqlmw's connection is used for.
+type middleware interface {
+	driver.QueryerContext
+	driver.ConnBeginTx
+}
+
+func newGuard(f *fence, base driver.Conn) (*guard, error) {
+	g := &guard{fence: f, base: base}
+	c, err := sqlmw.Driver(opened{base}, g).Open("")
 	if err != nil {
 		return nil, err
 	}
-	if !a.guarded() {
-		g.followTx(query)
-		return c.ExecContext(ctx, a.sql, a.args)
+	through, ok := c.(middleware)
+	if !ok {
+		return nil, fmt.Errorf("sqlfence: sqlmw's connection %T lacks a method", c)
 	}
+	g.through = through
+	return g, nil
+}
+
+// opened is a driver whose one connection is open already: the way to have
+// sqlmw wrap a connection that a connector made. It has a QueryContext, without
+// which sqlmw's doesn't call the interceptor.
+type opened struct{ driver.Conn }
+
+func (o opened) Open(string) (driver.Conn, error) { return o, nil }
+func (o opened) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return nil, driver.ErrSkip
+}
+
+// exec runs a guarded statement by run. own are the application's arguments.
+func (g *guard) exec(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Result, error)) (driver.Result, error) {
 	if g.fence.mode == Observe {
-		return observe(ctx, g, a, args, func(a *attempt) (driver.Result, error) { return c.ExecContext(ctx, a.sql, a.args) })
+		return observe(ctx, g, a, own, run)
 	}
-	res, err := c.ExecContext(ctx, a.sql, a.args)
+	res, err := run(&a)
 	return res, g.explain(ctx, &a, err)
 }
 
-// ConnQueryContext guards a query that is run without preparing it.
-func (g *guard) ConnQueryContext(ctx context.Context, c driver.QueryerContext, query string, args []driver.NamedValue) (context.Context, driver.Rows, error) {
-	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, queryForm)
+// query runs a guarded statement that returns rows. sqlmw wraps these rows, so
+// that a refusal which comes with them can be explained.
+func (g *guard) query(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Rows, error)) (driver.Rows, error) {
+	r := &result{ctx: ctx, guard: g, attempt: &a}
+	g.run = func() (driver.Rows, error) {
+		if g.fence.mode == Observe {
+			return observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
+		}
+		rows, err := run(&a)
+		r.base = rows
+		return rows, g.explain(ctx, &a, err)
+	}
+	rows, err := g.through.QueryContext(context.WithValue(ctx, resultKey{}, r), a.query, nil)
 	if err != nil {
-		return ctx, nil, err
+		return nil, err
 	}
-	if !a.guarded() {
-		g.followTx(query)
-		rows, err := c.QueryContext(ctx, a.sql, a.args)
-		return ctx, rows, err
-	}
-	r := &result{}
-	rows, err := g.query(ctx, a, r, args, func(a *attempt) (driver.Rows, error) { return c.QueryContext(ctx, a.sql, a.args) })
-	return context.WithValue(ctx, resultKey{}, r), rows, err
+	return withColumnScanner(rows, r), nil
 }
 
-// ConnPrepareContext prepares a statement that concerns a registered table, for
-// executions under any context.
-func (g *guard) ConnPrepareContext(ctx context.Context, _ driver.ConnPrepareContext, query string) (context.Context, driver.Stmt, error) {
-	s, err := prepare(ctx, g, query)
-	if err != nil {
-		return ctx, nil, err
-	}
-	g.prepared = s
-	return ctx, s, nil
-}
-
-// StmtQueryContext makes place in the context for what the rows need to know.
-func (g *guard) StmtQueryContext(ctx context.Context, s driver.StmtQueryContext, _ string, args []driver.NamedValue) (context.Context, driver.Rows, error) {
-	ctx = context.WithValue(ctx, resultKey{}, &result{})
-	rows, err := s.QueryContext(ctx, args)
+// ConnQueryContext does what [guard.query] has prepared.
+func (g *guard) ConnQueryContext(ctx context.Context, _ driver.QueryerContext, _ string, _ []driver.NamedValue) (context.Context, driver.Rows, error) {
+	rows, err := g.run()
 	return ctx, rows, err
 }
 
 // RowsNext explains a refusal that comes with the rows.
 func (g *guard) RowsNext(ctx context.Context, rows driver.Rows, dest []driver.Value) error {
-	if g.fence.mode == Observe {
-		if r := resultFrom(ctx); r != nil && r.ahead {
-			r.ahead = false
-			copy(dest, r.row)
-			return r.err
-		}
+	r := resultFrom(ctx)
+	if r.ahead {
+		r.ahead = false
+		copy(dest, r.row)
+		return r.err
 	}
-	return explainRows(ctx, rows.Next(dest))
+	return r.explain(rows.Next(dest))
 }
 
 // RowsClose explains a refusal that comes when the rest of the rows is read.
 func (g *guard) RowsClose(ctx context.Context, rows driver.Rows) error {
-	return explainRows(ctx, rows.Close())
+	return resultFrom(ctx).explain(rows.Close())
 }
 
 // ConnBeginTx begins a transaction; on a base without BeginTx it does what
 // database/sql would do.
-func (g *guard) ConnBeginTx(ctx context.Context, c driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
+func (g *guard) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
 	var tx driver.Tx
 	var err error
-	if _, ok := g.base.(driver.ConnBeginTx); ok {
-		tx, err = c.BeginTx(ctx, opts)
+	if base, ok := g.base.(driver.ConnBeginTx); ok {
+		tx, err = base.BeginTx(ctx, opts)
 	} else {
 		tx, err = g.begin(ctx, opts)
 	}
@@ -134,20 +150,14 @@ func (g *guard) TxRollback(_ context.Context, tx driver.Tx) error {
 	return tx.Rollback()
 }
 
-// query runs an attempt by run, and tells r what its rows need to know.
-func (g *guard) query(ctx context.Context, a attempt, r *result, own []driver.NamedValue, run func(*attempt) (driver.Rows, error)) (driver.Rows, error) {
-	r.guard, r.attempt = g, &a
-	if g.fence.mode == Observe {
-		return observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
-	}
-	rows, err := run(&a)
-	return rows, g.explain(ctx, &a, err)
-}
-
-// explain types and reports a refusal by the database.
+// explain types and reports a refusal by the database. In a transaction
+// database/sql sends nothing twice.
 func (g *guard) explain(ctx context.Context, a *attempt, err error) error {
 	if err == nil {
 		return nil
+	}
+	if g.fence.profile.resends && !g.inTx && errors.Is(err, driver.ErrBadConn) {
+		return &outcomeError{err.Error()}
 	}
 	typed := a.explain(err)
 	if typed != err { // is it the same error?
@@ -159,8 +169,10 @@ func (g *guard) explain(ctx context.Context, a *attempt, err error) error {
 // A result is what the rows of a guarded query need to know. sqlmw hands it
 // from the query to the rows in the context.
 type result struct {
+	ctx     context.Context // the application's
 	guard   *guard
 	attempt *attempt
+	base    driver.Rows // unknown in Observe mode
 
 	// A row read ahead in Observe mode, or the error instead of it.
 	ahead bool
@@ -170,17 +182,12 @@ type result struct {
 
 type resultKey struct{}
 
-func resultFrom(ctx context.Context) *result {
-	r, _ := ctx.Value(resultKey{}).(*result)
-	return r
-}
+func resultFrom(ctx context.Context) *result { return ctx.Value(resultKey{}).(*result) }
 
-func explainRows(ctx context.Context, err error) error {
-	if err == nil || err == io.EOF { // drivers return it bare
+// explain types and reports a refusal that comes with the rows.
+func (r *result) explain(err error) error {
+	if err == io.EOF { // drivers return it bare
 		return err
 	}
-	if r := resultFrom(ctx); r != nil && r.attempt != nil {
-		return r.guard.explain(ctx, r.attempt, err)
-	}
-	return err
+	return r.guard.explain(r.ctx, r.attempt, err)
 }

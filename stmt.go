@@ -5,7 +5,6 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -31,8 +30,7 @@ type stmt struct {
 }
 
 // prepare prepares the usual form of a statement.
-func prepare(ctx context.Context, g *guard, query string) (*stmt, error) {
-	plan := g.fence.rewriter.Plan(query)
+func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*stmt, error) {
 	s := &stmt{guard: g, query: query, plan: plan}
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
@@ -97,11 +95,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 	if !a.guarded() {
 		return s.exec(ctx, &a)
 	}
-	if s.guard.fence.mode == Observe {
-		return observe(ctx, s.guard, a, args, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
-	}
-	res, err := s.exec(ctx, &a)
-	return res, s.guard.explain(ctx, &a, err)
+	return s.guard.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
 }
 
 // QueryContext implements driver.StmtQueryContext.
@@ -113,11 +107,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if !a.guarded() {
 		return s.rows(ctx, &a)
 	}
-	r := resultFrom(ctx)
-	if r == nil {
-		r = &result{}
-	}
-	return s.guard.query(ctx, a, r, args, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
+	return s.guard.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
 }
 
 func (s *stmt) exec(ctx context.Context, a *attempt) (driver.Result, error) {
@@ -146,36 +136,4 @@ func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
 		return nil, err
 	}
 	return s.base.Query(values)
-}
-
-// prepareBase prepares on a connection as database/sql does.
-func prepareBase(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
-	if c, ok := c.(driver.ConnPrepareContext); ok {
-		return c.PrepareContext(ctx, query)
-	}
-	s, err := c.Prepare(query)
-	if err == nil && ctx.Err() != nil {
-		return nil, closing(s.Close, ctx.Err())
-	}
-	return s, err
-}
-
-// plain returns arguments for a driver that takes no context and no names.
-func plain(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
-	values := make([]driver.Value, len(args))
-	for i, a := range args {
-		if a.Name != "" {
-			return nil, errors.New("sqlfence: driver does not support the use of Named Parameters")
-		}
-		values[i] = a.Value
-	}
-	return values, ctx.Err()
-}
-
-func named(values []driver.Value) []driver.NamedValue {
-	args := make([]driver.NamedValue, len(values))
-	for i, v := range values {
-		args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
-	}
-	return args
 }

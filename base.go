@@ -1,0 +1,80 @@
+package sqlfence
+
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+)
+
+// How database/sql calls a connection that may lack the newer interfaces.
+
+func canExec(c driver.Conn) bool {
+	switch c.(type) {
+	case driver.ExecerContext, driver.Execer:
+		return true
+	}
+	return false
+}
+
+func execBase(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c, ok := c.(driver.ExecerContext); ok {
+		return c.ExecContext(ctx, query, args)
+	}
+	values, err := plain(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return c.(driver.Execer).Exec(query, values)
+}
+
+func canQuery(c driver.Conn) bool {
+	switch c.(type) {
+	case driver.QueryerContext, driver.Queryer:
+		return true
+	}
+	return false
+}
+
+func queryBase(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if c, ok := c.(driver.QueryerContext); ok {
+		return c.QueryContext(ctx, query, args)
+	}
+	values, err := plain(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return c.(driver.Queryer).Query(query, values)
+}
+
+func prepareBase(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
+	if c, ok := c.(driver.ConnPrepareContext); ok {
+		return c.PrepareContext(ctx, query)
+	}
+	s, err := c.Prepare(query)
+	if err == nil && ctx.Err() != nil {
+		return nil, closing(s.Close, ctx.Err())
+	}
+	return s, err
+}
+
+// plain returns arguments for a driver that takes no context and no names.
+func plain(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
+	values := make([]driver.Value, len(args))
+	for i, a := range args {
+		if a.Name != "" {
+			return nil, errors.New("sql: driver does not support the use of Named Parameters")
+		}
+		values[i] = a.Value
+	}
+	return values, ctx.Err()
+}
+
+func named(values []driver.Value) []driver.NamedValue {
+	args := make([]driver.NamedValue, len(values))
+	for i, v := range values {
+		args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return args
+}

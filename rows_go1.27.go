@@ -1,0 +1,100 @@
+//go:build go1.27
+
+package sqlfence
+
+import (
+	"database/sql/driver"
+	"io"
+	"reflect"
+)
+
+var (
+	_ driver.RowsColumnScanner              = scannerRows{}
+	_ driver.RowsNextResultSet              = scannerRows{}
+	_ driver.RowsColumnTypeScanType         = scannerRows{}
+	_ driver.RowsColumnTypeDatabaseTypeName = scannerRows{}
+	_ driver.RowsColumnTypeLength           = scannerRows{}
+	_ driver.RowsColumnTypeNullable         = scannerRows{}
+	_ driver.RowsColumnTypePrecisionScale   = scannerRows{}
+)
+
+// withColumnScanner gives rows that sqlmw has wrapped the base's
+// RowsColumnScanner back, if there is one. In Observe mode, which reads a row
+// ahead, they do without.
+func withColumnScanner(rows driver.Rows, r *result) driver.Rows {
+	if scanner, ok := r.base.(driver.RowsColumnScanner); ok {
+		return scannerRows{rows, r, scanner}
+	}
+	return rows
+}
+
+// scannerRows are rows of a guarded query that scan their columns themselves.
+// What else they can do they have from Rows; where these lack something, the
+// answer is the one that database/sql gives without it.
+type scannerRows struct {
+	driver.Rows
+	result  *result
+	scanner driver.RowsColumnScanner
+}
+
+// NextRow implements driver.RowsColumnScanner.
+func (r scannerRows) NextRow() error { return r.result.explain(r.scanner.NextRow()) }
+
+// ScanColumn implements driver.RowsColumnScanner.
+func (r scannerRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {
+	return r.scanner.ScanColumn(scan, index, dest)
+}
+
+// HasNextResultSet implements driver.RowsNextResultSet.
+func (r scannerRows) HasNextResultSet() bool {
+	rows, ok := r.Rows.(driver.RowsNextResultSet)
+	return ok && rows.HasNextResultSet()
+}
+
+// NextResultSet implements driver.RowsNextResultSet.
+func (r scannerRows) NextResultSet() error {
+	if rows, ok := r.Rows.(driver.RowsNextResultSet); ok {
+		return rows.NextResultSet()
+	}
+	return io.EOF
+}
+
+// ColumnTypeScanType implements driver.RowsColumnTypeScanType.
+func (r scannerRows) ColumnTypeScanType(index int) reflect.Type {
+	if rows, ok := r.Rows.(driver.RowsColumnTypeScanType); ok {
+		return rows.ColumnTypeScanType(index)
+	}
+	return reflect.TypeFor[any]()
+}
+
+// ColumnTypeDatabaseTypeName implements driver.RowsColumnTypeDatabaseTypeName.
+func (r scannerRows) ColumnTypeDatabaseTypeName(index int) string {
+	if rows, ok := r.Rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
+		return rows.ColumnTypeDatabaseTypeName(index)
+	}
+	return ""
+}
+
+// ColumnTypeLength implements driver.RowsColumnTypeLength.
+func (r scannerRows) ColumnTypeLength(index int) (int64, bool) {
+	if rows, ok := r.Rows.(driver.RowsColumnTypeLength); ok {
+		return rows.ColumnTypeLength(index)
+	}
+	return 0, false
+}
+
+// ColumnTypeNullable implements driver.RowsColumnTypeNullable.
+func (r scannerRows) ColumnTypeNullable(index int) (nullable, ok bool) {
+	if rows, has := r.Rows.(driver.RowsColumnTypeNullable); has {
+		return rows.ColumnTypeNullable(index)
+	}
+	return false, false
+}
+
+// ColumnTypePrecisionScale implements driver.RowsColumnTypePrecisionScale.
+func (r scannerRows) ColumnTypePrecisionScale(index int) (precision, scale int64, ok bool) {
+	if rows, has := r.Rows.(driver.RowsColumnTypePrecisionScale); has {
+		return rows.ColumnTypePrecisionScale(index)
+	}
+	return 0, 0, false
+}
