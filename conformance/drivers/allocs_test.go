@@ -3,6 +3,7 @@ package drivers
 import (
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 	"testing"
 
@@ -54,7 +55,11 @@ func TestAllocations(t *testing.T) {
 				continue
 			}
 			t.Run(tt.name+"/"+tt.statement.name+"/"+way, func(t *testing.T) {
-				got, want := run(t, ctx, tt.db, tt.query, tt.args), run(t, ctx, tt.base, tt.query, tt.args)
+				got, want := math.Inf(1), math.Inf(1)
+				for range 3 { // mattn's watching of contexts sometimes allocates more
+					got = min(got, run(t, ctx, tt.db, tt.query, tt.args))
+					want = min(want, run(t, ctx, tt.base, tt.query, tt.args))
+				}
 				t.Logf("%v allocations, %v without", got, want)
 				if got > want+tt.more {
 					t.Errorf("%v allocations, %v without the fence: more than %v on top", got, want, tt.more)
