@@ -3,6 +3,8 @@ package drivers
 import (
 	"context"
 	"database/sql"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/ngrok/sqlmw"
@@ -31,6 +33,7 @@ func TestAllocations(t *testing.T) {
 	update := statement{"update", "UPDATE books SET price = ? WHERE id = ?", []any{30, 1}}
 	literal := statement{"update without arguments", "UPDATE books SET price = 30 WHERE id = 1", nil}
 	other := statement{"unregistered", "UPDATE pens SET price = ? WHERE id = ?", []any{30, 1}}
+	choose := statement{"unregistered query", "SELECT price FROM pens WHERE id = ? AND price <= ?", []any{1, 30}}
 	for _, tt := range []struct {
 		name string
 		db   *sql.DB
@@ -40,14 +43,23 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"row fence", rowFence, update, raw, 4},
 		{"ledger", ledger, update, raw, 4},
-		{"row fence", rowFence, other, raw, 2},
+		{"row fence", rowFence, other, raw, 0},
 		{"row fence", rowFence, other, mw, 0},
 		{"ledger", ledger, other, mw, 0},
+		{"row fence", rowFence, choose, raw, 0},
+		{"ledger", ledger, choose, mw, 0},
 		{"row fence", rowFence, literal, raw, 10},
 	} {
 		for way, run := range allocRuns {
+			if strings.Contains(way, "query") != strings.HasPrefix(tt.query, "SELECT") {
+				continue
+			}
 			t.Run(tt.name+"/"+tt.statement.name+"/"+way, func(t *testing.T) {
-				got, want := run(t, ctx, tt.db, tt.query, tt.args), run(t, ctx, tt.base, tt.query, tt.args)
+				got, want := math.Inf(1), math.Inf(1)
+				for range 3 { // mattn's watching of contexts sometimes allocates more
+					got = min(got, run(t, ctx, tt.db, tt.query, tt.args))
+					want = min(want, run(t, ctx, tt.base, tt.query, tt.args))
+				}
 				t.Logf("%v allocations, %v without", got, want)
 				if got > want+tt.more {
 					t.Errorf("%v allocations, %v without the fence: more than %v on top", got, want, tt.more)
@@ -86,6 +98,17 @@ var allocRuns = map[string]func(t *testing.T, ctx context.Context, db *sql.DB, q
 			}
 		})
 	},
+	"query row": func(t *testing.T, ctx context.Context, db *sql.DB, query string, args []any) float64 {
+		return testing.AllocsPerRun(200, func() { scan(t, db.QueryRowContext(ctx, query, args...)) })
+	},
+	"prepared query row": func(t *testing.T, ctx context.Context, db *sql.DB, query string, args []any) float64 {
+		stmt, err := db.PrepareContext(ctx, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		return testing.AllocsPerRun(200, func() { scan(t, stmt.QueryRowContext(ctx, args...)) })
+	},
 	"prepared": func(t *testing.T, ctx context.Context, db *sql.DB, query string, args []any) float64 {
 		stmt, err := db.PrepareContext(ctx, query)
 		if err != nil {
@@ -98,4 +121,11 @@ var allocRuns = map[string]func(t *testing.T, ctx context.Context, db *sql.DB, q
 			}
 		})
 	},
+}
+
+func scan(t *testing.T, row *sql.Row) {
+	var price int64
+	if err := row.Scan(&price); err != nil && err != sql.ErrNoRows {
+		t.Fatal(err)
+	}
 }

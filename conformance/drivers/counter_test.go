@@ -12,6 +12,9 @@ import (
 type counter struct {
 	mu   sync.Mutex
 	seen []call
+
+	quiet bool // nothing is recorded, what is open is counted
+	tally tally
 }
 
 // A call is one call of the base driver. Kind is "exec", "query", "prepare",
@@ -46,6 +49,9 @@ func (c *counter) reset() {
 }
 
 func (c *counter) add(kind, query string, args []driver.NamedValue) {
+	if c.quiet {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = append(c.seen, call{kind, query, slices.Clone(args)})
@@ -79,7 +85,7 @@ func (cc *countingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("%T lacks an interface that the counter claims", conn)
 	}
-	counting := countingConn{full, cc.driver.c}
+	counting := countingConn{full, cc.driver.c, cc.driver.c.tally.open(&cc.driver.c.tally.conns, nil)}
 	nvc, checks := conn.(driver.NamedValueChecker)
 	resetter, resets := conn.(driver.SessionResetter)
 	validator, validates := conn.(driver.Validator)
@@ -137,7 +143,13 @@ type fullConn interface {
 
 type countingConn struct {
 	fullConn
-	c *counter
+	c    *counter
+	open *opened
+}
+
+func (cn countingConn) Close() error {
+	cn.open.close()
+	return cn.fullConn.Close()
 }
 
 func (cn countingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -147,12 +159,14 @@ func (cn countingConn) ExecContext(ctx context.Context, query string, args []dri
 
 func (cn countingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	cn.c.add("query", query, args)
-	return cn.fullConn.QueryContext(ctx, query, args)
+	rows, err := cn.fullConn.QueryContext(ctx, query, args)
+	return cn.c.rows(cn.open, rows, err)
 }
 
 func (cn countingConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	cn.c.add("begin", "", nil)
-	return cn.fullConn.BeginTx(ctx, opts)
+	tx, err := cn.fullConn.BeginTx(ctx, opts)
+	return cn.c.tx(cn.open, tx, err)
 }
 
 // Begin is BeginTx's deprecated form.
@@ -176,11 +190,11 @@ func (cn countingConn) PrepareContext(ctx context.Context, query string) (driver
 		_ = stmt.Close()
 		return nil, fmt.Errorf("%T lacks an interface that the counter claims", stmt)
 	}
-	counting := countingStmt{full, query, cn.c}
+	counting := countingStmt{full, query, cn.c, cn.c.tally.open(&cn.c.tally.stmts, cn.open)}
 	nvc, hasNVC := stmt.(driver.NamedValueChecker)
 	//lint:ignore SA1019 deprecated, but a base may still have it
 	if _, converts := stmt.(driver.ColumnConverter); converts {
-		_ = stmt.Close()
+		_ = counting.Close()
 		return nil, fmt.Errorf("%T has a ColumnConverter, which the counter would hide", stmt)
 	}
 	if hasNVC {
@@ -204,6 +218,12 @@ type countingStmt struct {
 	fullStmt
 	query string
 	c     *counter
+	open  *opened
+}
+
+func (s countingStmt) Close() error {
+	s.open.close()
+	return s.fullStmt.Close()
 }
 
 func (s countingStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
@@ -213,5 +233,6 @@ func (s countingStmt) ExecContext(ctx context.Context, args []driver.NamedValue)
 
 func (s countingStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	s.c.add("stmt query", s.query, args)
-	return s.fullStmt.QueryContext(ctx, args)
+	rows, err := s.fullStmt.QueryContext(ctx, args)
+	return s.c.rows(s.open.conn, rows, err)
 }

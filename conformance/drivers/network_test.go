@@ -66,6 +66,18 @@ type proxy struct {
 
 func newProxy(t *testing.T, dsn string) *proxy {
 	t.Helper()
+	p := &proxy{answered: true}
+	p.dsn = relay(t, dsn, func(client, server net.Conn) {
+		go pass(server, client, func() { p.saw(false) })
+		pass(client, server, func() { p.saw(true) })
+	})
+	return p
+}
+
+// relay listens for clients, connects each to the server of dsn, and lets serve
+// pass on what they send. It returns the DSN for the clients.
+func relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string {
+	t.Helper()
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" {
 		t.Skipf("needs a URL with a host as the DSN: %v", err)
@@ -75,26 +87,23 @@ func newProxy(t *testing.T, dsn string) *proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	p := &proxy{answered: true}
-	server := u.Host
+	host := u.Host
 	go func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			upstream, err := net.Dial("tcp", server)
+			server, err := net.Dial("tcp", host)
 			if err != nil {
 				_ = client.Close()
 				continue
 			}
-			go pass(upstream, client, func() { p.saw(false) })
-			go pass(client, upstream, func() { p.saw(true) })
+			go serve(client, server)
 		}
 	}()
 	u.Host = listener.Addr().String()
-	p.dsn = u.String()
-	return p
+	return u.String()
 }
 
 // pass copies from one side to the other, and tells before each piece.
