@@ -43,9 +43,9 @@ type entry struct {
 }
 
 // take takes the steps on a fresh database.
-func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*side)) *side {
+func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*side)) (s *side) {
 	t.Helper()
-	s := &side{variant: v, events: new(events)}
+	s = &side{variant: v, events: new(events)}
 	s.kit = newKit(t, h, d)
 	defer s.cleanup()
 	defer func() {

@@ -57,7 +57,6 @@ func values(s *side) {
 			res, err := s.db.ExecContext(s.ctx, update, v)
 			s.show(step, resultText(res, err))
 			s.show(step+", read back", rowsText(s.db.QueryContext(s.ctx, read)))
-			s.exec("UPDATE books SET price = 10, isbn = 'i1', weight = NULL, cover = NULL, printed = NULL, list = NULL WHERE id = 1")
 			res, err = prepared.ExecContext(s.ctx, v)
 			s.show(step+", prepared", resultText(res, err))
 			s.show(step+", prepared, read back", rowsText(s.db.QueryContext(s.ctx, read)))
