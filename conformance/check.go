@@ -28,7 +28,7 @@ const registered = "/registered"
 var checks = slices.Concat(
 	valueChecks, columnChecks, interfaceChecks, resultChecks, errorChecks,
 	transactionChecks, cancelChecks, preparedChecks, poolChecks,
-	staleChecks, closedChecks, tokenChecks, ruleChecks, callChecks, raceChecks,
+	staleChecks, closedChecks, observerChecks, tokenChecks, ruleChecks, callChecks, raceChecks,
 )
 
 // fencing has the names of the second half's checks.

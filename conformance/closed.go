@@ -75,9 +75,7 @@ func noToken(f *fenced) {
 				what := fence.name + ", " + w.name + " by " + way.name
 				for _, ctx := range []context.Context{context.Background(), other, holding(0)} {
 					rec.take()
-					f.events.take()
 					f.wantError(what, way.run(ctx, db, f.bind(w.query), w.args...), sqlfence.ErrNoFence)
-					f.wantEvents(what, sqlfence.Refused)
 					for _, call := range rec.take() {
 						if call.kind == "exec" || call.kind == "query" || call.kind == "stmt exec" || call.kind == "stmt query" {
 							f.errorf("%s: reached the driver: %s %s", what, call.kind, call.query)
@@ -108,22 +106,22 @@ func bypassAndObserve(f *fenced) {
 			f.events.take()
 			f.wantStale(what+", bypass without a reason", way.run(sqlfence.Bypass(holding(8), ""), db, query, args...), 8, 9)
 			f.want(what+", bypass without a reason, left", f.state(), before)
-			f.wantEvents(what, sqlfence.Refused)
+			f.told(what, sqlfence.Refused)
 
 			f.must(way.run(sqlfence.Bypass(context.Background(), "repair"), db, query, args...))
 			f.want(what+", bypass, left", f.state(), "1:30@9 2:10@9 3:10@9")
-			for _, e := range f.wantEvents(what+", bypass", sqlfence.Bypassed) {
+			for _, e := range f.told(what+", bypass", sqlfence.Bypassed) {
 				f.want(what+", bypass, its reason", e.Reason, "repair")
 			}
 
 			f.reset(9)
 			f.must(way.run(holding(8), observing, query, args...))
 			f.want(what+", observed, left", f.state(), "1:30@9 2:10@9 3:10@9")
-			for _, e := range f.wantEvents(what+", observed", sqlfence.WouldRefuse) {
+			for _, e := range f.told(what+", observed", sqlfence.WouldRefuse) {
 				f.wantStale(what+", observed", e.Err, 8, 9)
 			}
 			f.must(way.run(context.Background(), observing, query, args...))
-			for _, e := range f.wantEvents(what+", observed without a token", sqlfence.WouldRefuse) {
+			for _, e := range f.told(what+", observed without a token", sqlfence.WouldRefuse) {
 				f.wantError(what+", observed without a token", e.Err, sqlfence.ErrNoFence)
 			}
 		}

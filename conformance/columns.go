@@ -13,6 +13,8 @@ var columnChecks = []check{
 		explanation: "Rows say the same of their columns: name, database type, scan type, length, nullability, precision and scale."},
 	{name: "result sets", steps: resultSets,
 		explanation: "A string of several statements gives the same results, one set after the other."},
+	{name: "empty statements", steps: emptyStatements,
+		explanation: "Statements that hold nothing, as some programs send to see whether the database is there, do what they do with the driver alone."},
 }
 
 // queried are queries with columns of all kinds. None names the mark, which
@@ -89,18 +91,15 @@ func columnsText(rows *sql.Rows) told {
 
 func resultSets(s *side) {
 	for _, query := range []string{
-		"SELECT 1; SELECT 'two'", "SELECT id FROM books ORDER BY id; SELECT 'two' AS a, 2 AS b; SELECT 3", "SELECT 1;", ";", "",
-		"SELECT 1; SELECT nothing FROM nowhere", "SELECT 1; -- done", "-- nothing",
+		"SELECT 1; SELECT 'two'", "SELECT id FROM books ORDER BY id; SELECT 'two' AS a, 2 AS b; SELECT 3", "SELECT 1;",
+		"SELECT 1; SELECT nothing FROM nowhere", "SELECT 1; -- done",
 	} {
 		s.show(query, rowsText(s.db.QueryContext(s.ctx, query)))
 		res, err := s.db.ExecContext(s.ctx, query)
 		s.show(query+", exec", resultText(res, err))
-		if strings.HasPrefix(query, "SELECT") { // preparing an empty statement crashes a driver
-			prepared, err := s.db.PrepareContext(s.ctx, query)
-			s.show(query+", prepare", err)
-			if err != nil {
-				continue
-			}
+		prepared, err := s.db.PrepareContext(s.ctx, query)
+		s.show(query+", prepare", err)
+		if err == nil {
 			s.show(query+", prepared", rowsText(prepared.QueryContext(s.ctx)))
 			s.show("closing", prepared.Close())
 		}
@@ -112,5 +111,14 @@ func resultSets(s *side) {
 		if err == nil {
 			s.show("closing", rows.Err(), rows.Close())
 		}
+	}
+}
+
+// emptyStatements doesn't prepare them: that crashes too many drivers.
+func emptyStatements(s *side) {
+	for _, query := range []string{"", ";", " ", "-- nothing", "/* nothing */", ";;"} {
+		s.show("query "+query, rowsText(s.db.QueryContext(s.ctx, query)))
+		res, err := s.db.ExecContext(s.ctx, query)
+		s.show("exec "+query, resultText(res, err))
 	}
 }

@@ -118,15 +118,28 @@ func (f *fenced) wantStale(what string, err error, token, current int64) {
 	}
 }
 
-// wantEvents notes a failure unless the observer was told exactly these kinds.
-func (f *fenced) wantEvents(what string, want ...sqlfence.EventKind) []sqlfence.Event {
+// told returns the events since the last call, and notes a failure unless they
+// are of this kind. How many there are is the check "observer"'s matter.
+func (f *fenced) told(what string, want sqlfence.EventKind) []sqlfence.Event {
 	told := f.events.take()
-	var kinds []sqlfence.EventKind
 	for _, e := range told {
+		if e.Kind != want {
+			f.errorf("%s: the observer was told %v, want %v", what, e.Kind, want)
+		}
+	}
+	if len(told) == 0 {
+		f.errorf("%s: the observer was told nothing, want %v", what, want)
+	}
+	return told
+}
+
+// wantEvents notes a failure unless the observer was told exactly these kinds.
+func (f *fenced) wantEvents(what string, want ...sqlfence.EventKind) {
+	var kinds []sqlfence.EventKind
+	for _, e := range f.events.take() {
 		kinds = append(kinds, e.Kind)
 	}
 	if !slices.Equal(kinds, want) {
 		f.errorf("%s: the observer was told %v, want %v", what, kinds, want)
 	}
-	return told
 }

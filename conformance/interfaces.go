@@ -72,10 +72,9 @@ func rowsInterfaces(s *side) {
 		for _, query := range queries {
 			if q, ok := c.(driver.QueryerContext); ok {
 				rows, err := q.QueryContext(s.ctx, query, nil)
-				if errors.Is(err, driver.ErrSkip) {
-					continue
+				if !errors.Is(err, driver.ErrSkip) {
+					s.showRows(query, rows, err)
 				}
-				s.showRows(query, rows, err)
 			}
 			stmt, err := prepare(s.ctx, c, query)
 			s.must(err)

@@ -78,9 +78,7 @@ func otherTables(f *fenced) {
 		for _, way := range ways {
 			for _, query := range []string{"INSERT INTO pens (id, price) VALUES (1, 2) -- books", "UPDATE  pens SET price = 3", "DELETE FROM pens", "SELECT id FROM books"} {
 				rec.take()
-				f.events.take()
 				f.must(way.run(context.Background(), db, query))
-				f.wantEvents(way.name + ": " + query)
 				for _, sent := range rec.take().statements() {
 					f.want(way.name+": sent", sent, query)
 				}

@@ -43,7 +43,7 @@ var sabotages = []struct {
 	{name: "doesn't execute", fault: fault{times: -1},
 		noticed: []string{"current writes", "competing writers", "token at execution", "paused writer"}},
 	{name: "loses the affected rows", fault: fault{result: driver.ResultNoRows},
-		noticed: []string{"results", "valuers", "cancelled before", "named arguments", "argument counts"}},
+		noticed: []string{"results", "empty statements", "valuers", "cancelled before", "named arguments", "argument counts"}},
 	{name: "can't count arguments", fault: fault{inputs: -1},
 		noticed: []string{"connection interfaces", "argument counts"}},
 	{name: "rolls back instead of committing", fault: fault{commit: driver.Tx.Rollback},
@@ -63,7 +63,7 @@ var sabotages = []struct {
 		noticed: []string{"other tables"}},
 	{name: "sends what was refused", options: observing,
 		noticed: []string{"fail closed", "no token", "stale writes", "all or nothing", "driver's error", "token at execution", "paused writer",
-			"single use", "keys", "unknown name", "bypass and observe", "round trips"}},
+			"single use", "keys", "unknown name", "bypass and observe", "observer", "round trips"}},
 }
 
 var (
