@@ -1,5 +1,7 @@
 package conformance
 
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
 import (
 	"context"
 	"database/sql/driver"
@@ -82,7 +84,7 @@ func rowsInterfaces(s *side) {
 			if q, ok := stmt.(driver.StmtQueryContext); ok {
 				rows, err = q.QueryContext(s.ctx, nil)
 			} else {
-				rows, err = stmt.Query(nil) //lint:ignore SA1019 what a base driver may have
+				rows, err = stmt.Query(nil)
 			}
 			s.showRows(query+", prepared", rows, err)
 			s.show("closing", stmt.Close())

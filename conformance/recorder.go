@@ -30,6 +30,9 @@ type call struct {
 
 type calls []call
 
+// noContext stands for the context of a method that has none.
+var noContext context.Context
+
 func (f *kit) recorder() *recorder {
 	return &recorder{base: f.connector, open: map[string]int{}}
 }
@@ -105,13 +108,13 @@ type recTx struct {
 
 func (t recTx) Commit() error {
 	t.r.opened("transactions", -1)
-	t.r.add(nil, "commit", "")
+	t.r.add(noContext, "commit", "")
 	return t.Tx.Commit()
 }
 
 func (t recTx) Rollback() error {
 	t.r.opened("transactions", -1)
-	t.r.add(nil, "rollback", "")
+	t.r.add(noContext, "rollback", "")
 	return t.Tx.Rollback()
 }
 
