@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var cancelChecks = []check{
+	{name: "cancelled before", steps: cancelledBefore,
+		explanation: "With a context that has ended each kind of call returns what it returns with the driver alone, and nothing is done."},
+	{name: "cancelled transaction", varies: true, steps: cancelledTransaction,
+		explanation: "A transaction whose context ends is rolled back, and its connection kept or dropped as with the driver alone."},
+	{name: "cancelled rows", varies: true, steps: cancelledRows,
+		explanation: "Rows whose context ends while they are open end, and their connection is kept or dropped, as with the driver alone."},
+	{name: "deadline", varies: true, steps: deadline,
+		explanation: "A statement that runs past its deadline is stopped, with the driver's error, and nothing is changed."},
+}
+
+func cancelledBefore(s *side) {
+	prepared, err := s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
+	s.must(err)
+	tx, err := s.db.BeginTx(s.ctx, nil)
+	s.must(err)
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	cancel(errors.New("no more"))
+	res, err := s.db.ExecContext(ctx, "UPDATE books SET price = 20")
+	s.show("exec", resultText(res, err))
+	s.show("query", rowsText(s.db.QueryContext(ctx, "SELECT id FROM books")))
+	s.show("row", s.db.QueryRowContext(ctx, "SELECT id FROM books").Scan(new(int)))
+	_, err = s.db.PrepareContext(ctx, "SELECT id FROM books")
+	s.show("prepare", err)
+	_, err = s.db.BeginTx(ctx, nil)
+	s.show("begin", err)
+	_, err = s.db.Conn(ctx)
+	s.show("connection", err)
+	s.show("ping", s.db.PingContext(ctx))
+	res, err = prepared.ExecContext(ctx)
+	s.show("prepared exec", resultText(res, err))
+	s.show("prepared query", rowsText(prepared.QueryContext(ctx)))
+	res, err = tx.ExecContext(ctx, "UPDATE books SET price = 20")
+	s.show("exec in transaction", resultText(res, err))
+	s.show("query in transaction", rowsText(tx.QueryContext(ctx, "SELECT id FROM books")))
+	_, err = tx.PrepareContext(ctx, "UPDATE books SET price = 20")
+	s.show("prepare in transaction", err)
+	res, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 30 WHERE id = 3")
+	s.show("the transaction lives on", resultText(res, err), tx.Commit())
+	res, err = prepared.ExecContext(s.ctx)
+	s.show("the statement lives on", resultText(res, err), prepared.Close())
+	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
+}
+
+// settle waits until no connection is in use, and shows what the pool has left.
+func (s *side) settle(step string) {
+	s.eventually("the connection is free", func() bool { return s.db.Stats().InUse == 0 })
+	s.show(step+", pool", statsText(s.db.Stats()))
+	s.show(step+", left", rowsText(s.db.QueryContext(context.Background(), "SELECT id, price FROM books ORDER BY id")))
+}
+
+func cancelledTransaction(s *side) {
+	s.db.SetMaxOpenConns(1)
+	for _, write := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(s.ctx)
+		tx, err := s.db.BeginTx(ctx, nil)
+		s.must(err)
+		step := "read"
+		if write {
+			step = "write"
+			res, err := tx.ExecContext(s.ctx, "UPDATE books SET price = 20")
+			s.show(step, resultText(res, err))
+		} else {
+			s.show(step, rowsText(tx.QueryContext(s.ctx, "SELECT id FROM books ORDER BY id")))
+		}
+		cancel()
+		s.settle(step)
+		s.show(step+", commit", tx.Commit(), tx.Rollback())
+		_, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 20")
+		s.show(step+", exec", err)
+	}
+}
+
+func cancelledRows(s *side) {
+	s.db.SetMaxOpenConns(1)
+	for _, query := range []string{"SELECT id FROM books ORDER BY id", "SELECT a.id FROM books a, books b, books c, books d"} {
+		ctx, cancel := context.WithCancel(s.ctx)
+		rows, err := s.db.QueryContext(ctx, query)
+		s.must(err)
+		s.show(query, rows.Next())
+		cancel()
+		s.eventually("the rows know", func() bool { return rows.Err() != nil })
+		s.eventually("the connection is free", func() bool { return s.db.Stats().InUse == 0 })
+		s.show(query+", cancelled", rows.Next(), rows.Err(), rows.Scan(new(int)), rows.Close())
+		s.settle(query)
+	}
+}
+
+func deadline(s *side) {
+	s.db.SetMaxOpenConns(1)
+	guarded := "UPDATE books SET price = 99 WHERE " + s.slow() + " > 0"
+	for _, query := range []string{"SELECT " + s.slow(), guarded} {
+		s.must(s.db.PingContext(s.ctx)) // connecting is not to take of its time
+		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Millisecond)
+		res, err := s.db.ExecContext(ctx, query)
+		cancel()
+		s.show(query+", exec", resultText(res, err))
+		s.settle(query + ", exec")
+
+		s.must(s.db.PingContext(s.ctx))
+		ctx, cancel = context.WithTimeout(s.ctx, 30*time.Millisecond)
+		s.show(query+", query", rowsText(s.db.QueryContext(ctx, query)))
+		cancel()
+		s.settle(query + ", query")
+
+		prepared, err := s.db.PrepareContext(s.ctx, query)
+		s.must(err)
+		ctx, cancel = context.WithTimeout(s.ctx, 30*time.Millisecond)
+		res, err = prepared.ExecContext(ctx)
+		cancel()
+		s.show(query+", prepared", resultText(res, err), prepared.Close())
+		s.settle(query + ", prepared")
+	}
+}

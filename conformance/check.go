@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A check is one thing that must hold. Exactly one of steps and guarantee is set.
+type check struct {
+	name, explanation string
+
+	// steps are taken with the driver alone and with sqlfence around it.
+	steps func(s *side)
+	// varies says that some drivers alone are not the same each time. What is
+	// seen with sqlfence must then have been seen with the driver alone in one
+	// of several attempts.
+	varies bool
+
+	// guarantee is checked on a fenced database.
+	guarantee func(f *fenced)
+}
+
+const registered = "/registered"
+
+// checks are all checks, in the order of the report.
+var checks = slices.Concat(
+	valueChecks, columnChecks, interfaceChecks, resultChecks, errorChecks,
+	transactionChecks, cancelChecks, preparedChecks, poolChecks,
+	staleChecks, closedChecks, observerChecks, tokenChecks, ruleChecks, callChecks, raceChecks,
+)
+
+// fencing has the names of the second half's checks.
+var fencing = map[string]bool{}
+
+func init() {
+	for _, c := range checks {
+		fencing[c.name] = c.guarantee != nil
+	}
+}
+
+func (c check) half() string {
+	if c.steps != nil {
+		return Transparency
+	}
+	return Fencing
+}
+
+// results returns the names of the check's results.
+func (c check) results() []string {
+	if c.steps != nil {
+		return []string{c.name, c.name + registered}
+	}
+	return []string{c.name}
+}
+
+// run makes the check. Failures are values here, so that the suite itself can
+// be tested.
+func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
+	t.Helper()
+	var raw []*side
+	var results []Result
+	for _, name := range c.results() {
+		r := Result{Name: name, Half: c.half(), Explanation: c.explanation, Outcome: Passed}
+		if reason, ok := h.skip(name, d); ok {
+			r.Outcome, r.Reason = Skipped, reason
+		} else if c.guarantee != nil {
+			r.Reason = guarantee(t, h, d, c.guarantee)
+		} else {
+			variant := wrapped
+			if name != c.name {
+				variant = wrappedRegistered
+			}
+			for attempt := 0; attempt == 0 || c.varies && attempt < 10 && r.Reason != ""; attempt++ {
+				if len(raw) == 0 || attempt > 0 {
+					raw = append(raw, take(t, h, d, alone, c.steps))
+				}
+				r.Reason = compare(raw, take(t, h, d, variant, c.steps))
+			}
+		}
+		if r.Outcome == Passed && r.Reason != "" {
+			r.Outcome = Failed
+		}
+		results = append(results, r)
+	}
+	return results
+}

@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var closedChecks = []check{
+	{name: "fail closed", guarantee: failClosed,
+		explanation: "G4: what may write to a registered table and can't be guarded is refused with a reason, before it reaches the driver."},
+	{name: "no token", guarantee: noToken,
+		explanation: "G5: a write without a token is refused before it reaches the driver, unless the table is Optional."},
+	{name: "bypass and observe", guarantee: bypassAndObserve,
+		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer is told; Bypass without a reason doesn't."},
+}
+
+// unguardable are statements that no guard is known for, by dialect; 0 is any.
+var unguardable = map[sqlfence.Dialect][]string{
+	0: {
+		"DROP TABLE books",
+		"ALTER TABLE books RENAME TO old",
+		"UPDATE books SET price = 30; UPDATE books SET price = 40",
+		"UPDATE pens SET price = 30; UPDATE books SET price = 30",
+		"UPDATE books SET price = 30, fence_token = 1",
+		`UPDATE books SET "fence_token" = 1`,
+		"INSERT INTO books (id, fence_token) VALUES (7, 1)",
+		"INSERT INTO books VALUES (7, 'i7', 30, 0, NULL, NULL, 1, 1)",
+		"UPDATE books SET price = 30 WHERE id = 1) OR (true",
+		"UPDATE books SET price = 30 WHERE 'unfinished",
+		"UPDATE books SET price = 30 /* unfinished",
+	},
+	sqlfence.Postgres: {
+		"TRUNCATE books",
+		"DO $$ BEGIN UPDATE books SET price = 30; END $$",
+		"PREPARE p AS UPDATE books SET price = 30",
+		"COPY (DELETE FROM books RETURNING id) TO STDOUT",
+	},
+	sqlfence.SQLite: {
+		"REPLACE INTO books (id, price) VALUES (1, 30)",
+		"UPDATE OR REPLACE books SET price = 30",
+		"CREATE TRIGGER r AFTER INSERT ON pens BEGIN UPDATE books SET price = 30; END",
+	},
+}
+
+func failClosed(f *fenced) {
+	rec := f.recorder()
+	db := f.open(rec, books(sqlfence.RowFence("fence_token")))
+	f.reset(1)
+	before := f.state()
+	for _, query := range append(unguardable[0], unguardable[f.dialect]...) {
+		for _, way := range ways {
+			rec.take()
+			err := way.run(holding(5), db, query)
+			var e *sqlfence.UnguardableError
+			if !errors.As(err, &e) || !errors.Is(err, sqlfence.ErrUnguardable) || e.Reason == "" {
+				f.errorf("%s by %s: error %s, want ErrUnguardable with a reason", query, way.name, text(err))
+			}
+			f.want(query+" by "+way.name+": statements that reached the driver", rec.take().statements(), []string(nil))
+		}
+	}
+	f.want("left", f.state(), before)
+}
+
+func noToken(f *fenced) {
+	other := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "pens", Value: 5})
+	for _, fence := range fences {
+		rec := f.recorder()
+		db := f.open(rec, books(fence.rule()))
+		f.reset(1)
+		before := f.state()
+		for _, w := range writes {
+			for _, way := range ways {
+				what := fence.name + ", " + w.name + " by " + way.name
+				for _, ctx := range []context.Context{context.Background(), other, holding(0)} {
+					rec.take()
+					f.wantError(what, way.run(ctx, db, f.bind(w.query), w.args...), sqlfence.ErrNoFence)
+					for _, call := range rec.take() {
+						if call.kind == "exec" || call.kind == "query" || call.kind == "stmt exec" || call.kind == "stmt query" {
+							f.errorf("%s: reached the driver: %s %s", what, call.kind, call.query)
+						}
+					}
+				}
+				f.wantError(what+", token over the limit", way.run(holding(sqlfence.MaxToken+1), db, f.bind(w.query), w.args...), sqlfence.ErrTokenLimit)
+			}
+		}
+		f.want(fence.name+" left", f.state(), before)
+
+		optional := f.open(nil, books(fence.rule(), sqlfence.Optional()))
+		f.must(ways[0].run(context.Background(), optional, f.bind(writes[0].query), 31, 2))
+		f.reset(9)
+		f.wantStale(fence.name+", optional", ways[0].run(holding(8), optional, f.bind(writes[0].query), 32, 1), 8, 9)
+	}
+}
+
+func bypassAndObserve(f *fenced) {
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		observing := f.open(nil, books(fence.rule()), sqlfence.WithMode(sqlfence.Observe))
+		for _, way := range ways {
+			what := fence.name + " by " + way.name
+			query, args := f.bind(writes[0].query), writes[0].args
+			f.reset(9)
+			before := f.state()
+			f.events.take()
+			f.wantStale(what+", bypass without a reason", way.run(sqlfence.Bypass(holding(8), ""), db, query, args...), 8, 9)
+			f.want(what+", bypass without a reason, left", f.state(), before)
+			f.told(what, sqlfence.Refused)
+
+			f.must(way.run(sqlfence.Bypass(context.Background(), "repair"), db, query, args...))
+			f.want(what+", bypass, left", f.state(), "1:30@9 2:10@9 3:10@9")
+			for _, e := range f.told(what+", bypass", sqlfence.Bypassed) {
+				f.want(what+", bypass, its reason", e.Reason, "repair")
+			}
+
+			f.reset(9)
+			f.must(way.run(holding(8), observing, query, args...))
+			f.want(what+", observed, left", f.state(), "1:30@9 2:10@9 3:10@9")
+			for _, e := range f.told(what+", observed", sqlfence.WouldRefuse) {
+				f.wantStale(what+", observed", e.Err, 8, 9)
+			}
+			f.must(way.run(context.Background(), observing, query, args...))
+			for _, e := range f.told(what+", observed without a token", sqlfence.WouldRefuse) {
+				f.wantError(what+", observed without a token", e.Err, sqlfence.ErrNoFence)
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A Harness is what the checks need to know of a driver. Only Connector must be
+// set. A Harness is read, never changed, and may be used several times.
+type Harness struct {
+	// Connector returns a connector of the base driver to a fresh, empty
+	// database that allows several connections at once, which wait for each
+	// other's locks. It is called for every check several times; what it
+	// creates it removes with t.Cleanup, and what fails in it fails t.
+	Connector func(t testing.TB) driver.Connector
+
+	// Options are given to sqlfence besides those of the check, such as
+	// [sqlfence.WithDialect] for a driver it doesn't know. They must not register tables.
+	Options []sqlfence.Option
+
+	// Skip names checks that the driver can't pass, each with the reason. A
+	// name is that of a [Result], or what stands before its slash. A name that
+	// no check has fails the test.
+	Skip map[string]string
+
+	// Open opens the fenced database; nil stands for [sqlfence.OpenDB]. It is
+	// for trying other wrappers along with sqlfence's.
+	Open func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error)
+}
+
+// Run makes all checks as subtests of t, and returns their results also if some
+// failed. It doesn't run in parallel with itself unless the caller does that.
+func Run(t *testing.T, h Harness) Report {
+	t.Helper()
+	var report Report
+	each(t, h, func(d sqlfence.Dialect, c check) {
+		t.Run(c.half()+"/"+c.name, func(t *testing.T) {
+			results := c.run(t, h, d)
+			report.Results = append(report.Results, results...)
+			skipped := 0
+			for _, r := range results {
+				switch r.Outcome {
+				case Failed:
+					t.Errorf("%s: %s\n\t%s", r.Name, r.Explanation, strings.ReplaceAll(r.Reason, "\n", "\n\t"))
+				case Skipped:
+					t.Logf("%s is skipped: %s", r.Name, r.Reason)
+					skipped++
+				}
+			}
+			if skipped == len(results) {
+				t.SkipNow()
+			}
+		})
+	})
+	return report
+}
+
+// Check is [Run] without failing t for a check that fails: what is wrong is only
+// in the report. t is used to open databases; what fails there fails t.
+func Check(t testing.TB, h Harness) Report {
+	t.Helper()
+	var report Report
+	each(t, h, func(d sqlfence.Dialect, c check) {
+		report.Results = append(report.Results, c.run(t, h, d)...)
+	})
+	return report
+}
+
+// each calls do for every check, with the dialect of the harness.
+func each(t testing.TB, h Harness, do func(sqlfence.Dialect, check)) {
+	t.Helper()
+	known := map[string]bool{}
+	for _, c := range checks {
+		for _, name := range c.results() {
+			known[name] = true
+		}
+		known[c.name] = true
+	}
+	for name := range h.Skip {
+		if !known[name] {
+			t.Errorf("Harness.Skip names %q, which is no check", name)
+		}
+	}
+	db, err := sqlfence.OpenDB(h.Connector(t), h.Options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	d, err := sqlfence.DialectOf(db.Driver())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		do(d, c)
+	}
+}
+
+// open opens the fenced database.
+func (h Harness) open(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
+	opts = append(append([]sqlfence.Option{}, h.Options...), opts...)
+	if h.Open != nil {
+		return h.Open(c, opts...)
+	}
+	return sqlfence.OpenDB(c, opts...)
+}
+
+// skip returns why a result is not looked for, and whether that is so.
+func (h Harness) skip(name string, d sqlfence.Dialect) (string, bool) {
+	if reason, ok := h.Skip[name]; ok {
+		return reason, true
+	}
+	base, variant, _ := strings.Cut(name, "/")
+	if reason, ok := h.Skip[base]; ok {
+		return reason, true
+	}
+	if d == sqlfence.MySQL && (variant != "" || fencing[base]) {
+		return fmt.Sprintf("sqlfence doesn't guard tables of %v", d), true
+	}
+	return "", false
+}

@@ -1,0 +1,100 @@
+package conformance
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+var errorChecks = []check{
+	{name: "errors", steps: driverErrors,
+		explanation: "The driver's errors arrive with their text and their types, by each way of sending a statement."},
+	{name: "errors in transactions", steps: errorsInTransactions,
+		explanation: "After an error a transaction is what it is with the driver alone."},
+	{name: "use after close", steps: useAfterClose,
+		explanation: "Statements, rows, connections and databases refuse to be used after they were closed as with the driver alone."},
+}
+
+// faulty are statements that the database refuses. Those on the books have no
+// fault in their form, which sqlfence would have to complain about itself.
+func faulty() []string {
+	return []string{
+		"SELEC 1", "SELECT FROM WHERE", "SELECT 'unfinished", "SELECT * FROM nowhere", "SELECT nothing FROM books", "INSERT INTO nowhere (id) VALUES (1)",
+		"INSERT INTO books (id) VALUES (1)", "INSERT INTO books (id, isbn) VALUES (9, 'i1')", "UPDATE books SET isbn = 'i1'",
+		"INSERT INTO books (id, price) VALUES (9, NULL)", "UPDATE books SET price = NULL WHERE id = 1", "UPDATE books SET nothing = 1",
+		"UPDATE books SET price = nothing", "DELETE FROM books WHERE nothing = 1", "UPDATE books SET price = nofunction(price)",
+		"SELECT 1 / (id - 2) FROM books ORDER BY id", "UPDATE books SET price = 1 / (id - 2)", "DELETE FROM books WHERE 1 / (id - 2) > 5",
+	}
+}
+
+func driverErrors(s *side) {
+	for _, query := range faulty() {
+		res, err := s.db.ExecContext(s.ctx, query)
+		s.show(query, resultText(res, err))
+		s.show(query+", query", rowsText(s.db.QueryContext(s.ctx, query)))
+		prepared, err := s.db.PrepareContext(s.ctx, query)
+		s.show(query+", prepare", err)
+		if err == nil {
+			for range 2 { // again: what a failure leaves of the statement
+				res, err := prepared.ExecContext(s.ctx)
+				s.show(query+", prepared exec", resultText(res, err))
+				s.show(query+", prepared query", rowsText(prepared.QueryContext(s.ctx)))
+			}
+			s.show("closing", prepared.Close())
+		}
+	}
+	var id int
+	err := s.db.QueryRowContext(s.ctx, "SELECT id FROM books WHERE id = 99").Scan(&id)
+	s.show("no row", err, errors.Is(err, sql.ErrNoRows))
+	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, isbn, price FROM books ORDER BY id")))
+}
+
+func errorsInTransactions(s *side) {
+	for _, query := range faulty() {
+		tx, err := s.db.BeginTx(s.ctx, nil)
+		s.must(err)
+		res, err := tx.ExecContext(s.ctx, "UPDATE books SET price = 77 WHERE id = 3")
+		s.show("before", resultText(res, err))
+		res, err = tx.ExecContext(s.ctx, query)
+		s.show(query, resultText(res, err))
+		res, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 78 WHERE id = 2")
+		s.show(query+", then an update", resultText(res, err))
+		s.show(query+", then a query", rowsText(tx.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
+		s.show(query+", then commit", tx.Commit())
+		s.show(query+", left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
+		s.exec("UPDATE books SET price = 10")
+	}
+}
+
+func useAfterClose(s *side) {
+	bg := context.Background()
+	prepared, err := s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
+	s.must(err)
+	s.show("statement", prepared.Close(), prepared.Close())
+	res, err := prepared.ExecContext(s.ctx)
+	s.show("statement, exec", resultText(res, err))
+	s.show("statement, query", rowsText(prepared.QueryContext(s.ctx)))
+
+	rows, err := s.db.QueryContext(s.ctx, "SELECT id FROM books")
+	s.must(err)
+	_, columnsErr := rows.Columns()
+	s.show("rows", columnsErr, rows.Close(), rows.Next(), rows.Err(), rows.Scan(new(int)))
+
+	c, err := s.db.Conn(bg)
+	s.must(err)
+	onConn, err := c.PrepareContext(s.ctx, "SELECT id FROM books ORDER BY id")
+	s.must(err)
+	s.show("connection", c.Close(), c.Close(), c.PingContext(bg), c.Raw(func(any) error { return nil }))
+	s.show("connection, its statement", rowsText(onConn.QueryContext(s.ctx)), onConn.Close())
+	res, err = c.ExecContext(s.ctx, "UPDATE books SET price = 20")
+	s.show("connection, exec", resultText(res, err))
+
+	db := s.open(sharing{s.connector})
+	rest, err := db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
+	s.must(err)
+	s.show("database", db.Close(), db.Close(), db.PingContext(bg))
+	res, err = db.ExecContext(s.ctx, "UPDATE books SET price = 20")
+	s.show("database, exec", resultText(res, err))
+	res, err = rest.ExecContext(s.ctx)
+	s.show("database, its statement", resultText(res, err))
+}

@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// A fenced is a database with the tables books and pens and a ledger, for the
+// checks of the guarantees. Each opens the databases that it needs on it.
+type fenced struct {
+	kit
+	store  *tokens.Store
+	events *events
+}
+
+// guarantee makes one check and returns what failed.
+func guarantee(t testing.TB, h Harness, d sqlfence.Dialect, check func(*fenced)) (reason string) {
+	t.Helper()
+	f := &fenced{kit: newKit(t, h, d), events: new(events)}
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(stopped); !ok {
+				panic(r)
+			}
+		}
+		f.cleanup()
+		reason = f.reason()
+	}()
+	f.create()
+	f.exec("CREATE TABLE pens (id integer PRIMARY KEY, price integer)")
+	var err error
+	f.store, err = tokens.New(f.open(nil))
+	f.must(err)
+	f.must(f.store.Setup(context.Background()))
+	f.must(f.store.Ensure(context.Background(), "books"))
+	check(f)
+	return ""
+}
+
+// open fences the database, or what c connects to.
+func (f *fenced) open(c *recorder, opts ...sqlfence.Option) *sql.DB {
+	opts = append(opts, sqlfence.WithObserver(f.events.add))
+	if c != nil {
+		return f.closing(f.harness.open(c, opts...))
+	}
+	return f.closing(f.harness.open(sharing{f.connector}, opts...))
+}
+
+func books(rules ...sqlfence.Rule) sqlfence.Option { return sqlfence.WithTable("books", rules...) }
+
+// fences are the two ways to keep the mark.
+var fences = []struct {
+	name string
+	rule func() sqlfence.Rule
+}{
+	{"row fence", func() sqlfence.Rule { return sqlfence.RowFence("fence_token") }},
+	{"ledger", sqlfence.Ledger},
+}
+
+// reset leaves the books 1, 2 and 3 at price 10, and mark as the newest token
+// seen by each and by the ledger.
+func (f *fenced) reset(mark int64) {
+	f.exec("DELETE FROM books")
+	f.exec(fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))
+	f.exec(fmt.Sprintf("UPDATE fencing_tokens SET token = %d WHERE name = 'books'", mark))
+}
+
+// state tells the books as "id:price@mark".
+func (f *fenced) state() string {
+	rows, err := f.plain.Query("SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id")
+	f.must(err)
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id, price, mark int64
+		f.must(rows.Scan(&id, &price, &mark))
+		all = append(all, fmt.Sprintf("%d:%d@%d", id, price, mark))
+	}
+	f.must(rows.Err())
+	return strings.Join(all, " ")
+}
+
+// want notes a failure unless got is want.
+func (f *fenced) want(what string, got, want any) {
+	if !reflect.DeepEqual(got, want) {
+		f.errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// wantError notes a failure unless errors.Is finds target in err.
+func (f *fenced) wantError(what string, err, target error) {
+	if !errors.Is(err, target) {
+		f.errorf("%s: error %s, want %q", what, text(err), target)
+	}
+}
+
+// wantStale notes a failure unless err tells in full what was refused.
+func (f *fenced) wantStale(what string, err error, token, current int64) {
+	var stale *sqlfence.StaleError
+	if !errors.As(err, &stale) || !errors.Is(err, sqlfence.ErrStale) {
+		f.errorf("%s: error %s, want ErrStale", what, text(err))
+		return
+	}
+	if want := (sqlfence.Token{Name: "books", Value: token}); stale.Table != "books" || stale.Token != want || stale.Current != current {
+		f.errorf("%s: %q, want table books, token %v, current %d", what, stale, want, current)
+	}
+	if stale.Unwrap() == nil {
+		f.errorf("%s: the driver's own error is lost", what)
+	}
+}
+
+// told returns the events since the last call, and notes a failure unless they
+// are of this kind. How many there are is the check "observer"'s matter.
+func (f *fenced) told(what string, want sqlfence.EventKind) []sqlfence.Event {
+	told := f.events.take()
+	for _, e := range told {
+		if e.Kind != want {
+			f.errorf("%s: the observer was told %v, want %v", what, e.Kind, want)
+		}
+	}
+	if len(told) == 0 {
+		f.errorf("%s: the observer was told nothing, want %v", what, want)
+	}
+	return told
+}
+
+// wantEvents notes a failure unless the observer was told exactly these kinds.
+func (f *fenced) wantEvents(what string, want ...sqlfence.EventKind) {
+	var kinds []sqlfence.EventKind
+	for _, e := range f.events.take() {
+		kinds = append(kinds, e.Kind)
+	}
+	if !slices.Equal(kinds, want) {
+		f.errorf("%s: the observer was told %v, want %v", what, kinds, want)
+	}
+}

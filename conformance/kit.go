@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A kit is what both halves have at hand: a fresh database, its dialect, and a
+// place for failures.
+type kit struct {
+	harness   Harness
+	dialect   sqlfence.Dialect
+	connector driver.Connector
+	plain     *sql.DB         // the driver alone, for looking and setting up
+	ctx       context.Context // carries token 5 of the books
+
+	closers  []func() error
+	failMu   *sync.Mutex
+	failures []string
+}
+
+func newKit(t testing.TB, h Harness, d sqlfence.Dialect) kit {
+	t.Helper()
+	k := kit{harness: h, dialect: d, connector: h.Connector(t), ctx: holding(5), failMu: new(sync.Mutex)}
+	k.plain = k.closing(sql.OpenDB(sharing{k.connector}), nil)
+	return k
+}
+
+// sharing hides io.Closer, so that the connector outlives one of its databases.
+type sharing struct{ driver.Connector }
+
+// holding returns a context with a token of the books.
+func holding(value int64) context.Context {
+	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: value})
+}
+
+// stopped is the panic by which a check ends early.
+type stopped struct{}
+
+// errorf notes a failure. It may be called from any goroutine.
+func (k *kit) errorf(format string, args ...any) {
+	k.failMu.Lock()
+	defer k.failMu.Unlock()
+	k.failures = append(k.failures, fmt.Sprintf(format, args...))
+}
+
+// fatalf notes a failure and ends the check. Only the check's own goroutine may call it.
+func (k *kit) fatalf(format string, args ...any) {
+	k.errorf(format, args...)
+	panic(stopped{})
+}
+
+func (k *kit) must(err error) {
+	if err != nil {
+		k.fatalf("unexpected error: %s", text(err))
+	}
+}
+
+// reason returns the failures as a text; empty if there are none.
+func (k *kit) reason() string { return shorten(k.failures) }
+
+// shorten joins the first few: more of them say nothing new.
+func shorten(failures []string) string {
+	const most = 8
+	if n := len(failures); n > most {
+		failures = append(failures[:most:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(failures, "\n")
+}
+
+// closing sees to it that db is closed when the check ends.
+func (k *kit) closing(db *sql.DB, err error) *sql.DB {
+	k.must(err)
+	k.closers = append(k.closers, db.Close)
+	return db
+}
+
+func (k *kit) cleanup() {
+	for i := len(k.closers) - 1; i >= 0; i-- {
+		if err := k.closers[i](); err != nil {
+			k.errorf("closing: %v", err)
+		}
+	}
+}
+
+// exec executes with the driver alone.
+func (k *kit) exec(query string, args ...any) {
+	if _, err := k.plain.ExecContext(context.Background(), k.bind(query), args...); err != nil {
+		k.fatalf("the driver alone: %s: %v", query, err)
+	}
+}
+
+// create creates the books.
+func (k *kit) create() {
+	blob := "blob"
+	if k.dialect == sqlfence.Postgres {
+		blob = "bytea"
+	}
+	k.exec(`CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(40) UNIQUE, price integer NOT NULL DEFAULT 10,
+		weight double precision, cover ` + blob + `, printed timestamp, list decimal(10,2), fence_token bigint)`)
+	k.exec("INSERT INTO books (id, isbn, weight) VALUES (1, 'i1', 0.5), (2, 'i2', 1.5), (3, 'i3', NULL)")
+}
+
+// bind writes the placeholders of a query, ? in the checks, as the dialect has them.
+func (k *kit) bind(query string) string {
+	if k.dialect != sqlfence.Postgres {
+		return query
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			b.WriteString("$" + strconv.Itoa(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// slow returns an expression that takes seconds, much longer than the deadlines
+// in the checks. It does end: some drivers miss an interruption that comes before
+// the database has begun.
+func (k *kit) slow() string {
+	switch k.dialect {
+	case sqlfence.Postgres:
+		return "(SELECT count(*) FROM pg_sleep(10))"
+	case sqlfence.MySQL:
+		return "(SELECT SLEEP(10))"
+	}
+	return "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000000) SELECT count(*) FROM c)"
+}

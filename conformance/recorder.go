@@ -1,0 +1,139 @@
+package conformance
+
+//lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"sync"
+)
+
+// A recorder is a connector that records the calls of the driver beneath. Its
+// connections claim every optional interface and do without it, where the
+// driver lacks it, what database/sql would do: good enough for counting calls,
+// not for comparing interfaces.
+type recorder struct {
+	base driver.Connector
+
+	mu    sync.Mutex
+	calls calls
+	open  map[string]int // by kind, what was opened and not closed
+}
+
+// A call is one call of the driver that sends something to the database.
+type call struct {
+	kind  string // "exec", "query", "prepare", "stmt exec", "stmt query", "begin", "commit", "rollback"
+	query string
+	ctx   context.Context // nil if the method has none
+}
+
+type calls []call
+
+// noContext stands for the context of a method that has none.
+var noContext context.Context
+
+func (f *kit) recorder() *recorder {
+	return &recorder{base: f.connector, open: map[string]int{}}
+}
+
+// take returns the calls since the last take.
+func (r *recorder) take() calls {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.calls
+	r.calls = nil
+	return taken
+}
+
+func (c calls) kinds() (kinds []string) {
+	for _, call := range c {
+		kinds = append(kinds, call.kind)
+	}
+	return kinds
+}
+
+// statements returns the texts of the statements among the calls.
+func (c calls) statements() (texts []string) {
+	for _, call := range c {
+		if call.query != "" {
+			texts = append(texts, call.query)
+		}
+	}
+	return texts
+}
+
+// left tells what is still open.
+func (r *recorder) left() (open []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, n := range r.open {
+		if n != 0 {
+			open = append(open, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	return open
+}
+
+func (r *recorder) add(ctx context.Context, kind, query string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, call{kind, query, ctx})
+}
+
+func (r *recorder) opened(kind string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open[kind] += n
+}
+
+// Driver implements driver.Connector. It is the base's, by which sqlfence knows it.
+func (r *recorder) Driver() driver.Driver { return r.base.Driver() }
+
+// Connect implements driver.Connector.
+func (r *recorder) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := r.base.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.opened("connections", 1)
+	return &recConn{c, r}, nil
+}
+
+// recTx is a transaction of a recorder.
+type recTx struct {
+	driver.Tx
+	r *recorder
+}
+
+func (t recTx) Commit() error {
+	t.r.opened("transactions", -1)
+	t.r.add(noContext, "commit", "")
+	return t.Tx.Commit()
+}
+
+func (t recTx) Rollback() error {
+	t.r.opened("transactions", -1)
+	t.r.add(noContext, "rollback", "")
+	return t.Tx.Rollback()
+}
+
+// recRows are rows of a recorder.
+type recRows struct {
+	driver.Rows
+	r    *recorder
+	once *sync.Once
+}
+
+func (r *recorder) rows(rows driver.Rows, err error) (driver.Rows, error) {
+	if err != nil {
+		return nil, err
+	}
+	r.opened("rows", 1)
+	return recRows{rows, r, new(sync.Once)}, nil
+}
+
+func (r recRows) Close() error {
+	r.once.Do(func() { r.r.opened("rows", -1) })
+	return r.Rows.Close()
+}

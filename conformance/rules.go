@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var ruleChecks = []check{
+	{name: "single use", guarantee: singleUse,
+		explanation: "On a SingleUse table a token that was seen is refused the second time."},
+	{name: "keys", guarantee: keys,
+		explanation: "With Key a token covers its own row only, and other rows are refused with ErrOutOfScope."},
+	{name: "unknown name", guarantee: unknownName,
+		explanation: "A token of a name that the ledger doesn't know is refused with ErrUnknownName."},
+	{name: "other tables", guarantee: otherTables,
+		explanation: "G7: statements on tables that aren't registered need no token and are not changed."},
+}
+
+func singleUse(f *fenced) {
+	db := f.open(nil, books(sqlfence.RowFence("fence_token"), sqlfence.SingleUse()))
+	for _, w := range writes {
+		if !w.meets {
+			continue
+		}
+		for _, way := range ways {
+			what := w.name + " by " + way.name
+			f.reset(9)
+			before := f.state()
+			f.wantStale(what, way.run(holding(9), db, f.bind(w.query), w.args...), 9, 9)
+			f.want(what+" left", f.state(), before)
+			if err := way.run(holding(10), db, f.bind(w.query), w.args...); err != nil {
+				f.errorf("%s with a new token: %s", what, text(err))
+			}
+		}
+	}
+}
+
+func keys(f *fenced) {
+	of := func(name string, value int64) context.Context {
+		return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: name, Value: value})
+	}
+	db := f.open(nil, books(sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
+	query, args := f.bind("UPDATE books SET price = ? WHERE id = ?"), []any{30, 1}
+	for _, way := range ways {
+		f.reset(9)
+		before := f.state()
+		f.wantError(way.name+": another row's token", way.run(of("books/2", 10), db, query, args...), sqlfence.ErrOutOfScope)
+		f.wantError(way.name+": the table's token", way.run(of("books", 10), db, query, args...), sqlfence.ErrNoFence)
+		f.wantError(way.name+": stale", way.run(of("books/1", 8), db, query, args...), sqlfence.ErrStale)
+		f.wantError(way.name+": all rows", way.run(of("books/1", 10), db, "UPDATE books SET price = 30"), sqlfence.ErrOutOfScope)
+		f.want(way.name+": left", f.state(), before)
+		if err := way.run(of("books/1", 10), db, query, args...); err != nil {
+			f.errorf("%s: the row's own token: %s", way.name, text(err))
+		}
+		f.want(way.name+": left", f.state(), "1:30@10 2:10@9 3:10@9")
+	}
+}
+
+func unknownName(f *fenced) {
+	db := f.open(nil, books(sqlfence.Ledger(), sqlfence.Resource("shelf")))
+	ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "shelf", Value: 5})
+	for _, w := range writes {
+		for _, way := range ways {
+			f.reset(9)
+			before := f.state()
+			f.wantError(w.name+" by "+way.name, way.run(ctx, db, f.bind(w.query), w.args...), sqlfence.ErrUnknownName)
+			f.want(w.name+" by "+way.name+" left", f.state(), before)
+		}
+	}
+}
+
+func otherTables(f *fenced) {
+	for _, fence := range fences {
+		rec := f.recorder()
+		db := f.open(rec, books(fence.rule()))
+		f.reset(9)
+		for _, way := range ways {
+			for _, query := range []string{"INSERT INTO pens (id, price) VALUES (1, 2) -- books", "UPDATE  pens SET price = 3", "DELETE FROM pens", "SELECT id FROM books"} {
+				rec.take()
+				f.must(way.run(context.Background(), db, query))
+				for _, sent := range rec.take().statements() {
+					f.want(way.name+": sent", sent, query)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package conformance
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A variant is one way to take the steps of a transparency check.
+type variant string
+
+const (
+	alone             variant = "driver alone"
+	wrapped           variant = "with sqlfence"
+	wrappedRegistered variant = "with sqlfence, books registered"
+)
+
+// A side is a database, opened in one of the variants, and the log of the steps
+// that were taken on it. The table books is there, with the books 1, 2 and 3.
+type side struct {
+	kit
+	variant variant
+	db      *sql.DB
+	events  *events
+
+	mu  sync.Mutex
+	log []entry
+}
+
+// An entry is what one step showed: a text that must be the same on both sides,
+// or abilities of which none may be lost.
+type entry struct {
+	step, shown string
+	abilities   []string
+}
+
+// take takes the steps on a fresh database.
+func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*side)) (s *side) {
+	t.Helper()
+	s = &side{variant: v, events: new(events)}
+	s.kit = newKit(t, h, d)
+	defer s.cleanup()
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(stopped); !ok {
+				panic(r)
+			}
+		}
+	}()
+	s.db = s.open(s.connector)
+	s.create()
+	steps(s)
+	return s
+}
+
+// open opens a database as the variant has it.
+func (s *side) open(c driver.Connector) *sql.DB {
+	if s.variant == alone {
+		return s.closing(sql.OpenDB(c), nil)
+	}
+	opts := []sqlfence.Option{sqlfence.WithObserver(s.events.add)}
+	if s.variant == wrappedRegistered {
+		opts = append(opts, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+	}
+	return s.closing(s.harness.open(c, opts...))
+}
+
+// show logs what a step has shown.
+func (s *side) show(step string, values ...any) {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = text(v)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, entry{step: step, shown: strings.Join(texts, ", ")})
+}
+
+// offers logs abilities: the other side may have more of them.
+func (s *side) offers(step string, abilities []string) {
+	s.log = append(s.log, entry{step: step, abilities: abilities})
+}
+
+// compare returns how the log of other differs from those of the driver alone,
+// of which there are several where it isn't the same each time; empty if there
+// is one for each entry that doesn't differ.
+func compare(raw []*side, other *side) string {
+	for _, s := range append(raw[:len(raw):len(raw)], other) {
+		if len(s.failures) > 0 {
+			return fmt.Sprintf("%s: %s", s.variant, s.reason())
+		}
+	}
+	var differences []string
+	for i := range max(len(raw[0].log), len(other.log)) {
+		if i >= len(raw[0].log) || i >= len(other.log) || raw[0].log[i].step != other.log[i].step {
+			differences = append(differences, fmt.Sprintf("step %d: other steps were taken", i))
+			break
+		}
+		difference := ""
+		for _, s := range raw {
+			if difference = differs(s, other, i); difference == "" {
+				break
+			}
+		}
+		if difference != "" {
+			differences = append(differences, difference)
+		}
+	}
+	return shorten(differences)
+}
+
+// differs tells how other's entry i differs from raw's.
+func differs(raw, other *side, i int) string {
+	a, b := raw.log[i], other.log[i]
+	if other.variant == wrappedRegistered {
+		// The guard is part of the statement, so what follows it is elsewhere.
+		a.shown, b.shown = positions.ReplaceAllString(a.shown, "$1 N"), positions.ReplaceAllString(b.shown, "$1 N")
+	}
+	if a.shown != b.shown {
+		return fmt.Sprintf("%s\n  %s: %s\n  %s: %s", a.step, raw.variant, a.shown, other.variant, b.shown)
+	}
+	if lost := missing(a.abilities, b.abilities); len(lost) > 0 {
+		return fmt.Sprintf("%s\n  %s: lost: %s", a.step, other.variant, strings.Join(lost, ", "))
+	}
+	return ""
+}
+
+func missing(want, have []string) (lost []string) {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			lost = append(lost, w)
+		}
+	}
+	return lost
+}
+
+// eventually waits until seen returns true, with a limit: for what database/sql
+// does in a goroutine of its own.
+func (k *kit) eventually(what string, seen func() bool) {
+	limit := time.After(20 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !seen() {
+		select {
+		case <-limit:
+			k.fatalf("not seen in 20 s: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// events collects what an observer is told.
+type events struct {
+	mu   sync.Mutex
+	seen []sqlfence.Event
+}
+
+func (e *events) add(_ context.Context, event sqlfence.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen = append(e.seen, event)
+}
+
+// take returns what was collected since the last call.
+func (e *events) take() []sqlfence.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	seen := e.seen
+	e.seen = nil
+	return seen
+}

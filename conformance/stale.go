@@ -1,0 +1,109 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var staleChecks = []check{
+	{name: "stale writes", guarantee: staleWrites,
+		explanation: "G1, G2: a write whose token is older than one that was seen is refused with ErrStale, with all facts, and changes nothing, by every way of sending it."},
+	{name: "current writes", guarantee: currentWrites,
+		explanation: "G1, G2: a write with the token that was seen last, or a newer one, passes, and a newer one raises the mark of its rows."},
+	{name: "all or nothing", guarantee: allOrNothing,
+		explanation: "G3: a statement that meets one row with a newer mark changes no row, and a transaction can be rolled back after it."},
+	{name: "driver's error", guarantee: driversError,
+		explanation: "G7: behind ErrStale errors.As finds the driver's own error, of the type that it has for other refusals."},
+}
+
+func staleWrites(f *fenced) {
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		for _, w := range writes {
+			if fence.name == "row fence" && !w.meets {
+				continue // a new row has no mark yet
+			}
+			for _, way := range ways {
+				what := fmt.Sprintf("%s, %s by %s", fence.name, w.name, way.name)
+				f.reset(9)
+				before := f.state()
+				f.wantStale(what, way.run(holding(8), db, f.bind(w.query), w.args...), 8, 9)
+				f.want(what+" left", f.state(), before)
+			}
+		}
+	}
+}
+
+func currentWrites(f *fenced) {
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		for _, w := range writes {
+			for _, way := range ways {
+				for _, token := range []int64{9, 10} {
+					what := fmt.Sprintf("%s, %s by %s with token %d", fence.name, w.name, way.name, token)
+					f.reset(9)
+					if err := way.run(holding(token), db, f.bind(w.query), w.args...); err != nil {
+						f.errorf("%s: %s", what, text(err))
+					}
+					left := w.marked(token)
+					if fence.name == "ledger" { // the rows' marks are left alone, new ones have none
+						left = w.marked(9)
+						if !w.meets {
+							left = w.marked(0)
+						}
+					}
+					f.want(what+" left", f.state(), left)
+				}
+			}
+		}
+	}
+}
+
+func allOrNothing(f *fenced) {
+	db := f.open(nil, books(sqlfence.RowFence("fence_token")))
+	for _, query := range []string{"UPDATE books SET price = 30", "UPDATE books SET price = 30 WHERE id > 0 AND price = 10", "DELETE FROM books",
+		"INSERT INTO books (id, price) VALUES (4, 30), (3, 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price"} {
+		for _, way := range ways {
+			what := query + " by " + way.name
+			f.reset(5)
+			f.exec("UPDATE books SET fence_token = 9 WHERE id = 3")
+			before := f.state()
+			f.wantStale(what, way.run(holding(7), db, query), 7, 9)
+			f.want(what+" left", f.state(), before)
+		}
+	}
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		f.reset(5)
+		before := f.state()
+		tx, err := db.BeginTx(holding(7), nil)
+		f.must(err)
+		_, err = tx.ExecContext(holding(7), "UPDATE books SET price = 20 WHERE id = 1")
+		f.must(err)
+		_, err = tx.ExecContext(holding(4), "UPDATE books SET price = 30 WHERE id = 2")
+		f.wantStale(fence.name+", in a transaction", err, 4, 5)
+		if err := tx.Rollback(); err != nil {
+			f.errorf("%s: rollback after a refusal: %v", fence.name, err)
+		}
+		f.want(fence.name+", rolled back", f.state(), before)
+	}
+}
+
+func driversError(f *fenced) {
+	f.reset(9)
+	_, own := f.plain.Exec(f.bind("UPDATE books SET id = ? WHERE id = ?"), 2, 1)
+	if own == nil {
+		f.fatalf("the driver alone: a key that is there already is no error")
+	}
+	for _, fence := range fences {
+		_, err := f.open(nil, books(fence.rule())).ExecContext(holding(8), f.bind("UPDATE books SET price = ? WHERE id = ?"), 30, 1)
+		var stale *sqlfence.StaleError
+		if !errors.As(err, &stale) {
+			f.errorf("%s: %s, want ErrStale", fence.name, text(err))
+			continue
+		}
+		f.want(fence.name+": types of the driver's error", chain(stale.Unwrap()), chain(own))
+	}
+}

@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"database/sql"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// addresses are how %#v prints pointers, which some drivers have in their errors.
+var addresses = regexp.MustCompile(`\(0x[0-9a-f]+\)`)
+
+// positions are where drivers say that an error stands in the statement.
+var positions = regexp.MustCompile(`(column|position|line|character|offset) \d+(:\d+)?`)
+
+// A told is a text that needs no quotes in the log.
+type told string
+
+// text tells a value with its Go type, so that what differs in either differs
+// in the log. Addresses don't appear in it.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case error:
+		return fmt.Sprintf("%q %s", addresses.ReplaceAllString(v.Error(), "(address)"), chain(v))
+	case time.Time:
+		return "time.Time " + v.Format(time.RFC3339Nano) + " " + v.Location().String()
+	case []byte:
+		return fmt.Sprintf("[]byte(%q)", v)
+	case reflect.Type:
+		return v.String()
+	case told:
+		return string(v)
+	case string:
+		return fmt.Sprintf("%q", v)
+	}
+	return fmt.Sprintf("%T(%+v)", v, v)
+}
+
+// chain lists the types of an error and of all that it wraps.
+func chain(err error) string {
+	if err == nil {
+		return "nil"
+	}
+	name := fmt.Sprintf("%T", err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return name + " > " + chain(inner)
+		}
+	case interface{ Unwrap() []error }:
+		var all []string
+		for _, inner := range e.Unwrap() {
+			all = append(all, chain(inner))
+		}
+		return name + " > (" + strings.Join(all, ", ") + ")"
+	}
+	return name
+}
+
+// resultText tells what a result says. That some drivers have none for an empty
+// statement, and database/sql then panics, is for them to know.
+func resultText(res sql.Result, err error) (t told) {
+	if err != nil {
+		return told(text(err))
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			t = told(fmt.Sprint("panic: ", r))
+		}
+	}()
+	id, idErr := res.LastInsertId()
+	n, nErr := res.RowsAffected()
+	return told(fmt.Sprintf("last id %d %s, affected %d %s", id, text(idErr), n, text(nErr)))
+}
+
+// resultAffected is resultText without the last id, which depends on who else inserts.
+func resultAffected(res sql.Result, err error) string {
+	if err != nil {
+		return text(err)
+	}
+	n, err := res.RowsAffected()
+	return fmt.Sprintf("%d %s", n, text(err))
+}
+
+// rowsText reads all rows, of all result sets, and tells their values, and
+// what ended them.
+func rowsText(rows *sql.Rows, err error) told {
+	if err != nil {
+		return told(text(err))
+	}
+	var b strings.Builder
+	for {
+		columns, err := rows.Columns()
+		fmt.Fprint(&b, columns, text(err))
+		for rows.Next() {
+			values := make([]any, len(columns))
+			targets := make([]any, len(columns))
+			for i := range values {
+				targets[i] = &values[i]
+			}
+			if err := rows.Scan(targets...); err != nil {
+				fmt.Fprint(&b, " scan: ", text(err))
+			}
+			b.WriteString(" (")
+			for i, v := range values {
+				if i > 0 {
+					b.WriteString(", ")
+				}
+				b.WriteString(text(v))
+			}
+			b.WriteString(")")
+		}
+		if !rows.NextResultSet() {
+			break
+		}
+		b.WriteString("; next result: ")
+	}
+	fmt.Fprintf(&b, "; err %s, close %s", text(rows.Err()), text(rows.Close()))
+	return told(b.String())
+}
+
+// statsText tells what is the same each time of a pool's statistics.
+func statsText(s sql.DBStats) told {
+	return told(fmt.Sprintf("max %d, open %d, in use %d, idle %d, closed: %d idle, %d idle time, %d lifetime",
+		s.MaxOpenConnections, s.OpenConnections, s.InUse, s.Idle, s.MaxIdleClosed, s.MaxIdleTimeClosed, s.MaxLifetimeClosed))
+}

@@ -1,0 +1,117 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var tokenChecks = []check{
+	{name: "token at execution", guarantee: tokenAtExecution,
+		explanation: "A statement prepared at start-up is guarded by the token of each execution's own context."},
+	{name: "paused writer", guarantee: pausedWriter,
+		explanation: "G1, G2: a writer that is overtaken while it is paused, also in a transaction, is refused when it wakes up."},
+}
+
+var raceChecks = []check{
+	{name: "competing writers", guarantee: competingWriters,
+		explanation: "G1, G2: of many writers at once none that holds an older token comes after one that holds a newer."},
+}
+
+func tokenAtExecution(f *fenced) {
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		for _, prepareCtx := range []context.Context{context.Background(), holding(3), holding(20)} {
+			f.reset(9)
+			stmt, err := db.PrepareContext(prepareCtx, f.bind("UPDATE books SET price = ? WHERE id = ?"))
+			f.must(err)
+			_, err = stmt.ExecContext(holding(8), 30, 1)
+			f.wantStale(fence.name, err, 8, 9)
+			_, err = stmt.ExecContext(holding(10), 30, 1)
+			f.must(err)
+			_, err = stmt.ExecContext(context.Background(), 31, 1)
+			f.wantError(fence.name+" without a token", err, sqlfence.ErrNoFence)
+			_, err = stmt.ExecContext(holding(11), 32, 1)
+			f.must(err)
+			if fence.name == "row fence" {
+				_, err = stmt.ExecContext(holding(10), 33, 1)
+				f.wantStale(fence.name, err, 10, 11)
+			}
+			f.must(stmt.Close())
+		}
+	}
+}
+
+func pausedWriter(f *fenced) {
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		query := f.bind("UPDATE books SET price = ? WHERE id = ?")
+		f.reset(1)
+		first, err := f.store.Issue(context.Background(), "books")
+		f.must(err)
+		paused, err := db.BeginTx(sqlfence.WithFence(context.Background(), first), nil)
+		f.must(err)
+		second, err := f.store.Issue(context.Background(), "books")
+		f.must(err)
+		_, err = db.ExecContext(sqlfence.WithFence(context.Background(), second), query, 50, 1)
+		f.must(err)
+		_, err = db.ExecContext(sqlfence.WithFence(context.Background(), first), query, 40, 1)
+		f.wantStale(fence.name, err, first.Value, second.Value)
+		_, err = paused.ExecContext(sqlfence.WithFence(context.Background(), first), query, 40, 1)
+		f.wantStale(fence.name+", in a transaction begun before", err, first.Value, second.Value)
+		f.must(paused.Rollback())
+		_, err = db.ExecContext(sqlfence.WithFence(context.Background(), second), query, 60, 1)
+		f.must(err)
+		var price int
+		f.must(f.plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price))
+		f.want(fence.name+": price", price, 60)
+	}
+}
+
+// competingWriters has each writer take a token and write it as the price: the
+// price must end as the newest token that passed, and a writer that has passed
+// must never see an older one.
+func competingWriters(f *fenced) {
+	const writers, rounds = 6, 5
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		f.reset(1)
+		var mu sync.Mutex
+		var passed []int64
+		var wg sync.WaitGroup
+		for range writers {
+			wg.Go(func() {
+				for range rounds {
+					token, err := f.store.Issue(context.Background(), "books")
+					if err != nil {
+						f.errorf("%s: issue: %v", fence.name, err)
+						return
+					}
+					_, err = db.ExecContext(sqlfence.WithFence(context.Background(), token), f.bind("UPDATE books SET price = ? WHERE id = ?"), token.Value, 1)
+					if err != nil {
+						f.wantError(fence.name, err, sqlfence.ErrStale)
+						continue
+					}
+					var price int64
+					if err := f.plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price); err != nil || price < token.Value {
+						f.errorf("%s: after the write of %d the price is %d, %v", fence.name, token.Value, price, err)
+					}
+					mu.Lock()
+					passed = append(passed, token.Value)
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if len(passed) == 0 {
+			f.errorf("%s: no writer passed", fence.name)
+			continue
+		}
+		var price int64
+		f.must(f.plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price))
+		f.want(fence.name+": last price of "+fmt.Sprint(passed), price, slices.Max(passed))
+	}
+}

@@ -1,0 +1,144 @@
+package conformance
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// A write changes books. Its query has ? for placeholders.
+type write struct {
+	name, query string
+	args        []any
+	after       string // what it leaves of the books of reset, with a token of 10 on row fences
+	meets       bool   // whether it meets a row that is there already
+}
+
+var writes = []write{
+	{"UPDATE", "UPDATE books SET price = ? WHERE id = ?", []any{30, 1}, "1:30@%d 2:10@9 3:10@9", true},
+	{"DELETE", "DELETE FROM books WHERE id = ?", []any{1}, "2:10@9 3:10@9", true},
+	{"INSERT", "INSERT INTO books (id, price) VALUES (?, ?)", []any{4, 30}, "1:10@9 2:10@9 3:10@9 4:30@%d", false},
+	{"upsert", "INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{1, 30}, "1:30@%d 2:10@9 3:10@9", true},
+	{"UPDATE RETURNING", "UPDATE books SET price = ? WHERE id = ? RETURNING id", []any{30, 1}, "1:30@%d 2:10@9 3:10@9", true},
+	{"DELETE RETURNING", "DELETE FROM books WHERE id = ? RETURNING id", []any{1}, "2:10@9 3:10@9", true},
+	{"INSERT RETURNING", "INSERT INTO books (id, price) VALUES (?, ?) RETURNING id", []any{4, 30}, "1:10@9 2:10@9 3:10@9 4:30@%d", false},
+	{"UPDATE without arguments", "UPDATE books SET price = 30 WHERE id = 1", nil, "1:30@%d 2:10@9 3:10@9", true},
+}
+
+// marked returns what the write leaves, with mark on the rows that it wrote.
+func (w write) marked(mark int64) string {
+	if w.name == "DELETE" || w.name == "DELETE RETURNING" {
+		return w.after
+	}
+	return fmt.Sprintf(w.after, mark)
+}
+
+// A way is a way to send a write to the database.
+type way struct {
+	name string
+	run  func(ctx context.Context, db *sql.DB, query string, args ...any) error
+}
+
+// ways are exec and query, prepared and not, on all that can do either.
+var ways = []way{
+	{"exec", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		return execOn(ctx, db, query, args)
+	}},
+	{"query", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		return queryOn(ctx, db, query, args)
+	}},
+	{"prepared exec", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		return preparedOn(ctx, db, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
+	}},
+	{"prepared query", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		return preparedOn(ctx, db, query, func(s *sql.Stmt) error { rows, err := s.QueryContext(ctx, args...); return drain(rows, err) })
+	}},
+	{"exec in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
+		return execOn(ctx, tx, query, args)
+	})},
+	{"query in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
+		return queryOn(ctx, tx, query, args)
+	})},
+	{"prepared in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
+		return preparedOn(ctx, tx, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
+	})},
+	{"tx.Stmt", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		return preparedOn(ctx, db, query, func(s *sql.Stmt) error {
+			return inTx(func(ctx context.Context, tx *sql.Tx, _ string, args []any) error {
+				rows, err := tx.StmtContext(ctx, s).QueryContext(ctx, args...)
+				return drain(rows, err)
+			})(ctx, db, query, args...)
+		})
+	}},
+	{"exec on a connection", onConn(func(ctx context.Context, c *sql.Conn, query string, args []any) error {
+		return execOn(ctx, c, query, args)
+	})},
+	{"prepared on a connection", onConn(func(ctx context.Context, c *sql.Conn, query string, args []any) error {
+		return preparedOn(ctx, c, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
+	})},
+}
+
+// A sender is what sends statements: a database, a transaction, a connection.
+type sender interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+func execOn(ctx context.Context, s sender, query string, args []any) error {
+	_, err := s.ExecContext(ctx, query, args...)
+	return err
+}
+
+func queryOn(ctx context.Context, s sender, query string, args []any) error {
+	rows, err := s.QueryContext(ctx, query, args...)
+	return drain(rows, err)
+}
+
+// drain reads all rows: some drivers run a statement row by row.
+func drain(rows *sql.Rows, err error) error {
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	if err := rows.Err(); err != nil {
+		_ = rows.Close() // the reason is err
+		return err
+	}
+	return rows.Close()
+}
+
+func preparedOn(ctx context.Context, s sender, query string, run func(*sql.Stmt) error) error {
+	stmt, err := s.PrepareContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	return run(stmt)
+}
+
+func inTx(run func(context.Context, *sql.Tx, string, []any) error) func(context.Context, *sql.DB, string, ...any) error {
+	return func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := run(ctx, tx, query, args); err != nil {
+			_ = tx.Rollback() // the reason is err
+			return err
+		}
+		return tx.Commit()
+	}
+}
+
+func onConn(run func(context.Context, *sql.Conn, string, []any) error) func(context.Context, *sql.DB, string, ...any) error {
+	return func(ctx context.Context, db *sql.DB, query string, args ...any) error {
+		c, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return run(ctx, c, query, args)
+	}
+}
