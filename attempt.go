@@ -75,7 +75,9 @@ func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, arg
 	own := len(args) - opts.count
 	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(args) ||
 		as == execForm && own == 0 || as == queryForm && own == 0 && !f.profile.cachesQueries
-	a.render()
+	if err := a.render(); err != nil {
+		return asWritten, f.refuse(ctx, query, err)
+	}
 	return a, nil
 }
 
@@ -210,7 +212,7 @@ func (t *table) key(token Token) string {
 }
 
 // render writes the guarded statement, in the usual form if it is for one token.
-func (a *attempt) render() {
+func (a *attempt) render() error {
 	var r *rewrite.Rendered
 	if a.usual() {
 		r = a.plan.Usual()
@@ -221,9 +223,12 @@ func (a *attempt) render() {
 		}
 		r = a.plan.Render(a.values)
 	}
+	if r.Unsafe {
+		return errTwoWays
+	}
 	a.sql = r.SQL
 	if len(r.Args) == 0 {
-		return
+		return nil
 	}
 	args := make([]driver.NamedValue, len(a.args), len(a.args)+len(r.Args))
 	copy(args, a.args)
@@ -231,7 +236,12 @@ func (a *attempt) render() {
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: a.value(arg)})
 	}
 	a.args = args
+	return nil
 }
+
+// errTwoWays refuses a statement for what [rewrite.Rendered] calls unsafe.
+var errTwoWays = &UnguardableError{
+	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
 
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
 	if arg.Field == rewrite.FieldSerial {
@@ -249,10 +259,10 @@ func (a *attempt) value(arg rewrite.Arg) driver.Value {
 
 // observe turns the attempt into one that refuses nothing. own are the
 // application's arguments.
-func (a *attempt) observe(own []driver.NamedValue) {
+func (a *attempt) observe(own []driver.NamedValue) error {
 	a.args = own
 	a.values.Observe = true
-	a.render()
+	return a.render()
 }
 
 // explain returns err, or the typed error for it if the guard raised it.

@@ -38,7 +38,9 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 		}
 	}
 	g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
-	a.observe(own)
+	if err := a.observe(own); err != nil {
+		return none, err
+	}
 	return run(&a)
 }
 

@@ -46,6 +46,9 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 		}
 	case plan.Params:
 		r := plan.Usual()
+		if r.Unsafe {
+			return nil, g.fence.refuse(ctx, query, errTwoWays)
+		}
 		usual, added = r.SQL, len(r.Args)
 	}
 	if err := s.use(ctx, usual); err != nil {
