@@ -258,6 +258,9 @@ func (a *attempt) observe(own []driver.NamedValue) {
 // explain returns err, or the typed error for it if the guard raised it.
 func (a *attempt) explain(err error) error {
 	m, ok := rewrite.ReadMarker(err.Error())
+	if !ok {
+		return err
+	}
 	switch m.Kind {
 	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial:
 		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
@@ -265,7 +268,7 @@ func (a *attempt) explain(err error) error {
 		}
 		return a.explainSerial(m, err)
 	}
-	if !ok || m.Token < 0 || m.Token >= len(a.tokens) {
+	if m.Token < 0 || m.Token >= len(a.tokens) {
 		return err
 	}
 	token, t := a.tokens[m.Token], a.tableOf(m.Token)
