@@ -12,16 +12,18 @@ import (
 // An attempt is one execution of a statement: what is sent for it, and what is
 // needed to understand a refusal by the database.
 type attempt struct {
-	query string // as the application wrote it
-	sql   string // what is sent
-	args  []driver.NamedValue
+	fence  *fence
+	query  string // as the application wrote it
+	sql    string // what is sent
+	args   []driver.NamedValue
+	events []Event // to be reported
 
 	// The rest is of a guarded statement.
 
-	fence  *fence
 	plan   *rewrite.Plan
 	tokens []Token        // of the plan's tables, one table's after the other's
 	values rewrite.Values // for a rendering other than the usual
+	told   bool           // its refusal by the database is reported; rows may repeat it
 }
 
 func (a *attempt) guarded() bool { return a.plan != nil }
@@ -39,57 +41,77 @@ const (
 // admit decides about one execution of a statement with this plan: it returns
 // what to send, or why nothing may be sent.
 func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
-	asWritten := attempt{query: query, sql: query, args: args}
+	a := attempt{fence: f, query: query, sql: query, args: args}
 	opts, err := f.driverOptions(args)
 	if err == nil && plan.Verdict == rewrite.Pass {
-		return asWritten, nil
+		return a, nil
 	}
 	if reason, ok := bypassReason(ctx); ok {
-		f.report(ctx, Event{Kind: Bypassed, Query: query, Reason: reason})
-		return asWritten, nil
+		a.events = []Event{{Kind: Bypassed, Query: query, Reason: reason}}
+		return a, nil
 	}
 	if err != nil {
-		return asWritten, f.refuse(ctx, query, err)
+		return a, a.refuse(ctx, err)
 	}
 	if plan.Verdict == rewrite.Refuse {
-		return asWritten, f.refuse(ctx, query, f.unguardable(plan.Refusal))
+		return a, a.refuse(ctx, f.unguardable(plan.Refusal))
 	}
-	a := asWritten
-	a.fence, a.plan = f, plan
-	if f.serials {
+	return a, a.guard(ctx, plan, opts, as)
+}
+
+// guard makes the attempt a guarded one, if there is something to guard with.
+func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOptions, as form) error {
+	a.plan = plan
+	if a.fence.serials {
 		if err := a.version(ctx, as); err != nil {
-			if err := f.refuse(ctx, query, err); err != nil {
-				return asWritten, err
+			if err := a.refuse(ctx, err); err != nil {
+				return err
 			}
 		}
 	}
-	if err := a.findTokens(ctx, args[opts.count:]); err != nil {
-		if err := f.refuse(ctx, query, err); err != nil || !plan.Serial {
-			return asWritten, err
+	if err := a.findTokens(ctx, a.args[opts.count:]); err != nil {
+		err := a.refuse(ctx, err)
+		if err != nil || !plan.Serial {
+			a.plan = nil
+			return err
 		}
 		a.dropTokens()
 	}
 	if len(a.tokens) == 0 && !plan.Serial { // all of the tables are Optional
-		return asWritten, nil
-	}
-	own := len(args) - opts.count
-	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(args) ||
-		as == execForm && own == 0 || as == queryForm && own == 0 && !f.profile.cachesQueries
-	if err := a.render(); err != nil {
-		return asWritten, f.refuse(ctx, query, err)
-	}
-	return a, nil
-}
-
-// refuse reports a refusal and returns err, or reports what would have been and
-// returns nil where nothing is enforced.
-func (f *fence) refuse(ctx context.Context, query string, err error) error {
-	if f.mode == Observe {
-		f.report(ctx, Event{Kind: WouldRefuse, Query: query, Err: err})
+		a.plan = nil
 		return nil
 	}
-	f.report(ctx, Event{Kind: Refused, Query: query, Err: err})
+	own := len(a.args) - opts.count
+	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(a.args) ||
+		as == execForm && own == 0 || as == queryForm && own == 0 && !a.fence.profile.cachesQueries
+	if err := a.render(); err != nil {
+		a.plan = nil
+		return a.refuse(ctx, err)
+	}
+	return nil
+}
+
+// refuse reports a refusal and returns err. Where nothing is enforced it returns
+// nil, and what would have been is reported when the statement has been sent.
+func (a *attempt) refuse(ctx context.Context, err error) error {
+	if a.fence.mode == Observe {
+		a.events = append(a.events, Event{Kind: WouldRefuse, Query: a.query, Err: err})
+		return nil
+	}
+	a.fence.report(ctx, Event{Kind: Refused, Query: a.query, Err: err})
 	return err
+}
+
+// tell reports what there is to report of a statement that was sent, with this
+// outcome. On ErrSkip database/sql prepares it and comes again.
+func (a *attempt) tell(ctx context.Context, err error) {
+	if err == driver.ErrSkip {
+		return
+	}
+	for _, e := range a.events {
+		a.fence.report(ctx, e)
+	}
+	a.events = nil
 }
 
 func (f *fence) unguardable(r rewrite.Refusal) error {
@@ -268,6 +290,9 @@ func (a *attempt) observe(own []driver.NamedValue) error {
 // explain returns err, or the typed error for it if the guard raised it.
 func (a *attempt) explain(err error) error {
 	m, ok := rewrite.ReadMarker(err.Error())
+	if !ok {
+		return err
+	}
 	switch m.Kind {
 	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial:
 		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
@@ -275,7 +300,7 @@ func (a *attempt) explain(err error) error {
 		}
 		return a.explainSerial(m, err)
 	}
-	if !ok || m.Token < 0 || m.Token >= len(a.tokens) {
+	if m.Token < 0 || m.Token >= len(a.tokens) {
 		return err
 	}
 	token, t := a.tokens[m.Token], a.tableOf(m.Token)

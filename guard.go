@@ -62,6 +62,7 @@ func (o opened) QueryContext(context.Context, string, []driver.NamedValue) (driv
 func (g *guard) exec(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Result, error)) (driver.Result, error) {
 	if g.fence.mode == Observe {
 		res, err := observe(ctx, g, a, own, run)
+		a.tell(ctx, err)
 		if err == nil {
 			_ = a.reached(ctx, res) // reports what it finds
 		}
@@ -80,7 +81,9 @@ func (g *guard) query(ctx context.Context, a attempt, own []driver.NamedValue, r
 	r := &result{ctx: ctx, guard: g, attempt: &a}
 	g.run = func() (driver.Rows, error) {
 		if g.fence.mode == Observe {
-			return observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
+			rows, err := observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
+			a.tell(ctx, err)
+			return rows, err
 		}
 		rows, err := run(&a)
 		if a.plan.Versioned {
@@ -171,7 +174,8 @@ func (g *guard) explain(ctx context.Context, a *attempt, err error) error {
 		return &outcomeError{err.Error()}
 	}
 	typed := a.explain(err)
-	if typed != err { // is it the same error?
+	if typed != err && !a.told { // is it the same error?
+		a.told = true
 		g.fence.report(ctx, Event{Kind: Refused, Query: a.query, Err: typed})
 	}
 	return typed

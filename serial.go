@@ -96,7 +96,9 @@ func (a *attempt) reached(ctx context.Context, res driver.Result) error {
 // gone reports and returns that a versioned statement reached no row; in Observe
 // mode it only reports it.
 func (a *attempt) gone(ctx context.Context) error {
-	return a.fence.refuse(ctx, a.query, a.goneError(nil))
+	err := a.refuse(ctx, a.goneError(nil))
+	a.tell(ctx, nil)
+	return err
 }
 
 func (a *attempt) goneError(err error) error {

@@ -41,15 +41,16 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	switch {
 	case bypassed:
 	case plan.Verdict == rewrite.Refuse:
-		if err := g.fence.refuse(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
+		if err := g.fence.unpreparable(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
 			return nil, err
 		}
 	case plan.Params:
 		r := plan.Usual()
-		if r.Unsafe {
-			return nil, g.fence.refuse(ctx, query, errTwoWays)
+		if !r.Unsafe {
+			usual, added = r.SQL, len(r.Args)
+		} else if err := g.fence.unpreparable(ctx, query, errTwoWays); err != nil {
+			return nil, err
 		}
-		usual, added = r.SQL, len(r.Args)
 	}
 	if err := s.use(ctx, usual); err != nil {
 		return nil, err
@@ -63,6 +64,13 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 		s.inputs = plan.Inputs
 	}
 	return s, nil
+}
+
+// unpreparable reports a refusal and returns err; or nil where nothing is
+// enforced, and the executions report what would have been.
+func (f *fence) unpreparable(ctx context.Context, query string, err error) error {
+	a := attempt{fence: f, query: query}
+	return a.refuse(ctx, err)
 }
 
 // use sees to it that base is prepared from sql.
@@ -105,7 +113,9 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 		return nil, err
 	}
 	if !a.guarded() {
-		return s.exec(ctx, &a)
+		res, err := s.exec(ctx, &a)
+		a.tell(ctx, err)
+		return res, err
 	}
 	return s.guard.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
 }
@@ -117,7 +127,9 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 		return nil, err
 	}
 	if !a.guarded() {
-		return s.rows(ctx, &a)
+		rows, err := s.rows(ctx, &a)
+		a.tell(ctx, err)
+		return rows, err
 	}
 	return s.guard.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
 }
