@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module; what is said below holds for each.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test lint bench cgo pgbouncer
+.PHONY: help test lint bench suites cgo pgbouncer
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
@@ -23,6 +23,9 @@ lint: cgo ## check formatting, correctness, dependencies
 
 bench: cgo ## measure; the output is made for benchstat
 	@scripts/with-postgres sh -c 'cd bench && go test -run=NONE -bench=. -benchmem -count=6 ./...'
+
+suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
+	scripts/driver-suites -write ../../docs/compatibility.md
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:
