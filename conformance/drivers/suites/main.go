@@ -93,13 +93,14 @@ func (s suite) compare(root, tmp, keep string) (outcome, error) {
 				return o, err
 			}
 		}
-		env, err := s.environment()
+		env, remove, err := s.environment()
 		if err != nil {
 			return o, err
 		}
 		log.Printf("%s %s %s", s.name, version, way)
 		begin := time.Now()
 		res, err := s.test(dir, env, wrapped, keep)
+		remove()
 		if err != nil {
 			return o, err
 		}

@@ -31,7 +31,10 @@ var suites = []suite{
 	{
 		name: "lib/pq", module: "github.com/lib/pq", dialect: "Postgres",
 		packages: []string{"."}, rewritten: []string{".", "internal/pqtest"}, database: pqDatabase,
-		skipped: []leftOut{{"Example_openConfig", "ends the program where there is no server of the driver's own setup"}},
+		skipped: []leftOut{
+			{"Example_openConfig", "ends the program where there is no server of the driver's own setup"},
+			{`TestListener\w+`, "don't use database/sql, and end the program if an event takes longer than 100 ms"},
+		},
 	},
 	{
 		name: "pgx/stdlib", module: "github.com/jackc/pgx/v5", dialect: "Postgres",
@@ -44,6 +47,10 @@ var suites = []suite{
 	{
 		name: "modernc.org/sqlite", module: "modernc.org/sqlite", dialect: "SQLite",
 		packages: []string{".", "./vfs"}, rewritten: []string{".", "vfs"}, short: true,
+		skipped: []leftOut{
+			{"TestConcurrentGoroutines", "takes many minutes where cores are few"},
+			{"TestConcurrentProcesses", "builds and starts other programs, which open the driver alone"},
+		},
 	},
 	{
 		name: "go-sql-driver/mysql", module: "github.com/go-sql-driver/mysql", dialect: "MySQL",
@@ -60,11 +67,24 @@ func (s suite) left(name string) bool {
 	})
 }
 
-func (s suite) environment() ([]string, error) {
-	if s.database == nil {
-		return nil, nil
+// environment makes what the tests need, and returns the variables that name it.
+// remove removes it.
+func (s suite) environment() (env []string, remove func(), err error) {
+	if s.database != nil {
+		env, err = s.database()
+		return env, func() {}, err
 	}
-	return s.database()
+	// In memory where that can be had: tests of SQLite write tens of thousands of
+	// transactions to files.
+	memory := "/dev/shm"
+	if _, err := os.Stat(memory); err != nil {
+		memory = ""
+	}
+	dir, err := os.MkdirTemp(memory, "sqlfence-suites")
+	if err != nil {
+		return nil, nil, err
+	}
+	return []string{"TMPDIR=" + dir, "GOTMPDIR=" + os.TempDir()}, func() { _ = os.RemoveAll(dir) }, nil
 }
 
 // create drops and creates a database.

@@ -89,8 +89,8 @@ func (s suite) testOnce(dir string, env []string, wrapped bool, keep string) (re
 	return res, whole, nil
 }
 
-// read reads the output of go test -json. It is whole if each test
-// has ended, and none by a panic, after which others are never begun.
+// read reads the output of go test -json. It is whole if each test has ended,
+// and none by a panic, after which others are never begun.
 func read(r io.Reader) (res results, whole bool, err error) {
 	res = make(results)
 	running, panicked := make(map[string]bool), false
