@@ -32,7 +32,7 @@ var suites = []suite{
 		name: "lib/pq", module: "github.com/lib/pq", dialect: "Postgres",
 		packages: []string{"."}, rewritten: []string{".", "internal/pqtest"}, database: pqDatabase,
 		skipped: []leftOut{
-			{"Example_openConfig", "ends the program where there is no server of the driver's own setup"},
+			{"Example.*", "end the program where there is no server of the driver's own setup"},
 			{`TestListener\w+`, "don't use database/sql, and end the program if an event takes longer than 100 ms"},
 		},
 	},
