@@ -1,16 +1,17 @@
 # Every folder with a go.mod is a module; what is said below holds for each.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test lint bench cgo
+.PHONY: help test lint bench suites cgo pgbouncer
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
 
 # The root module is built and tested without the workspace, as its users get it.
-test: cgo ## test all modules with the race detector, on a PostgreSQL server of their own
+test: cgo pgbouncer ## test all modules with the race detector, on servers of their own
 	GOWORK=off go build ./...
 	GOWORK=off go test -race ./...
-	SQLFENCE_REQUIRE_POSTGRES=1 scripts/with-postgres sh -c '\
+	SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 SQLFENCE_REQUIRE_PGBOUNCER=1 \
+	scripts/with-postgres scripts/with-mariadb sh -c '\
 		status=0; \
 		for m in $(filter-out .,$(MODULES)); do \
 			echo "# $$m"; (cd $$m && go test -race ./...) || status=1; \
@@ -23,6 +24,13 @@ lint: cgo ## check formatting, correctness, dependencies
 bench: cgo ## measure; the output is made for benchstat
 	@scripts/with-postgres sh -c 'cd bench && go test -run=NONE -bench=. -benchmem -count=6 ./...'
 
+suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
+	scripts/driver-suites -write ../../docs/compatibility.md
+
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:
 	@echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 || scripts/apt-install gcc libc6-dev
+
+# Tests start it themselves; it lies where only root looks.
+pgbouncer:
+	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || scripts/install-pgbouncer

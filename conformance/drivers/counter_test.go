@@ -104,7 +104,7 @@ func (cc *countingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			driver.SessionResetter
 			driver.Validator
 		}{counting, resetter, validator}, nil
-	case [3]bool{true, true, true}: // pq
+	case [3]bool{true, true, true}: // pq, mysql
 		return struct {
 			countingConn
 			driver.NamedValueChecker
@@ -193,11 +193,11 @@ func (cn countingConn) PrepareContext(ctx context.Context, query string) (driver
 	counting := countingStmt{full, query, cn.c, cn.c.tally.open(&cn.c.tally.stmts, cn.open)}
 	nvc, hasNVC := stmt.(driver.NamedValueChecker)
 	//lint:ignore SA1019 deprecated, but a base may still have it
-	if _, converts := stmt.(driver.ColumnConverter); converts {
+	if _, converts := stmt.(driver.ColumnConverter); converts && !hasNVC {
 		_ = counting.Close()
 		return nil, fmt.Errorf("%T has a ColumnConverter, which the counter would hide", stmt)
 	}
-	if hasNVC {
+	if hasNVC { // mysql's has both, of which database/sql asks this one
 		return struct {
 			countingStmt
 			driver.NamedValueChecker

@@ -47,12 +47,15 @@ func eachBase(t *testing.T, test func(t *testing.T, b base)) {
 }
 
 // dsn returns the data source name of a fresh, empty database, which is gone
-// when the test ends: a schema of its own in PostgreSQL, a file in SQLite.
+// when the test ends: a schema of its own in PostgreSQL, a database in MySQL, a
+// file in SQLite.
 func (b base) dsn(t testing.TB) string {
 	t.Helper()
 	switch b.name {
 	case "pq", "pgx":
 		return postgresSchema(t)
+	case "mysql":
+		return mysqlDatabase(t)
 	case "mattn":
 		return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL")
 	case "modernc":
