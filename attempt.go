@@ -12,16 +12,18 @@ import (
 // An attempt is one execution of a statement: what is sent for it, and what is
 // needed to understand a refusal by the database.
 type attempt struct {
-	query string // as the application wrote it
-	sql   string // what is sent
-	args  []driver.NamedValue
+	fence  *fence
+	query  string // as the application wrote it
+	sql    string // what is sent
+	args   []driver.NamedValue
+	events []Event // to be reported
 
 	// The rest is of a guarded statement.
 
-	fence  *fence
 	plan   *rewrite.Plan
 	tokens []Token        // of the plan's tables, one table's after the other's
 	values rewrite.Values // for a rendering other than the usual
+	told   bool           // its refusal by the database is reported; rows may repeat it
 }
 
 func (a *attempt) guarded() bool { return a.plan != nil }
@@ -30,53 +32,86 @@ func (a *attempt) guarded() bool { return a.plan != nil }
 type form uint8
 
 const (
-	execForm     form = iota // ExecContext of the connection
-	queryForm                // QueryContext of the connection
-	preparedForm             // by a prepared statement
+	execForm          form = iota // ExecContext of the connection
+	queryForm                     // QueryContext of the connection
+	preparedForm                  // ExecContext of a prepared statement
+	preparedQueryForm             // QueryContext of a prepared statement
 )
 
 // admit decides about one execution of a statement with this plan: it returns
 // what to send, or why nothing may be sent.
 func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
-	asWritten := attempt{query: query, sql: query, args: args}
+	a := attempt{fence: f, query: query, sql: query, args: args}
 	opts, err := f.driverOptions(args)
 	if err == nil && plan.Verdict == rewrite.Pass {
-		return asWritten, nil
+		return a, nil
 	}
 	if reason, ok := bypassReason(ctx); ok {
-		f.report(ctx, Event{Kind: Bypassed, Query: query, Reason: reason})
-		return asWritten, nil
+		a.events = []Event{{Kind: Bypassed, Query: query, Reason: reason}}
+		return a, nil
 	}
 	if err != nil {
-		return asWritten, f.refuse(ctx, query, err)
+		return a, a.refuse(ctx, err)
 	}
 	if plan.Verdict == rewrite.Refuse {
-		return asWritten, f.refuse(ctx, query, f.unguardable(plan.Refusal))
+		return a, a.refuse(ctx, f.unguardable(plan.Refusal))
 	}
-	a := asWritten
-	a.fence, a.plan = f, plan
-	if err := a.findTokens(ctx, args[opts.count:]); err != nil {
-		return asWritten, f.refuse(ctx, query, err)
-	}
-	if len(a.tokens) == 0 { // all of the tables are Optional
-		return asWritten, nil
-	}
-	own := len(args) - opts.count
-	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(args) ||
-		as == execForm && own == 0 || as == queryForm && own == 0 && !f.profile.cachesQueries
-	a.render()
-	return a, nil
+	return a, a.guard(ctx, plan, opts, as)
 }
 
-// refuse reports a refusal and returns err, or reports what would have been and
-// returns nil where nothing is enforced.
-func (f *fence) refuse(ctx context.Context, query string, err error) error {
-	if f.mode == Observe {
-		f.report(ctx, Event{Kind: WouldRefuse, Query: query, Err: err})
+// guard makes the attempt a guarded one, if there is something to guard with.
+func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOptions, as form) error {
+	a.plan = plan
+	if a.fence.serials {
+		if err := a.version(ctx, as); err != nil {
+			if err := a.refuse(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.findTokens(ctx, a.args[opts.count:]); err != nil {
+		err := a.refuse(ctx, err)
+		if err != nil || !plan.Serial {
+			a.plan = nil
+			return err
+		}
+		a.dropTokens()
+	}
+	if len(a.tokens) == 0 && !plan.Serial { // all of the tables are Optional
+		a.plan = nil
 		return nil
 	}
-	f.report(ctx, Event{Kind: Refused, Query: query, Err: err})
+	own := len(a.args) - opts.count
+	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(a.args) ||
+		as == execForm && own == 0 || as == queryForm && own == 0 && !a.fence.profile.cachesQueries
+	if err := a.render(); err != nil {
+		a.plan = nil
+		return a.refuse(ctx, err)
+	}
+	return nil
+}
+
+// refuse reports a refusal and returns err. Where nothing is enforced it returns
+// nil, and what would have been is reported when the statement has been sent.
+func (a *attempt) refuse(ctx context.Context, err error) error {
+	if a.fence.mode == Observe {
+		a.events = append(a.events, Event{Kind: WouldRefuse, Query: a.query, Err: err})
+		return nil
+	}
+	a.fence.report(ctx, Event{Kind: Refused, Query: a.query, Err: err})
 	return err
+}
+
+// tell reports what there is to report of a statement that was sent, with this
+// outcome. On ErrSkip database/sql prepares it and comes again.
+func (a *attempt) tell(ctx context.Context, err error) {
+	if err == driver.ErrSkip {
+		return
+	}
+	for _, e := range a.events {
+		a.fence.report(ctx, e)
+	}
+	a.events = nil
 }
 
 func (f *fence) unguardable(r rewrite.Refusal) error {
@@ -87,9 +122,12 @@ func (f *fence) unguardable(r rewrite.Refusal) error {
 	return err
 }
 
-// tokens returns the context's tokens for the table; none if it is Optional and
-// there is none.
+// tokens returns the context's tokens for the table; none if it takes none, or if
+// it is Optional and there is none.
 func (t *table) tokens(ctx context.Context) ([]Token, error) {
+	if !t.rules.Fenced() {
+		return nil, nil
+	}
 	var found []Token
 	if t.rules.Key != "" {
 		found = keyedFences(ctx, t.resource)
@@ -140,6 +178,13 @@ func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err
 	return err
 }
 
+// dropTokens leaves the attempt without tokens: Observe mode counts serials also
+// where it would have refused the write for want of one.
+func (a *attempt) dropTokens() {
+	a.tokens, a.values.Rows = nil, nil
+	clear(a.values.First)
+}
+
 // table returns the plan's table i.
 func (a *attempt) table(i int) *table { return a.fence.tables[a.plan.Tables[i]] }
 
@@ -164,13 +209,16 @@ func (a *attempt) tableOf(token int) *table {
 	return a.table(i)
 }
 
-// usual reports whether the plan's usual form will do: each table has one token.
+// usual reports whether the plan's usual form will do: each table that is fenced
+// has one token.
 func (a *attempt) usual() bool {
-	if a.values.Literal || a.values.Observe || len(a.tokens) != len(a.plan.Tables) {
+	hasValues := len(a.tokens) > 0 || a.plan.Versioned
+	if a.values.Literal && hasValues || a.values.Observe {
 		return false
 	}
-	for i, first := range a.values.First {
-		if first != i {
+	for i := range a.plan.Tables {
+		lo, hi := a.tokensOf(i)
+		if fenced := a.table(i).rules.Fenced(); fenced && hi-lo != 1 || !fenced && hi != lo {
 			return false
 		}
 	}
@@ -186,7 +234,7 @@ func (t *table) key(token Token) string {
 }
 
 // render writes the guarded statement, in the usual form if it is for one token.
-func (a *attempt) render() {
+func (a *attempt) render() error {
 	var r *rewrite.Rendered
 	if a.usual() {
 		r = a.plan.Usual()
@@ -197,9 +245,12 @@ func (a *attempt) render() {
 		}
 		r = a.plan.Render(a.values)
 	}
+	if r.Unsafe {
+		return errTwoWays
+	}
 	a.sql = r.SQL
 	if len(r.Args) == 0 {
-		return
+		return nil
 	}
 	args := make([]driver.NamedValue, len(a.args), len(a.args)+len(r.Args))
 	copy(args, a.args)
@@ -207,9 +258,17 @@ func (a *attempt) render() {
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: a.value(arg)})
 	}
 	a.args = args
+	return nil
 }
 
+// errTwoWays refuses a statement for what [rewrite.Rendered] calls unsafe.
+var errTwoWays = &UnguardableError{
+	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
+
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
+	if arg.Field == rewrite.FieldSerial {
+		return a.values.Serial
+	}
 	token := a.tokens[arg.Token]
 	switch arg.Field {
 	case rewrite.FieldName:
@@ -222,16 +281,26 @@ func (a *attempt) value(arg rewrite.Arg) driver.Value {
 
 // observe turns the attempt into one that refuses nothing. own are the
 // application's arguments.
-func (a *attempt) observe(own []driver.NamedValue) {
+func (a *attempt) observe(own []driver.NamedValue) error {
 	a.args = own
 	a.values.Observe = true
-	a.render()
+	return a.render()
 }
 
 // explain returns err, or the typed error for it if the guard raised it.
 func (a *attempt) explain(err error) error {
 	m, ok := rewrite.ReadMarker(err.Error())
-	if !ok || m.Token < 0 || m.Token >= len(a.tokens) {
+	if !ok {
+		return err
+	}
+	switch m.Kind {
+	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial:
+		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
+			return err
+		}
+		return a.explainSerial(m, err)
+	}
+	if m.Token < 0 || m.Token >= len(a.tokens) {
 		return err
 	}
 	token, t := a.tokens[m.Token], a.tableOf(m.Token)

@@ -113,7 +113,9 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	}
 	if !a.guarded() {
 		g.followTx(query)
-		return execBase(ctx, c.base, a.sql, a.args)
+		res, err := execBase(ctx, c.base, a.sql, a.args)
+		a.tell(ctx, err)
+		return res, err
 	}
 	return g.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return execBase(ctx, c.base, a.sql, a.args) })
 }
@@ -130,7 +132,9 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	}
 	if !a.guarded() {
 		g.followTx(query)
-		return queryBase(ctx, c.base, a.sql, a.args)
+		rows, err := queryBase(ctx, c.base, a.sql, a.args)
+		a.tell(ctx, err)
+		return rows, err
 	}
 	return g.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return queryBase(ctx, c.base, a.sql, a.args) })
 }

@@ -47,6 +47,9 @@
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and
 //     errors.As still finds its error type.
 //
+// [Serial] and [WithSerial] guard against the other way to lose an update: two who
+// read a row, and write it one after the other.
+//
 // Equal tokens pass: a holder may write as often as it likes. [SingleUse] changes
 // that for a table. No clock takes part in any of this, neither the
 // application's nor the database's: only the order of the tokens counts.

@@ -19,17 +19,18 @@ var (
 	ErrOutOfScope = errors.New("sqlfence: row out of the token's scope")
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered
-	// table in a way that can't be guarded. It was not sent to the database.
+	// table in a way that can't be guarded. It was not sent to the database,
+	// unless what it met there is to blame (see [Serial]).
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name.
 	// Package tokens creates it with Ensure, Issue or Adopt.
 	ErrUnknownName = errors.New("sqlfence: name unknown to the ledger")
 
-	// ErrConflict: the row has another serial than the one the caller read.
+	// ErrConflict: the row has another serial than the one the caller read (see [WithSerial]).
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
-	// ErrGone: the row that the caller read no longer exists.
+	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
 	ErrGone = errors.New("sqlfence: row is gone")
 
 	// ErrLocked: another user holds the row's lock.

@@ -23,6 +23,10 @@ type fake struct {
 	fails func(query string) error
 	// failsNext is the error of the rows' first Next.
 	failsNext error
+	// result is of each execution; nil for one row.
+	result driver.Result
+	// noRow leaves the rows of a query empty.
+	noRow bool
 
 	mu     sync.Mutex
 	sent   []string
@@ -63,6 +67,14 @@ func (f *fake) record(query string, args []driver.NamedValue) error {
 	return f.fails(query)
 }
 
+func (f *fake) executed(query string, args []driver.NamedValue) (driver.Result, error) {
+	result := f.result
+	if result == nil {
+		result = driver.RowsAffected(1)
+	}
+	return result, f.record(query, args)
+}
+
 // A fake is its own driver and connector.
 
 func (f *fake) Open(string) (driver.Conn, error) { return f.Connect(context.Background()) }
@@ -98,10 +110,10 @@ func (c *fakeConn) BeginTx(_ context.Context, opts driver.TxOptions) (driver.Tx,
 	return bareTx(c.bareConn), c.fake.record(query, nil)
 }
 func (c *fakeConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	return driver.RowsAffected(1), c.fake.record(query, args)
+	return c.fake.executed(query, args)
 }
 func (c *fakeConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return &fakeRows{err: c.fake.failsNext}, c.fake.record(query, args)
+	return &fakeRows{err: c.fake.failsNext, done: c.fake.noRow}, c.fake.record(query, args)
 }
 
 type bareTx bareConn
@@ -118,19 +130,19 @@ type bareStmt struct {
 func (s *bareStmt) Close() error  { return nil }
 func (s *bareStmt) NumInput() int { return -1 }
 func (s *bareStmt) Exec(args []driver.Value) (driver.Result, error) {
-	return driver.RowsAffected(1), s.fake.record(s.query, numbered(args))
+	return s.fake.executed(s.query, numbered(args))
 }
 func (s *bareStmt) Query(args []driver.Value) (driver.Rows, error) {
-	return &fakeRows{err: s.fake.failsNext}, s.fake.record(s.query, numbered(args))
+	return &fakeRows{err: s.fake.failsNext, done: s.fake.noRow}, s.fake.record(s.query, numbered(args))
 }
 
 type fakeStmt struct{ bareStmt }
 
 func (s *fakeStmt) ExecContext(_ context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return driver.RowsAffected(1), s.fake.record(s.query, args)
+	return s.fake.executed(s.query, args)
 }
 func (s *fakeStmt) QueryContext(_ context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return &fakeRows{err: s.fake.failsNext}, s.fake.record(s.query, args)
+	return &fakeRows{err: s.fake.failsNext, done: s.fake.noRow}, s.fake.record(s.query, args)
 }
 
 func numbered(values []driver.Value) []driver.NamedValue {

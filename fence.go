@@ -16,6 +16,7 @@ type fence struct {
 	profile   profile
 	mode      Mode
 	tables    []*table
+	serials   bool // some table has a serial
 	rewriter  *rewrite.Rewriter
 	observers []Observer
 	logger    *slog.Logger
@@ -48,6 +49,7 @@ func newFence(opts []Option, bases ...any) (*fence, error) {
 			return nil, fmt.Errorf("sqlfence: table %.80q: %w", t.name, err)
 		}
 		rules[i] = t.rules
+		f.serials = f.serials || t.rules.Serial != ""
 	}
 	if f.rewriter, err = rewrite.New(p.dialect, rules); err != nil {
 		return nil, fmt.Errorf("sqlfence: %w", err)

@@ -61,10 +61,18 @@ func (o opened) QueryContext(context.Context, string, []driver.NamedValue) (driv
 // exec runs a guarded statement by run. own are the application's arguments.
 func (g *guard) exec(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Result, error)) (driver.Result, error) {
 	if g.fence.mode == Observe {
-		return observe(ctx, g, a, own, run)
+		res, err := observe(ctx, g, a, own, run)
+		a.tell(ctx, err)
+		if err == nil {
+			_ = a.reached(ctx, res) // reports what it finds
+		}
+		return res, err
 	}
 	res, err := run(&a)
-	return res, g.explain(ctx, &a, err)
+	if err != nil {
+		return res, g.explain(ctx, &a, err)
+	}
+	return res, a.reached(ctx, res)
 }
 
 // query runs a guarded statement that returns rows. sqlmw wraps these rows, so
@@ -73,10 +81,16 @@ func (g *guard) query(ctx context.Context, a attempt, own []driver.NamedValue, r
 	r := &result{ctx: ctx, guard: g, attempt: &a}
 	g.run = func() (driver.Rows, error) {
 		if g.fence.mode == Observe {
-			return observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
+			rows, err := observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
+			a.tell(ctx, err)
+			return rows, err
 		}
 		rows, err := run(&a)
-		r.base = rows
+		if a.plan.Versioned {
+			rows, err = r.readAhead(rows, err)
+		} else {
+			r.base = rows
+		}
 		return rows, g.explain(ctx, &a, err)
 	}
 	rows, err := g.through.QueryContext(context.WithValue(ctx, resultKey{}, r), a.query, nil)
@@ -160,7 +174,8 @@ func (g *guard) explain(ctx context.Context, a *attempt, err error) error {
 		return &outcomeError{err.Error()}
 	}
 	typed := a.explain(err)
-	if typed != err { // is it the same error?
+	if typed != err && !a.told { // is it the same error?
+		a.told = true
 		g.fence.report(ctx, Event{Kind: Refused, Query: a.query, Err: typed})
 	}
 	return typed
@@ -172,9 +187,9 @@ type result struct {
 	ctx     context.Context // the application's
 	guard   *guard
 	attempt *attempt
-	base    driver.Rows // unknown in Observe mode
+	base    driver.Rows // unknown if a row is read ahead
 
-	// A row read ahead in Observe mode, or the error instead of it.
+	// A row read ahead, in Observe mode and for a serial, or the error instead of it.
 	ahead bool
 	row   []driver.Value
 	err   error

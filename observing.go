@@ -5,6 +5,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"io"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -37,7 +38,9 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 		}
 	}
 	g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
-	a.observe(own)
+	if err := a.observe(own); err != nil {
+		return none, err
+	}
 	return run(&a)
 }
 
@@ -62,7 +65,8 @@ func closing(close func() error, err error) error {
 	return err
 }
 
-// readAhead reads the first row, with which a refusal comes at the latest.
+// readAhead reads the first row, with which a refusal comes at the latest. If a
+// versioned statement has none, the row that it is for is gone.
 func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil {
 		return rows, err
@@ -71,6 +75,11 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	err = rows.Next(row)
 	if err != nil && r.attempt.explain(err) != err { // is it the same error?
 		return nil, closing(rows.Close, err)
+	}
+	if err == io.EOF && r.attempt.plan.Versioned {
+		if gone := r.attempt.gone(r.ctx); gone != nil {
+			return nil, closing(rows.Close, gone)
+		}
 	}
 	r.ahead, r.row, r.err = true, row, err
 	return rows, nil

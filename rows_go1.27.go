@@ -19,8 +19,8 @@ var (
 )
 
 // withColumnScanner gives rows that sqlmw has wrapped the base's
-// RowsColumnScanner back, if there is one. In Observe mode, which reads a row
-// ahead, they do without.
+// RowsColumnScanner back, if there is one. Where a row has been read ahead they
+// do without.
 func withColumnScanner(rows driver.Rows, r *result) driver.Rows {
 	if scanner, ok := r.base.(driver.RowsColumnScanner); ok {
 		return scannerRows{rows, r, scanner}

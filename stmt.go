@@ -32,17 +32,25 @@ type stmt struct {
 // prepare prepares the usual form of a statement.
 func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*stmt, error) {
 	s := &stmt{guard: g, query: query, plan: plan}
+	if _, ok := serialFrom(ctx); ok && g.fence.serials && plan.Verdict == rewrite.Guard {
+		// It is likely to be executed with a serial, too.
+		plan = g.fence.rewriter.VersionedPlan(query)
+	}
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
 	switch {
 	case bypassed:
 	case plan.Verdict == rewrite.Refuse:
-		if err := g.fence.refuse(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
+		if err := g.fence.unpreparable(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
 			return nil, err
 		}
 	case plan.Params:
 		r := plan.Usual()
-		usual, added = r.SQL, len(r.Args)
+		if !r.Unsafe {
+			usual, added = r.SQL, len(r.Args)
+		} else if err := g.fence.unpreparable(ctx, query, errTwoWays); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.use(ctx, usual); err != nil {
 		return nil, err
@@ -56,6 +64,13 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 		s.inputs = plan.Inputs
 	}
 	return s, nil
+}
+
+// unpreparable reports a refusal and returns err; or nil where nothing is
+// enforced, and the executions report what would have been.
+func (f *fence) unpreparable(ctx context.Context, query string, err error) error {
+	a := attempt{fence: f, query: query}
+	return a.refuse(ctx, err)
 }
 
 // use sees to it that base is prepared from sql.
@@ -98,19 +113,23 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 		return nil, err
 	}
 	if !a.guarded() {
-		return s.exec(ctx, &a)
+		res, err := s.exec(ctx, &a)
+		a.tell(ctx, err)
+		return res, err
 	}
 	return s.guard.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
 }
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedForm)
+	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedQueryForm)
 	if err != nil {
 		return nil, err
 	}
 	if !a.guarded() {
-		return s.rows(ctx, &a)
+		rows, err := s.rows(ctx, &a)
+		a.tell(ctx, err)
+		return rows, err
 	}
 	return s.guard.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
 }

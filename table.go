@@ -103,7 +103,10 @@ func (t *table) resolve(d Dialect) error {
 		return errors.Join(t.errs...)
 	}
 	if t.rules.Fence == "" {
-		t.rules.Ledger = true
+		// A serial alone needs no tokens; a rule about tokens says that there are some.
+		if t.rules.Serial == "" || t.rules.Key != "" || t.resource != "" || t.optional {
+			t.rules.Ledger = true
+		}
 		if t.rules.SingleUse {
 			return errors.New("SingleUse needs RowFence")
 		}
@@ -112,7 +115,7 @@ func (t *table) resolve(d Dialect) error {
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
 		return err
 	}
-	for _, column := range []*string{&t.rules.Fence, &t.rules.Key} {
+	for _, column := range []*string{&t.rules.Fence, &t.rules.Key, &t.rules.Serial} {
 		if *column == "" {
 			continue
 		}

@@ -19,6 +19,7 @@ type kit struct {
 	harness   Harness
 	dialect   sqlfence.Dialect
 	connector driver.Connector
+	database  string          // its name, where errors contain it
 	plain     *sql.DB         // the driver alone, for looking and setting up
 	ctx       context.Context // carries token 5 of the books
 
@@ -31,6 +32,11 @@ func newKit(t testing.TB, h Harness, d sqlfence.Dialect) kit {
 	t.Helper()
 	k := kit{harness: h, dialect: d, connector: h.Connector(t), ctx: holding(5), failMu: new(sync.Mutex)}
 	k.plain = k.closing(sql.OpenDB(sharing{k.connector}), nil)
+	if d == sqlfence.MySQL {
+		if err := k.plain.QueryRow("SELECT DATABASE()").Scan(&k.database); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return k
 }
 
@@ -132,7 +138,7 @@ func (k *kit) slow() string {
 	case sqlfence.Postgres:
 		return "(SELECT count(*) FROM pg_sleep(10))"
 	case sqlfence.MySQL:
-		return "(SELECT SLEEP(10))"
+		return "(SELECT SLEEP(0.2))" // nothing interrupts it, and its locks stay as long
 	}
 	return "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000000) SELECT count(*) FROM c)"
 }

@@ -79,9 +79,13 @@ func (s *side) show(step string, values ...any) {
 	for i, v := range values {
 		texts[i] = text(v)
 	}
+	shown := strings.Join(texts, ", ")
+	if s.database != "" {
+		shown = strings.ReplaceAll(shown, s.database, "database")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, entry{step: step, shown: strings.Join(texts, ", ")})
+	s.log = append(s.log, entry{step: step, shown: shown})
 }
 
 // offers logs abilities: the other side may have more of them.

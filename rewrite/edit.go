@@ -15,7 +15,10 @@ const (
 	opCheck                // the condition that a written row has to meet
 	opLedger               // the ledger's condition (SQLite)
 	opStatements           // the ledger's statements (PostgreSQL)
+	opColumn               // what an INSERT names besides if there is a token
 	opValue                // the token's value for the row edit.row of an INSERT
+	opSerial               // the assignment of the next serial
+	opGone                 // the RETURNING that tells an inserted row from an updated one
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.
@@ -25,7 +28,7 @@ type edit struct {
 	apart  side
 	target int32 // index in Plan.Targets
 	row    int32
-	text   string // for opText; for opMark and opCheck the columns' qualifier, for opLedger the schema, for opStatements WITH or nothing
+	text   string // for opText and opColumn; for opValue what separates it; for opMark, opCheck, opSerial and opGone the columns' qualifier, for opLedger the schema, for opStatements WITH or nothing
 }
 
 // side is where an insertion needs a blank, so as not to grow together with a
@@ -56,13 +59,13 @@ func order(edits []edit, src string) {
 // begins returns the first byte that an edit writes, or one of its kind.
 func (e *edit) begins() byte {
 	switch e.op {
-	case opText:
+	case opText, opColumn:
 		return e.text[0]
-	case opAbort:
+	case opAbort, opGone:
 		return ' '
-	case opMark:
+	case opMark, opSerial:
 		return ','
-	case opStatements:
+	case opStatements, opValue:
 		return (e.text + " ")[0]
 	}
 	return 'C'
@@ -71,7 +74,7 @@ func (e *edit) begins() byte {
 // ends returns the last byte that an edit writes, or one of its kind.
 func (e *edit) ends() byte {
 	switch e.op {
-	case opText:
+	case opText, opColumn:
 		return e.text[len(e.text)-1]
 	case opStatements:
 		return ' '

@@ -47,6 +47,9 @@ func FuzzPlan(f *testing.F) {
 			for rules := range rulesets {
 				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
 				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)
+				if isVersioned(rules) && p.Verdict == Guard && q.Verdict == Refuse && strings.Contains(sql, ";") {
+					continue // nothing may stand behind the semicolon
+				}
 				if p.Verdict != q.Verdict {
 					t.Fatalf("%v, %s: got %v, with a comment behind %v", d, rules, p.Verdict, q.Verdict)
 				}
@@ -74,10 +77,14 @@ func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
 	if longer := q.Render(v); longer.SQL != r.SQL+"\n-- c" {
 		t.Fatalf("%v, %s: got %q, with a comment behind %q", d, rules, r.SQL, longer.SQL)
 	}
-	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !v.Observe && rules != "keyledger" {
+	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !v.Observe && !hasSerial(rules) && rules != "keyledger" {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
-	if _, err := lex(d, r.SQL, nil); err != nil {
+	as := either
+	if p.writer.inOneWay && !r.Unsafe {
+		as = standard
+	}
+	if _, err := lexAs(d, r.SQL, nil, as); err != nil && !r.Unsafe {
 		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.offset, r.SQL, err.reason)
 	}
 }

@@ -45,6 +45,16 @@ var rulesets = map[string]struct {
 	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
 	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
 
+	"serial":     {Table{Name: "books", Serial: "serial"}, Values{}},
+	"serialboth": {Table{Name: "books", Serial: "serial", Fence: "fence_token", Ledger: true}, Values{}},
+
+	// These are for a context with a serial, by isVersioned.
+	"version":        {Table{Name: "books", Serial: "serial"}, Values{Serial: 5}},
+	"versionboth":    {Table{Name: "books", Serial: "serial", Fence: "fence_token", Ledger: true}, Values{Serial: 5}},
+	"versionkey":     {Table{Name: "books", Serial: "serial", Fence: "fence_token", Key: "id"}, Values{Serial: 5}},
+	"versionliteral": {Table{Name: "books", Serial: "serial"}, Values{Serial: 5, Literal: true}},
+	"versionobserve": {Table{Name: "books", Serial: "serial", Fence: "fence_token"}, Values{Serial: 5, Observe: true}},
+
 	// These are for the table orders too, by otherTables.
 	"pair":       {Table{Name: "books", Fence: "fence_token"}, Values{Tokens: make([]Token, 2), First: []int{0, 1}}},
 	"pairledger": {Table{Name: "books", Ledger: true}, Values{Tokens: make([]Token, 2), First: []int{0, 1}}},
@@ -60,6 +70,11 @@ func otherTables(rules string) []Table {
 	return []Table{orders}
 }
 
+func isVersioned(rules string) bool { return strings.HasPrefix(rules, "version") }
+
+// hasSerial tells of rules by which a guard may have nothing to insert.
+func hasSerial(rules string) bool { return rulesets[rules].table.Serial != "" }
+
 // values returns what the samples are rendered with.
 func (s *sample) values(rules string) Values {
 	v := rulesets[rules].values
@@ -73,6 +88,9 @@ func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
 	r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if isVersioned(rules) {
+		return r.VersionedPlan(s.sql)
 	}
 	return r.Plan(s.sql)
 }
@@ -143,7 +161,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		case Guard:
 			r := p.Render(s.values(rules))
 			for _, a := range r.Args {
-				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key"}[a.Field], a.Token)
+				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial"}[a.Field], a.Token)
 			}
 			for i, k := range keysOf(p) {
 				fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{"; keys ", ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)

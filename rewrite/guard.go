@@ -17,16 +17,21 @@ const (
 	markStale   = "stale"   // the newer value follows
 	markScope   = "scope"   // the row's key follows
 	markUnknown = "unknown" // no row for the name in the ledger
+
+	// Of these the number that follows is that of a table.
+	markConflict  = "conflict" // the row's serial follows
+	markGone      = "gone"
+	markNotSerial = "serial" // what the serial column holds follows
 )
 
-// raise writes an expression that raises sqlfence:kind:token:detail; detail is
-// an SQL expression, in parts.
-func (w *writer) raise(kind string, token int, detail ...string) {
+// raise writes an expression that raises sqlfence:kind:number:detail, with the
+// number of a token or a table; detail is an SQL expression, in parts.
+func (w *writer) raise(kind string, number int, detail ...string) {
 	head, tail := "(", ")::bigint"
 	if w.dialect == SQLite {
 		head, tail = "json_extract('{}', ", ")"
 	}
-	w.write(head, "'sqlfence:", kind, ":", strconv.Itoa(token), ":' || ")
+	w.write(head, "'sqlfence:", kind, ":", strconv.Itoa(number), ":' || ")
 	w.write(detail...)
 	w.write(tail)
 }
@@ -125,6 +130,15 @@ func (w *writer) risenMark(qualifier string) {
 
 // check writes the condition that a row which is written without a mark has to meet.
 func (w *writer) check(qualifier string) {
+	if w.compares() {
+		w.serialCheck(qualifier)
+	} else {
+		w.tokenCheck(qualifier)
+	}
+}
+
+// tokenCheck is check without the serial.
+func (w *writer) tokenCheck(qualifier string) {
 	if w.Observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
 		return
@@ -226,9 +240,11 @@ func (w *writer) ledgerCheck(token int, table string) {
 // A Marker is what an error raised by a guard says.
 type Marker struct {
 	Kind    MarkerKind
-	Token   int    // index in Values.Tokens
-	Current int64  // of Stale: the newer value
+	Token   int    // of Stale, OutOfScope and UnknownName: index in Values.Tokens
+	Table   int    // of the others: index in Plan.Tables
+	Current int64  // of Stale: the newer value; of Conflict: the row's serial
 	Key     string // of OutOfScope: the key of the row
+	Found   string // of NotSerial: what the serial column holds, its beginning
 }
 
 // MarkerKind is why a guard raised.
@@ -239,6 +255,9 @@ const (
 	Stale MarkerKind = iota + 1
 	OutOfScope
 	UnknownName
+	Conflict  // the row is at another serial
+	Gone      // there was no such row
+	NotSerial // the serial column holds no whole number, or the highest one
 )
 
 // ReadMarker finds a guard's marker in the text of a database's error.
@@ -250,11 +269,14 @@ func ReadMarker(message string) (Marker, bool) {
 	}
 	kind, rest, _ := strings.Cut(message[i+len(prefix):], ":")
 	digits, detail, ok := strings.Cut(rest, ":")
-	token, err := strconv.Atoi(digits)
+	number, err := strconv.Atoi(digits)
 	if !ok || err != nil {
 		return Marker{}, false
 	}
-	m := Marker{Token: token}
+	m := Marker{Token: number}
+	if kind == markConflict || kind == markGone || kind == markNotSerial {
+		m = Marker{Table: number}
+	}
 	switch kind {
 	case markStale:
 		m.Kind = Stale
@@ -264,6 +286,18 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Key = quotedDetail(message[:i], detail)
 	case markUnknown:
 		m.Kind = UnknownName
+	case markConflict:
+		m.Kind = Conflict
+		size, negative := strings.CutPrefix(detail, "-")
+		m.Current, err = strconv.ParseInt(leadingDigits(size), 10, 64)
+		if negative {
+			m.Current = -m.Current
+		}
+	case markGone:
+		m.Kind = Gone
+	case markNotSerial:
+		m.Kind = NotSerial
+		m.Found = quotedDetail(message[:i], detail)
 	default:
 		return Marker{}, false
 	}

@@ -39,9 +39,11 @@ type insertion struct {
 	*target
 	columns int // how many columns it names, or -1
 	key     int // which of them is the key, or -1
+
+	namesSerial bool // among the columns is the serial
 }
 
-// columnList reads the columns and adds the fence to them.
+// columnList reads the columns and adds the fence and the serial to them.
 func (r *insertion) columnList() bool {
 	open := r.tok()
 	if !isPunct(open, '(') || r.isWord(r.peek(1), "select", "with", "values") || isPunct(r.peek(1), '(') {
@@ -56,6 +58,7 @@ func (r *insertion) columnList() bool {
 		if column == r.rules.Fence && r.rules.Fence != "" {
 			return r.refuse(r.table, i, "it names the fence column, which only sqlfence writes; leave the column out")
 		}
+		r.namesSerial = r.namesSerial || r.rules.Serial != "" && column == r.rules.Serial
 		switch {
 		case r.rules.Key == "":
 		case column == r.rules.Key:
@@ -71,8 +74,12 @@ func (r *insertion) columnList() bool {
 	if r.columns == 0 {
 		return r.refuse(r.table, r.i, "expected a column's name here")
 	}
+	at := r.toks[open.mate-1].end
 	if r.rules.Fence != "" {
-		r.insertText(r.toks[open.mate-1].end, ", "+r.rules.fence)
+		r.insert(at, opColumn, r.target, ", "+r.rules.fence)
+	}
+	if r.addsSerial() {
+		r.insertText(at, ", "+r.rules.serial)
 	}
 	r.i = int(open.mate) + 1
 	return true
@@ -89,15 +96,40 @@ func (r *insertion) mergedRow() bool {
 		return r.defaultValues(begin)
 	case !r.accept("values"):
 		return r.refuse(r.table, begin, "expected VALUES here")
-	case r.rules.Fence != "" && r.columns < 0:
-		return r.refuse(r.table, begin, noColumns)
+	case r.columns < 0 && !r.columnsKnown(begin):
+		return false
 	}
 	return r.rows()
+}
+
+// addsSerial reports whether the first serial has to be added to the rows.
+func (r *insertion) addsSerial() bool { return r.rules.Serial != "" && !r.namesSerial }
+
+// columnsKnown refuses an INSERT without a list of columns where one has to be added.
+func (r *insertion) columnsKnown(at int) bool {
+	switch {
+	case r.rules.Fence != "":
+		return r.refuse(r.table, at, noColumns)
+	case r.rules.Serial != "":
+		return r.refuse(r.table, at, noSerial)
+	}
+	return true
+}
+
+// addValues adds the mark and the first serial behind the last value of a row.
+func (r *insertion) addValues(at, row int32) {
+	if r.rules.Fence != "" {
+		r.edits = append(r.edits, edit{at: at, op: opValue, target: int32(r.index), row: row, text: ", "})
+	}
+	if r.addsSerial() {
+		r.insertText(at, ", 1")
+	}
 }
 
 // Reasons that stand in more than one place.
 const (
 	noColumns = "the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)"
+	noSerial  = "the serial column can't be added without a list of columns; name them: INSERT INTO table (column, ...)"
 	noKeys    = "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES"
 )
 
@@ -118,8 +150,8 @@ func (r *insertion) rowSource() bool {
 		return r.refuse(r.table, r.i, noKeys)
 	case r.accept("default", "values"):
 		return r.defaultValues(begin)
-	case r.rules.Fence != "" && r.columns < 0:
-		return r.refuse(r.table, r.i, noColumns)
+	case r.columns < 0 && !r.columnsKnown(r.i):
+		return false
 	case r.rules.Key != "":
 		r.i++
 		if ok = r.rows(); ok && r.isWord(r.tok(), "order", "limit", "offset", "fetch") {
@@ -149,23 +181,35 @@ func (r *insertion) defaultValues(begin int) bool {
 	}
 	deflt, values := r.toks[begin], r.toks[begin+1]
 	ledger := r.rules.Ledger && r.dialect == SQLite
-	if r.rules.Fence == "" && !ledger {
+	fence, serial := r.rules.Fence != "", r.rules.Serial != ""
+	if !fence && !serial && !ledger {
 		return true
 	}
-	column := "rowid" // NULL there is the default: the next free one
-	if r.rules.Fence != "" {
+	column, separator := "rowid", "" // NULL there is the default: the next free one
+	switch {
+	case serial:
+		column, separator = r.rules.serial, ", "
+	case fence:
 		column = r.rules.fence
 	}
-	r.insertText(deflt.start, "("+column+") /*")
+	r.insertText(deflt.start, "("+column)
+	if serial && fence {
+		r.insert(deflt.start, opColumn, r.target, ", "+r.rules.fence)
+	}
+	r.insertText(deflt.start, ") /*")
 	r.insertText(deflt.end, "*/")
 	if ledger {
 		r.insertText(values.start, "SELECT * FROM (")
 	}
 	r.insertText(values.end, " (")
-	if r.rules.Fence != "" {
-		r.insert(values.end, opValue, r.target, "")
-	} else {
+	switch {
+	case serial:
+		r.insertText(values.end, "1")
+	case !fence:
 		r.insertText(values.end, "NULL")
+	}
+	if fence {
+		r.insert(values.end, opValue, r.target, separator)
 	}
 	r.insertText(values.end, ")")
 	if ledger {
@@ -185,11 +229,7 @@ func (r *insertion) rows() bool {
 		if r.key >= 0 && !r.keyValue(r.i+1, int(open.mate)) {
 			return false
 		}
-		if r.rules.Fence != "" {
-			at := r.toks[open.mate-1].end
-			r.insertText(at, ", ")
-			r.edits = append(r.edits, edit{at: at, op: opValue, target: int32(r.index), row: row})
-		}
+		r.addValues(r.toks[open.mate-1].end, row)
 		r.i = int(open.mate) + 1
 		if !r.acceptPunct(',') {
 			return true
@@ -309,25 +349,28 @@ func (r *insertion) selection() bool {
 		follow = append(follow, "window", "offset", "fetch", "for", "into")
 	}
 	hi := r.until(follow...)
-	if r.rules.Fence == "" {
+	if r.rules.Fence == "" && !r.addsSerial() {
 		return true
 	}
 	if lo == hi || lo+1 == hi && r.isWord(r.toks[lo], "distinct", "all") {
 		return r.refuse(r.table, hi, "expected columns here")
 	}
-	r.insertText(r.toks[hi-1].end, ", ")
-	r.insert(r.toks[hi-1].end, opValue, r.target, "")
+	r.addValues(r.toks[hi-1].end, 0)
 	return true
 }
 
 // tail reads what follows the rows.
 func (r *insertion) tail() bool {
+	onConflict := r.i
 	for r.accept("on", "conflict") {
 		if !r.onConflict() {
 			return false
 		}
 	}
-	if r.accept("returning") {
+	if !r.versionedUpsert(onConflict) {
+		return false
+	}
+	if r.returning() {
 		r.until()
 	}
 	if r.i != r.stop {
@@ -354,19 +397,23 @@ func (r *insertion) onConflict() bool {
 	case !r.accept("do", "update", "set"):
 		return r.refuse(r.table, r.i, "expected DO NOTHING or DO UPDATE SET here")
 	}
+	if !r.versions(r.target, r.i-1) {
+		return false
+	}
 	setEnd, ok := r.assignments(r.target, "where", "on", "returning")
 	if !ok {
 		return false
 	}
-	if r.rules.Fence != "" {
-		r.insert(setEnd, opMark, r.target, r.qualifier)
-	}
+	r.assign(r.target, setEnd)
 	prev, lo, hi := r.toks[r.i-1].end, 0, 0
 	if r.accept("where") {
 		lo = r.i
 		hi = r.until("on", "returning")
 		if lo == hi {
 			return r.refuse(r.table, lo, "a condition is missing here")
+		}
+		if !r.ownSerial(r.target, lo, hi) {
+			return false
 		}
 	}
 	if r.rules.Key != "" && r.rules.Fence == "" {

@@ -33,7 +33,17 @@ type token struct {
 type lexError struct {
 	offset int
 	reason string
+	what   fault
 }
+
+// fault tells what follows from a lexError.
+type fault uint8
+
+const (
+	unread    fault = iota // nothing more
+	rejected               // the database refuses the statement, too
+	bySetting              // it reads in two ways, by standard_conforming_strings
+)
 
 // A lexer splits one statement text into tokens, as the database's own scanner
 // does. Where the database has two ways of reading, by a setting, it fails.
@@ -45,16 +55,39 @@ type lexer struct {
 	pos     int
 	toks    []token
 	open    []int32 // indexes of the brackets not yet closed
+
+	setting setting // of a PostgreSQL session
 }
+
+// A setting is what standard_conforming_strings is taken for.
+type setting uint8
+
+const (
+	either    setting = iota // not known
+	standard                 // on: a backslash in a plain string is a character
+	escapings                // off: it escapes the next one
+)
 
 // lex appends the tokens of src to toks, an end token last.
 func lex(d Dialect, src string, toks []token) ([]token, *lexError) {
-	l := lexer{dialect: d, src: src, toks: toks}
+	return lexAs(d, src, toks, either)
+}
+
+// rejectedEscaping reports whether PostgreSQL with standard_conforming_strings
+// off surely refuses the text: the last quote of 'C:\' doesn't end a string then,
+// and mostly none does. So there is one way left in which the text can be run.
+func rejectedEscaping(src string) bool {
+	_, err := lexAs(Postgres, src, nil, escapings)
+	return err != nil && err.what == rejected
+}
+
+func lexAs(d Dialect, src string, toks []token, as setting) ([]token, *lexError) {
+	l := lexer{dialect: d, src: src, toks: toks, setting: as}
 	if i := strings.IndexByte(src, 0); i >= 0 {
-		return nil, &lexError{i, "it holds a NUL byte; drivers cut the text there"}
+		return nil, &lexError{offset: i, reason: "it holds a NUL byte; drivers cut the text there"}
 	}
 	if !utf8.ValidString(src) {
-		return nil, &lexError{invalidUTF8(src), "it is not valid UTF-8"}
+		return nil, &lexError{offset: invalidUTF8(src), reason: "it is not valid UTF-8"}
 	}
 	for {
 		if err := l.blank(); err != nil {
@@ -68,7 +101,7 @@ func lex(d Dialect, src string, toks []token) ([]token, *lexError) {
 		}
 	}
 	if n := len(l.open); n > 0 {
-		return nil, &lexError{int(l.toks[l.open[n-1]].start), "a bracket is never closed"}
+		return nil, &lexError{int(l.toks[l.open[n-1]].start), "a bracket is never closed", unread}
 	}
 	l.emit(end, len(src))
 	return l.toks, nil
@@ -144,7 +177,7 @@ func (l *lexer) blockComment() *lexError {
 			l.pos++
 		}
 	}
-	return &lexError{start, "a comment is never closed"}
+	return &lexError{start, "a comment is never closed", rejected}
 }
 
 // next reads one token; there is at least one byte and it isn't blank.
@@ -157,7 +190,7 @@ func (l *lexer) next() *lexError {
 	case isNameStart(c):
 		return l.name()
 	case c == '\'':
-		return l.str(start, false)
+		return l.str(start, plainString)
 	case c == '"':
 		return l.until(quoted, start, '"', true)
 	case l.dialect == SQLite:
@@ -201,7 +234,7 @@ scan:
 		case c == '(' && named:
 			close := strings.IndexAny(l.src[l.pos+1:], ") \t\n\v\f\r")
 			if close < 0 || l.src[l.pos+1+close] != ')' {
-				return &lexError{start, "a placeholder's suffix is never closed"}
+				return &lexError{start, "a placeholder's suffix is never closed", unread}
 			}
 			l.pos += close + 2
 			break scan
@@ -212,7 +245,7 @@ scan:
 		}
 	}
 	if !named {
-		return &lexError{start, fmt.Sprintf("%q has no meaning here", l.src[start])}
+		return &lexError{start, fmt.Sprintf("%q has no meaning here", l.src[start]), unread}
 	}
 	l.emit(param, start)
 	return nil
@@ -233,7 +266,7 @@ func (l *lexer) name() *lexError {
 	l.run(isNamePart)
 	if n := len(l.toks); n > 0 && l.dialect == Postgres && l.toks[n-1].kind == quoted &&
 		l.src[l.toks[n-1].start]|0x20 == 'u' && strings.EqualFold(l.src[start:l.pos], "uescape") {
-		return &lexError{int(l.toks[n-1].start), "a name spelled with UESCAPE isn't understood; write it in double quotes"}
+		return &lexError{int(l.toks[n-1].start), "a name spelled with UESCAPE isn't understood; write it in double quotes", unread}
 	}
 	if l.pos-start > 1 || l.pos == len(l.src) {
 		l.emit(word, start)
@@ -241,13 +274,18 @@ func (l *lexer) name() *lexError {
 	}
 	c, next := l.src[start]|0x20, l.src[l.pos]
 	switch {
-	case next == '\'' && (c == 'x' || l.dialect == Postgres && (c == 'b' || c == 'n')):
-		return l.str(start, false)
+	case next == '\'' && (c == 'x' || l.dialect == Postgres && c == 'b'):
+		return l.str(start, rawString)
+	case next == '\'' && c == 'n' && l.dialect == Postgres:
+		return l.str(start, plainString)
 	case next == '\'' && c == 'e' && l.dialect == Postgres:
-		return l.str(start, true)
+		return l.str(start, escapeString)
 	case next == '&' && c == 'u' && l.dialect == Postgres && l.at(1) == '\'':
+		if l.setting == escapings {
+			return &lexError{start, "a string with Unicode escapes needs standard_conforming_strings", rejected}
+		}
 		l.pos++
-		return l.str(start, false)
+		return l.str(start, rawString)
 	case next == '&' && c == 'u' && l.dialect == Postgres && l.at(1) == '"':
 		l.pos++
 		return l.until(quoted, start, '"', true)
@@ -256,24 +294,34 @@ func (l *lexer) name() *lexError {
 	return nil
 }
 
-// str reads a string constant whose opening quote is next. With escapes a
-// backslash takes the next byte with it (PostgreSQL's E”).
-func (l *lexer) str(start int, escapes bool) *lexError {
+// stringKind tells what a backslash is in a string constant.
+type stringKind uint8
+
+const (
+	rawString    stringKind = iota // a character
+	plainString                    // in PostgreSQL either, by setting
+	escapeString                   // it takes the next byte with it
+)
+
+// str reads a string constant whose opening quote is next.
+func (l *lexer) str(start int, kind stringKind) *lexError {
 	l.pos++
+	escapes := kind == escapeString || kind == plainString && l.setting == escapings
+	twoWays := kind == plainString && l.setting == either && l.dialect == Postgres
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
 		case c == '\\' && escapes && l.swallowed(l.pos):
 			return l.twoEncodings()
 		case c == '\\' && escapes:
 			l.pos += 2
-		case c == '\\' && l.dialect == Postgres && l.at(1) == '\'':
-			return &lexError{l.pos, `a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`}
-		case c == '\\' && l.dialect == Postgres && l.at(1) == '\\':
+		case c == '\\' && twoWays && l.at(1) == '\'':
+			return &lexError{l.pos, `a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
+		case c == '\\' && twoWays && l.at(1) == '\\':
 			// With the setting off the two are one character, and the second
 			// escapes nothing; with it on neither does. Both read on here.
 			l.pos += 2
 			if l.at(0) == '\'' {
-				return &lexError{l.pos, `backslashes before a quote read in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`}
+				return &lexError{l.pos, `backslashes before a quote read in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
 			}
 		case c == '\'' && l.at(1) == '\'':
 			l.pos += 2
@@ -289,7 +337,7 @@ func (l *lexer) str(start int, escapes bool) *lexError {
 			l.pos++
 		}
 	}
-	return &lexError{start, "a string is never closed"}
+	return &lexError{start, "a string is never closed", rejected}
 }
 
 // swallowed reports whether the ASCII byte at i could be the second byte of a
@@ -299,7 +347,7 @@ func (l *lexer) swallowed(i int) bool {
 }
 
 func (l *lexer) twoEncodings() *lexError {
-	return &lexError{l.pos, "it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte"}
+	return &lexError{l.pos, "it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte", unread}
 }
 
 // continued moves to the quote that continues the string just closed: in
@@ -344,7 +392,7 @@ func (l *lexer) until(k kind, start int, close byte, doubles bool) *lexError {
 		l.emit(k, start)
 		return nil
 	}
-	return &lexError{start, "a quoted name is never closed"}
+	return &lexError{start, "a quoted name is never closed", rejected}
 }
 
 // dollar reads PostgreSQL's $1 and $tag$...$tag$.
@@ -358,13 +406,13 @@ func (l *lexer) dollar() *lexError {
 	}
 	l.run(func(c byte) bool { return isNamePart(c) && c != '$' })
 	if l.at(0) != '$' {
-		return &lexError{start, `"$" has no meaning here`}
+		return &lexError{start, `"$" has no meaning here`, unread}
 	}
 	l.pos++
 	tag := l.src[start:l.pos]
 	close := strings.Index(l.src[l.pos:], tag)
 	if close < 0 {
-		return &lexError{start, "a dollar-quoted string is never closed"}
+		return &lexError{start, "a dollar-quoted string is never closed", rejected}
 	}
 	l.pos += close + len(tag)
 	l.emit(text, start)
@@ -377,6 +425,9 @@ func (l *lexer) punct(c byte) *lexError {
 	if (c == '[' || c == ']') && l.swallowed(start) {
 		return l.twoEncodings()
 	}
+	if c == '\\' && l.setting == escapings {
+		return &lexError{start, "a backslash stands outside of a string", rejected}
+	}
 	l.pos++
 	l.emit(punct, start)
 	l.toks[here].char = c
@@ -386,7 +437,7 @@ func (l *lexer) punct(c byte) *lexError {
 	case ')', ']':
 		n := len(l.open)
 		if n == 0 || (l.toks[l.open[n-1]].char == '(') != (c == ')') {
-			return &lexError{start, "a bracket closes what was never opened"}
+			return &lexError{start, "a bracket closes what was never opened", unread}
 		}
 		mate := l.open[n-1]
 		l.open = l.open[:n-1]

@@ -5,20 +5,27 @@ import "strings"
 var pass = &Plan{Verdict: Pass}
 
 // Plan returns what to do with a statement.
-func (r *Rewriter) Plan(query string) *Plan {
+func (r *Rewriter) Plan(query string) *Plan { return r.plan(query, r.plans, false) }
+
+// VersionedPlan returns what to do with a statement that is to be applied only
+// to rows at one version, [Values.Serial]. It differs from Plan for writes to
+// tables with Serial, INSERT excepted.
+func (r *Rewriter) VersionedPlan(query string) *Plan { return r.plan(query, r.versioned, true) }
+
+func (r *Rewriter) plan(query string, plans *cache, versioned bool) *Plan {
 	if !r.mentions(query) {
 		return pass
 	}
-	if p := r.plans.get(query); p != nil {
+	if p := plans.get(query); p != nil {
 		return p
 	}
 	if len(query) > maxCached {
-		return r.read(query)
+		return r.readAs(query, versioned)
 	}
 	// A clone, so that the cache doesn't keep a larger text alive.
 	query = strings.Clone(query)
-	p := r.read(query)
-	r.plans.put(query, p)
+	p := r.readAs(query, versioned)
+	plans.put(query, p)
 	return p
 }
 

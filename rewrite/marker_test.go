@@ -28,6 +28,11 @@ func TestReadMarker(t *testing.T) {
 		{"scope, colons in the key", `bad JSON path: 'sqlfence:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
 		{"scope, a marker in the key", `bad JSON path: 'sqlfence:scope:0:sqlfence:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:stale:0:9"}},
 		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
+		{"conflict, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:conflict:2:7" (SQLSTATE 22P02)`, Marker{Kind: Conflict, Table: 2, Current: 7}},
+		{"conflict, negative", `bad JSON path: 'sqlfence:conflict:0:-7'`, Marker{Kind: Conflict, Current: -7}},
+		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:conflict:0:7.00"`, Marker{Kind: Conflict, Current: 7}},
+		{"gone", `pq: invalid input syntax for type bigint: "sqlfence:gone:0:1" (22P02)`, Marker{Kind: Gone}},
+		{"not a serial", `SQL logic error: bad JSON path: 'sqlfence:serial:1:it''s 7' (1)`, Marker{Kind: NotSerial, Table: 1, Found: "it's 7"}},
 		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
 	} {
 		if got, ok := ReadMarker(tt.message); !ok || got != tt.want {
@@ -52,6 +57,11 @@ func TestReadMarkerRefuses(t *testing.T) {
 		"sqlfence:stale:99999999999999999999:9",
 		"sqlfence:stale:0:99999999999999999999",
 		"sqlfence:stale:0:-9",
+		"sqlfence:conflict:0:",
+		"sqlfence:conflict:0:--7",
+		"sqlfence:conflict:0:x",
+		"sqlfence:conflict:x:7",
+		"sqlfence:gone:x:7",
 		"sqlfence:fresh:0:9",
 		"sqlfence:STALE:0:9",
 		"SQLFENCE:stale:0:9",
@@ -67,12 +77,13 @@ func TestReadMarkerRefuses(t *testing.T) {
 // TestMarkersAreRead shows that what the guards raise is what is read back.
 func TestMarkersAreRead(t *testing.T) {
 	for _, d := range []Dialect{Postgres, SQLite} {
-		for kind, want := range map[string]MarkerKind{markStale: Stale, markScope: OutOfScope, markUnknown: UnknownName} {
+		for kind, want := range map[string]MarkerKind{markStale: Stale, markScope: OutOfScope, markUnknown: UnknownName,
+			markConflict: Conflict, markGone: Gone, markNotSerial: NotSerial} {
 			w := writer{dialect: d}
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")
-			if m, ok := ReadMarker("error: 'sqlfence:" + marker + "17'"); !ok || m.Kind != want || m.Token != 3 {
+			if m, ok := ReadMarker("error: 'sqlfence:" + marker + "17'"); !ok || m.Kind != want || m.Token+m.Table != 3 {
 				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
 			}
 		}

@@ -14,6 +14,9 @@ func (r *reader) merge() bool {
 	if !ok || t.table < 0 {
 		return ok && (r.isWord(r.tok(), "using") || r.unreadable(verb))
 	}
+	if r.versioned && t.rules.Serial != "" {
+		return r.refuse(t.table, verb, "some drivers don't count the rows of a MERGE, so WithSerial can't tell whether the row was there; write UPDATE or DELETE")
+	}
 	if r.until("when"); r.i == r.stop {
 		return r.refuse(t.table, r.i, "expected WHEN here")
 	}
@@ -61,11 +64,10 @@ func (r *reader) mergeArm(t *target) bool {
 		if !ok {
 			return false
 		}
-		if t.rules.Fence != "" {
-			r.insert(setEnd, opMark, t, t.qualifier)
-		} else if t.rules.Key != "" {
+		if t.rules.Fence == "" && t.rules.Key != "" {
 			r.armCheck(t, prev, lo, hi)
 		}
+		r.assign(t, setEnd)
 		return true
 	case r.accept("insert"):
 		ins := insertion{reader: r, target: t, key: -1, columns: -1}

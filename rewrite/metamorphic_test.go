@@ -141,7 +141,11 @@ func TestAroundMeansNothing(t *testing.T) {
 			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)
 		}
 		// Semicolons are tokens of their own; only the verdict stays.
-		other := sample{sql: ";; " + s.sql + "\n;;"}
+		behind := "\n;;"
+		if isVersioned(rules) {
+			behind = "\n;" // with more, drivers of SQLite would miscount
+		}
+		other := sample{sql: ";; " + s.sql + behind}
 		if p, q := s.plan(t, d, rules), other.plan(t, d, rules); p.Verdict != q.Verdict {
 			t.Errorf("%q: got %v, want %v", other.sql, q.Verdict, p.Verdict)
 		}

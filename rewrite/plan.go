@@ -48,6 +48,17 @@ type Plan struct {
 	// the statement's own; else they have to be written into the text.
 	Params bool
 
+	// Serial tells whether a table written to has a serial column: then there is
+	// something to do without tokens, too.
+	Serial bool
+
+	// Versioned tells that the statement applies only to rows at [Values.Serial],
+	// or raises. Of zero rows it is the caller's part to say that they are gone.
+	Versioned bool
+
+	// Returns tells of a versioned statement that it returns rows.
+	Returns bool
+
 	writer writer
 	usual  atomic.Pointer[Rendered] // of one token a table, as arguments, enforced
 }
@@ -59,6 +70,8 @@ type Target struct {
 	// Keys tells for each row of an INSERT where the value of the table's key
 	// column stands. Nil for other writes and for tables without Key.
 	Keys []KeyValue
+
+	schema string // as the statement names it, quoted and with its dot; else empty
 }
 
 // A KeyValue is where an INSERT takes a row's key from: the argument of this

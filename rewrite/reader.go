@@ -25,6 +25,9 @@ type reader struct {
 	refused *Refusal
 	inputs  inputs
 
+	versioned bool // the context carries a serial
+	explained bool // it is the statement of an EXPLAIN
+
 	// Where statements of the ledger can be put into the one that is being read
 	// (PostgreSQL): at its beginning, or behind its WITH.
 	ledgerAt   int32

@@ -27,6 +27,8 @@ type Values struct {
 
 	// Literal writes the values into the text instead of numbering placeholders.
 	Literal bool
+	// Serial is what a versioned statement's rows have to be at.
+	Serial int64
 	// Observe leaves out what refuses; marks still rise, and never fall.
 	Observe bool
 }
@@ -35,6 +37,10 @@ type Values struct {
 type Rendered struct {
 	SQL  string
 	Args []Arg // to be passed after the statement's own, in this order
+
+	// Unsafe tells that the text must not be sent: by the guard it has come to
+	// read in two ways, of which one might run without it.
+	Unsafe bool
 }
 
 // An Arg says which value of which token to pass.
@@ -51,19 +57,23 @@ const (
 	FieldValue Field = iota
 	FieldName
 	FieldKey
+	FieldSerial // [Values.Serial], of no token
 )
 
-// Usual returns the statement with its guard for one token a table, passed as
-// arguments, in the form that [Plan.Render] gives for it. It is made once.
+// Usual returns the statement with its guard for one token a table that is
+// [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it. It is made once.
 func (p *Plan) Usual() *Rendered {
 	r := p.usual.Load()
 	if r == nil {
 		v := Values{Tokens: anyToken[:]}
 		if len(p.Tables) > 1 {
-			v.Tokens, v.First = make([]Token, len(p.Tables)), make([]int, len(p.Tables))
+			v.Tokens, v.First = make([]Token, 0, len(p.Tables)), make([]int, len(p.Tables))
 		}
 		for i := range v.First {
-			v.First[i] = i
+			v.First[i] = len(v.Tokens)
+			if p.writer.tables[p.Tables[i]].Fenced() {
+				v.Tokens = append(v.Tokens, Token{})
+			}
 		}
 		r = p.Render(v)
 		p.usual.Store(r)
@@ -79,7 +89,9 @@ var anyToken [1]Token
 func (p *Plan) Render(v Values) *Rendered {
 	w := p.writer
 	w.Values = v
-	return &Rendered{SQL: w.statement(), Args: w.args}
+	r := &Rendered{SQL: w.statement(), Args: w.args}
+	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
+	return r
 }
 
 // A writer writes one rendering of a statement.
@@ -90,9 +102,15 @@ type writer struct {
 	tables  []Table
 	plan    *Plan
 
+	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
+	// rendered must keep to that.
+	inOneWay bool
+
 	Values
 	b       strings.Builder
 	rules   *Table      // of the table that is being written for
+	table   int         // its index in Plan.Tables
+	schema  string      // as the statement names it
 	lo, hi  int         // its tokens
 	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
 	numbers map[Arg]int // of the placeholders, if there are many
@@ -131,7 +149,9 @@ func (w *writer) edit(e *edit) {
 		w.ledgerStatements(e.text)
 		return
 	}
-	w.choose(w.plan.Targets[e.target].Table)
+	t := &w.plan.Targets[e.target]
+	w.choose(t.Table)
+	w.schema = t.schema
 	switch e.op {
 	case opMark:
 		w.mark(e.text)
@@ -139,14 +159,22 @@ func (w *writer) edit(e *edit) {
 		w.check(e.text)
 	case opLedger:
 		w.ledgerCondition(e.text)
+	case opColumn:
+		if w.lo < w.hi {
+			w.write(e.text)
+		}
 	case opValue:
 		w.rowValue(e)
+	case opSerial:
+		w.nextSerial(e.text)
+	case opGone:
+		w.gone(e.text)
 	}
 }
 
 // choose makes one of the plan's tables the one that is being written for.
 func (w *writer) choose(table int) {
-	w.rules = &w.tables[w.plan.Tables[table]]
+	w.table, w.rules = table, &w.tables[w.plan.Tables[table]]
 	w.lo, w.hi = 0, len(w.Tokens)
 	if table < len(w.First) {
 		w.lo = w.First[table]
@@ -163,9 +191,12 @@ func (w *writer) rowValue(e *edit) {
 		token = w.Rows[t][e.row]
 	}
 	if w.lo == w.hi {
-		w.write("NULL")
+		if e.text == "" { // the only column
+			w.write("NULL")
+		}
 		return
 	}
+	w.write(e.text)
 	w.field(token, FieldValue)
 }
 
@@ -179,13 +210,15 @@ func (w *writer) write(parts ...string) {
 // one each time.
 func (w *writer) field(token int, f Field) {
 	if w.Literal {
-		switch t := &w.Tokens[token]; f {
+		switch f {
 		case FieldValue:
-			w.write(strconv.FormatInt(t.Value, 10))
+			w.write(strconv.FormatInt(w.Tokens[token].Value, 10))
 		case FieldName:
-			w.write(quoteText(w.dialect, t.Name))
+			w.write(quoteText(w.dialect, w.Tokens[token].Name))
 		case FieldKey:
-			w.write(quoteText(w.dialect, t.Key))
+			w.write(quoteText(w.dialect, w.Tokens[token].Key))
+		case FieldSerial:
+			w.write(strconv.FormatInt(w.Serial, 10))
 		}
 		return
 	}
@@ -195,7 +228,7 @@ func (w *writer) field(token int, f Field) {
 		return
 	}
 	w.write("$", strconv.Itoa(number))
-	if f == FieldValue {
+	if f == FieldValue || f == FieldSerial {
 		w.write("::bigint")
 	} else {
 		w.write("::text")

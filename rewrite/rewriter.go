@@ -14,14 +14,16 @@ type Rewriter struct {
 	first   [256]bool // first bytes of the tables' names, either case
 	plans   *cache
 	tokens  sync.Pool
+
+	versioned *cache // of VersionedPlan
 }
 
 // New returns a rewriter that guards tables. It keeps the 1,024 plans used most
-// lately, of statements of at most 8 KiB. A dialect that can't be guarded, a
+// lately of each kind, of statements of at most 8 KiB. A dialect that can't be guarded, a
 // table without a name or a rule, and two tables that one name could mean are
 // errors.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
-	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024)}
+	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
 	if d != Postgres && d != SQLite && len(tables) > 0 {
 		return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
 	}
@@ -29,17 +31,20 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		switch {
 		case t.Name == "":
 			return nil, errors.New("a table has no name")
-		case t.Fence == "" && !t.Ledger:
+		case !t.Fenced() && (t.Serial == "" || t.Key != ""):
 			return nil, fmt.Errorf("table %q has neither a fence column nor a ledger", t.Name)
 		case t.Fence != "" && t.Fence == t.Key:
 			return nil, fmt.Errorf("table %q: %q can't be both fence and key", t.Name, t.Key)
+		}
+		if t.Serial != "" && (t.Serial == t.Fence || t.Serial == t.Key) {
+			return nil, fmt.Errorf("table %q: %q can't be the serial, and fence or key", t.Name, t.Serial)
 		}
 		for _, u := range tables[:i] {
 			if t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "") {
 				return nil, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name)
 			}
 		}
-		r.tables[i].fence, r.tables[i].key = quoteName(d, t.Fence), quoteName(d, t.Key)
+		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.Fence), quoteName(d, t.Key), quoteName(d, t.Serial)
 		c := t.Name[0]
 		r.first[c] = true
 		if c >= 'a' && c <= 'z' {
@@ -76,7 +81,9 @@ func equalFold(s, name string) bool {
 }
 
 // read makes the plan of a statement that mentions a table.
-func (r *Rewriter) read(query string) *Plan {
+func (r *Rewriter) read(query string) *Plan { return r.readAs(query, false) }
+
+func (r *Rewriter) readAs(query string, versioned bool) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
@@ -85,11 +92,18 @@ func (r *Rewriter) read(query string) *Plan {
 		buf = new([]token)
 	}
 	toks, err := lex(r.dialect, query, (*buf)[:0])
+	inOneWay := err != nil && err.what == bySetting && rejectedEscaping(query)
+	if inOneWay {
+		toks, err = lexAs(r.dialect, query, (*buf)[:0], standard)
+	}
 	if err != nil {
 		return refusal(-1, err.offset, "it can't be read: "+err.reason)
 	}
-	rd := reader{dialect: r.dialect, src: query, toks: toks, tables: r.tables}
+	rd := reader{dialect: r.dialect, src: query, toks: toks, tables: r.tables, versioned: versioned}
 	p := rd.script()
+	if inOneWay && p.Verdict == Guard {
+		p.writer.inOneWay = true
+	}
 	if cap(toks) <= 4096 {
 		*buf = toks
 		r.tokens.Put(buf)

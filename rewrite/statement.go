@@ -11,7 +11,7 @@ func (r *reader) script() *Plan {
 		if ok && count > 1 && len(r.written) > 0 {
 			ok = r.refuse(r.written[0], begin, "it writes to a registered table and is one of several statements in one text; send each by itself")
 		}
-		if !ok {
+		if !ok || !r.endsAlone() {
 			return &Plan{Verdict: Refuse, Refusal: *r.refused}
 		}
 		r.i = r.stop
@@ -105,6 +105,7 @@ func (r *reader) explain(begin int) bool {
 	}
 	for _, t := range r.toks[options:r.i] {
 		if option, _ := normal(r.dialect, r.src, t); option == "analyze" || option == "analyse" {
+			r.explained = true
 			return r.statement()
 		}
 	}

@@ -8,6 +8,10 @@ type Table struct {
 	Key       string // column that selects the row's token; empty for one token per table
 	Ledger    bool   // compare with fencing_tokens
 	SingleUse bool   // refuse a token equal to the row's mark
+	Serial    string // column of the row's version, which every write raises; empty for none
 
-	fence, key string // the columns, quoted
+	fence, key, serial string // the columns, quoted
 }
+
+// Fenced reports whether writes to the table are compared with tokens.
+func (t *Table) Fenced() bool { return t.Fence != "" || t.Ledger }

@@ -9,6 +9,9 @@ type target struct {
 	rules     *Table
 	qualifier string // what its columns are qualified with in the guard
 	schema    string // as the statement names it, quoted and with its dot; else empty
+	checked   bool   // its rows have to be at the context's serial
+
+	setsSerial bool // the SET list read last names the serial column
 }
 
 // target reads the name and alias of the table written to. For one that isn't
@@ -66,7 +69,8 @@ func (r *reader) addTarget(t *target) {
 		r.written = append(r.written, t.table)
 	}
 	t.index = len(r.targets)
-	r.targets = append(r.targets, Target{Table: table})
+	r.targets = append(r.targets, Target{Table: table, schema: t.schema})
+	r.plan.Serial = r.plan.Serial || t.rules.Serial != ""
 }
 
 // alias reads [AS] alias. AS may only be left out in PostgreSQL, and only where
@@ -108,7 +112,7 @@ func (r *reader) orClause() (unguardable string, found bool) {
 // declared with UNIQUE ... ON CONFLICT REPLACE, and then a write would delete
 // other rows, whatever their marks; what the statement says takes precedence.
 func (r *reader) orAbort(t *target, verb int) {
-	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "") {
+	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "" || t.rules.Serial != "") {
 		r.insert(r.toks[verb].end, opAbort, t, "")
 	}
 }

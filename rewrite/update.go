@@ -14,6 +14,9 @@ func (r *reader) update() bool {
 	if or != "" {
 		return r.refuse(t.table, verb+1, "OR "+or+" replaces rows or leaves some of them changed; write UPDATE without it")
 	}
+	if !r.versions(t, verb) {
+		return false
+	}
 	if !found {
 		r.orAbort(t, verb)
 	}
@@ -24,13 +27,12 @@ func (r *reader) update() bool {
 	if !ok {
 		return false
 	}
-	if t.rules.Fence != "" {
-		r.insert(setEnd, opMark, t, t.qualifier)
-	}
+	r.assign(t, setEnd)
+	from := r.i
 	if r.accept("from") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, t.rules.Key != "" && t.rules.Fence == "")
+	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "")
 }
 
 // delete reads DELETE after its first word.
@@ -46,10 +48,14 @@ func (r *reader) delete() bool {
 	if !ok || t.table < 0 {
 		return ok && (r.i == r.stop || r.isWord(r.tok(), "using", "where", "returning", "order", "limit") || r.unreadable(verb))
 	}
+	if !r.versions(t, verb) {
+		return false
+	}
+	from := r.i
 	if r.accept("using") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, t.rules.Key != "" || t.rules.Fence != "")
+	return r.where(t, from, t.rules.Key != "" || t.rules.Fence != "" || t.checked)
 }
 
 // assignments reads a SET list up to one of the words that may follow it, and
@@ -57,7 +63,14 @@ func (r *reader) delete() bool {
 func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool) {
 	lo := r.i
 	hi := r.until(follow...)
+	t.setsSerial = false
 	for i := lo; i < hi; {
+		if t.rules.Serial != "" && r.setsColumn(i, t.rules.Serial) {
+			if t.checked {
+				return 0, r.refuse(t.table, i, "it assigns the serial column, which WithSerial raises by itself; leave the column out")
+			}
+			t.setsSerial = true
+		}
 		// One item: column ..., or (column, column) = ...
 		names := r.toks[i : i+1]
 		if isPunct(r.toks[i], '(') {
@@ -86,6 +99,25 @@ func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool
 		return 0, r.refuse(t.table, hi, "an assignment is missing here")
 	}
 	return r.toks[hi-1].end, true
+}
+
+// setsColumn reports whether the item of a SET list that begins at i assigns the
+// column: column = ..., or (column, column[subscript]) = ...
+func (r *reader) setsColumn(i int, column string) bool {
+	stop := i + 1
+	if isPunct(r.toks[i], '(') {
+		i, stop = i+1, int(r.toks[i].mate)
+	}
+	for i < stop {
+		if name, ok := normal(r.dialect, r.src, r.toks[i]); ok && name == column {
+			return true
+		}
+		for i < stop && !isPunct(r.toks[i], ',') {
+			i = r.skip(i)
+		}
+		i++
+	}
+	return false
 }
 
 // isRowid reports whether a column is one of SQLite's other names for an

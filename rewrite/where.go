@@ -8,7 +8,9 @@ package rewrite
 // condition holds for; AND gives no order, CASE does. The condition inside of
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
-func (r *reader) where(t *target, check bool) bool {
+//
+// from is where the tables begin that the rows are joined with.
+func (r *reader) where(t *target, from int, check bool) bool {
 	ledger := t.rules.Ledger && r.dialect == SQLite
 	var lo, hi int
 	prev := r.toks[r.i-1].end
@@ -22,7 +24,10 @@ func (r *reader) where(t *target, check bool) bool {
 			return r.refuse(t.table, lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
 		}
 	}
-	if r.accept("returning") {
+	if !r.ownSerial(t, from, r.i) {
+		return false
+	}
+	if r.returning() {
 		r.until("order", "limit")
 	}
 	if check && r.isWord(r.tok(), "order", "limit") {

@@ -35,6 +35,8 @@ var targets = []target{
 	{name: "pgx simple_protocol", base: "pgx", module: "github.com/jackc/pgx/v5", params: "default_query_exec_mode=simple_protocol"},
 	{name: "mattn", base: "mattn", module: "github.com/mattn/go-sqlite3", params: "_synchronous=OFF"},
 	{name: "modernc", base: "modernc", module: "modernc.org/sqlite", params: "_pragma=synchronous(OFF)", skip: modernc},
+	{name: "mysql", base: "mysql", module: "github.com/go-sql-driver/mysql"},
+	{name: "mysql interpolateParams", base: "mysql", module: "github.com/go-sql-driver/mysql", params: "interpolateParams=true"},
 	{name: "unknown, PostgreSQL", base: "pgx", stranger: true},
 	{name: "unknown, SQLite", base: "mattn", params: "_synchronous=OFF", stranger: true},
 }
@@ -55,8 +57,11 @@ func TestConformance(t *testing.T) {
 		t.Run(target.name, func(t *testing.T) {
 			t.Parallel()
 			b := baseNamed(t, target.base)
-			if b.dialect == sqlfence.Postgres {
+			switch b.dialect {
+			case sqlfence.Postgres:
 				postgresDSN(t)
+			case sqlfence.MySQL:
+				mysqlDSN(t)
 			}
 			report := conformance.Run(t, target.harness(b))
 			mu.Lock()
@@ -67,7 +72,7 @@ func TestConformance(t *testing.T) {
 }
 
 func baseNamed(t *testing.T, name string) base {
-	for _, b := range bases {
+	for _, b := range append(bases, mysqlBase) {
 		if b.name == name {
 			return b
 		}
@@ -116,6 +121,8 @@ func withParams(dsn, params string) string {
 		return dsn
 	case strings.Contains(dsn, "?"):
 		return dsn + "&" + params
+	case strings.Contains(dsn, "@tcp("): // MySQL's
+		return dsn + "?" + params
 	}
 	values, err := url.ParseQuery(params)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestNegativeControl(t *testing.T) {
 		t.Skip("runs the go command")
 	}
 	postgresDSN(t)
-	dir := strings.TrimSpace(string(goCommand(t, "list", "-f", "{{.Dir}}", "github.com/sqlfence/sqlfence/rewrite")))
+	dir := strings.TrimSpace(string(goCommand(t, "list", "-f", "{{.Dir}}", "github.com/sqlfence/sqlfence")))
 	replaced := func(file string, change func(source string) string) map[string]string {
 		t.Helper()
 		path := filepath.Join(dir, file)
@@ -47,7 +47,7 @@ func TestNegativeControl(t *testing.T) {
 		if changed == string(source) {
 			t.Fatalf("%s has nothing to take out", path)
 		}
-		with := filepath.Join(t.TempDir(), file)
+		with := filepath.Join(t.TempDir(), filepath.Base(file))
 		if err := os.WriteFile(with, []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestNegativeControl(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantFailing(t, replaced("lookup.go", func(string) string { return string(passThrough) }), map[string][]string{
+		wantFailing(t, replaced("rewrite/lookup.go", func(string) string { return string(passThrough) }), map[string][]string{
 			"TestG1RowFenceRefusesAnOlderToken":                   all,
 			"TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten": postgres,
 			"TestG1RowFenceUnderLoad":                             all,
@@ -80,7 +80,7 @@ func TestNegativeControl(t *testing.T) {
 	// A plain subquery on the ledger looks right and passes without concurrency.
 	t.Run("no lock on the ledger", func(t *testing.T) {
 		without := func(source string) string { return strings.Replace(source, `" FOR SHARE OF fencing_tokens"`, `""`, 1) }
-		wantFailing(t, replaced("guard.go", without), map[string][]string{
+		wantFailing(t, replaced("rewrite/guard.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
 			"TestG2LedgerUnderLoad":                         postgres,
@@ -91,8 +91,40 @@ func TestNegativeControl(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "pg_advisory_xact_lock_shared(", "abs(", 1)
 		}
-		wantFailing(t, replaced("guard.go", without), map[string][]string{
+		wantFailing(t, replaced("rewrite/guard.go", without), map[string][]string{
 			"TestG2LedgerIssueGetsItsTurn": postgres,
+		})
+	})
+
+	t.Run("no comparing of serials", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, "return w.plan.Versioned &&", "return false &&", 1)
+		}
+		wantFailing(t, replaced("rewrite/serial.go", without), map[string][]string{
+			"TestSerialConflict":        all,
+			"TestSerialUnderLoad":       all,
+			"TestSerialOddStatements":   all,
+			"TestSerialColumnNames":     all,
+			"TestSerialUpsertOfSeveral": postgres,
+			"TestSerialWriteThatWaits":  postgres,
+		})
+	})
+
+	t.Run("no counting", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, `w.write(", ", w.rules.serial, " = ")`, "return", 1)
+		}
+		wantFailing(t, replaced("rewrite/serial.go", without), map[string][]string{
+			"TestSerialCounts":    all,
+			"TestSerialUnderLoad": all,
+		})
+	})
+
+	t.Run("no look at the rows reached", func(t *testing.T) {
+		without := func(source string) string { return strings.Replace(source, "if n > 0 {", "if n >= 0 {", 1) }
+		wantFailing(t, replaced("serial.go", without), map[string][]string{
+			"TestSerialGone":                     all,
+			"TestSerialWhereATriggerSkipsTheRow": all,
 		})
 	})
 }

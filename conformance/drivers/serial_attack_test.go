@@ -1,0 +1,279 @@
+package drivers
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Statements that might get a write in at an old version, lose a count, or find
+// nothing without saying so.
+
+func TestSerialOddStatements(t *testing.T) {
+	eachSetting(t, func(t *testing.T, s setting) {
+		sh := s.serialShop(t)
+		sh.exec(t, "CREATE TABLE notes (book integer, price integer, serial bigint)")
+		sh.exec(t, "INSERT INTO notes VALUES (1, 50, 7), (1, 60, 7), (1, 70, 99)")
+		schema := "main"
+		if s.dialect == sqlfence.Postgres {
+			if err := sh.plain.QueryRow("SELECT current_schema()").Scan(&schema); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const changed, same = "1:50#8 2:10#1 3:10#1", "1:10#7 2:10#1 3:10#1"
+		for _, tt := range []struct {
+			dialect sqlfence.Dialect // 0 for both
+			query   string
+			want    string // at serial 7; at 6 nothing may change
+		}{
+			{0, "UPDATE books SET price = 50 FROM notes WHERE notes.book = books.id", changed}, // three matches
+			{0, "UPDATE books SET price = 50 FROM notes AS n WHERE n.book = books.id AND n.serial = 7", changed},
+			{0, "UPDATE books AS b SET price = 50 FROM books AS c WHERE b.id = c.id AND c.id = 1", changed},
+			{0, "UPDATE " + schema + ".books SET price = 50 WHERE id = 1", changed},
+			{0, "UPDATE \"books\" AS \"b\" SET price = 50 WHERE \"b\".id = 1", changed},
+			{0, "UPDATE BOOKS SET (price, isbn) = (50, 'x') WHERE id = 1", changed},
+			{0, "UPDATE books SET price = (SELECT max(serial) - 49 FROM notes) WHERE id = 1", changed},
+			{0, "WITH n AS (SELECT 50 AS price) UPDATE books SET price = (SELECT price FROM n) WHERE id = 1", changed},
+			{0, "UPDATE books SET price = 50 WHERE id = 1 -- and no more", changed},
+			{0, "UPDATE books SET price = 50 WHERE id = 1; ", changed},
+			{0, "; UPDATE books SET price = 50 WHERE id = 1", changed},
+			{sqlfence.Postgres, "UPDATE books SET price = 50 WHERE id = 1; -- and no more", changed},
+			{0, "UPDATE books SET price = CASE WHEN serial = 7 THEN 50 ELSE 60 END WHERE id = 1", changed},
+			{0, "DELETE FROM books AS b WHERE b.id = 1 AND price IN (SELECT 10 FROM notes AS n WHERE n.serial = 7)", "2:10#1 3:10#1"},
+			{sqlfence.SQLite, "UPDATE OR IGNORE books SET price = 50 WHERE id = 1", changed},
+			{sqlfence.SQLite, "UPDATE OR ROLLBACK books SET price = 50 WHERE id = 1", changed},
+			{sqlfence.SQLite, "UPDATE [books] SET `price` = 50 WHERE rowid = 1", changed},
+			{sqlfence.Postgres, "UPDATE books * SET price = 50 WHERE id = 1", changed},
+			{sqlfence.Postgres, "UPDATE U&\"b\\006foks\" SET price = 50 WHERE id = 1", changed},
+			{sqlfence.Postgres, "DELETE FROM books USING notes AS n WHERE n.book = books.id", "2:10#1 3:10#1"},
+			{sqlfence.Postgres, "WITH i AS (INSERT INTO pens (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id) UPDATE books SET price = 50 WHERE id = 1", changed},
+		} {
+			if tt.dialect != 0 && tt.dialect != s.dialect {
+				continue
+			}
+			sh.version(t, 7)
+			_, err := sh.db.ExecContext(at(t, 6), tt.query)
+			wantConflict(t, err, 6, 7)
+			sh.wantVersions(t, same)
+			if _, err := sh.db.ExecContext(at(t, 7), tt.query); err != nil {
+				t.Error(err)
+			}
+			sh.wantVersions(t, tt.want)
+			sh.exec(t, "DELETE FROM books WHERE id = 1")
+			_, err = sh.db.ExecContext(at(t, 8), tt.query)
+			wantError(t, err, sqlfence.ErrGone)
+			sh.wantVersions(t, "2:10#1 3:10#1")
+			if t.Failed() {
+				t.Fatalf("by %s", tt.query)
+			}
+		}
+	})
+}
+
+// Where a trigger keeps the row from being written, that is told, too.
+func TestSerialWhereATriggerSkipsTheRow(t *testing.T) {
+	eachSetting(t, func(t *testing.T, s setting) {
+		sh := s.serialShop(t)
+		if s.dialect == sqlfence.SQLite {
+			sh.exec(t, "CREATE TRIGGER skip BEFORE UPDATE ON books BEGIN SELECT RAISE(IGNORE); END")
+			sh.exec(t, "CREATE TRIGGER skip_delete BEFORE DELETE ON books WHEN old.price = 11 BEGIN SELECT RAISE(IGNORE); END")
+		} else {
+			sh.exec(t, "CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$")
+			sh.exec(t, "CREATE TRIGGER skip BEFORE UPDATE ON books FOR EACH ROW EXECUTE FUNCTION skip()")
+			sh.exec(t, "CREATE TRIGGER skip_delete BEFORE DELETE ON books FOR EACH ROW WHEN (old.price = 11) EXECUTE FUNCTION skip()")
+		}
+		sh.reset(t, 0)
+		sh.exec(t, "INSERT INTO books (id, price, serial) VALUES (9, 11, 7)")
+		for _, w := range versionedWrites {
+			w.args = append(append([]any(nil), w.args[:len(w.args)-1]...), 9)
+			for _, f := range forms {
+				_, err := f.run(at(t, 7), sh.db, w.as(s.dialect))
+				wantError(t, err, sqlfence.ErrGone)
+			}
+		}
+		sh.wantVersions(t, "1:10#null 2:10#null 3:10#null 9:11#7")
+	})
+}
+
+// An upsert of several rows, one of which is not at the version or not there,
+// writes none.
+func TestSerialUpsertOfSeveral(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh := s.serialShop(t)
+		sh.version(t, 7)
+		upsert := func(serial int64, first, second int) error {
+			_, err := sh.db.ExecContext(at(t, serial), "INSERT INTO books AS b (id, price) VALUES ($1, 30), ($2, 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price",
+				first, second)
+			return err
+		}
+		wantConflict(t, upsert(7, 1, 2), 7, 1)
+		wantConflict(t, upsert(1, 1, 2), 1, 7)
+		wantError(t, upsert(7, 1, 99), sqlfence.ErrGone)
+		wantError(t, upsert(1, 99, 2), sqlfence.ErrGone)
+		sh.wantVersions(t, "1:10#7 2:10#1 3:10#1")
+		if err := upsert(1, 3, 2); err != nil {
+			t.Error(err)
+		}
+		sh.wantVersions(t, "1:10#7 2:30#2 3:30#2")
+		// None is written, by a condition of the statement's own.
+		_, err := sh.db.ExecContext(at(t, 7), "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 30 WHERE books.price > 99")
+		wantError(t, err, sqlfence.ErrGone)
+	})
+}
+
+// RETURNING gives what it would give without a serial, and the new one.
+func TestSerialReturning(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		sh := setting{b, sql.LevelDefault}.serialShop(t)
+		sh.version(t, 7)
+		rows, err := sh.db.QueryContext(at(t, 7), "UPDATE books SET price = 30 WHERE id = 1 RETURNING *")
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := rows.Columns()
+		if got := fmt.Sprint(columns); err != nil || got != "[id isbn price writer fence_token serial]" {
+			t.Errorf("columns are %s, %v", got, err)
+		}
+		types, err := rows.ColumnTypes()
+		if err != nil || len(types) != 6 || types[1].DatabaseTypeName() == "" {
+			t.Errorf("types are %v, %v", types, err)
+		}
+		if err := rows.Close(); err != nil { // with the first row unread
+			t.Error(err)
+		}
+		var isbn string
+		var serial int64
+		if err := sh.db.QueryRowContext(at(t, 8), "UPDATE books SET price = 30 WHERE id = 1 RETURNING isbn, serial").Scan(&isbn, &serial); err != nil || isbn != "i1" || serial != 9 {
+			t.Errorf("got %q, %d, %v", isbn, serial, err)
+		}
+		sh.exec(t, "UPDATE books SET serial = 9")
+		rows, err = sh.db.QueryContext(at(t, 9), "UPDATE books SET price = 30 RETURNING id")
+		if n, err := returned(rows, err); n != 3 || err != nil {
+			t.Errorf("%d rows, %v", n, err)
+		}
+		// Nobody who asks and doesn't look at the rows is left without an answer.
+		rows, err = sh.db.QueryContext(at(t, 9), "UPDATE books SET price = 30 WHERE id = 99 RETURNING id")
+		if err == nil {
+			rows.Close()
+		}
+		wantError(t, err, sqlfence.ErrGone)
+	})
+}
+
+// The column's name is folded as the database folds it.
+func TestSerialColumnNames(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		for _, tt := range []struct{ column, rule, own string }{
+			{`version`, `VERSION`, `Version`},
+			{`"Version"`, `"Version"`, `"Version"`},
+			{`"a ""b"" c"`, `"a ""b"" c"`, `"a ""b"" c"`},
+			{`"order"`, `"order"`, `"order"`},
+		} {
+			sh := setting{b, sql.LevelDefault}.shop(t, sqlfence.Serial(tt.rule))
+			sh.exec(t, "ALTER TABLE books ADD COLUMN "+tt.column+" integer")
+			serial := func() (n int64) {
+				if err := sh.plain.QueryRow("SELECT " + tt.column + " FROM books WHERE id = 1").Scan(&n); err != nil {
+					t.Error(err)
+				}
+				return n
+			}
+			exec := func(ctx context.Context, query string) {
+				t.Helper()
+				if _, err := sh.db.ExecContext(ctx, query); err != nil {
+					t.Error(err)
+				}
+			}
+			exec(t.Context(), "INSERT INTO books (id) VALUES (1)")
+			exec(t.Context(), "UPDATE books SET price = 1")
+			exec(at(t, 2), "UPDATE books SET price = 1")
+			exec(t.Context(), "UPDATE books SET price = 1, "+tt.own+" = "+tt.own+" + 10")
+			if got := serial(); got != 13 {
+				t.Errorf("%s is at %d, want 13", tt.column, got)
+			}
+			_, err := sh.db.ExecContext(at(t, 12), "DELETE FROM books")
+			wantConflict(t, err, 12, 13)
+		}
+	})
+}
+
+// A constraint of SQLite's that replaces rows would set a version back.
+func TestSerialWhereAConstraintReplacesRows(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("only SQLite has ON CONFLICT in constraints")
+		}
+		sh := setting{base: b}.shop(t, sqlfence.Serial("serial"))
+		sh.exec(t, "DROP TABLE books")
+		sh.exec(t, "CREATE TABLE books (id integer PRIMARY KEY ON CONFLICT REPLACE, isbn text UNIQUE ON CONFLICT REPLACE, price integer DEFAULT 10, fence_token, serial)")
+		sh.version(t, 7)
+		for _, query := range []string{"INSERT INTO books (id, isbn) VALUES (1, 'i9')", "INSERT INTO books (id, isbn) VALUES (9, 'i1')", "UPDATE books SET isbn = 'i1' WHERE id = 2", "UPDATE books SET id = 1 WHERE id = 2"} {
+			for _, ctx := range []context.Context{t.Context(), at(t, 1)} {
+				if _, err := sh.db.ExecContext(ctx, query); err == nil {
+					t.Errorf("%s: it passed", query)
+				}
+			}
+		}
+		sh.wantVersions(t, "1:10#7 2:10#1 3:10#1")
+	})
+}
+
+// Who waits for a row lock decides by what has been committed when it gets it.
+func TestSerialWriteThatWaits(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh := s.serialShop(t)
+		for _, w := range rowWrites {
+			for _, end := range []string{"update", "delete", "rollback"} {
+				t.Run(w.name+" behind "+end, func(t *testing.T) {
+					sh.version(t, 7)
+					first, err := sh.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: s.level})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = first.Rollback() }) // for a test that fails early
+					var pid int
+					if err := first.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+						t.Fatal(err)
+					}
+					query := "UPDATE books SET price = 20 WHERE id = 1"
+					if end == "delete" {
+						query = "DELETE FROM books WHERE id = 1"
+					}
+					if _, err := first.ExecContext(at(t, 7), query); err != nil {
+						t.Fatal(err)
+					}
+					done, ctx := make(chan error), at(t, 7)
+					finished := make(chan struct{})
+					go func() {
+						_, err := forms[0].run(ctx, sh.db, w)
+						close(finished)
+						done <- err
+					}()
+					sh.wantBlocked(t, pid, finished)
+					if end == "rollback" {
+						err = first.Rollback()
+					} else {
+						err = first.Commit()
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					err = <-done
+					switch {
+					case end == "rollback":
+						if err != nil {
+							t.Error(err)
+						}
+					case s.level != sql.LevelReadCommitted && refusedByIsolation(err):
+					case end == "delete":
+						wantError(t, err, sqlfence.ErrGone)
+					default:
+						wantConflict(t, err, 7, 8)
+					}
+				})
+			}
+		}
+	})
+}

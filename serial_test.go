@@ -1,0 +1,162 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+const serialUpdate = "UPDATE books SET price = 1"
+
+var serialRule = sqlfence.WithTable("books", sqlfence.Serial("version"))
+
+// A table with Serial and no rule about tokens needs none; with one that says
+// there are tokens, the default stays the ledger.
+func TestSerialAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		rules []sqlfence.Rule
+		want  error
+	}{
+		{"alone", nil, nil},
+		{"Ledger", []sqlfence.Rule{sqlfence.Ledger()}, sqlfence.ErrNoFence},
+		{"RowFence", []sqlfence.Rule{fenced}, sqlfence.ErrNoFence},
+		{"Key", []sqlfence.Rule{sqlfence.Key("id")}, sqlfence.ErrNoFence},
+		{"Resource", []sqlfence.Rule{sqlfence.Resource("shelf")}, sqlfence.ErrNoFence},
+		{"Optional", []sqlfence.Rule{sqlfence.Optional()}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base := new(fake)
+			db := base.open(t, sqlfence.WithTable("books", append(tt.rules, sqlfence.Serial("version"))...))
+			_, err := db.ExecContext(t.Context(), serialUpdate)
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("err = %v, want %v", err, tt.want)
+			}
+			if err == nil && (len(base.sent) != 1 || !strings.Contains(base.sent[0], "`version` = ")) {
+				t.Errorf("sent %q", base.sent)
+			}
+		})
+	}
+}
+
+// The serial goes the way of the tokens: as an argument after the statement's
+// own, or into the text where the statement has none.
+func TestSerialIsAnArgument(t *testing.T) {
+	base := new(fake)
+	db := base.open(t, serialRule)
+	ctx := sqlfence.WithSerial(t.Context(), 42)
+	stmt, err := db.PrepareContext(t.Context(), serialUpdate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	for _, tt := range []struct {
+		name string
+		run  func() error
+		args []any
+		text string
+	}{
+		{"no arguments", func() error { _, err := db.ExecContext(ctx, serialUpdate); return err }, nil, "= 42 THEN"},
+		{"arguments", func() error { _, err := db.ExecContext(ctx, serialUpdate+" WHERE id = ?", 7); return err }, []any{int64(7), int64(42)}, "= ?2 THEN"},
+		{"prepared", func() error { _, err := stmt.ExecContext(ctx); return err }, []any{int64(42)}, "= ?1 THEN"},
+		{"prepared, without", func() error { _, err := stmt.ExecContext(t.Context()); return err }, nil, "THEN"},
+		{"the inner context", func() error { _, err := db.ExecContext(sqlfence.WithSerial(ctx, 43), serialUpdate); return err }, nil, "= 43 THEN"},
+	} {
+		base.sent = nil
+		if err := tt.run(); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		var args []any
+		for _, a := range base.args {
+			args = append(args, a.Value)
+		}
+		if len(base.sent) != 1 || !strings.Contains(base.sent[0], tt.text) || !slices.Equal(args, tt.args) {
+			t.Errorf("%s: sent %q with %v, want %q with %v", tt.name, base.sent, args, tt.text, tt.args)
+		}
+	}
+}
+
+// Whether there was a row is read off the driver's count, or the first row.
+func TestSerialOfNoRow(t *testing.T) {
+	var told []sqlfence.EventKind
+	observer := sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { told = append(told, e.Kind) })
+	unknown := errors.New("not counted")
+	for _, tt := range []struct {
+		name string
+		base *fake
+		mode sqlfence.Mode
+		want error
+		told sqlfence.EventKind
+	}{
+		{"one", &fake{}, sqlfence.Enforce, nil, 0},
+		{"none", &fake{result: driver.RowsAffected(0), noRow: true}, sqlfence.Enforce, sqlfence.ErrGone, sqlfence.Refused},
+		{"none, observed", &fake{result: driver.RowsAffected(0), noRow: true}, sqlfence.Observe, nil, sqlfence.WouldRefuse},
+		{"unknown", &fake{result: uncounted{unknown}}, sqlfence.Enforce, unknown, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			db := tt.base.open(t, serialRule, observer, sqlfence.WithMode(tt.mode))
+			ctx := sqlfence.WithSerial(t.Context(), 42)
+			ways := []func() error{func() error { _, err := db.ExecContext(ctx, serialUpdate); return err }}
+			if tt.name != "unknown" {
+				ways = append(ways, func() error {
+					rows, err := db.QueryContext(ctx, serialUpdate+" RETURNING id")
+					if err != nil {
+						return err
+					}
+					return rows.Close()
+				})
+			}
+			for _, way := range ways {
+				told = nil
+				if err := way(); !errors.Is(err, tt.want) {
+					t.Errorf("err = %v, want %v", err, tt.want)
+				}
+				if tt.told == 0 && len(told) > 0 || tt.told != 0 && !slices.Equal(told, []sqlfence.EventKind{tt.told}) {
+					t.Errorf("told %v, want %v", told, tt.told)
+				}
+			}
+		})
+	}
+}
+
+// uncounted is the result of a driver that doesn't count rows.
+type uncounted struct{ err error }
+
+func (u uncounted) LastInsertId() (int64, error) { return 0, u.err }
+func (u uncounted) RowsAffected() (int64, error) { return 0, u.err }
+
+func TestSerialRefusalsByTheDatabase(t *testing.T) {
+	for _, tt := range []struct {
+		name, message string
+		is            error // nil: not one of ours
+		text          string
+	}{
+		{"conflict", "bad JSON path: 'sqlfence:conflict:0:43'", sqlfence.ErrConflict,
+			`sqlfence: serial conflict: table "books": expected serial 42, but it is 43`},
+		{"a negative one", "bad JSON path: 'sqlfence:conflict:0:-43'", sqlfence.ErrConflict,
+			`sqlfence: serial conflict: table "books": expected serial 42, but it is -43`},
+		{"gone", "bad JSON path: 'sqlfence:gone:0:1'", sqlfence.ErrGone,
+			`sqlfence: row is gone: the statement found no row that could be at serial 42`},
+		{"no number", "bad JSON path: 'sqlfence:serial:0:it''s'", sqlfence.ErrUnguardable,
+			`sqlfence: statement can't be guarded: table "books": the serial column "version" holds "it's", which can't be counted on; repair the row`},
+		{"no such table", "bad JSON path: 'sqlfence:conflict:1:43'", nil, ""},
+		{"a negative table", "bad JSON path: 'sqlfence:gone:-1:43'", nil, ""},
+		{"no serial", "bad JSON path: 'sqlfence:conflict:0:x'", nil, ""},
+		{"too large a serial", "bad JSON path: 'sqlfence:conflict:0:99999999999999999999'", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			baseErr := &baseError{tt.message}
+			ctx := sqlfence.WithSerial(t.Context(), 42)
+			_, err := (&fake{fails: func(string) error { return baseErr }}).open(t, serialRule).ExecContext(ctx, serialUpdate)
+			checkRefusal(t, err, baseErr, tt.is, tt.text)
+			var n int
+			err = (&fake{failsNext: baseErr}).open(t, serialRule).QueryRowContext(ctx, serialUpdate+" RETURNING id").Scan(&n)
+			checkRefusal(t, err, baseErr, tt.is, tt.text)
+		})
+	}
+}
