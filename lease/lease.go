@@ -76,7 +76,11 @@ func (le *Lease) Done() <-chan struct{} { return le.held.Done() }
 
 // Err returns nil while the lease is held, then why it ended: a [*LostError],
 // which is [ErrLeaseLost], or [ErrReleased].
-func (le *Lease) Err() error { return context.Cause(le.held) }
+func (le *Lease) Err() error {
+	le.mu.Lock() // so that it tells as soon as the context does
+	defer le.mu.Unlock()
+	return context.Cause(le.held)
+}
 
 // Extend lets the lease end ttl from now, as [Leases.Extend] does. A lease that
 // has ended stays so: the error is then that of [Lease.Err]. An error of the
@@ -161,7 +165,7 @@ func (le *Lease) finish(cause error) bool {
 		return false
 	}
 	le.timer.Stop()
+	le.endCtx(cause) // first, so that it has ended when Done is closed
 	le.endHeld(cause)
-	le.endCtx(cause)
 	return true
 }
