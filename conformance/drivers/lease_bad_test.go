@@ -132,11 +132,13 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 		for what, call := range map[string]func() error{
 			"Acquire":    func() error { _, err := leases.Acquire(ended, "jobs"); return err },
 			"TryAcquire": func() error { _, _, err := leases.TryAcquire(ended, "jobs"); return err },
-			"Do":         func() error { return leases.Do(ended, "jobs", func(context.Context) error { t.Error("called"); return nil }) },
-			"Lookup":     func() error { _, _, err := leases.Lookup(ended, "jobs"); return err },
-			"List":       func() error { _, err := leases.List(ended); return err },
-			"Extend":     func() error { _, err := leases.Extend(ended, strings.Repeat("A", 22), time.Second); return err },
-			"Release":    func() error { return leases.Release(ended, strings.Repeat("A", 22)) },
+			"Do": func() error {
+				return leases.Do(ended, "jobs", func(context.Context) error { t.Error("called"); return nil })
+			},
+			"Lookup":  func() error { _, _, err := leases.Lookup(ended, "jobs"); return err },
+			"List":    func() error { _, err := leases.List(ended); return err },
+			"Extend":  func() error { _, err := leases.Extend(ended, strings.Repeat("A", 22), time.Second); return err },
+			"Release": func() error { return leases.Release(ended, strings.Repeat("A", 22)) },
 		} {
 			if err := call(); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s with an ended context: %v", what, err)
