@@ -69,36 +69,34 @@ func (l *Leases) acquire(ctx context.Context, r *request) (*Lease, error) {
 	w := waiter{request: r}
 	// An owner may hold the lease already, and must not wait for those who wait
 	// for its release.
-	if r.owner != "" || !l.lines.busy(r.key) {
+	if r.owner != "" && l.lines.busy(r.key) {
 		if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
 			return lease, err
-		}
-		if w.exhausted() {
-			return nil, w.held()
 		}
 	}
 	p := l.lines.join(r.key)
 	defer p.leave()
-	l.hearing.enter()
-	defer l.hearing.leave()
 	select {
 	case <-p.first:
 	case <-limited.Done():
 		return nil, w.gaveUp(ctx)
 	}
-	for {
-		if w.attempts > 0 {
-			if !w.pause(limited, p, l.hearing.on.Load()) {
-				return nil, w.gaveUp(ctx)
-			}
+	if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
+		return lease, err
+	}
+	if !w.exhausted() {
+		l.hearing.enter()
+		defer l.hearing.leave()
+	}
+	for !w.exhausted() {
+		if !w.pause(limited, p, l.hearing.on.Load()) {
+			return nil, w.gaveUp(ctx)
 		}
 		if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
 			return lease, err
 		}
-		if w.exhausted() {
-			return nil, w.held()
-		}
 	}
+	return nil, w.held()
 }
 
 // tryOnce is try, with what it came to noted by w.
