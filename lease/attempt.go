@@ -39,8 +39,11 @@ type grant struct {
 }
 
 // undoLimit is how long the statement of an attempt that its caller has left is
-// given to come to an end by itself, and how long it may take to undo it.
-const undoLimit = 2 * time.Second
+// given to come to an end by itself, and how long one try to undo it may take.
+const (
+	undoLimit = 2 * time.Second
+	undoPause = 50 * time.Millisecond
+)
 
 // attempt asks for a lease once. If ctx ends it returns at once; what the
 // statement may still take is then given back in the background.
@@ -86,16 +89,27 @@ func (l *Leases) attempt(ctx context.Context, r *request) (*outcome, error) {
 	}
 }
 
-// undo releases what an attempt may have taken. Where it can't, the ttl does.
+// undo releases what an attempt may have taken. It goes on trying until the
+// lease would have ended by its ttl.
 func (l *Leases) undo(ctx context.Context, r *request) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.ttl)
 	defer cancel()
-	if _, err := l.exec(ctx, l.sql.undo, r.key, r.lockID); err != nil {
-		l.log().Warn("lease: an attempt with an unknown outcome can't be undone; what it took ends with its ttl",
-			"key", r.key, "ttl", r.ttl, "err", err)
-		return
+	for pause := undoPause; ; pause = min(2*pause, undoLimit) {
+		try, cancel := context.WithTimeout(ctx, undoLimit)
+		_, err := l.exec(try, l.sql.undo, r.key, r.lockID)
+		cancel()
+		if err == nil {
+			l.lines.wake(r.key)
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			l.log().Warn("lease: an attempt with an unknown outcome can't be undone; what it took has ended with its ttl",
+				"key", r.key, "ttl", r.ttl, "err", err)
+			return
+		}
 	}
-	l.lines.wake(r.key)
 }
 
 // send asks for a lease by one statement, on SQLite by one transaction.
