@@ -105,7 +105,7 @@ func (l *Leases) undo(ctx context.Context, r *request) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			l.log().Warn("lease: an attempt with an unknown outcome can't be undone; what it took has ended with its ttl",
+			l.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has ended with its ttl",
 				"key", r.key, "ttl", r.ttl, "err", err)
 			return
 		}
