@@ -45,7 +45,7 @@ func (e *HeldError) Error() string {
 	if e.Holder != "" {
 		by = fmt.Sprintf(" (%q)", e.Holder)
 	}
-	return fmt.Sprintf("%v%s: key %q, after %d attempts", ErrHeld, by, e.Key, e.Attempts)
+	return fmt.Sprintf("%v%s: key %q (attempts: %d)", ErrHeld, by, e.Key, e.Attempts)
 }
 
 // Is reports whether target is [ErrHeld].

@@ -80,9 +80,9 @@ func TestLeaseKeys(t *testing.T) {
 
 // At the end of the tokens no lease is left behind that has none.
 func TestLeaseTokenLimit(t *testing.T) {
-	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+	eachLedger(t, func(t *testing.T, b base, dsn string, db *sql.DB) {
 		var log bytes.Buffer
-		leases = newLeases(t, db, lease.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		leases := newLeases(t, db, lease.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		set := func(key string, value int64) {
 			mustExec(t, db, fmt.Sprintf("INSERT INTO fencing_tokens (name, token) VALUES ('%s', %d) ON CONFLICT (name) DO UPDATE SET token = excluded.token", key, value))
 		}
