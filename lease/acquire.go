@@ -89,7 +89,7 @@ func (l *Leases) acquire(ctx context.Context, r *request) (*Lease, error) {
 		defer l.hearing.leave()
 	}
 	for !w.exhausted() {
-		if !w.pause(limited, p, l.hearing.on.Load()) {
+		if !w.pause(limited, p, l.hearing.on.Load() > 0) {
 			return nil, w.gaveUp(ctx)
 		}
 		if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {

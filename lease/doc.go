@@ -78,4 +78,9 @@
 // PostgreSQL and SQLite (3.38 or later), through any driver, fenced by sqlfence
 // or not: its own tables need no registering. SQLite's clock is that of the
 // machine, which all who share the file have in common.
+//
+// SQLite has one writer for the whole file. When another holds it, a method fails
+// with SQLITE_BUSY unless the connection has a busy_timeout: set one in the data
+// source name. A process that is stopped in the middle of a write holds off all
+// others until it goes on or dies.
 package lease

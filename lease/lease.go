@@ -28,6 +28,8 @@ type Lease struct {
 	held    context.Context // until the lease ends; its cause says why
 	endHeld context.CancelCauseFunc
 
+	extending chan struct{} // holds a value while the lease is being extended
+
 	mu       sync.Mutex
 	deadline time.Time
 	expires  time.Time
@@ -39,6 +41,7 @@ func (l *Leases) newLease(ctx context.Context, g *grant, on *heldSession) *Lease
 	le := &Lease{leases: l, info: g.Info, session: on, deadline: g.deadline, expires: g.ExpiresAt}
 	le.ctx, le.endCtx = context.WithCancelCause(sqlfence.WithFence(ctx, g.Token))
 	le.held, le.endHeld = context.WithCancelCause(context.Background())
+	le.extending = make(chan struct{}, 1)
 	le.mu.Lock() // so that expire finds the timer
 	defer le.mu.Unlock()
 	le.timer = time.AfterFunc(time.Until(le.deadline), le.expire)
@@ -88,6 +91,13 @@ func (le *Lease) Err() error {
 func (le *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
+	}
+	// One at a time: the order of the answers has to be that of the updates.
+	select {
+	case le.extending <- struct{}{}:
+		defer func() { <-le.extending }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	if err := le.Err(); err != nil {
 		return err

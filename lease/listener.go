@@ -26,7 +26,7 @@ type Listener interface {
 type hearing struct {
 	listener Listener
 	heard    func(payload string)
-	on       atomic.Bool // a release would be heard
+	on       atomic.Int32 // over 0: a release would be heard
 
 	mu    sync.Mutex
 	users int
@@ -75,12 +75,17 @@ func (h *hearing) leave() {
 
 func (h *hearing) run(ctx context.Context) {
 	for {
+		on := int32(0)
 		// What it fails with is of no interest: meanwhile the waiters poll.
 		_ = h.listener.Listen(ctx, channel, func(payload string) {
-			h.on.Store(true)
+			if on == 0 {
+				on = h.on.Add(1)
+			}
 			h.heard(payload)
 		})
-		h.on.Store(false)
+		if on > 0 {
+			h.on.Add(-1)
+		}
 		select {
 		case <-ctx.Done():
 			return

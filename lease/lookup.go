@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
@@ -31,6 +32,9 @@ func (i Info) String() string {
 	return fmt.Sprintf("%s held by %s since %s until %s", i.Token, holder,
 		i.AcquiredAt.UTC().Format(time.RFC3339Nano), i.ExpiresAt.UTC().Format(time.RFC3339Nano))
 }
+
+// LogValue is String: a log doesn't show the lock id either.
+func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
 // Lookup returns the live lease on key, and whether there is one. It changes
 // nothing. Errors: [ErrInvalid] for the key, or the database's own.

@@ -23,9 +23,9 @@ func TestLeaseAcquireGivesUp(t *testing.T) {
 		}{
 			{"one attempt", []lease.Term{lease.Retries(0)}, 1, true},
 			{"retries", []lease.Term{lease.Retries(3), lease.Backoff(time.Millisecond)}, 4, true},
-			{"timeout", []lease.Term{lease.Retries(1000), lease.Backoff(time.Millisecond), lease.Timeout(100 * time.Millisecond)}, 1, false},
+			{"timeout", []lease.Term{lease.Retries(1000), lease.Backoff(time.Millisecond), lease.Timeout(400 * time.Millisecond)}, 1, false},
 			{"one attempt, by Wait", []lease.Term{lease.Wait(0, 0)}, 1, true},
-			{"wait", []lease.Term{lease.Wait(100*time.Millisecond, time.Millisecond)}, 2, false},
+			{"wait", []lease.Term{lease.Wait(400*time.Millisecond, time.Millisecond)}, 2, false},
 		} {
 			_, err := leases.Acquire(t.Context(), "jobs", test.terms...)
 			var held *lease.HeldError
@@ -154,11 +154,14 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
 			t.Fatal(err)
 		}
-		if err := old.Extend(t.Context(), 500*time.Millisecond); err != nil {
+		if err := old.Extend(t.Context(), time.Minute); err != nil {
 			t.Fatalf("a heartbeat beside a write: %v", err)
 		}
 		if _, ok, err := leases.TryAcquire(t.Context(), "books"); ok || err != nil {
 			t.Errorf("TryAcquire of a held lease beside a write: %v, %v", ok, err)
+		}
+		if _, err := leases.Extend(t.Context(), old.LockID(), time.Millisecond); err != nil {
+			t.Fatal(err)
 		}
 		passed(t, leases, "books")
 
