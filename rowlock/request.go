@@ -23,7 +23,7 @@ func (t *Table) Request(ctx context.Context, e Edit) (Lock, error) {
 	return t.grant(ctx, "request", t.request(c))
 }
 
-// Renew gives the user's lock a new term, TTL from now. It never takes a lock:
+// Renew gives the user's lock a new term, the TTL from now on. It never takes a lock:
 // one that the user lost, also by [Table.Release], is refused with [ErrNotHeld],
 // or with what [Table.Request] returns if the row is gone, changed, or held by
 // someone else. A lock that lapsed is renewed if nobody came in the meantime.
@@ -34,7 +34,7 @@ func (t *Table) Renew(ctx context.Context, e Edit) (Lock, error) {
 	}
 	return t.grant(ctx, "renew", claim{
 		checked: c,
-		set:     frag{t.columns.expiry, " = ", after(t.dialect, c.TTL)},
+		set:     t.taken(c),
 		allowed: func(columns columns) frag { return columns.mine(c.user) },
 		held:    true,
 	})
