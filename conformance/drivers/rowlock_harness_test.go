@@ -82,6 +82,7 @@ func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 	if d.fence {
 		d.db = d.fenced(t, d.source, sqlfence.WithTable("invoice", sqlfence.RowFence("fence_token")))
 	}
+	d.db.SetMaxIdleConns(12) // as many as there are users at most
 	d.invoice = d.table(t, "invoice", opts...)
 }
 
