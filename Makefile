@@ -1,16 +1,16 @@
 # Every folder with a go.mod is a module; what is said below holds for each.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test lint bench cgo
+.PHONY: help test lint bench cgo chromium
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
 
 # The root module is built and tested without the workspace, as its users get it.
-test: cgo ## test all modules with the race detector, on a PostgreSQL server of their own
+test: cgo chromium ## test all modules with the race detector, on a PostgreSQL server of their own
 	GOWORK=off go build ./...
 	GOWORK=off go test -race ./...
-	SQLFENCE_REQUIRE_POSTGRES=1 scripts/with-postgres sh -c '\
+	SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_BROWSER=1 scripts/with-postgres sh -c '\
 		status=0; \
 		for m in $(filter-out .,$(MODULES)); do \
 			echo "# $$m"; (cd $$m && go test -race ./...) || status=1; \
@@ -26,3 +26,7 @@ bench: cgo ## measure; the output is made for benchstat
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:
 	@echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 || scripts/apt-install gcc libc6-dev
+
+# The browser that looks at the pages of examples/invoice.
+chromium:
+	@command -v chromium >/dev/null || scripts/apt-install chromium
