@@ -26,8 +26,7 @@ func Key(names ...string) Option {
 }
 
 // Serial names the version column: an integer, never NULL, that every change of
-// the row raises (see [sqlfence.RetryOptions] for what to do on a conflict). The
-// default is serial.
+// the row raises. The default is serial.
 func Serial(name string) Option {
 	return func(c *config) { c.serial = name }
 }

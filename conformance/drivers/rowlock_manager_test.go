@@ -214,18 +214,22 @@ func second(_ int, err error) error { return err }
 // freed, not even where the manager wasn't told.
 func TestRowLockManagerLeavesNewLocks(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
-		for _, by := range []any{d.bob, d.ada} {
+		for _, taken := range []struct {
+			by    any
+			since string
+		}{{d.bob, d.time(5)}, {d.ada, d.time(5)}, {d.bob, "editedsince"}} {
+			by := taken.by
 			d.exec(t, "UPDATE invoice SET editedby = NULL")
 			d.take(t, 7, d.ada, "s1")
 			// Straight in the columns, so that rowlocks still tells of ada's first.
-			d.exec(t, "UPDATE invoice SET editedby = "+d.user(by)+", editedsince = "+d.time(5))
+			d.exec(t, "UPDATE invoice SET editedby = "+d.user(by)+", editedsince = "+taken.since)
 			for _, free := range []func() (int, error){
 				func() (int, error) { return m.FreeSession(t.Context(), "s1") },
 				func() (int, error) { return m.FreeUser(t.Context(), d.ada) },
 				func() (int, error) { return m.FreeAll(t.Context()) },
 			} {
 				if n, err := free(); n != 0 || err != nil {
-					t.Errorf("freed %d, %v", n, err)
+					t.Errorf("freed %d, %v of what %v took", n, err, by)
 				}
 				d.holds(t, "editedby = "+d.user(by))
 			}
