@@ -40,6 +40,9 @@
 // If that clock is set back or forth, locks live longer or shorter, and the version
 // protects as before. None of the lock's statements changes the version.
 //
+// A request waits while another transaction is changing the row; its context bounds
+// that. Nothing waits for the end of somebody's editing.
+//
 // # Databases
 //
 // PostgreSQL and SQLite (3.38 or later), through any driver, fenced by sqlfence or

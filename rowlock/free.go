@@ -9,7 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// FreeUser frees the locks of a user, at logout, and returns how many. Like the
+// FreeUser frees the locks of a user, whose id is spelled as the database does, at
+// logout, and returns how many. Like the
 // other methods that free, it frees each lock in a transaction of its own, by one
 // condition: the row is still held by that user, since that time, kept alive by
 // that session. A lock that someone else has taken in the meantime, or that was

@@ -109,3 +109,37 @@ func (d *desk) mustTransfer(t testing.TB, to any) rowlock.Lock {
 	}
 	return lock
 }
+
+// A refusal is a result: the caller's transaction goes on and commits.
+func TestRowLockRefusalLeavesTheTransaction(t *testing.T) {
+	eachDesk(t, func(t *testing.T, d *desk) {
+		if !d.inTx {
+			t.Skip("by themselves")
+		}
+		d.set(t, d.user(d.bob), d.time(60))
+		d.exec(t, "INSERT INTO invoice (id, total, serial) VALUES (8, 10, 2)")
+		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: d.level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		table := d.invoice.In(tx)
+		_, err = table.Request(t.Context(), edit(d.ada))
+		wantError(t, err, sqlfence.ErrLocked)
+		_, err = table.Renew(t.Context(), rowlock.Edit{ID: 8, Serial: 2, User: d.ada})
+		wantError(t, err, rowlock.ErrNotHeld)
+		_, err = table.Request(t.Context(), rowlock.Edit{ID: 8, Serial: 1, User: d.ada})
+		wantError(t, err, sqlfence.ErrConflict)
+		_, err = table.Request(t.Context(), rowlock.Edit{ID: 9, Serial: 1, User: d.ada})
+		wantError(t, err, sqlfence.ErrGone)
+		if _, err = table.Request(t.Context(), rowlock.Edit{ID: 8, Serial: 2, User: d.ada}); err != nil {
+			t.Error(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		if held, err := d.invoice.IsLockedBy(t.Context(), 8, d.ada); err != nil || !held {
+			t.Errorf("held %v, %v", held, err)
+		}
+	})
+}
