@@ -9,13 +9,12 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// FreeUser frees the locks of a user, whose id is spelled as the database does, at
-// logout, and returns how many. Like the
-// other methods that free, it frees each lock in a transaction of its own, by one
-// condition: the row is still held by that user, since that time, kept alive by
-// that session. A lock that someone else has taken in the meantime, or that was
-// taken again, is left alone. Those that can't be freed don't keep it from the
-// others; their errors are joined.
+// FreeUser frees the locks of a user, at logout, and returns how many; the id is
+// spelled as the database does. Like the other methods that free, it frees each
+// lock in a transaction of its own, by one condition: the row is still held by that
+// user, since that time, kept alive by that session. A lock that someone else has
+// taken in the meantime, or that was taken again, is left alone. Those that can't
+// be freed don't keep it from the others; their errors are joined.
 func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error) {
 	id, err := userText(user)
 	if err != nil {
