@@ -191,6 +191,35 @@ func TestRowLockClockJumps(t *testing.T) {
 	})
 }
 
+// The time of the statement counts, not that of the transaction's start.
+func TestRowLockClockOfTheStatement(t *testing.T) {
+	eachSetting(t, func(t *testing.T, s setting) {
+		d := &desk{setting: s, ada: "ada", bob: "bob"}
+		d.open(t)
+		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: s.level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if s.dialect == sqlfence.Postgres {
+			d.set(t, "'bob'", "clock_timestamp()") // after the start
+		} else {
+			d.set(t, "'bob'", d.time(0))
+		}
+		eventually(t, "bob's lock lapses", func() bool {
+			locked, err := d.invoice.IsLocked(t.Context(), 7)
+			return err != nil || !locked
+		})
+		lock, err := d.invoice.In(tx).Request(t.Context(), edit("ada"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held, err := d.invoice.In(tx).IsLockedBy(t.Context(), 7, "ada"); err != nil || !held {
+			t.Errorf("%+v isn't live: %v, %v", lock, held, err)
+		}
+	})
+}
+
 // An administrator's lock without an end.
 func TestRowLockForEver(t *testing.T) {
 	eachSetting(t, func(t *testing.T, s setting) {

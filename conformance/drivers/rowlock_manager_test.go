@@ -383,3 +383,78 @@ func TestRowLockManagerSetupAtOnce(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A sign of life that comes after the silence was noticed still saves the lock.
+func TestRowLockManagerHeartbeatInTime(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		d := &desk{setting: s, ada: "ada", bob: "bob"}
+		d.open(t)
+		m, err := rowlock.NewManager(d.db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.invoice = d.table(t, "invoice", rowlock.Managed(m))
+		d.take(t, 7, "ada", "s1")
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		tx, err := d.plain.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid() FROM invoice WHERE id = 7 FOR UPDATE").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		var freed int
+		var failed error
+		go func() {
+			defer close(done)
+			freed, failed = m.FreeSilent(t.Context(), time.Minute)
+		}()
+		(&shop{setting: s, plain: d.plain}).wantBlocked(t, pid, done)
+		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
+			t.Error(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if freed != 0 || failed != nil {
+			t.Errorf("freed %d, %v", freed, failed)
+		}
+		wantLocks(t, m, rowlock.Filter{}, "[7] ada s1")
+		d.holds(t, "editedby = 'ada'")
+	})
+}
+
+// A refusal is no failure that another transaction could cure.
+func TestRowLockManagerRefusesOnce(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		d := &desk{setting: setting{b, sql.LevelDefault}, ada: "ada", bob: "bob"}
+		d.open(t)
+		calls := new(counter)
+		counted, err := sqlfence.OpenDB(b.counting(t, d.source, calls), sqlfence.WithDialect(b.dialect))
+		d.db = closing(t, counted, err)
+		m, err := rowlock.NewManager(d.db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		table := d.table(t, "invoice", rowlock.Managed(m))
+		calls.reset()
+		old := edit("ada")
+		old.Serial = 0
+		_, err = table.Request(t.Context(), old)
+		wantConflict(t, err, 0, 1)
+		begins := slices.DeleteFunc(calls.calls(), func(c call) bool { return c.kind != "begin" })
+		if len(begins) != 1 {
+			t.Errorf("%d transactions, want 1", len(begins))
+		}
+	})
+}
