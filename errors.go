@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // The sentinels that errors.Is finds in what a refused statement returns. But for
@@ -93,6 +94,32 @@ func (e *ConflictError) Unwrap() error { return e.err }
 
 // Temporary returns true: reading the row again and repeating the change can succeed.
 func (e *ConflictError) Temporary() bool { return true }
+
+// A LockedError tells that someone else holds the row's lock (see package
+// rowlock). errors.Is finds [ErrLocked] in it, errors.As finds the base driver's
+// own error behind it, where a statement was refused by the database.
+type LockedError struct {
+	Table  string    // as registered with [WithTable], or as package rowlock was told
+	By     string    // the holder's user id, as text
+	Since  time.Time // when the holder started to edit; zero if unknown
+	Expiry time.Time // when the lock lapses unless it is renewed
+
+	err error
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%v: table %q: by %s since %s until %s", ErrLocked, e.Table, e.By,
+		e.Since.UTC().Format(time.RFC3339), e.Expiry.UTC().Format(time.RFC3339))
+}
+
+// Is reports whether target is [ErrLocked].
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// Unwrap returns the base driver's error, or nil.
+func (e *LockedError) Unwrap() error { return e.err }
+
+// Temporary returns false: a person is editing, which outlasts any retry.
+func (e *LockedError) Temporary() bool { return false }
 
 // An UnguardableError tells why a statement was refused before it reached the
 // database, and what to write instead. errors.Is finds [ErrUnguardable] in it.
