@@ -40,6 +40,9 @@ type serialKey struct{}
 // inserts only with serial 0, and has no RETURNING of its own. A plain INSERT is
 // not compared with anything.
 //
+// A row that was deleted and inserted again starts at 1. Where a driver repeats a
+// write whose answer was lost, the second one is a conflict; reading again tells.
+//
 // A negative serial refuses every write that would be compared with it.
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return context.WithValue(ctx, serialKey{}, serial)

@@ -19,6 +19,9 @@ func (r *reader) versions(t *target, verb int) bool {
 	case r.depth > 0:
 		return r.refuse(t.table, verb, "WITH hides whether the row was there; write it as the main statement, or run it without WithSerial")
 	}
+	if w := r.hiddenWrite(0, verb); w >= 0 && r.dialect == Postgres {
+		return r.refuse(t.table, w, "with WithSerial a write in WITH would be made although the row is gone; send it as a statement of its own")
+	}
 	t.checked, r.plan.Versioned = true, true
 	return true
 }
