@@ -63,13 +63,21 @@ func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, arg
 			}
 		}
 	}
+	if f.locks && plan.Locks {
+		if err := a.findEditor(ctx); err != nil {
+			if err := f.refuse(ctx, query, err); err != nil {
+				return asWritten, err
+			}
+		}
+	}
+	rows := plan.Serial || plan.Locks
 	if err := a.findTokens(ctx, args[opts.count:]); err != nil {
-		if err := f.refuse(ctx, query, err); err != nil || !plan.Serial {
+		if err := f.refuse(ctx, query, err); err != nil || !rows {
 			return asWritten, err
 		}
 		a.dropTokens()
 	}
-	if len(a.tokens) == 0 && !plan.Serial { // all of the tables are Optional
+	if len(a.tokens) == 0 && !rows { // all of the tables are Optional
 		return asWritten, nil
 	}
 	own := len(args) - opts.count
@@ -188,7 +196,7 @@ func (a *attempt) tableOf(token int) *table {
 // usual reports whether the plan's usual form will do: each table that is fenced
 // has one token.
 func (a *attempt) usual() bool {
-	hasValues := len(a.tokens) > 0 || a.plan.Versioned
+	hasValues := len(a.tokens) > 0 || a.plan.Versioned || a.plan.Locks
 	if a.values.Literal && hasValues || a.values.Observe {
 		return false
 	}
@@ -234,8 +242,11 @@ func (a *attempt) render() {
 }
 
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
-	if arg.Field == rewrite.FieldSerial {
+	switch arg.Field {
+	case rewrite.FieldSerial:
 		return a.values.Serial
+	case rewrite.FieldEditor:
+		return a.values.Editor
 	}
 	token := a.tokens[arg.Token]
 	switch arg.Field {
@@ -262,9 +273,12 @@ func (a *attempt) explain(err error) error {
 		return err
 	}
 	switch m.Kind {
-	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial:
+	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial, rewrite.Locked:
 		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
 			return err
+		}
+		if m.Kind == rewrite.Locked {
+			return a.explainLocked(m, err)
 		}
 		return a.explainSerial(m, err)
 	}

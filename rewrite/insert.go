@@ -417,7 +417,7 @@ func (r *insertion) onConflict() bool {
 			return false
 		}
 	}
-	if r.rules.Key != "" && r.rules.Fence == "" {
+	if r.rules.Key != "" && r.rules.Fence == "" || r.rules.locks() {
 		r.whereEdits(r.target, prev, lo, hi, true, false)
 	}
 	return true
