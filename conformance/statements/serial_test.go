@@ -8,10 +8,13 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Tables with a serial: what is counted on and compared has to be a statement
-// that writes to the same tables, whatever it was.
+// Tables with a serial or with locks: what is counted on and compared has to be
+// a statement that writes to the same tables, whatever it was.
 
-const serialColumn = "serial_no" // no generated statement has it
+// No generated statement has these columns.
+const serialColumn = "serial_no"
+
+var lockColumns = rewrite.Lock{By: "locked_by", Since: "locked_since", Expiry: "locked_expiry"}
 
 func TestSerial(t *testing.T) {
 	t.Parallel()
@@ -21,9 +24,10 @@ func TestSerial(t *testing.T) {
 
 func counted(t *testing.T, db database, g grammar, hazards []string, usual int) {
 	serial := rewrite.Table{Serial: serialColumn}
-	all := rewrite.Table{Serial: serialColumn, Fence: fenceColumn, Ledger: true}
+	lock := rewrite.Table{Lock: lockColumns}
+	all := rewrite.Table{Serial: serialColumn, Fence: fenceColumn, Ledger: true, Lock: lockColumns}
 	var rewriters []*rewrite.Rewriter
-	for _, s := range []ruleSet{rules("serial", serial, serial), rules("all", all, serial)} {
+	for _, s := range []ruleSet{rules("serial", serial, serial), rules("lock", lock, lock), rules("all", all, serial)} {
 		r, err := rewrite.New(db.dialect(), s.tables)
 		if err != nil {
 			t.Fatal(err)
