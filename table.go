@@ -103,8 +103,8 @@ func (t *table) resolve(d Dialect) error {
 		return errors.Join(t.errs...)
 	}
 	if t.rules.Fence == "" {
-		// A serial alone needs no tokens; a rule about tokens says that there are some.
-		if t.rules.Serial == "" || t.rules.Key != "" || t.resource != "" || t.optional {
+		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
+		if t.rules.Serial == "" && t.rules.Lock.By == "" || t.rules.Key != "" || t.resource != "" || t.optional {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {
@@ -115,7 +115,8 @@ func (t *table) resolve(d Dialect) error {
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
 		return err
 	}
-	for _, column := range []*string{&t.rules.Fence, &t.rules.Key, &t.rules.Serial} {
+	for _, column := range []*string{&t.rules.Fence, &t.rules.Key, &t.rules.Serial,
+		&t.rules.Lock.By, &t.rules.Lock.Since, &t.rules.Lock.Expiry} {
 		if *column == "" {
 			continue
 		}

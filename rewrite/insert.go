@@ -29,7 +29,7 @@ func (r *reader) insertInto(isInsert bool) bool {
 	if !found {
 		r.orAbort(t, verb)
 	}
-	ins := insertion{reader: r, target: t, key: -1, columns: -1}
+	ins := insertion{reader: r, target: t, verb: verb, key: -1, columns: -1}
 	return ins.columnList() && ins.rowSource() && ins.tail()
 }
 
@@ -37,6 +37,7 @@ func (r *reader) insertInto(isInsert bool) bool {
 type insertion struct {
 	*reader
 	*target
+	verb    int // the token INSERT
 	columns int // how many columns it names, or -1
 	key     int // which of them is the key, or -1
 
@@ -397,7 +398,7 @@ func (r *insertion) onConflict() bool {
 	case !r.accept("do", "update", "set"):
 		return r.refuse(r.table, r.i, "expected DO NOTHING or DO UPDATE SET here")
 	}
-	if !r.versions(r.target, r.i-1) {
+	if !r.versions(r.target, r.verb) {
 		return false
 	}
 	setEnd, ok := r.assignments(r.target, "where", "on", "returning")
@@ -416,7 +417,7 @@ func (r *insertion) onConflict() bool {
 			return false
 		}
 	}
-	if r.rules.Key != "" && r.rules.Fence == "" {
+	if r.rules.Key != "" && r.rules.Fence == "" || r.rules.locks() {
 		r.whereEdits(r.target, prev, lo, hi, true, false)
 	}
 	return true

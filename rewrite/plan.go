@@ -48,9 +48,9 @@ type Plan struct {
 	// the statement's own; else they have to be written into the text.
 	Params bool
 
-	// Serial tells whether a table written to has a serial column: then there is
-	// something to do without tokens, too.
-	Serial bool
+	// Serial and Locks tell whether a table written to has a serial column, or
+	// locks: then there is something to do without tokens, too.
+	Serial, Locks bool
 
 	// Versioned tells that the statement applies only to rows at [Values.Serial],
 	// or raises. Of zero rows it is the caller's part to say that they are gone.

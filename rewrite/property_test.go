@@ -54,7 +54,7 @@ func TestOnlyInserts(t *testing.T) {
 		if p.writer.src != s.sql {
 			t.Errorf("it was made of %q", p.writer.src)
 		}
-		if r.SQL == s.sql && !rulesets[rules].values.Observe && !hasSerial(rules) {
+		if r.SQL == s.sql && !rulesets[rules].values.Observe && !byRow(rules) {
 			t.Error("nothing was inserted")
 		}
 	})

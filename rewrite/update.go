@@ -32,7 +32,7 @@ func (r *reader) update() bool {
 	if r.accept("from") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "")
+	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "" || t.rules.locks())
 }
 
 // delete reads DELETE after its first word.
@@ -55,7 +55,7 @@ func (r *reader) delete() bool {
 	if r.accept("using") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" || t.rules.Fence != "" || t.checked)
+	return r.where(t, from, t.rules.Key != "" || t.rules.Fence != "" || t.rules.locks() || t.checked)
 }
 
 // assignments reads a SET list up to one of the words that may follow it, and

@@ -181,7 +181,7 @@ func TestRowLockClockJumps(t *testing.T) {
 		old := edit(d.bob)
 		old.Serial = 0
 		err = d.do(t.Context(), func(table *rowlock.Table) error { return table.SaveRelease(d.holder(t), old, saving(30)) })
-		wantConflict(t, err, 0, 1)
+		wantLockConflict(t, err, 0, 1)
 		if err := d.do(t.Context(), func(table *rowlock.Table) error {
 			return table.SaveRelease(d.holder(t), edit(d.bob), saving(20))
 		}); err != nil {

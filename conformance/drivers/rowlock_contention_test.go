@@ -179,7 +179,7 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 					}
 					switch want {
 					case sqlfence.ErrConflict:
-						wantConflict(t, asked, 1, 2)
+						wantLockConflict(t, asked, 1, 2)
 					case sqlfence.ErrLocked:
 						by := "carol"
 						if change.name == "not touched" {

@@ -220,7 +220,7 @@ func (d *desk) wantLocked(t testing.TB, err error, by any) {
 }
 
 // wantConflict fails the test unless err says in full that the version differs.
-func wantConflict(t testing.TB, err error, expected, current int64) {
+func wantLockConflict(t testing.TB, err error, expected, current int64) {
 	t.Helper()
 	var conflict *sqlfence.ConflictError
 	if !errors.As(err, &conflict) || !errors.Is(err, sqlfence.ErrConflict) || !conflict.Temporary() {

@@ -451,7 +451,7 @@ func TestRowLockManagerRefusesOnce(t *testing.T) {
 		old := edit("ada")
 		old.Serial = 0
 		_, err = table.Request(t.Context(), old)
-		wantConflict(t, err, 0, 1)
+		wantLockConflict(t, err, 0, 1)
 		begins := slices.DeleteFunc(calls.calls(), func(c call) bool { return c.kind != "begin" })
 		if len(begins) != 1 {
 			t.Errorf("%d transactions, want 1", len(begins))

@@ -69,7 +69,7 @@ func TestRowLockRules(t *testing.T) {
 					case want == sqlfence.ErrLocked:
 						d.wantLocked(t, err, d.bob)
 					case want == sqlfence.ErrConflict:
-						wantConflict(t, err, 1, 2)
+						wantLockConflict(t, err, 1, 2)
 					}
 					if want != nil {
 						if after := d.row(t); after != before {
@@ -317,6 +317,6 @@ func TestRowLockSaveIsWhole(t *testing.T) {
 				return nil
 			})
 		})
-		wantConflict(t, err, 1, 2)
+		wantLockConflict(t, err, 1, 2)
 	})
 }

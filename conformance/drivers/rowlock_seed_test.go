@@ -42,7 +42,7 @@ func TestRowLockAndVersion(t *testing.T) {
 			if err := writeAsRead(d, 20, 1); err != nil { // a job that doesn't ask
 				t.Error(err)
 			}
-			wantConflict(t, d.save(t, d.ada, 1), 1, 2) // ada has done her work, and is told now
+			wantLockConflict(t, d.save(t, d.ada, 1), 1, 2) // ada has done her work, and is told now
 		}},
 		{"held resources: none; a reservation that lapses", func(t *testing.T, d *desk) {
 			d.mustRequest(t, edit(d.ada))
@@ -69,7 +69,7 @@ func TestRowLockAndVersion(t *testing.T) {
 			d.wantLocked(t, err, d.ada)
 			d.exec(t, "UPDATE invoice SET serial = 2")
 			err = d.save(t, d.ada, 1)
-			wantConflict(t, err, 1, 2)
+			wantLockConflict(t, err, 1, 2)
 			d.exec(t, "DELETE FROM invoice")
 			err = d.save(t, d.ada, 1)
 			wantError(t, err, sqlfence.ErrGone)
@@ -104,7 +104,7 @@ func TestRowLockAndVersion(t *testing.T) {
 			if err := d.save(t, d.bob, 1); err != nil {
 				t.Error(err)
 			}
-			wantConflict(t, d.save(t, d.ada, 1), 1, 2) // and afterwards
+			wantLockConflict(t, d.save(t, d.ada, 1), 1, 2) // and afterwards
 			d.holds(t, "total = 20 AND serial = 2")
 		}},
 		{"a save succeeds after the lock has lapsed, if the other has left the row unchanged", func(t *testing.T, d *desk) {

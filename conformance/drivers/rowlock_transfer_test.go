@@ -68,7 +68,7 @@ func TestRowLockTransfer(t *testing.T) {
 		d.holds(t, "total = 20 AND serial = 2 AND editedby = "+d.user(d.ada))
 		d.mustTransfer(t, nil)
 		d.mustRequest(t, rowlock.Edit{ID: 7, Serial: 2, User: d.bob})
-		wantConflict(t, old(save), 1, 2)
+		wantLockConflict(t, old(save), 1, 2)
 		changed := edit(d.ada)
 		changed.Serial = 2
 		_, err = d.request(t, changed)
