@@ -13,9 +13,11 @@ import (
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
-// openDB opens the database.
+// openDB opens the database. Every write of an invoice counts its version, and
+// none passes over a person who is editing it.
 func openDB(dsn string) (*sql.DB, error) {
-	return sqlfence.Open(sqlite.Driver, dsn)
+	return sqlfence.Open(sqlite.Driver, dsn, sqlfence.WithTable("invoice",
+		sqlfence.Serial("serial"), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
 }
 
 // schema is the application's; the last three columns are the lock's.
@@ -58,17 +60,11 @@ func load(ctx context.Context, db *sql.DB, id int64) (invoice, error) {
 }
 
 // update writes an invoice over the version that it was read as, and over no
-// other. This is the one place that knows how versions are kept.
+// other.
 func (i invoice) update(ctx context.Context, tx *sql.Tx) error {
-	result, err := tx.ExecContext(ctx, `UPDATE invoice SET customer = ?, total = ?, notes = ?, serial = serial + 1
-		WHERE id = ? AND serial = ?`, i.Customer, i.Total, i.Notes, i.ID, i.Serial)
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, sqlfence.ErrConflict)
-	}
-	return nil
+	_, err := tx.ExecContext(sqlfence.WithSerial(ctx, i.Serial), "UPDATE invoice SET customer = ?, total = ?, notes = ? WHERE id = ?",
+		i.Customer, i.Total, i.Notes, i.ID)
+	return err
 }
 
 // fromForm reads what a user has sent.

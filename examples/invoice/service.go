@@ -71,7 +71,7 @@ func (s *service) asUser(next func(w http.ResponseWriter, r *http.Request, id in
 		case err != nil:
 			http.NotFound(w, r)
 		default:
-			next(w, r, id, user)
+			next(w, r.WithContext(sqlfence.WithEditor(r.Context(), user)), id, user)
 		}
 	}
 }
