@@ -256,7 +256,7 @@ func (r *insertion) keyValue(lo, hi int) bool {
 }
 
 // constant reads a placeholder, an integer or a plain string.
-func (r *insertion) constant(t token) (KeyValue, bool) {
+func (r *reader) constant(t token) (KeyValue, bool) {
 	s := r.src[t.start:t.end]
 	switch {
 	case t.kind == param && s[0] == '$' && r.dialect == SQLite && s[1:] != strconv.Itoa(int(t.mate)):
@@ -400,7 +400,7 @@ func (r *insertion) onConflict() bool {
 	if !r.versions(r.target, r.i-1) {
 		return false
 	}
-	setEnd, ok := r.assignments(r.target, "where", "on", "returning")
+	setEnd, ok := r.assignments(r.target, true, "where", "on", "returning")
 	if !ok {
 		return false
 	}
