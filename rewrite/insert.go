@@ -87,7 +87,9 @@ func (r *insertion) columnList() bool {
 
 // mergedRow reads the one row of a MERGE's INSERT, and adds the mark to it.
 func (r *insertion) mergedRow() bool {
-	r.overriding()
+	if !r.overriding() {
+		return false
+	}
 	begin := r.i
 	switch {
 	case r.rules.Key != "" && !(r.isWord(r.tok(), "values") && r.key >= 0):
@@ -133,16 +135,24 @@ const (
 	noKeys    = "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES"
 )
 
-// overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
-func (r *insertion) overriding() {
-	if r.accept("overriding") {
-		r.step(2)
+// overriding steps over OVERRIDING {SYSTEM | USER} VALUE. With USER an identity
+// column gets the database's value, not the one that is given.
+func (r *insertion) overriding() bool {
+	if !r.accept("overriding") {
+		return true
 	}
+	if r.rules.Key != "" && !r.isWord(r.tok(), "system") {
+		return r.refuse(r.table, min(r.i, r.stop), "the rows' keys can't be seen where the database may choose them; leave OVERRIDING USER VALUE out")
+	}
+	r.step(2)
+	return true
 }
 
 // rowSource reads where the rows come from, and adds the mark to them.
 func (r *insertion) rowSource() bool {
-	r.overriding()
+	if !r.overriding() {
+		return false
+	}
 	begin := r.i
 	var ok bool
 	switch {
