@@ -144,7 +144,7 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, e
 		}
 	}
 	return "", &UnguardableError{Table: t.name,
-		Reason: "the row's key can't be read from its argument; pass an integer, a string or a UUID"}
+		Reason: "the row's key can't be read from its argument; pass an integer, a string or a UUID, of a type that prints as it is"}
 }
 
 // A UUID in any of the spellings that databases read, and as they write it. 32
@@ -154,6 +154,10 @@ var (
 	plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{32}$`)
 )
 
+// anyBytes is how PostgreSQL writes a column of bytes. Drivers take what is
+// written like that for the bytes themselves.
+var anyBytes = regexp.MustCompile(`^\\x([0-9a-f]{2})*$`)
+
 // canonical refuses a key that a database may store as another text than this:
 // 07 or 7.0 in a column of integers is 7, whose row has another token.
 func (t *table) canonical(key string) error {
@@ -162,7 +166,8 @@ func (t *table) canonical(key string) error {
 	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
 		isNumber = strconv.FormatInt(n, 10) != key
 	}
-	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) {
+	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
+		anyBytes.MatchString(key) {
 		return &UnguardableError{Table: t.name,
 			Reason: fmt.Sprintf("the row's key %q may be stored as another text; write it as the database does", key)}
 	}
@@ -170,7 +175,17 @@ func (t *table) canonical(key string) error {
 }
 
 // textOf returns the text that a database makes of an integer, a string or a UUID.
+// Of a value that can tell its text pgx may send this text or its plain value,
+// depending on the column, so the two have to be the same.
 func textOf(v any) (string, bool) {
+	text, ok := plainText(v)
+	if s, tells := v.(fmt.Stringer); ok && tells && s.String() != text {
+		return "", false
+	}
+	return text, ok
+}
+
+func plainText(v any) (string, bool) {
 	if valuer, ok := v.(driver.Valuer); ok && !isNil(v) {
 		plain, err := valuer.Value()
 		if err != nil {

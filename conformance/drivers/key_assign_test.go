@@ -198,7 +198,11 @@ func TestKeyIsAssignedAsTheDatabaseWritesIt(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *shop, _ string, send func(context.Context, write) (int64, error)) {
 		sh.resetKeys(t, 5)
 		unchanged := sh.unchanged(t)
-		for _, key := range []string{"02", " 2", "+2", "2.0", "2e0"} {
+		spellings := []string{"02", " 2", "+2"}
+		if sh.dialect == sqlfence.SQLite { // PostgreSQL takes these for no integers
+			spellings = append(spellings, "2.0", "2e0")
+		}
+		for _, key := range spellings {
 			sh.raise(t, "books/"+key, 1)
 			ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/" + key, Value: 9})
 			_, err := send(ctx, write{query: "UPDATE books SET id = $1 WHERE id = $2", args: []any{key, 2}})
