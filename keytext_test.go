@@ -39,7 +39,7 @@ func TestCanonicalKey(t *testing.T) {
 		"6BA7B810-9dad-11d1-80b4-00c04fd430c8":   false,
 		"{6ba7b810-9dad-11d1-80b4-00c04fd430c8}": false,
 		"d41d8cd98f00b204e9800998ecf8427e":       true,
-		`\x`: false, `\x07`: false, `\x7`: true, `C:\x07`: true,
+		`\x`:                                     false, `\x07`: false, `\x7`: true, `C:\x07`: true,
 	} {
 		if err := books.canonical(key); (err == nil) != ok {
 			t.Errorf("%q: %v", key, err)
