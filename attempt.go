@@ -182,6 +182,9 @@ func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err
 		if err == nil && a.plan.Targets[i].Keys != nil {
 			err = a.matchRows(i, args)
 		}
+		if err == nil && a.plan.Targets[i].AssignsKey {
+			err = a.keepKeys(i, args)
+		}
 	}
 	return err
 }

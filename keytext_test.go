@@ -16,7 +16,8 @@ func TestTextOfKey(t *testing.T) {
 		{int64(7), "7", true},
 		{uint8(7), "7", true},
 		{&three, "3", true},
-		{labelled(1), "1", true}, // what is stored, not what is printed
+		{labelled(42), "42", true},
+		{labelled(1), "", false}, // by the column's type the one or the other is stored
 		{"a", "a", true},
 		{[]byte("a"), "a", true},
 		{[16]byte{15: 1}, "00000000-0000-0000-0000-000000000001", true},
@@ -38,6 +39,7 @@ func TestCanonicalKey(t *testing.T) {
 		"6BA7B810-9dad-11d1-80b4-00c04fd430c8":   false,
 		"{6ba7b810-9dad-11d1-80b4-00c04fd430c8}": false,
 		"d41d8cd98f00b204e9800998ecf8427e":       true,
+		`\x`:                                     false, `\x07`: false, `\x7`: true, `C:\x07`: true,
 	} {
 		if err := books.canonical(key); (err == nil) != ok {
 			t.Errorf("%q: %v", key, err)

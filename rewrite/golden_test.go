@@ -44,6 +44,7 @@ var rulesets = map[string]struct {
 	"key":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{}},
 	"two":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{Tokens: make([]Token, 2), Rows: [][]int{{0, 1}}}},
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
+	"keyboth":   {Table{Name: "books", Fence: "fence_token", Ledger: true, Key: "id"}, Values{}},
 	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
 	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
 
@@ -175,8 +176,17 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 			for _, a := range r.Args {
 				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial", "editor"}[a.Field], a.Token)
 			}
-			for i, k := range keysOf(p) {
-				fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{"; keys ", ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
+			writeKeys := func(what string, keys []KeyValue) {
+				for i, k := range keys {
+					fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{what, ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
+				}
+			}
+			writeKeys("; keys ", keysOf(p))
+			for _, t := range p.Targets {
+				if t.AssignsKey {
+					b.WriteString("; assigns the key")
+				}
+				writeKeys(" ", t.NewKeys)
 			}
 			fmt.Fprintf(&b, "\n%s", visible(r.SQL))
 		case Refuse:

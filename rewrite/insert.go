@@ -88,7 +88,9 @@ func (r *insertion) columnList() bool {
 
 // mergedRow reads the one row of a MERGE's INSERT, and adds the mark to it.
 func (r *insertion) mergedRow() bool {
-	r.overriding()
+	if !r.overriding() {
+		return false
+	}
 	begin := r.i
 	switch {
 	case r.rules.Key != "" && !(r.isWord(r.tok(), "values") && r.key >= 0):
@@ -134,16 +136,24 @@ const (
 	noKeys    = "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES"
 )
 
-// overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
-func (r *insertion) overriding() {
-	if r.accept("overriding") {
-		r.step(2)
+// overriding steps over OVERRIDING {SYSTEM | USER} VALUE. With USER an identity
+// column gets the database's value, not the one that is given.
+func (r *insertion) overriding() bool {
+	if !r.accept("overriding") {
+		return true
 	}
+	if r.rules.Key != "" && !r.isWord(r.tok(), "system") {
+		return r.refuse(r.table, min(r.i, r.stop), "the rows' keys can't be seen where the database may choose them; leave OVERRIDING USER VALUE out")
+	}
+	r.step(2)
+	return true
 }
 
 // rowSource reads where the rows come from, and adds the mark to them.
 func (r *insertion) rowSource() bool {
-	r.overriding()
+	if !r.overriding() {
+		return false
+	}
 	begin := r.i
 	var ok bool
 	switch {
@@ -257,7 +267,7 @@ func (r *insertion) keyValue(lo, hi int) bool {
 }
 
 // constant reads a placeholder, an integer or a plain string.
-func (r *insertion) constant(t token) (KeyValue, bool) {
+func (r *reader) constant(t token) (KeyValue, bool) {
 	s := r.src[t.start:t.end]
 	switch {
 	case t.kind == param && s[0] == '$' && r.dialect == SQLite && s[1:] != strconv.Itoa(int(t.mate)):
@@ -401,7 +411,7 @@ func (r *insertion) onConflict() bool {
 	if !r.versions(r.target, r.verb) {
 		return false
 	}
-	setEnd, ok := r.assignments(r.target, "where", "on", "returning")
+	setEnd, ok := r.assignments(r.target, true, "where", "on", "returning")
 	if !ok {
 		return false
 	}

@@ -60,7 +60,7 @@ func (r *reader) mergeArm(t *target) bool {
 		r.armCheck(t, prev, lo, hi)
 		return true
 	case r.accept("update", "set"):
-		setEnd, ok := r.assignments(t, "when", "returning")
+		setEnd, ok := r.assignments(t, false, "when", "returning")
 		if !ok {
 			return false
 		}
