@@ -308,6 +308,8 @@ func (l *lexer) str(start int, kind stringKind) *lexError {
 	l.pos++
 	escapes := kind == escapeString || kind == plainString && l.setting == escapings
 	twoWays := kind == plainString && l.setting == either && l.dialect == Postgres
+	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
+	keeps := escapes || kind == rawString && l.dialect == Postgres
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
 		case c == '\\' && escapes && l.swallowed(l.pos):
@@ -327,7 +329,7 @@ func (l *lexer) str(start int, kind stringKind) *lexError {
 			l.pos += 2
 		case c == '\'':
 			l.pos++
-			if escapes && l.continued() {
+			if keeps && l.continued() {
 				l.pos++
 				continue
 			}
@@ -351,8 +353,8 @@ func (l *lexer) twoEncodings() *lexError {
 }
 
 // continued moves to the quote that continues the string just closed: in
-// PostgreSQL one that follows after blanks with a newline among them. Only for
-// E” does it matter, as the continuation keeps its escapes.
+// PostgreSQL one that follows after blanks with a newline among them. It matters
+// where a quote by itself would begin a string that reads otherwise.
 func (l *lexer) continued() bool {
 	back := l.pos
 	newline := false
