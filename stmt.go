@@ -58,7 +58,7 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:
 		s.inputs -= added
-	case added > 0 && g.fence.profile.dialect == SQLite:
+	case added > 0 && g.fence.profile.dialect == SQLite && !g.fence.profile.uncounted:
 		// The guard numbers the placeholders, and a driver may leave the counting of
 		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
 		s.inputs = plan.Inputs

@@ -320,9 +320,11 @@ func (l *lexer) str(start int, kind stringKind) *lexError {
 			return &lexError{l.pos, `a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
 		case c == '\\' && twoWays && l.at(1) == '\\':
 			// With the setting off the two are one character, and the second
-			// escapes nothing; with it on neither does. Both read on here.
+			// escapes nothing; with it on neither does. Only if the first is part
+			// of a character before it does the second escape what follows.
+			split := l.swallowed(l.pos)
 			l.pos += 2
-			if l.at(0) == '\'' {
+			if split && l.at(0) == '\'' {
 				return &lexError{l.pos, `backslashes before a quote read in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
 			}
 		case c == '\'' && l.at(1) == '\'':

@@ -25,21 +25,13 @@ type ormOperation struct {
 
 func (op ormOperation) changes() bool { return !op.reads && !op.fails && op.name != opMissing }
 
-// inlined tells whether the ORM writes a text into the statement that ends with
-// a backslash: '\\' reads in two ways in PostgreSQL, by a setting.
-func (op ormOperation) inlined(o orm, b base) bool {
-	return op.name == opText && o.name == "bun" && b.dialect == sqlfence.Postgres
-}
-
 // verdict is what the table of docs/compatibility.md says.
-func (op ormOperation) verdict(o orm, b base, passed bool) string {
+func (op ormOperation) verdict(o orm, passed bool) string {
 	switch {
 	case !passed:
 		return "**no**"
 	case op.writesMark:
 		return "refused ³"
-	case op.inlined(o, b):
-		return "refused ⁴"
 	}
 	verdict := "yes"
 	only, assigned := ormAssigned[o.name][op.name]
@@ -50,7 +42,7 @@ func (op ormOperation) verdict(o orm, b base, passed bool) string {
 		verdict += " ²"
 	}
 	if assigned && only == "" {
-		verdict += " ⁵"
+		verdict += " ⁴"
 	}
 	return verdict
 }
@@ -65,10 +57,7 @@ is refused: no token can be meant for a key that isn't known yet.
 
 ³ Where the column is a row fence's: ErrUnguardable, "it assigns the fence column".
 
-⁴ bun writes values into the statement's text. A backslash before a quote in it reads in two
-ways, by standard_conforming_strings: ErrUnguardable.
-
-⁵ As ¹; but it was tried with several records in one call, which need several tokens, and is
+⁴ As ¹; but it was tried with several records in one call, which need several tokens, and is
 then refused. With a ` + "`Key`" + ` by the primary key it is guarded.
 `
 

@@ -84,7 +84,7 @@ func ormOnBase(t *testing.T, o orm, b base, found *ormTable) {
 				})
 			}
 		})
-		found.add(o, b, op, op.verdict(o, b, passed))
+		found.add(o, b, op, op.verdict(o, passed))
 	}
 }
 
@@ -142,8 +142,6 @@ func (c ormCase) unguardable() string {
 	switch {
 	case c.op.writesMark && c.rule.row:
 		return "it assigns the fence column, which only sqlfence writes; leave the column out"
-	case c.op.inlined(c.orm, c.shop.base):
-		return "reads in two ways, by standard_conforming_strings"
 	case c.op.creates && c.rule.key == "id", slices.Contains(ormRefused[c.orm.name], c.op.name) && c.rule.key == "id":
 		return "can't be seen"
 	}
