@@ -70,7 +70,7 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 	}
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
-		key, err := t.keyText(k, args)
+		key, err := t.keyText(k, args, a.fence.profile.dialect)
 		if err != nil {
 			return err
 		}
@@ -90,8 +90,8 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 	return nil
 }
 
-// keyText returns the text of a row's key.
-func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, error) {
+// keyText returns the text of a row's key in a database that speaks d.
+func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue, d Dialect) (string, error) {
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}
@@ -110,7 +110,7 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, e
 		}
 	}
 	if i >= 0 && i < len(args) {
-		if key, ok := textOf(args[i].Value); ok {
+		if key, ok := textOf(args[i].Value, d); ok {
 			return key, t.canonical(key)
 		}
 	}
@@ -140,8 +140,9 @@ func (t *table) canonical(key string) error {
 	return nil
 }
 
-// textOf returns the text that a database makes of an integer, a string or a UUID.
-func textOf(v any) (string, bool) {
+// textOf returns the text that a database makes of an integer, a string or a
+// UUID. In PostgreSQL bytes may become \x3432, by the column and by the driver.
+func textOf(v any, d Dialect) (string, bool) {
 	if valuer, ok := v.(driver.Valuer); ok && !isNil(v) {
 		plain, err := valuer.Value()
 		if err != nil {
@@ -153,13 +154,13 @@ func textOf(v any) (string, bool) {
 	case string:
 		return v, true
 	case []byte:
-		return string(v), true
+		return string(v), d != Postgres
 	case [16]byte:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), true
 	}
 	r := reflect.ValueOf(v)
 	if r.Kind() == reflect.Pointer && !r.IsNil() {
-		return textOf(r.Elem().Interface())
+		return textOf(r.Elem().Interface(), d)
 	}
 	switch {
 	case r.CanInt():
