@@ -70,7 +70,7 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 	}
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
-		key, err := t.keyText(k, args)
+		key, err := t.keyText(k, args, a.fence.profile.dialect)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (a *attempt) keepKeys(i int, args []driver.NamedValue) error {
 			"is for which row can't be seen; leave the column out, or write each row with its own token alone"}
 	}
 	for _, k := range target.NewKeys {
-		key, err := t.keyText(k, args)
+		key, err := t.keyText(k, args, a.fence.profile.dialect)
 		if err != nil {
 			return err
 		}
@@ -119,8 +119,8 @@ func (a *attempt) keepKeys(i int, args []driver.NamedValue) error {
 	return nil
 }
 
-// keyText returns the text of a row's key.
-func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, error) {
+// keyText returns the text of a row's key in a database that speaks d.
+func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue, d Dialect) (string, error) {
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}
@@ -139,7 +139,7 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue) (string, e
 		}
 	}
 	if i >= 0 && i < len(args) {
-		if key, ok := textOf(args[i].Value); ok {
+		if key, ok := textOf(args[i].Value, d); ok {
 			return key, t.canonical(key)
 		}
 	}
@@ -174,18 +174,20 @@ func (t *table) canonical(key string) error {
 	return nil
 }
 
-// textOf returns the text that a database makes of an integer, a string or a UUID.
-// Of a value that can tell its text pgx may send this text or its plain value,
-// depending on the column, so the two have to be the same.
-func textOf(v any) (string, bool) {
-	text, ok := plainText(v)
+// textOf returns the text that a database which speaks d makes of an integer, a
+// string or a UUID. Of a value that can tell its text pgx may send this text or
+// its plain value, depending on the column, so the two have to be the same.
+func textOf(v any, d Dialect) (string, bool) {
+	text, ok := plainText(v, d)
 	if s, tells := v.(fmt.Stringer); ok && tells && s.String() != text {
 		return "", false
 	}
 	return text, ok
 }
 
-func plainText(v any) (string, bool) {
+// plainText is textOf without regard to what v tells of itself. In PostgreSQL
+// bytes may become \x3432, by the column and by the driver.
+func plainText(v any, d Dialect) (string, bool) {
 	if valuer, ok := v.(driver.Valuer); ok && !isNil(v) {
 		plain, err := valuer.Value()
 		if err != nil {
@@ -197,13 +199,13 @@ func plainText(v any) (string, bool) {
 	case string:
 		return v, true
 	case []byte:
-		return string(v), true
+		return string(v), d != Postgres
 	case [16]byte:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), true
 	}
 	r := reflect.ValueOf(v)
 	if r.Kind() == reflect.Pointer && !r.IsNil() {
-		return textOf(r.Elem().Interface())
+		return textOf(r.Elem().Interface(), d)
 	}
 	switch {
 	case r.CanInt():

@@ -24,9 +24,21 @@ func TestTextOfKey(t *testing.T) {
 		{nil, "", false},
 		{1.5, "", false},
 	} {
-		if got, ok := textOf(tt.value); got != tt.want || ok != tt.ok {
+		if got, ok := textOf(tt.value, SQLite); got != tt.want || ok != tt.ok {
 			t.Errorf("textOf(%v) = %q, %v; want %q, %v", tt.value, got, ok, tt.want, tt.ok)
 		}
+	}
+}
+
+func TestTextOfBytesInPostgres(t *testing.T) {
+	value := []byte("42")
+	for _, v := range []any{value, &value} {
+		if got, ok := textOf(v, Postgres); ok {
+			t.Errorf("textOf(%v) = %q, which may be stored as \\x3432", v, got)
+		}
+	}
+	if got, ok := textOf("42", Postgres); got != "42" || !ok {
+		t.Errorf("textOf(42) = %q, %v", got, ok)
 	}
 }
 

@@ -114,6 +114,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 	}
 	if !a.guarded() {
 		res, err := s.exec(ctx, &a)
+		s.guard.followTx(s.query, err)
 		a.tell(ctx, err)
 		return res, err
 	}
@@ -128,6 +129,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	}
 	if !a.guarded() {
 		rows, err := s.rows(ctx, &a)
+		s.guard.followTx(s.query, err)
 		a.tell(ctx, err)
 		return rows, err
 	}
