@@ -1,16 +1,16 @@
 # Every folder with a go.mod is a module; what is said below holds for each.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test lint bench suites cgo pgbouncer
+.PHONY: help test lint bench suites cgo pgbouncer chromium
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
 
 # The root module is built and tested without the workspace, as its users get it.
-test: cgo pgbouncer ## test all modules with the race detector, on servers of their own
+test: cgo pgbouncer chromium ## test all modules with the race detector, on servers of their own
 	GOWORK=off go build ./...
 	GOWORK=off go test -race ./...
-	SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 SQLFENCE_REQUIRE_PGBOUNCER=1 \
+	SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 SQLFENCE_REQUIRE_PGBOUNCER=1 SQLFENCE_REQUIRE_BROWSER=1 \
 	scripts/with-postgres scripts/with-mariadb sh -c '\
 		status=0; \
 		for m in $(filter-out .,$(MODULES)); do \
@@ -34,3 +34,7 @@ cgo:
 # Tests start it themselves; it lies where only root looks.
 pgbouncer:
 	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || scripts/install-pgbouncer
+
+# The browser that looks at the pages of examples/invoice.
+chromium:
+	@command -v chromium >/dev/null || scripts/apt-install chromium

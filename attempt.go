@@ -69,15 +69,23 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 			}
 		}
 	}
+	if a.fence.locks && plan.Locks {
+		if err := a.findEditor(ctx); err != nil {
+			if err := a.refuse(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+	rows := plan.Serial || plan.Locks // there is something to guard without tokens
 	if err := a.findTokens(ctx, a.args[opts.count:]); err != nil {
 		err := a.refuse(ctx, err)
-		if err != nil || !plan.Serial {
+		if err != nil || !rows {
 			a.plan = nil
 			return err
 		}
 		a.dropTokens()
 	}
-	if len(a.tokens) == 0 && !plan.Serial { // all of the tables are Optional
+	if len(a.tokens) == 0 && !rows { // all of the tables are Optional
 		a.plan = nil
 		return nil
 	}
@@ -174,6 +182,9 @@ func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err
 		if err == nil && a.plan.Targets[i].Keys != nil {
 			err = a.matchRows(i, args)
 		}
+		if err == nil && a.plan.Targets[i].AssignsKey {
+			err = a.keepKeys(i, args)
+		}
 	}
 	return err
 }
@@ -212,7 +223,7 @@ func (a *attempt) tableOf(token int) *table {
 // usual reports whether the plan's usual form will do: each table that is fenced
 // has one token.
 func (a *attempt) usual() bool {
-	hasValues := len(a.tokens) > 0 || a.plan.Versioned
+	hasValues := len(a.tokens) > 0 || a.plan.Versioned || a.plan.Locks
 	if a.values.Literal && hasValues || a.values.Observe {
 		return false
 	}
@@ -266,8 +277,11 @@ var errTwoWays = &UnguardableError{
 	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
 
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
-	if arg.Field == rewrite.FieldSerial {
+	switch arg.Field {
+	case rewrite.FieldSerial:
 		return a.values.Serial
+	case rewrite.FieldEditor:
+		return a.values.Editor
 	}
 	token := a.tokens[arg.Token]
 	switch arg.Field {
@@ -294,9 +308,12 @@ func (a *attempt) explain(err error) error {
 		return err
 	}
 	switch m.Kind {
-	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial:
+	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial, rewrite.Locked:
 		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
 			return err
+		}
+		if m.Kind == rewrite.Locked {
+			return a.explainLocked(m, err)
 		}
 		return a.explainSerial(m, err)
 	}

@@ -91,7 +91,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	f := c.guard.fence
 	plan := f.rewriter.Plan(query)
 	// Where arguments may be options, each execution has to be looked at.
-	if plan.Verdict == rewrite.Pass && (f.profile.noOptions || len(f.tables) == 0) {
+	if plan.Verdict == rewrite.Pass && (f.profile.noOptions || len(f.tables) == 0) && !c.guard.followsTx(query) {
 		return prepareBase(ctx, c.base, query)
 	}
 	s, err := prepare(ctx, c.guard, query, plan)
@@ -112,8 +112,8 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 		return nil, err
 	}
 	if !a.guarded() {
-		g.followTx(query)
 		res, err := execBase(ctx, c.base, a.sql, a.args)
+		g.followTx(query, err)
 		a.tell(ctx, err)
 		return res, err
 	}
@@ -131,8 +131,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		return nil, err
 	}
 	if !a.guarded() {
-		g.followTx(query)
 		rows, err := queryBase(ctx, c.base, a.sql, a.args)
+		g.followTx(query, err)
 		a.tell(ctx, err)
 		return rows, err
 	}

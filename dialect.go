@@ -20,6 +20,9 @@ type profile struct {
 	// noOptions: arguments are never options of the execution (see driverOptions).
 	noOptions bool
 
+	// uncounted: the driver leaves wrong numbers of arguments to itself.
+	uncounted bool
+
 	// resends: the driver says driver.ErrBadConn also of a statement that was
 	// sent, and database/sql would send it again.
 	resends bool
@@ -30,7 +33,7 @@ var profiles = map[string]profile{
 	"github.com/lib/pq":              {dialect: Postgres, noOptions: true, resends: true},
 	"github.com/jackc/pgx/v5/stdlib": {dialect: Postgres, cachesQueries: true, resends: true},
 	"github.com/mattn/go-sqlite3":    {dialect: SQLite, noOptions: true},
-	"modernc.org/sqlite":             {dialect: SQLite, noOptions: true},
+	"modernc.org/sqlite":             {dialect: SQLite, noOptions: true, uncounted: true},
 	"github.com/go-sql-driver/mysql": {dialect: MySQL, noOptions: true},
 }
 

@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // The sentinels that errors.Is finds in what a refused statement returns. But for
@@ -33,7 +34,7 @@ var (
 	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
 	ErrGone = errors.New("sqlfence: row is gone")
 
-	// ErrLocked: another user holds the row's lock.
+	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
 	// ErrUnknownOutcome: the connection was lost after a guarded write had been
@@ -93,6 +94,39 @@ func (e *ConflictError) Unwrap() error { return e.err }
 
 // Temporary returns true: reading the row again and repeating the change can succeed.
 func (e *ConflictError) Temporary() bool { return true }
+
+// A LockedError tells who is editing the row that a write was refused for (see
+// [EditLock] and package rowlock). errors.Is finds [ErrLocked] in it, errors.As
+// finds the base driver's own error behind it, where the database refused.
+type LockedError struct {
+	Table  string    // as registered with [WithTable], or as package rowlock was told
+	By     string    // who holds the lock, as text
+	Since  time.Time // when it was taken, in UTC; zero if the row doesn't tell
+	Expiry time.Time // when it lapses, in UTC, unless it is renewed
+
+	err error
+}
+
+func (e *LockedError) Error() string {
+	text := fmt.Sprintf("%v: table %q: by %q", ErrLocked, e.Table, e.By)
+	if !e.Since.IsZero() {
+		text += " since " + e.Since.UTC().Format(time.RFC3339)
+	}
+	if !e.Expiry.IsZero() {
+		text += " until " + e.Expiry.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// Is reports whether target is [ErrLocked].
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// Unwrap returns the base driver's error, or nil.
+func (e *LockedError) Unwrap() error { return e.err }
+
+// Temporary returns false: the lock is held until its holder gives it back, or
+// it lapses, which takes as long as a person does.
+func (e *LockedError) Temporary() bool { return false }
 
 // An UnguardableError tells why a statement was refused before it reached the
 // database, and what to write instead. errors.Is finds [ErrUnguardable] in it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -31,6 +32,10 @@ func TestErrorTypes(t *testing.T) {
 			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
 		{&sqlfence.ConflictError{Table: "books", Expected: 3, Current: 4}, sqlfence.ErrConflict, true,
 			`sqlfence: serial conflict: table "books": expected serial 3, but it is 4`},
+		{&sqlfence.LockedError{Table: "books", By: "ann", Since: time.Unix(60, 0), Expiry: time.Unix(120, 0)}, sqlfence.ErrLocked, false,
+			`sqlfence: row is locked: table "books": by "ann" since 1970-01-01T00:01:00Z until 1970-01-01T00:02:00Z`},
+		{&sqlfence.LockedError{Table: "books", By: "ann"}, sqlfence.ErrLocked, false,
+			`sqlfence: row is locked: table "books": by "ann"`},
 		{&sqlfence.UnguardableError{Table: "books", Reason: "why", Offset: 12}, sqlfence.ErrUnguardable, false,
 			`sqlfence: statement can't be guarded: table "books", at byte 12: why`},
 		{&sqlfence.UnguardableError{Reason: "why"}, sqlfence.ErrUnguardable, false,

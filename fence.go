@@ -17,6 +17,7 @@ type fence struct {
 	mode      Mode
 	tables    []*table
 	serials   bool // some table has a serial
+	locks     bool // some table has locks
 	rewriter  *rewrite.Rewriter
 	observers []Observer
 	logger    *slog.Logger
@@ -50,6 +51,7 @@ func newFence(opts []Option, bases ...any) (*fence, error) {
 		}
 		rules[i] = t.rules
 		f.serials = f.serials || t.rules.Serial != ""
+		f.locks = f.locks || t.rules.Lock.By != ""
 	}
 	if f.rewriter, err = rewrite.New(p.dialect, rules); err != nil {
 		return nil, fmt.Errorf("sqlfence: %w", err)

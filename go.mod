@@ -3,3 +3,5 @@ module github.com/sqlfence/sqlfence
 go 1.25.0
 
 require github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79
+
+require golang.org/x/text v0.41.0

@@ -16,16 +16,29 @@ func TestTextOfKey(t *testing.T) {
 		{int64(7), "7", true},
 		{uint8(7), "7", true},
 		{&three, "3", true},
-		{labelled(1), "1", true}, // what is stored, not what is printed
+		{labelled(42), "42", true},
+		{labelled(1), "", false}, // by the column's type the one or the other is stored
 		{"a", "a", true},
 		{[]byte("a"), "a", true},
 		{[16]byte{15: 1}, "00000000-0000-0000-0000-000000000001", true},
 		{nil, "", false},
 		{1.5, "", false},
 	} {
-		if got, ok := textOf(tt.value); got != tt.want || ok != tt.ok {
+		if got, ok := textOf(tt.value, SQLite); got != tt.want || ok != tt.ok {
 			t.Errorf("textOf(%v) = %q, %v; want %q, %v", tt.value, got, ok, tt.want, tt.ok)
 		}
+	}
+}
+
+func TestTextOfBytesInPostgres(t *testing.T) {
+	value := []byte("42")
+	for _, v := range []any{value, &value} {
+		if got, ok := textOf(v, Postgres); ok {
+			t.Errorf("textOf(%v) = %q, which may be stored as \\x3432", v, got)
+		}
+	}
+	if got, ok := textOf("42", Postgres); got != "42" || !ok {
+		t.Errorf("textOf(42) = %q, %v", got, ok)
 	}
 }
 
@@ -38,6 +51,7 @@ func TestCanonicalKey(t *testing.T) {
 		"6BA7B810-9dad-11d1-80b4-00c04fd430c8":   false,
 		"{6ba7b810-9dad-11d1-80b4-00c04fd430c8}": false,
 		"d41d8cd98f00b204e9800998ecf8427e":       true,
+		`\x`:                                     false, `\x07`: false, `\x7`: true, `C:\x07`: true,
 	} {
 		if err := books.canonical(key); (err == nil) != ok {
 			t.Errorf("%q: %v", key, err)

@@ -6,7 +6,8 @@ import "context"
 // tables: what was refused, what [Observe] mode let through that [Enforce]
 // would have refused, and what [Bypass] let through. It is called before the
 // statement's own call returns, from the goroutine that made it, on several
-// goroutines at once; it must be safe for that, and quick.
+// goroutines at once; it must be safe for that, and quick. It must not panic, nor
+// use the connection or transaction that the statement was sent on.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is one thing an [Observer] is told.

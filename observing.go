@@ -85,10 +85,22 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	return rows, nil
 }
 
-// followTx follows transactions that are begun and ended by statements. Only
-// Observe mode on PostgreSQL has to know.
-func (g *guard) followTx(query string) {
-	if d := g.fence.profile.dialect; g.fence.mode == Observe && d == Postgres {
-		g.inTx = rewrite.InTransaction(d, query, g.inTx)
+// followTx follows transactions that are begun and ended by statements: by one
+// that ended with err. Only Observe mode on PostgreSQL has to know.
+func (g *guard) followTx(query string, err error) {
+	if err == driver.ErrSkip || !g.follows() { // it comes again, prepared
+		return
 	}
+	in := rewrite.InTransaction(Postgres, query, g.inTx)
+	g.inTx = in && (g.inTx || err == nil) // what failed has begun none
+}
+
+func (g *guard) follows() bool {
+	return g.fence.mode == Observe && g.fence.profile.dialect == Postgres
+}
+
+// followsTx reports whether the statement begins or ends transactions, and that
+// has to be followed.
+func (g *guard) followsTx(query string) bool {
+	return g.follows() && (rewrite.InTransaction(Postgres, query, false) || !rewrite.InTransaction(Postgres, query, true))
 }

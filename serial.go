@@ -36,9 +36,12 @@ type serialKey struct{}
 // key alone. Some statements that could have no clear answer are refused with
 // [ErrUnguardable]: those that name the serial column in SET or WHERE, writes
 // inside of WITH, a MERGE, and a query without RETURNING; in SQLite also an
-// upsert, Exec of a statement with RETURNING, and text behind a semicolon. In PostgreSQL an upsert
-// inserts only with serial 0, and has no RETURNING of its own. A plain INSERT is
-// not compared with anything.
+// upsert, Exec of a statement with RETURNING, and text behind a semicolon. In
+// PostgreSQL an upsert inserts only with serial 0, and has no RETURNING of its
+// own. A plain INSERT is not compared with anything.
+//
+// A row that was deleted and inserted again starts at 1. Where a driver repeats a
+// write whose answer was lost, the second one is a conflict; reading again tells.
 //
 // A negative serial refuses every write that would be compared with it.
 func WithSerial(ctx context.Context, serial int64) context.Context {

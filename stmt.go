@@ -58,7 +58,7 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:
 		s.inputs -= added
-	case added > 0 && g.fence.profile.dialect == SQLite:
+	case added > 0 && g.fence.profile.dialect == SQLite && !g.fence.profile.uncounted:
 		// The guard numbers the placeholders, and a driver may leave the counting of
 		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
 		s.inputs = plan.Inputs
@@ -114,6 +114,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 	}
 	if !a.guarded() {
 		res, err := s.exec(ctx, &a)
+		s.guard.followTx(s.query, err)
 		a.tell(ctx, err)
 		return res, err
 	}
@@ -128,6 +129,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	}
 	if !a.guarded() {
 		rows, err := s.rows(ctx, &a)
+		s.guard.followTx(s.query, err)
 		a.tell(ctx, err)
 		return rows, err
 	}

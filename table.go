@@ -42,10 +42,13 @@ func Resource(name string) Rule {
 // guarded by the token called resource + "/42". A write that reaches a row which
 // none of the context's tokens names is refused with [ErrOutOfScope], and so is
 // an INSERT of such a row. The key is compared as the text that the database
-// makes of it, so it should be of an integer, text or UUID type; an INSERT whose key may be stored as another text than it is
-// written, such as 07 for 7, is refused. Where a [Ledger] guards the table, all
-// tokens of the table's rows in the context have to be current, also those of
-// rows that the statement doesn't reach.
+// makes of it, so it should be of an integer, text or UUID type; an INSERT whose
+// key may be stored as another text than it is written, such as 07 for 7, is
+// refused. A row keeps its key: a statement may assign the column only where the
+// context holds one token of the table, and only its key, as an argument, a
+// plain constant or the key of the row that an upsert was to insert. Where a
+// [Ledger] guards the table, all tokens of the table's rows in the context have
+// to be current, also those of rows that the statement doesn't reach.
 func Key(column string) Rule {
 	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
 }
@@ -103,8 +106,8 @@ func (t *table) resolve(d Dialect) error {
 		return errors.Join(t.errs...)
 	}
 	if t.rules.Fence == "" {
-		// A serial alone needs no tokens; a rule about tokens says that there are some.
-		if t.rules.Serial == "" || t.rules.Key != "" || t.resource != "" || t.optional {
+		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
+		if t.rules.Serial == "" && t.rules.Lock.By == "" || t.rules.Key != "" || t.resource != "" || t.optional {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {
@@ -115,7 +118,8 @@ func (t *table) resolve(d Dialect) error {
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
 		return err
 	}
-	for _, column := range []*string{&t.rules.Fence, &t.rules.Key, &t.rules.Serial} {
+	for _, column := range []*string{&t.rules.Fence, &t.rules.Key, &t.rules.Serial,
+		&t.rules.Lock.By, &t.rules.Lock.Since, &t.rules.Lock.Expiry} {
 		if *column == "" {
 			continue
 		}

@@ -65,11 +65,12 @@ var docGroups = []docGroup{
 	{"injection", "Text that breaks out of its place"},
 	{"serial", "Tables with Serial, here without RowFence"},
 	{"version", "The same under WithSerial"},
+	{"lock", "Tables with EditLock, here without RowFence"},
 }
 
 // rules are those that a section's statements are shown with.
 func (g docGroup) rules() string {
-	if g.hazard == "serial" || g.hazard == "version" {
+	if g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" {
 		return g.hazard
 	}
 	return "row"

@@ -30,6 +30,8 @@ type sample struct {
 	sql   string
 }
 
+var goldenLock = Lock{By: "editedby", Since: "editedsince", Expiry: "editedexpiry"}
+
 // rulesets are the rules that samples are planned with.
 var rulesets = map[string]struct {
 	table  Table
@@ -42,11 +44,19 @@ var rulesets = map[string]struct {
 	"key":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{}},
 	"two":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{Tokens: make([]Token, 2), Rows: [][]int{{0, 1}}}},
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
+	"keyboth":   {Table{Name: "books", Fence: "fence_token", Ledger: true, Key: "id"}, Values{}},
 	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
 	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
 
 	"serial":     {Table{Name: "books", Serial: "serial"}, Values{}},
 	"serialboth": {Table{Name: "books", Serial: "serial", Fence: "fence_token", Ledger: true}, Values{}},
+
+	"lock":        {Table{Name: "books", Lock: goldenLock}, Values{Editor: "o'neill"}},
+	"lockall":     {Table{Name: "books", Fence: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock}, Values{}},
+	"lockkey":     {Table{Name: "books", Ledger: true, Key: "id", Lock: goldenLock}, Values{}},
+	"lockliteral": {Table{Name: "books", Lock: goldenLock}, Values{Editor: `\o'neill`, Literal: true}},
+	"lockobserve": {Table{Name: "books", Fence: "fence_token", Lock: goldenLock}, Values{Observe: true}},
+	"versionlock": {Table{Name: "books", Fence: "fence_token", Serial: "serial", Lock: goldenLock}, Values{Serial: 5}},
 
 	// These are for a context with a serial, by isVersioned.
 	"version":        {Table{Name: "books", Serial: "serial"}, Values{Serial: 5}},
@@ -72,8 +82,11 @@ func otherTables(rules string) []Table {
 
 func isVersioned(rules string) bool { return strings.HasPrefix(rules, "version") }
 
-// hasSerial tells of rules by which a guard may have nothing to insert.
-func hasSerial(rules string) bool { return rulesets[rules].table.Serial != "" }
+// byRow tells of rules by which a guard may have nothing to insert.
+func byRow(rules string) bool {
+	t := rulesets[rules].table
+	return t.Serial != "" || t.locks()
+}
 
 // values returns what the samples are rendered with.
 func (s *sample) values(rules string) Values {
@@ -161,10 +174,19 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		case Guard:
 			r := p.Render(s.values(rules))
 			for _, a := range r.Args {
-				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial"}[a.Field], a.Token)
+				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial", "editor"}[a.Field], a.Token)
 			}
-			for i, k := range keysOf(p) {
-				fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{"; keys ", ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
+			writeKeys := func(what string, keys []KeyValue) {
+				for i, k := range keys {
+					fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{what, ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
+				}
+			}
+			writeKeys("; keys ", keysOf(p))
+			for _, t := range p.Targets {
+				if t.AssignsKey {
+					b.WriteString("; assigns the key")
+				}
+				writeKeys(" ", t.NewKeys)
 			}
 			fmt.Fprintf(&b, "\n%s", visible(r.SQL))
 		case Refuse:

@@ -22,6 +22,7 @@ const (
 	markConflict  = "conflict" // the row's serial follows
 	markGone      = "gone"
 	markNotSerial = "serial" // what the serial column holds follows
+	markLocked    = "locked" // since, expiry and holder of the lock follow
 )
 
 // raise writes an expression that raises sqlfence:kind:number:detail, with the
@@ -130,14 +131,25 @@ func (w *writer) risenMark(qualifier string) {
 
 // check writes the condition that a row which is written without a mark has to meet.
 func (w *writer) check(qualifier string) {
+	first := w.tokenCheck
 	if w.compares() {
-		w.serialCheck(qualifier)
-	} else {
-		w.tokenCheck(qualifier)
+		first = w.serialCheck
+	}
+	switch tokens := w.lo < w.hi && (w.rules.Fence != "" || w.rules.Key != ""); {
+	case !w.rules.locks() || w.Observe:
+		first(qualifier)
+	case !w.compares() && !tokens:
+		w.lockCheck(qualifier)
+	default:
+		w.write("CASE WHEN ")
+		first(qualifier)
+		w.write(" THEN ")
+		w.lockCheck(qualifier)
+		w.write(" ELSE ", boolean(w.dialect, false), " END")
 	}
 }
 
-// tokenCheck is check without the serial.
+// tokenCheck is check without the serial and the lock.
 func (w *writer) tokenCheck(qualifier string) {
 	if w.Observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
@@ -244,6 +256,9 @@ type Marker struct {
 	Table   int    // of the others: index in Plan.Tables
 	Current int64  // of Stale: the newer value; of Conflict: the row's serial
 	Key     string // of OutOfScope: the key of the row
+	By      string // of Locked: who holds the lock
+	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
+	Expiry  int64  // of Locked: when it lapses, likewise
 	Found   string // of NotSerial: what the serial column holds, its beginning
 }
 
@@ -257,6 +272,7 @@ const (
 	UnknownName
 	Conflict  // the row is at another serial
 	Gone      // there was no such row
+	Locked    // somebody else holds the row's lock
 	NotSerial // the serial column holds no whole number, or the highest one
 )
 
@@ -274,7 +290,7 @@ func ReadMarker(message string) (Marker, bool) {
 		return Marker{}, false
 	}
 	m := Marker{Token: number}
-	if kind == markConflict || kind == markGone || kind == markNotSerial {
+	if kind == markConflict || kind == markGone || kind == markNotSerial || kind == markLocked {
 		m = Marker{Table: number}
 	}
 	switch kind {
@@ -295,6 +311,11 @@ func ReadMarker(message string) (Marker, bool) {
 		}
 	case markGone:
 		m.Kind = Gone
+	case markLocked:
+		m.Kind = Locked
+		if !m.readLocked(message[:i], detail) {
+			return Marker{}, false
+		}
 	case markNotSerial:
 		m.Kind = NotSerial
 		m.Found = quotedDetail(message[:i], detail)

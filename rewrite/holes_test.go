@@ -82,6 +82,8 @@ func TestEncodingStays(t *testing.T) {
 		"SHOW client_encoding":                                       Pass,
 		"SELECT names FROM people":                                   Pass,
 		"UPDATE people SET names = 'x'":                              Pass,
+		"SET/**/NAMES'SJIS'":                                         Refuse,
+		`UPDATE people SET filenames = 'C:\\'`:                       Pass,
 	} {
 		s := sample{sql: sql}
 		if p := s.plan(t, Postgres, "row"); p.Verdict != want {

@@ -29,7 +29,7 @@ func (r *reader) insertInto(isInsert bool) bool {
 	if !found {
 		r.orAbort(t, verb)
 	}
-	ins := insertion{reader: r, target: t, key: -1, columns: -1}
+	ins := insertion{reader: r, target: t, verb: verb, key: -1, columns: -1}
 	return ins.columnList() && ins.rowSource() && ins.tail()
 }
 
@@ -37,6 +37,7 @@ func (r *reader) insertInto(isInsert bool) bool {
 type insertion struct {
 	*reader
 	*target
+	verb    int // the token INSERT
 	columns int // how many columns it names, or -1
 	key     int // which of them is the key, or -1
 
@@ -87,7 +88,9 @@ func (r *insertion) columnList() bool {
 
 // mergedRow reads the one row of a MERGE's INSERT, and adds the mark to it.
 func (r *insertion) mergedRow() bool {
-	r.overriding()
+	if !r.overriding() {
+		return false
+	}
 	begin := r.i
 	switch {
 	case r.rules.Key != "" && !(r.isWord(r.tok(), "values") && r.key >= 0):
@@ -133,16 +136,24 @@ const (
 	noKeys    = "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES"
 )
 
-// overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
-func (r *insertion) overriding() {
-	if r.accept("overriding") {
-		r.step(2)
+// overriding steps over OVERRIDING {SYSTEM | USER} VALUE. With USER an identity
+// column gets the database's value, not the one that is given.
+func (r *insertion) overriding() bool {
+	if !r.accept("overriding") {
+		return true
 	}
+	if r.rules.Key != "" && !r.isWord(r.tok(), "system") {
+		return r.refuse(r.table, min(r.i, r.stop), "the rows' keys can't be seen where the database may choose them; leave OVERRIDING USER VALUE out")
+	}
+	r.step(2)
+	return true
 }
 
 // rowSource reads where the rows come from, and adds the mark to them.
 func (r *insertion) rowSource() bool {
-	r.overriding()
+	if !r.overriding() {
+		return false
+	}
 	begin := r.i
 	var ok bool
 	switch {
@@ -256,7 +267,7 @@ func (r *insertion) keyValue(lo, hi int) bool {
 }
 
 // constant reads a placeholder, an integer or a plain string.
-func (r *insertion) constant(t token) (KeyValue, bool) {
+func (r *reader) constant(t token) (KeyValue, bool) {
 	s := r.src[t.start:t.end]
 	switch {
 	case t.kind == param && s[0] == '$' && r.dialect == SQLite && s[1:] != strconv.Itoa(int(t.mate)):
@@ -397,10 +408,10 @@ func (r *insertion) onConflict() bool {
 	case !r.accept("do", "update", "set"):
 		return r.refuse(r.table, r.i, "expected DO NOTHING or DO UPDATE SET here")
 	}
-	if !r.versions(r.target, r.i-1) {
+	if !r.versions(r.target, r.verb) {
 		return false
 	}
-	setEnd, ok := r.assignments(r.target, "where", "on", "returning")
+	setEnd, ok := r.assignments(r.target, true, "where", "on", "returning")
 	if !ok {
 		return false
 	}
@@ -416,7 +427,7 @@ func (r *insertion) onConflict() bool {
 			return false
 		}
 	}
-	if r.rules.Key != "" && r.rules.Fence == "" {
+	if r.rules.Key != "" && r.rules.Fence == "" || r.rules.locks() {
 		r.whereEdits(r.target, prev, lo, hi, true, false)
 	}
 	return true

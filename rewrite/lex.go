@@ -308,6 +308,8 @@ func (l *lexer) str(start int, kind stringKind) *lexError {
 	l.pos++
 	escapes := kind == escapeString || kind == plainString && l.setting == escapings
 	twoWays := kind == plainString && l.setting == either && l.dialect == Postgres
+	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
+	keeps := escapes || kind == rawString && l.dialect == Postgres
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
 		case c == '\\' && escapes && l.swallowed(l.pos):
@@ -318,16 +320,18 @@ func (l *lexer) str(start int, kind stringKind) *lexError {
 			return &lexError{l.pos, `a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
 		case c == '\\' && twoWays && l.at(1) == '\\':
 			// With the setting off the two are one character, and the second
-			// escapes nothing; with it on neither does. Both read on here.
+			// escapes nothing; with it on neither does. Only if the first is part
+			// of a character before it does the second escape what follows.
+			split := l.swallowed(l.pos)
 			l.pos += 2
-			if l.at(0) == '\'' {
+			if split && l.at(0) == '\'' {
 				return &lexError{l.pos, `backslashes before a quote read in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
 			}
 		case c == '\'' && l.at(1) == '\'':
 			l.pos += 2
 		case c == '\'':
 			l.pos++
-			if escapes && l.continued() {
+			if keeps && l.continued() {
 				l.pos++
 				continue
 			}
@@ -351,8 +355,8 @@ func (l *lexer) twoEncodings() *lexError {
 }
 
 // continued moves to the quote that continues the string just closed: in
-// PostgreSQL one that follows after blanks with a newline among them. Only for
-// E” does it matter, as the continuation keeps its escapes.
+// PostgreSQL one that follows after blanks with a newline among them. It matters
+// where a quote by itself would begin a string that reads otherwise.
 func (l *lexer) continued() bool {
 	back := l.pos
 	newline := false

@@ -31,6 +31,8 @@ func TestLexPostgres(t *testing.T) {
 		`ue'a'`:                   `w:ue t:'a'`,
 		"E'a'\n'\\''":             "t:E'a'\n'\\''",
 		"E'a' -- b\n '\\''":       "t:E'a' -- b\n '\\''",
+		"x'0'\n'\\' b''--\n'\\'":  "t:x'0'\n'\\' t:b''--\n'\\'",
+		"U&'a'\n'\\'":             "t:U&'a'\n'\\'",
 		`a<--b`:                   `w:a c:<`,
 		`a+/*b*/c`:                `w:a c:+ w:c`,
 		`a*/*/*x*/*/b`:            `w:a c:* w:b`,
@@ -120,4 +122,25 @@ func TestTokensCoverTheText(t *testing.T) {
 			t.Errorf("got %+v", err)
 		}
 	})
+}
+
+// What PostgreSQL might run with standard_conforming_strings off must not be
+// taken for what it refuses then.
+func TestRejectedEscaping(t *testing.T) {
+	for in, want := range map[string]bool{
+		`SELECT 'C:\'`:                          true,
+		`SELECT 'a\' ; SELECT '`:                false,
+		`SELECT 'a\', U&'b'`:                    true,
+		`SELECT 'a\' \ '`:                       false,
+		`SELECT 'a\' ' \ '`:                     true,
+		"SELECT '\\'', x'0'\n'\\'":              false, // the continuation of x'0' has no escapes
+		"SELECT '\\'', b'0' -- c\n'\\' -- ' \\": false,
+		"SELECT '\\'', x'0' '\\'":               true,
+		"SELECT '\\'', 'a'\n'\\'":               true,
+		"SELECT '\\'', N'a'\n'\\'":              true,
+	} {
+		if got := rejectedEscaping(in); got != want {
+			t.Errorf("%s: got %v, want %v", in, got, want)
+		}
+	}
 }

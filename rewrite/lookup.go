@@ -39,7 +39,7 @@ const (
 func (r *Rewriter) mentions(query string) bool {
 	for i := 0; i < len(query); i++ {
 		c := query[i]
-		if r.first[c] && r.mentionedAt(query[i:]) {
+		if r.first[c] && r.mentionedAt(query, i) {
 			return true
 		}
 		// U&"\0062ooks" spells any name.
@@ -51,8 +51,9 @@ func (r *Rewriter) mentions(query string) bool {
 	return false
 }
 
-func (r *Rewriter) mentionedAt(s string) bool {
-	if r.dialect == Postgres && (hasPrefixFold(s, "client_encoding") || hasPrefixFold(s, "names")) {
+func (r *Rewriter) mentionedAt(query string, i int) bool {
+	s := query[i:]
+	if r.dialect == Postgres && (hasPrefixFold(s, "client_encoding") || hasPrefixFold(s, "names") && isWhole(query, i, i+len("names"))) {
 		return true
 	}
 	for i := range r.tables {
@@ -70,4 +71,9 @@ func (r *Rewriter) mentionedAt(s string) bool {
 
 func hasPrefixFold(s, name string) bool {
 	return len(s) >= len(name) && equalFold(s[:len(name)], name)
+}
+
+// isWhole reports whether no name goes on before i or at j.
+func isWhole(s string, i, j int) bool {
+	return (i == 0 || !isNamePart(s[i-1])) && (j == len(s) || !isNamePart(s[j]))
 }

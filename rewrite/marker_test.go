@@ -33,6 +33,9 @@ func TestReadMarker(t *testing.T) {
 		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:conflict:0:7.00"`, Marker{Kind: Conflict, Current: 7}},
 		{"gone", `pq: invalid input syntax for type bigint: "sqlfence:gone:0:1" (22P02)`, Marker{Kind: Gone}},
 		{"not a serial", `SQL logic error: bad JSON path: 'sqlfence:serial:1:it''s 7' (1)`, Marker{Kind: NotSerial, Table: 1, Found: "it's 7"}},
+		{"locked, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:locked:1:1700000000123456:1700000001000000:ann" (SQLSTATE 22P02)`, Marker{Kind: Locked, Table: 1, Since: 1700000000123456, Expiry: 1700000001000000, By: "ann"}},
+		{"locked, for ever", `bad JSON path: 'sqlfence:locked:0:1:9.22e+21:ann'`, Marker{Kind: Locked, Since: 1, By: "ann"}},
+		{"locked, colons and quotes", `bad JSON path: 'sqlfence:locked:0:0:-5:o''neill:1'`, Marker{Kind: Locked, Expiry: -5, By: "o'neill:1"}},
 		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
 	} {
 		if got, ok := ReadMarker(tt.message); !ok || got != tt.want {
@@ -62,6 +65,8 @@ func TestReadMarkerRefuses(t *testing.T) {
 		"sqlfence:conflict:0:x",
 		"sqlfence:conflict:x:7",
 		"sqlfence:gone:x:7",
+		"sqlfence:locked:0:",
+		"sqlfence:locked:0:1:ann",
 		"sqlfence:fresh:0:9",
 		"sqlfence:STALE:0:9",
 		"SQLFENCE:stale:0:9",

@@ -60,11 +60,11 @@ func (r *reader) mergeArm(t *target) bool {
 		r.armCheck(t, prev, lo, hi)
 		return true
 	case r.accept("update", "set"):
-		setEnd, ok := r.assignments(t, "when", "returning")
+		setEnd, ok := r.assignments(t, false, "when", "returning")
 		if !ok {
 			return false
 		}
-		if t.rules.Fence == "" && t.rules.Key != "" {
+		if t.rules.Fence == "" && t.rules.Key != "" || t.rules.locks() {
 			r.armCheck(t, prev, lo, hi)
 		}
 		r.assign(t, setEnd)
@@ -79,7 +79,7 @@ func (r *reader) mergeArm(t *target) bool {
 // armCheck adds the check for the row to the condition lo to hi of an arm, or
 // behind prev if it has none. It may only be evaluated where the arm is taken.
 func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
-	if t.rules.Key == "" && t.rules.Fence == "" {
+	if t.rules.Key == "" && t.rules.Fence == "" && !t.rules.locks() {
 		return
 	}
 	if lo == hi {

@@ -48,9 +48,9 @@ type Plan struct {
 	// the statement's own; else they have to be written into the text.
 	Params bool
 
-	// Serial tells whether a table written to has a serial column: then there is
-	// something to do without tokens, too.
-	Serial bool
+	// Serial and Locks tell whether a table written to has a serial column, or
+	// locks: then there is something to do without tokens, too.
+	Serial, Locks bool
 
 	// Versioned tells that the statement applies only to rows at [Values.Serial],
 	// or raises. Of zero rows it is the caller's part to say that they are gone.
@@ -71,10 +71,18 @@ type Target struct {
 	// column stands. Nil for other writes and for tables without Key.
 	Keys []KeyValue
 
+	// AssignsKey tells of an UPDATE or upsert that it assigns the key column. It
+	// keeps its rows in their token's scope only if the table has one token, whose
+	// key the assigned one is: the guard sees to it that the old key is that too.
+	// This is the caller's part to check. NewKeys tells for each assignment where
+	// the value stands, except for one from a row of Keys.
+	AssignsKey bool
+	NewKeys    []KeyValue
+
 	schema string // as the statement names it, quoted and with its dot; else empty
 }
 
-// A KeyValue is where an INSERT takes a row's key from: the argument of this
+// A KeyValue is where a statement takes a row's key from: the argument of this
 // name if there is one, else the one at this place, or a constant.
 type KeyValue struct {
 	Name    string // of a named argument, without its prefix; "" for none

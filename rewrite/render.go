@@ -29,6 +29,8 @@ type Values struct {
 	Literal bool
 	// Serial is what a versioned statement's rows have to be at.
 	Serial int64
+	// Editor is who writes to tables with Lock, as text; "" for nobody.
+	Editor string
 	// Observe leaves out what refuses; marks still rise, and never fall.
 	Observe bool
 }
@@ -58,6 +60,7 @@ const (
 	FieldName
 	FieldKey
 	FieldSerial // [Values.Serial], of no token
+	FieldEditor // [Values.Editor], of no token
 )
 
 // Usual returns the statement with its guard for one token a table that is
@@ -219,6 +222,8 @@ func (w *writer) field(token int, f Field) {
 			w.write(quoteText(w.dialect, w.Tokens[token].Key))
 		case FieldSerial:
 			w.write(strconv.FormatInt(w.Serial, 10))
+		case FieldEditor:
+			w.write(quoteText(w.dialect, w.Editor))
 		}
 		return
 	}

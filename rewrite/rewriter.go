@@ -31,7 +31,7 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		switch {
 		case t.Name == "":
 			return nil, errors.New("a table has no name")
-		case !t.Fenced() && (t.Serial == "" || t.Key != ""):
+		case !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != ""):
 			return nil, fmt.Errorf("table %q has neither a fence column nor a ledger", t.Name)
 		case t.Fence != "" && t.Fence == t.Key:
 			return nil, fmt.Errorf("table %q: %q can't be both fence and key", t.Name, t.Key)
@@ -39,12 +39,16 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		if t.Serial != "" && (t.Serial == t.Fence || t.Serial == t.Key) {
 			return nil, fmt.Errorf("table %q: %q can't be the serial, and fence or key", t.Name, t.Serial)
 		}
+		if column := t.sharedColumn(); column != "" {
+			return nil, fmt.Errorf("table %q: its lock has the column %q twice, or shares it with another rule", t.Name, column)
+		}
 		for _, u := range tables[:i] {
 			if t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "") {
 				return nil, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name)
 			}
 		}
 		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.Fence), quoteName(d, t.Key), quoteName(d, t.Serial)
+		r.tables[i].Lock.quote(d)
 		c := t.Name[0]
 		r.first[c] = true
 		if c >= 'a' && c <= 'z' {

@@ -19,6 +19,9 @@ func (r *reader) versions(t *target, verb int) bool {
 	case r.depth > 0:
 		return r.refuse(t.table, verb, "WITH hides whether the row was there; write it as the main statement, or run it without WithSerial")
 	}
+	if w := r.hiddenWrite(0, verb); w >= 0 && r.dialect == Postgres {
+		return r.refuse(t.table, w, "with WithSerial a write in WITH would be made although the row is gone; send it as a statement of its own")
+	}
 	t.checked, r.plan.Versioned = true, true
 	return true
 }
@@ -186,6 +189,19 @@ func (w *writer) conflict(qualifier string) {
 	w.write(" END")
 }
 
+// afterLedger writes what raises so that the ledger is asked first.
+func (w *writer) afterLedger(raise func()) {
+	if !w.rules.Ledger || w.lo == w.hi {
+		raise()
+		return
+	}
+	w.write("CASE WHEN ")
+	w.ledgerCondition(w.schema)
+	w.write(" THEN ")
+	raise()
+	w.write(" END")
+}
+
 // serialCheck writes the condition on a row that is to be deleted.
 func (w *writer) serialCheck(qualifier string) {
 	w.write("CASE")
@@ -214,16 +230,7 @@ func (w *writer) gone(qualifier string) {
 	w.write(" RETURNING CASE WHEN ", qualifier, ".", w.rules.serial, " - 1 = ")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
-	raise := func() { w.raise(markGone, w.table, "COALESCE(", qualifier, ".", w.rules.serial, ", 0)") }
-	if w.rules.Ledger && w.lo < w.hi {
-		w.write("CASE WHEN ")
-		w.ledgerCondition(w.schema)
-		w.write(" THEN ")
-		raise()
-		w.write(" END")
-	} else {
-		raise()
-	}
+	w.afterLedger(func() { w.raise(markGone, w.table, "COALESCE(", qualifier, ".", w.rules.serial, ", 0)") })
 	w.write(" END")
 }
 

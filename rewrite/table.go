@@ -10,6 +10,8 @@ type Table struct {
 	SingleUse bool   // refuse a token equal to the row's mark
 	Serial    string // column of the row's version, which every write raises; empty for none
 
+	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
+
 	fence, key, serial string // the columns, quoted
 }
 

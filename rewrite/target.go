@@ -71,6 +71,7 @@ func (r *reader) addTarget(t *target) {
 	t.index = len(r.targets)
 	r.targets = append(r.targets, Target{Table: table, schema: t.schema})
 	r.plan.Serial = r.plan.Serial || t.rules.Serial != ""
+	r.plan.Locks = r.plan.Locks || t.rules.locks()
 }
 
 // alias reads [AS] alias. AS may only be left out in PostgreSQL, and only where
@@ -112,7 +113,7 @@ func (r *reader) orClause() (unguardable string, found bool) {
 // declared with UNIQUE ... ON CONFLICT REPLACE, and then a write would delete
 // other rows, whatever their marks; what the statement says takes precedence.
 func (r *reader) orAbort(t *target, verb int) {
-	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "" || t.rules.Serial != "") {
+	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "" || t.rules.Serial != "" || t.rules.locks()) {
 		r.insert(r.toks[verb].end, opAbort, t, "")
 	}
 }

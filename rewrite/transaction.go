@@ -11,6 +11,8 @@ func InTransaction(d Dialect, query string, in bool) bool {
 	r := reader{dialect: d, src: query, toks: toks}
 	for ; r.nonEmpty(); r.i = r.stop {
 		switch {
+		case r.isWord(r.tok(), "create") && r.beginsAtomic():
+			return in // the semicolons and the END are the body's
 		case r.isWord(r.tok(), "begin", "start"):
 			in = true
 		case r.isWord(r.tok(), "rollback"):
@@ -24,4 +26,15 @@ func InTransaction(d Dialect, query string, in bool) bool {
 		}
 	}
 	return in
+}
+
+// beginsAtomic reports whether the region has BEGIN ATOMIC in it, with which the
+// body of a function begins.
+func (r *reader) beginsAtomic() bool {
+	for i := r.i + 1; i+1 < r.stop; i++ {
+		if r.isWord(r.toks[i], "begin") && r.isWord(r.toks[i+1], "atomic") {
+			return true
+		}
+	}
+	return false
 }

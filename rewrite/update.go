@@ -23,7 +23,7 @@ func (r *reader) update() bool {
 	if !r.accept("set") {
 		return r.refuse(t.table, r.i, "expected SET here")
 	}
-	setEnd, ok := r.assignments(t, "from", "where", "returning", "order", "limit")
+	setEnd, ok := r.assignments(t, false, "from", "where", "returning", "order", "limit")
 	if !ok {
 		return false
 	}
@@ -32,7 +32,7 @@ func (r *reader) update() bool {
 	if r.accept("from") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "")
+	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "" || t.rules.locks())
 }
 
 // delete reads DELETE after its first word.
@@ -55,12 +55,13 @@ func (r *reader) delete() bool {
 	if r.accept("using") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" || t.rules.Fence != "" || t.checked)
+	return r.where(t, from, t.rules.Key != "" || t.rules.Fence != "" || t.rules.locks() || t.checked)
 }
 
 // assignments reads a SET list up to one of the words that may follow it, and
-// returns where it ends. It refuses one that assigns the fence or the key.
-func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool) {
+// returns where it ends. It refuses one that assigns the fence, or a key that
+// can't be seen. upsert tells whether there is an excluded row.
+func (r *reader) assignments(t *target, upsert bool, follow ...string) (setEnd int32, ok bool) {
 	lo := r.i
 	hi := r.until(follow...)
 	t.setsSerial = false
@@ -84,8 +85,8 @@ func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool
 			if column == t.rules.Fence && t.rules.Fence != "" {
 				return 0, r.refuse(t.table, i, "it assigns the fence column, which only sqlfence writes; leave the column out")
 			}
-			if t.rules.Key != "" && (column == t.rules.Key || r.isRowid(column)) {
-				return 0, r.refuse(t.table, i, "it assigns the key column, which would move the row out of its token's scope; leave the column out")
+			if t.rules.Key != "" && (column == t.rules.Key || r.isRowid(column)) && !r.newKey(t, column, i, hi, upsert) {
+				return 0, false
 			}
 		}
 		for i < hi && !isPunct(r.toks[i], ',') {
@@ -99,6 +100,37 @@ func (r *reader) assignments(t *target, follow ...string) (setEnd int32, ok bool
 		return 0, r.refuse(t.table, hi, "an assignment is missing here")
 	}
 	return r.toks[hi-1].end, true
+}
+
+// newKey notes where the value of the assignment i of the key column stands; the
+// list ends at hi. Another value than the row's own key would move the row out of
+// its token's scope, so only a value is read that can be compared with it.
+func (r *reader) newKey(t *target, column string, i, hi int, upsert bool) bool {
+	value := i + 2
+	if column == t.rules.Key && value < hi && isPunct(r.toks[i+1], '=') {
+		ends := func(n int) bool { return value+n == hi || isPunct(r.toks[value+n], ',') }
+		to := &r.targets[t.index]
+		if v, ok := r.constant(r.toks[value]); ok && ends(1) {
+			to.AssignsKey, to.NewKeys = true, append(to.NewKeys, v)
+			return true
+		}
+		if upsert && value+2 < hi && ends(3) && r.isExcludedKey(t, value) {
+			to.AssignsKey = true
+			return true
+		}
+	}
+	return r.refuse(t.table, i, "it assigns the key column what may be another key, which would move the row out of its token's scope; "+
+		"leave the column out, or assign the row's own key as an argument or as a plain constant")
+}
+
+// isExcludedKey reports whether the three tokens at i are excluded.key, the key of
+// the row that was to be inserted, which is one of [Target.Keys]. Where the table
+// is called excluded itself they may be another's.
+func (r *reader) isExcludedKey(t *target, i int) bool {
+	of, _ := normal(r.dialect, r.src, r.toks[i])
+	column, ok := normal(r.dialect, r.src, r.toks[i+2])
+	return of == "excluded" && isPunct(r.toks[i+1], '.') && ok && column == t.rules.Key &&
+		t.qualifier != quoteName(r.dialect, "excluded")
 }
 
 // setsColumn reports whether the item of a SET list that begins at i assigns the

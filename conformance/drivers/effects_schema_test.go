@@ -22,10 +22,10 @@ CREATE TYPE pt AS (x int, y int);
 CREATE TABLE books (id int PRIMARY KEY DEFAULT 1000, isbn text UNIQUE, price int DEFAULT 10, title text DEFAULT 'none',
 	stock int DEFAULT 5, tags text[], point pt, old int, x int, y int, a int, b int, c int, d int,
 	"a$b" int, "c$$d" int, "e$$f" int, "where" int, "returning" int, "from" int, "limit" int, "set" int, "key" int,
-	"end" int, "as" int, "and" int, "order" int, changed bool, sold date, live bool DEFAULT true, doc jsonb, shelf text, note text,
+	"end" int, "as" int, "and" int, "order" int, changed bool, sold date, live bool DEFAULT true, doc jsonb, shelf text, note text, serial bigint DEFAULT 1, editedby int,
 	fence_token bigint);
 CREATE TABLE orders (id int PRIMARY KEY DEFAULT 1000, book int, price int DEFAULT 3, total int DEFAULT 0, fence_token bigint);
-CREATE TABLE other (id int DEFAULT 1, title text, price int, books text, a int);
+CREATE TABLE other (id int DEFAULT 1, title text, price int, books text, a int, serial int, "set" int);
 CREATE TABLE old (id int, price int, title text, "from" int, "where" int, "offset" int);
 CREATE TABLE older (id int);
 CREATE TABLE prices (book int, price int, old bool);
@@ -47,7 +47,7 @@ INSERT INTO books (id, isbn, title, tags, point, old, x, y, a, b, c, d, "a$b", "
 	SELECT id, 'i' || id, 'title ' || id % 3, '{p,q}', (1, 2)::pt, 1, id, 2, id, 2, 7, 7, 1, 2, 1, 1, 2, 3, 3, 1, 2, 3, 1, 5, 1, '2020-01-02', '{"x": true, "y": true}', 9
 	FROM (VALUES (1), (2), (3), (4), (42)) AS v (id);
 INSERT INTO orders (id, book, fence_token) VALUES (1, 1, 9), (2, 2, 9), (3, 3, 9);
-INSERT INTO other VALUES (1, 'one', 1, 'b', 1), (2, 'two', 2, 'b', 2);
+INSERT INTO other VALUES (1, 'one', 1, 'b', 1, 1, 1), (2, 'two', 2, 'b', 2, 2, 2);
 INSERT INTO old VALUES (1, 10, 'o1', 1, 1, 1), (2, 20, 'o2', 2, 2, 2), (3, 30, 'o3', 3, 3, 3);
 INSERT INTO older VALUES (1), (2);
 INSERT INTO prices VALUES (1, 70, true), (2, 80, false);
@@ -56,11 +56,11 @@ INSERT INTO src VALUES (1, 100, 's1', 1, NULL), (2, 200, 's2', 2, 1), (77, 700, 
 INSERT INTO x VALUES (1, 1);`,
 	sqlfence.SQLite: `
 CREATE TABLE books (id INTEGER PRIMARY KEY, isbn TEXT UNIQUE, price INT DEFAULT 10, title DEFAULT 'none', stock INT DEFAULT 5,
-	old, x, y, a, b, c, d, changed, "where", "from", "set", "key", "do", "end", "as", "and", "offset", live DEFAULT 1, doc, shelf, note,
+	old, x, y, a, b, c, d, changed, "where", "from", "set", "key", "do", "end", "as", "and", "offset", live DEFAULT 1, doc, shelf, note, serial, editedby,
 	fence_token INTEGER);
 CREATE INDEX i ON books (price);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, book INT, price INT DEFAULT 3, total INT DEFAULT 0, fence_token INTEGER);
-CREATE TABLE other (id INTEGER, title, price, books, a);
+CREATE TABLE other (id INTEGER, title, price, books, a, serial, "set");
 CREATE TABLE old (id INT, price INT, title, "from", "where", "offset");
 CREATE TABLE older (id INT);
 CREATE TABLE prices (book INT, price INT, old);
@@ -77,7 +77,7 @@ INSERT INTO books (id, isbn, title, old, x, y, a, b, c, d, "where", "from", "set
 	SELECT column1, 'i' || column1, 'title ' || column1 % 3, 1, column1, 2, 1, 2, 7, 7, 1, 3, 1, 2, 2, 3, 1, 5, 1, '{"a": {"b": 1}, "b": 1}', 9
 	FROM (VALUES (1), (2), (3), (4), (42));
 INSERT INTO orders (id, book, fence_token) VALUES (1, 1, 9), (2, 2, 9), (3, 3, 9);
-INSERT INTO other VALUES (1, 'one', 1, 'b', 1), (2, 'two', 2, 'b', 2);
+INSERT INTO other VALUES (1, 'one', 1, 'b', 1, 1, 1), (2, 'two', 2, 'b', 2, 2, 2);
 INSERT INTO old VALUES (1, 10, 'o1', 1, 1, 1), (2, 20, 'o2', 2, 2, 2), (3, 30, 'o3', 3, 3, 3);
 INSERT INTO older VALUES (1), (2);
 INSERT INTO prices VALUES (1, 70, 1), (2, 80, 0);

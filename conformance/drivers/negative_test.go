@@ -110,6 +110,18 @@ func TestNegativeControl(t *testing.T) {
 		})
 	})
 
+	t.Run("no look at locks", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, `w.write("CASE WHEN ", by, " IS NULL`, `w.write("CASE WHEN ", by, " IS NOT NULL OR ", by, " IS NULL`, 1)
+		}
+		wantFailing(t, replaced("rewrite/lock.go", without), map[string][]string{
+			"TestEditLockRefusesOthers":   all,
+			"TestEditLockStatements":      all,
+			"TestEditLockThatNeverLapses": all,
+			"TestEditLockWriteThatWaits":  postgres,
+		})
+	})
+
 	t.Run("no counting", func(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `w.write(", ", w.rules.serial, " = ")`, "return", 1)

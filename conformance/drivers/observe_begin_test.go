@@ -63,3 +63,57 @@ func TestObserveInTransactionByStatements(t *testing.T) {
 		}
 	})
 }
+
+// What doesn't begin or end a transaction changes nothing for the writes behind it.
+func TestObserveNoTransactionByStatements(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect == sqlfence.SQLite {
+			return // an error ends no transaction there
+		}
+		s := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+		for _, tt := range []struct {
+			name            string
+			queries         []string
+			prepared, fails bool
+		}{
+			{name: "begin that fails", queries: []string{"BEGIN ISOLATION LEVEL FOO"}, fails: true},
+			{name: "failed transaction", queries: []string{"BEGIN", "SELECT 1 / 0", "COMMIT"}, fails: true},
+			{name: "prepared", queries: []string{"BEGIN"}, prepared: true},
+			{name: "prepared, twice", queries: []string{"BEGIN", "COMMIT", "BEGIN"}, prepared: true},
+			{name: "function's body", queries: []string{"BEGIN", "CREATE FUNCTION two() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END"}},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s.clear(t, 9)
+				c, err := s.db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				for _, query := range tt.queries {
+					if tt.prepared {
+						stmt, prepareErr := c.PrepareContext(t.Context(), query)
+						if prepareErr != nil {
+							t.Fatal(prepareErr)
+						}
+						defer stmt.Close()
+						_, err = stmt.ExecContext(t.Context())
+					} else {
+						_, err = c.ExecContext(t.Context(), query)
+					}
+					if err != nil && !tt.fails {
+						t.Fatalf("%s: %v", query, err)
+					}
+				}
+				if _, err := c.ExecContext(holding(t, 8), "UPDATE books SET price = 30 WHERE id = 1"); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
+					t.Error(err)
+				}
+				if got := s.state(t, true); got != "1:30@9 2:10@9 3:10@9" {
+					t.Errorf("books are %s", got)
+				}
+			})
+		}
+	})
+}

@@ -25,44 +25,40 @@ type ormOperation struct {
 
 func (op ormOperation) changes() bool { return !op.reads && !op.fails && op.name != opMissing }
 
-// inlined tells whether the ORM writes a text into the statement that ends with
-// a backslash: '\\' reads in two ways in PostgreSQL, by a setting.
-func (op ormOperation) inlined(o orm, b base) bool {
-	return op.name == opText && o.name == "bun" && b.dialect == sqlfence.Postgres
-}
-
 // verdict is what the table of docs/compatibility.md says.
-func (op ormOperation) verdict(o orm, b base, passed bool) string {
+func (op ormOperation) verdict(o orm, passed bool) string {
 	switch {
 	case !passed:
 		return "**no**"
 	case op.writesMark:
 		return "refused ³"
-	case op.inlined(o, b):
-		return "refused ⁴"
 	}
 	verdict := "yes"
-	if slices.Contains(ormRefused["isbn"][o.name], op.name) {
+	only, assigned := ormAssigned[o.name][op.name]
+	if assigned && only != "" {
 		verdict += " ¹"
 	}
-	if op.creates || slices.Contains(ormRefused["id"][o.name], op.name) {
+	if op.creates || slices.Contains(ormRefused[o.name], op.name) {
 		verdict += " ²"
+	}
+	if assigned && only == "" {
+		verdict += " ⁴"
 	}
 	return verdict
 }
 
 const ormNotes = `
-¹ With a ` + "`Key`" + ` by another column than the primary key it is refused, because it assigns
-the key, be it to the same value: ErrUnguardable, "it assigns the key column". With a ` + "`Key`" + `
-by the primary key it is guarded.
+¹ With a ` + "`Key`" + ` by another column than the primary key it assigns the key, to what it is. It
+is guarded where the context holds the record's token and no other one of the table, and
+else refused: ErrUnguardable, "it assigns the key column".
 
 ² With a ` + "`Key`" + ` by a column that the database fills in, such as an identity or a serial, it
 is refused: no token can be meant for a key that isn't known yet.
 
 ³ Where the column is a row fence's: ErrUnguardable, "it assigns the fence column".
 
-⁴ bun writes values into the statement's text. A backslash before a quote in it reads in two
-ways, by standard_conforming_strings: ErrUnguardable.
+⁴ As ¹; but it was tried with several records in one call, which need several tokens, and is
+then refused. With a ` + "`Key`" + ` by the primary key it is guarded.
 `
 
 // The operations' names, as an orm's actions are called.
@@ -139,20 +135,21 @@ var ormRules = []ormRule{
 }
 
 // ormRefused are the operations that can't be guarded where each row has a token
-// by a column: those that assign it, also where they leave its value as it is.
-// The primary key is never assigned; but with it no INSERT is guarded that leaves
+// by the primary key. It is never assigned; but no INSERT is guarded that leaves
 // it to the database (see ormOperation.creates), and sqlc prepares them all at
 // once.
-var ormRefused = map[string]map[string][]string{
-	"isbn": {
-		"gorm":              {opSave, opSaveTree, opSaveNew},
-		"gorm, PrepareStmt": {opSave, opSaveTree, opSaveNew},
-		"ent":               {opUpsert},
-		"bun":               {opSave},
-	},
-	"id": {
-		"sqlc": {opPrepared},
-	},
+var ormRefused = map[string][]string{
+	"sqlc": {opPrepared},
+}
+
+// ormAssigned are the operations that assign the ISBN what it is, and that of the
+// one book for which they do; "" if there are several. As the key it is guarded
+// where the context holds the token of this one alone.
+var ormAssigned = map[string]map[string]string{
+	"gorm":              {opSave: "i2", opSaveTree: "", opSaveNew: "i5"},
+	"gorm, PrepareStmt": {opSave: "i2", opSaveTree: "", opSaveNew: "i5"},
+	"ent":               {opUpsert: ""},
+	"bun":               {opSave: "i2"},
 }
 
 // ormKeys are those of the books that there are, and of those that operations

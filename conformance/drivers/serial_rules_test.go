@@ -250,6 +250,9 @@ func TestSerialRefusals(t *testing.T) {
 			// lib/pq counts none.
 			err := exec(at(t, 7), "MERGE INTO books b USING pens p ON b.id = p.id WHEN MATCHED THEN DELETE")
 			wantError(t, err, sqlfence.ErrUnguardable)
+			// It would add the pen and say that nothing has changed.
+			err = exec(at(t, 7), "WITH i AS (INSERT INTO pens (id) VALUES (1)) UPDATE books SET price = 1 WHERE id = 99")
+			wantError(t, err, sqlfence.ErrUnguardable)
 		} else {
 			for _, query := range []string{
 				"UPDATE books SET price = 1 WHERE id = 1 RETURNING id", // mattn counts the rows of the statement before

@@ -60,7 +60,10 @@ var traps = map[sqlfence.Dialect][]trap{
 		{write: write{"parameter used twice", "UPDATE books SET price = $1 WHERE id = $2 AND price < $1", []any{30, 1}}},
 		{write: write{"several statements with arguments", "UPDATE books SET price = $1 WHERE id = 1; SELECT 1", []any{30}}, refused: true},
 		{write: write{"INSERT of a query with unknown literals", "INSERT INTO books (id, isbn, price) SELECT id + 6, 'new', '30' FROM books WHERE id = 1", nil}, inserts: true},
-		{write: write{"standard_conforming_strings", `UPDATE books SET isbn = 'a\' WHERE id = 1`, nil}, refused: true},
+		// With the setting off the first is a string that never ends, and the second
+		// another UPDATE.
+		{write: write{"standard_conforming_strings, one reading", `UPDATE books SET isbn = 'a\' WHERE id = 1`, nil}},
+		{write: write{"standard_conforming_strings, two readings", `UPDATE books SET isbn = 'a\', price = '1' --' WHERE id = 1`, nil}, refused: true},
 		{write: write{"pgx's option before the arguments", setPrice, []any{pgx.QueryExecModeExec, 30, 1}}, only: "pgx"},
 	},
 	sqlfence.SQLite: {

@@ -31,8 +31,8 @@ type reading struct {
 }
 
 const sqliteSchema = `
-CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT, price, n, shelf TEXT, doc, "order", fence_token INTEGER);
-CREATE TABLE orders (id INTEGER PRIMARY KEY, title TEXT, price, n, shelf TEXT, doc, "order", fence_token INTEGER);
+CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT, price, n, shelf TEXT, doc, "order", fence_token INTEGER, serial_no INTEGER, locked_by, locked_since, locked_expiry);
+CREATE TABLE orders (id INTEGER PRIMARY KEY, title TEXT, price, n, shelf TEXT, doc, "order", fence_token INTEGER, serial_no INTEGER, locked_by, locked_since, locked_expiry);
 CREATE TABLE other (id INTEGER PRIMARY KEY, title TEXT, price, n, shelf TEXT, doc, "order");
 CREATE TABLE src (s_id INTEGER PRIMARY KEY, s_title TEXT, s_price, end, conflict, offset, key, window, "from", "where");
 CREATE TABLE fencing_tokens (name TEXT PRIMARY KEY, token INTEGER);

@@ -1,0 +1,276 @@
+package drivers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// leaseShop is a shop whose books the lease of "books" guards.
+func (s setting) leaseShop(t *testing.T, rule sqlfence.Rule) (*shop, *lease.Leases) {
+	t.Helper()
+	sh := s.shop(t, rule)
+	sh.exec(t, "INSERT INTO books (id, price) VALUES (1, 10)")
+	return sh, newLeases(t, sh.db)
+}
+
+func setBookPrice(ctx context.Context, db *sql.DB, price int) error {
+	_, err := db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = 1", price)
+	return err
+}
+
+// The function writes with the lease's token, and a token that is no longer the
+// newest is refused: lock, token and enforcement are one piece.
+func TestLeaseDoFencesItsWrites(t *testing.T) {
+	for _, fence := range fences {
+		t.Run(fence.name, func(t *testing.T) {
+			eachBase(t, func(t *testing.T, b base) {
+				sh, leases := setting{base: b}.leaseShop(t, fence.rule)
+				var stale context.Context
+				err := leases.Do(t.Context(), "books", func(ctx context.Context) error {
+					stale = context.WithoutCancel(ctx)
+					return setBookPrice(ctx, sh.db, 20)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if locked, err := leases.IsLocked(t.Context(), "books"); locked || err != nil {
+					t.Errorf("after Do: locked %v, %v", locked, err)
+				}
+				if err := leases.Do(t.Context(), "books", func(ctx context.Context) error { return setBookPrice(ctx, sh.db, 30) }); err != nil {
+					t.Fatal(err)
+				}
+				wantError(t, setBookPrice(stale, sh.db, 40), sqlfence.ErrStale)
+				if got := sh.state(t, false); got != "1:30" {
+					t.Errorf("books: %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestLeaseDoReturnsAndReleases(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+		broken := errors.New("broken")
+		err := leases.Do(t.Context(), "jobs", func(context.Context) error { return broken })
+		if err != broken {
+			t.Errorf("Do = %v, want the function's own error", err)
+		}
+		func() {
+			defer func() {
+				if r := recover(); r != "panic" {
+					t.Errorf("recovered %v", r)
+				}
+			}()
+			_ = leases.Do(t.Context(), "jobs", func(context.Context) error { panic("panic") })
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		err = leases.Do(ctx, "jobs", func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() })
+		if !errors.Is(err, context.Canceled) || errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("Do with a cancelled context = %v", err)
+		}
+		if locked, err := leases.IsLocked(t.Context(), "jobs"); locked || err != nil {
+			t.Errorf("after Do: locked %v, %v", locked, err)
+		}
+		held := mustAcquire(t, leases, "jobs")
+		called := false
+		err = leases.Do(t.Context(), "jobs", func(context.Context) error { called = true; return nil }, lease.Retries(0))
+		if !errors.Is(err, lease.ErrHeld) || called {
+			t.Errorf("Do on a held key = %v, called %v", err, called)
+		}
+		mustRelease(t, held)
+		wantRows(t, db, "jobs=4")
+	})
+}
+
+// A lease is extended, with the same token, as long as its function runs.
+func TestLeaseDoHeartbeats(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+		err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
+			first, _, err := leases.Lookup(ctx, "jobs")
+			if err != nil {
+				return err
+			}
+			eventually(t, "several heartbeats", func() bool {
+				now, ok, err := leases.Lookup(ctx, "jobs")
+				if err != nil || !ok || now.Token != first.Token {
+					t.Fatalf("Lookup = %v, %v, %v", now, ok, err)
+				}
+				return now.ExpiresAt.Sub(first.ExpiresAt) > 200*time.Millisecond
+			})
+			return ctx.Err()
+		}, lease.TTL(20*time.Second), lease.Heartbeat(20*time.Millisecond))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A lease that is taken away is noticed by the next heartbeat, and Do tells so
+// whatever its function returns.
+func TestLeaseDoLost(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+		broken := errors.New("broken")
+		for _, returned := range []error{nil, broken} {
+			err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
+				mustExec(t, db, "DELETE FROM fencing_leases WHERE key = 'jobs'")
+				<-ctx.Done()
+				var lost *lease.LostError
+				if !errors.As(context.Cause(ctx), &lost) || lost.Token.Name != "jobs" || !errors.Is(lost, lease.ErrNotHeld) {
+					t.Errorf("cause: %v", context.Cause(ctx))
+				}
+				return returned
+			}, lease.TTL(time.Minute), lease.Heartbeat(20*time.Millisecond))
+			if !errors.Is(err, lease.ErrLeaseLost) || returned != nil && !errors.Is(err, returned) {
+				t.Errorf("Do = %v, want ErrLeaseLost and %v", err, returned)
+			}
+		}
+		// Without a heartbeat it is noticed at the end.
+		err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
+			mustExec(t, db, "DELETE FROM fencing_leases WHERE key = 'jobs'")
+			return nil
+		})
+		if !errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("Do = %v, want ErrLeaseLost", err)
+		}
+	})
+}
+
+// The database is down for a while: the lease survives if it is back in time. If
+// it isn't, the function's context ends before the lease does, without an answer
+// from anybody.
+func TestLeaseDoDatabaseDown(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite has no network")
+		}
+		dsn := b.dsn(t)
+		s := newSwitch(t, dsn)
+		direct := newLeases(t, b.raw(t, dsn))
+		leases := newLeases(t, b.raw(t, s.dsn))
+
+		err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
+			s.set(false)
+			before, _, err := direct.Lookup(t.Context(), "jobs")
+			if err != nil {
+				return err
+			}
+			s.refusedOnce(t)
+			s.set(true)
+			eventually(t, "a heartbeat after the database was down", func() bool {
+				now, ok, err := direct.Lookup(t.Context(), "jobs")
+				return err == nil && ok && now.ExpiresAt.After(before.ExpiresAt)
+			})
+			return ctx.Err()
+		}, lease.TTL(20*time.Second), lease.Heartbeat(50*time.Millisecond))
+		if err != nil {
+			t.Errorf("back in time: %v", err)
+		}
+
+		err = leases.Do(t.Context(), "mail", func(ctx context.Context) error {
+			s.set(false)
+			<-ctx.Done()
+			if info, ok, err := direct.Lookup(t.Context(), "mail"); err != nil || ok && time.Until(info.ExpiresAt) > 2*time.Second {
+				t.Errorf("the context ended long before the lease: %v, %v", info, err)
+			}
+			var down net.Error
+			if cause := context.Cause(ctx); !errors.Is(cause, lease.ErrLeaseLost) || !errors.As(cause, &down) && errors.Unwrap(cause) == nil {
+				t.Errorf("cause: %v", cause)
+			}
+			return nil
+		}, lease.TTL(time.Second), lease.Heartbeat(100*time.Millisecond))
+		if !errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("down for too long: %v", err)
+		}
+		s.set(true)
+		passed(t, direct, "mail")
+		wantToken(t, mustAcquire(t, leases, "mail"), "mail", 2)
+	})
+}
+
+// A switch stands before the server and can cut it off.
+type switchProxy struct {
+	dsn string
+
+	mu      sync.Mutex
+	on      bool
+	refused int
+	open    []net.Conn
+}
+
+func newSwitch(t *testing.T, dsn string) *switchProxy {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil || u.Host == "" {
+		t.Skipf("needs a URL with a host as the DSN: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &switchProxy{on: true}
+	t.Cleanup(func() { _ = listener.Close(); s.set(false) })
+	server := u.Host
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.connect(client, server)
+		}
+	}()
+	u.Host = listener.Addr().String()
+	s.dsn = u.String()
+	return s
+}
+
+func (s *switchProxy) connect(client net.Conn, server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.on {
+		s.refused++
+		_ = client.Close()
+		return
+	}
+	upstream, err := net.Dial("tcp", server)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	s.open = append(s.open, client, upstream)
+	go pass(upstream, client, func() {})
+	go pass(client, upstream, func() {})
+}
+
+// set lets connections through, or cuts them all off.
+func (s *switchProxy) set(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on = on
+	if on {
+		return
+	}
+	for _, c := range s.open {
+		_ = c.Close()
+	}
+	s.open, s.refused = nil, 0
+}
+
+// refusedOnce waits until somebody has tried to connect in vain.
+func (s *switchProxy) refusedOnce(t *testing.T) {
+	t.Helper()
+	eventually(t, "a refused connection", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.refused > 0
+	})
+}

@@ -1,0 +1,227 @@
+package drivers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+func TestLeaseAcquireGivesUp(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+		holder := mustAcquire(t, leases, "jobs", lease.Owner("holder"), lease.TTL(time.Minute))
+		for _, test := range []struct {
+			name     string
+			terms    []lease.Term
+			attempts int // at least
+			exactly  bool
+		}{
+			{"one attempt", []lease.Term{lease.Retries(0)}, 1, true},
+			{"retries", []lease.Term{lease.Retries(3), lease.Backoff(time.Millisecond)}, 4, true},
+			{"timeout", []lease.Term{lease.Retries(1000), lease.Backoff(time.Millisecond), lease.Timeout(400 * time.Millisecond)}, 1, false},
+			{"one attempt, by Wait", []lease.Term{lease.Wait(0, 0)}, 1, true},
+			{"wait", []lease.Term{lease.Wait(400*time.Millisecond, time.Millisecond)}, 2, false},
+		} {
+			_, err := leases.Acquire(t.Context(), "jobs", test.terms...)
+			var held *lease.HeldError
+			if !errors.As(err, &held) || !errors.Is(err, lease.ErrHeld) {
+				t.Errorf("%s: %v, want ErrHeld", test.name, err)
+				continue
+			}
+			if held.Key != "jobs" || held.Holder != "holder" || !held.Until.Equal(holder.ExpiresAt()) {
+				t.Errorf("%s: %+v, want the holder's until %v", test.name, held, holder.ExpiresAt())
+			}
+			if held.Attempts < test.attempts || test.exactly && held.Attempts != test.attempts {
+				t.Errorf("%s: %d attempts, want %d", test.name, held.Attempts, test.attempts)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := leases.Acquire(ctx, "jobs", lease.Timeout(0)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lease.ErrHeld) {
+			t.Errorf("the caller's own limit: %v", err)
+		}
+		wantRows(t, db, "jobs=1")
+	})
+}
+
+// A waiter gets the lease when it is released, in this process or another, and
+// when it expires.
+func TestLeaseAcquireWaits(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+		wait := lease.Wait(20*time.Second, 5*time.Millisecond)
+		elsewhere := newLeases(t, db)
+		for i, by := range []*lease.Leases{leases, elsewhere} {
+			holder := mustAcquire(t, by, "jobs")
+			got := make(chan *lease.Lease)
+			go func() {
+				l, err := leases.Acquire(t.Context(), "jobs", wait)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- l
+			}()
+			mustRelease(t, holder)
+			l := <-got
+			if l == nil {
+				t.FailNow()
+			}
+			wantToken(t, l, "jobs", int64(2*i+2))
+			mustRelease(t, l)
+		}
+		mustAcquire(t, leases, "jobs", lease.TTL(50*time.Millisecond))
+		wantToken(t, mustAcquire(t, elsewhere, "jobs", wait), "jobs", 6)
+	})
+}
+
+// Of the waiters of a process only the first asks the database; one that goes
+// leaves the others in place.
+func TestLeaseLine(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		db, c := b.counted(t, b.dsn(t))
+		leases := newLeases(t, db)
+		c.reset() // of what Setup asked
+		holder := mustAcquire(t, leases, "jobs", lease.TTL(time.Minute))
+		first := waitFor(t, t.Context(), leases, lease.Wait(20*time.Second, time.Hour))
+		eventually(t, "the first one's attempt", func() bool { return leaseAttempts(c) == 2 })
+		ctx, cancel := context.WithCancel(t.Context())
+		var stay, leave []<-chan error
+		for range 4 {
+			stay = append(stay, waitFor(t, t.Context(), leases, lease.Wait(20*time.Second, time.Hour)))
+			leave = append(leave, waitFor(t, ctx, leases, lease.Wait(20*time.Second, time.Hour)))
+		}
+		cancel()
+		for _, w := range leave {
+			if err := <-w; !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+		}
+		if n := leaseAttempts(c); n != 2 {
+			t.Errorf("%d attempts, want that of the holder and that of the first in the line", n)
+		}
+		mustRelease(t, holder)
+		for _, w := range append(stay, first) {
+			if err := <-w; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// waitFor acquires and releases the lease of jobs in the background.
+func waitFor(t *testing.T, ctx context.Context, leases *lease.Leases, terms ...lease.Term) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		l, err := leases.Acquire(ctx, "jobs", terms...)
+		if err == nil {
+			err = l.Release(t.Context())
+		}
+		done <- err
+	}()
+	return done
+}
+
+// leaseAttempts counts the statements that asked for a lease.
+func leaseAttempts(c *counter) (n int) {
+	for _, text := range c.texts() {
+		if strings.Contains(text, "INSERT INTO fencing_leases") {
+			n++
+		}
+	}
+	return n
+}
+
+// A new lease waits for the writes that are under way with the old token, by the
+// guard of the ledger; a heartbeat doesn't. Its ttl begins after the wait.
+func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh, leases := s.leaseShop(t, sqlfence.Ledger())
+		old := mustAcquire(t, leases, "books", lease.TTL(time.Minute))
+		ctx := context.WithoutCancel(old.Context()) // a holder that doesn't look
+		tx, err := sh.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Extend(t.Context(), time.Minute); err != nil {
+			t.Fatalf("a heartbeat beside a write: %v", err)
+		}
+		if _, ok, err := leases.TryAcquire(t.Context(), "books"); ok || err != nil {
+			t.Errorf("TryAcquire of a held lease beside a write: %v, %v", ok, err)
+		}
+		if _, err := leases.Extend(t.Context(), old.LockID(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		passed(t, leases, "books")
+
+		done := make(chan struct{})
+		var next *lease.Lease
+		var nextErr error
+		go func() {
+			defer close(done)
+			next, nextErr = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
+		}()
+		sh.wantBlocked(t, pid, done)
+		var released time.Time
+		if err := sh.plain.QueryRow("SELECT clock_timestamp()").Scan(&released); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Errorf("a write that came before the new token: %v", err)
+		}
+		<-done
+		if nextErr != nil {
+			t.Fatal(nextErr)
+		}
+		wantToken(t, next, "books", 2)
+		if next.AcquiredAt().Before(released) || next.ExpiresAt().Sub(next.AcquiredAt()) != time.Minute {
+			t.Errorf("acquired at %v until %v, but it waited until %v", next.AcquiredAt(), next.ExpiresAt(), released)
+		}
+		wantError(t, setBookPrice(ctx, sh.db, 30), sqlfence.ErrStale)
+	})
+}
+
+// An attempt that is given up while it waits for writes under way leaves no lease
+// behind, whether they end before it does or after.
+func TestLeaseGivenUpWhileItWaits(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh, leases := s.leaseShop(t, sqlfence.Ledger())
+		old := mustAcquire(t, leases, "books")
+		ctx := context.WithoutCancel(old.Context())
+		tx, err := sh.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, old)
+		for range 2 {
+			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if _, err := leases.Acquire(short, "books"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Acquire with a limit: %v", err)
+			}
+			cancel()
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		next := mustAcquire(t, newLeases(t, sh.db), "books", lease.Wait(20*time.Second, 5*time.Millisecond))
+		wantError(t, setBookPrice(ctx, sh.db, 30), sqlfence.ErrStale)
+		if err := setBookPrice(next.Context(), sh.db, 30); err != nil {
+			t.Error(err)
+		}
+	})
+}

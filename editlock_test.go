@@ -1,0 +1,76 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var editLock = sqlfence.EditLock("by", "since", "expiry")
+
+// A named type of the application's, and one that says itself what it is.
+type (
+	userID   int32
+	userName struct{ name string }
+)
+
+func (u userName) Value() (driver.Value, error) { return u.name, nil }
+
+func TestEditLockSendsTheEditor(t *testing.T) {
+	const update = "UPDATE books SET price = ?"
+	name := "ann"
+	for _, tt := range []struct {
+		user any
+		want any // nil: refused
+	}{
+		{42, "42"}, {int64(-7), "-7"}, {userID(8), "8"}, {"ann", "ann"}, {[]byte("ann"), "ann"}, {userName{"ann"}, "ann"}, {&name, "ann"},
+		{nil, ""}, {0, nil}, {uint8(0), nil}, {"", nil}, {"0", nil}, {userName{}, nil}, {4.2, nil}, {time.Time{}, nil}, {[]int{1}, nil},
+	} {
+		base := new(fake)
+		db := base.open(t, sqlfence.WithTable("books", editLock))
+		_, err := db.ExecContext(sqlfence.WithEditor(t.Context(), tt.user), update, 1)
+		if tt.want == nil {
+			if !errors.Is(err, sqlfence.ErrUnguardable) || len(base.sent) > 0 {
+				t.Errorf("%#v: sent %q, %v", tt.user, base.sent, err)
+			}
+			continue
+		}
+		if err != nil || len(base.args) != 2 || base.args[1].Value != tt.want {
+			t.Errorf("%#v: sent %v, %v, want %q", tt.user, base.args, err, tt.want)
+		}
+	}
+}
+
+// An inner context's editor is the one, also if it is none.
+func TestWithEditorReplaces(t *testing.T) {
+	base := new(fake)
+	db := base.open(t, sqlfence.WithTable("books", editLock))
+	for _, tt := range []struct {
+		ctx  context.Context
+		want string
+	}{
+		{sqlfence.WithEditor(sqlfence.WithEditor(t.Context(), "ann"), "bob's"), "= 'bob''s' OR"},
+		{sqlfence.WithEditor(sqlfence.WithEditor(t.Context(), "ann"), nil), "= '' OR"},
+	} {
+		base.sent = nil
+		if _, err := db.ExecContext(tt.ctx, "DELETE FROM books"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(base.sent[0], tt.want) {
+			t.Errorf("sent %q, want %q", base.sent, tt.want)
+		}
+	}
+}
+
+func TestEditLockRefusalByTheDatabase(t *testing.T) {
+	baseErr := &baseError{"bad JSON path: 'sqlfence:locked:0:60000000:120000000:o''neill:x'"}
+	db := (&fake{fails: func(string) error { return baseErr }}).open(t, sqlfence.WithTable("books", editLock))
+	_, err := db.ExecContext(t.Context(), "DELETE FROM books")
+	checkRefusal(t, err, baseErr, sqlfence.ErrLocked,
+		`sqlfence: row is locked: table "books": by "o'neill:x" since 1970-01-01T00:01:00Z until 1970-01-01T00:02:00Z`)
+}

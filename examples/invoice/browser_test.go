@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
+)
+
+// newServer serves the invoices of a fresh database, and returns the URL.
+func newServer(t *testing.T) (string, *sql.DB) {
+	t.Helper()
+	db, err := openDB(sqlite.DSN(filepath.Join(t.TempDir(), "invoices.db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s, err := newService(t.Context(), db, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.handler())
+	t.Cleanup(server.Close)
+	return server.URL, db
+}
+
+// newBrowser starts a headless Chromium. Without one the test is skipped, or fails
+// where the caller insists.
+func newBrowser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("SQLFENCE_REQUIRE_BROWSER") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("no chromium on PATH; Debian's package of that name has one")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.Flag("headless", "new"),
+		// It would refuse to run as root, as it does in a container; it sees nothing
+		// but the pages of this test.
+		chromedp.NoSandbox,
+		chromedp.WSURLReadTimeout(time.Minute),
+	)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// A person has a session of their own in the browser: other cookies, other pages.
+type person struct {
+	t   *testing.T
+	url string
+	ctx context.Context
+}
+
+func newPerson(t *testing.T, browser context.Context, url, name string) *person {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	p := &person{t, url, ctx}
+	p.open("/")
+	p.fill("user", name)
+	p.click("login", 200)
+	if you := p.text("#you"); you != name {
+		t.Fatalf("logged in as %q, want %q", you, name)
+	}
+	return p
+}
+
+func (p *person) open(path string) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.url+path)); err != nil {
+		p.t.Fatalf("open %s: %v", path, err)
+	}
+}
+
+// click presses a button and waits for the page that it leads to.
+func (p *person) click(id string, status int64) {
+	p.t.Helper()
+	response, err := chromedp.RunResponse(p.ctx, chromedp.Click(chromedp.ID(id), chromedp.NodeEnabled))
+	if err != nil {
+		p.t.Fatalf("click on %s: %v", id, err)
+	}
+	if response == nil || response.Status != status {
+		p.t.Fatalf("click on %s: %+v, want status %d", id, response, status)
+	}
+}
+
+func (p *person) fill(field, value string) {
+	p.t.Helper()
+	// Emptied by script: Clear wants a textarea to hold a text already.
+	selector := "[name=" + field + "]"
+	if err := chromedp.Do(p.ctx,
+		chromedp.Evaluate[chromedp.Void](`document.querySelector("`+selector+`").value = ""`),
+		chromedp.SendKeys(chromedp.CSS(selector), value)); err != nil {
+		p.t.Fatalf("fill %s: %v", field, err)
+	}
+}
+
+// text returns what can be read in the first element that fits, "" without one.
+func (p *person) text(selector string) string {
+	p.t.Helper()
+	const script = `(s => { const e = document.querySelector(s); return e ? e.innerText : "" })`
+	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](script+`("`+selector+`")`))
+	if err != nil {
+		p.t.Fatalf("read %s: %v", selector, err)
+	}
+	return strings.TrimSpace(text)
+}
+
+func (p *person) disabled(id string) bool {
+	p.t.Helper()
+	disabled, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`document.getElementById("`+id+`").disabled`))
+	if err != nil {
+		p.t.Fatalf("look at %s: %v", id, err)
+	}
+	return disabled
+}
+
+// want compares what can be read.
+func (p *person) want(selector, want string) {
+	p.t.Helper()
+	if got := p.text(selector); got != want {
+		p.t.Errorf("%s reads %q, want %q", selector, got, want)
+	}
+}
+
+func (p *person) wantHolder(name string) {
+	p.t.Helper()
+	if got := p.text("#holder"); !strings.HasPrefix(got, name+" has been editing this invoice since ") {
+		p.t.Errorf("the page says %q, want that %s is editing", got, name)
+	}
+}
+
+// lapse lets the time of all locks run out.
+func lapse(t *testing.T, db *sql.DB) {
+	t.Helper()
+	for _, query := range []string{"UPDATE invoice SET editedexpiry = 1 WHERE editedexpiry IS NOT NULL", "UPDATE rowlocks SET expiry = 1"} {
+		if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "time passes"), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTwoPeopleInABrowser(t *testing.T) {
+	url, db := newServer(t)
+	browser := newBrowser(t)
+	ada, bob := newPerson(t, browser, url, "ada"), newPerson(t, browser, url, "bob")
+
+	t.Log("the second sees who is editing before starting")
+	bob.open("/invoices/1") // before ada begins
+	ada.open("/invoices/1")
+	ada.click("edit", 200)
+	bob.click("edit", 423)
+	bob.wantHolder("ada")
+	if !bob.disabled("edit") {
+		t.Error("bob can still press Edit")
+	}
+	bob.open("/")
+	if locks := bob.text("#locks"); !strings.HasPrefix(locks, "ada has been editing [1] since ") {
+		t.Errorf("the list of locks says %q", locks)
+	}
+
+	t.Log("saving releases the lock")
+	ada.fill("total", "120")
+	ada.click("keep", 200)
+	bob.open("/invoices/1")
+	bob.wantHolder("ada")
+	bob.want("#total", "120")
+	ada.fill("total", "130")
+	ada.click("save", 200)
+	ada.want("#total", "130")
+	bob.open("/invoices/1")
+	bob.want("#holder", "")
+	bob.want("#total", "130")
+
+	t.Log("a lock that lapsed is taken over, and the first one's save is told so")
+	ada.click("edit", 200)
+	ada.fill("total", "140")
+	ada.fill("notes", "from ada")
+	lapse(t, db)
+	bob.open("/invoices/1")
+	bob.want("#holder", "")
+	bob.click("edit", 200)
+	ada.click("save", 409)
+	ada.wantHolder("bob")
+	ada.want("#differs-total .yours", "140")
+	ada.want("#differs-total .theirs", "130")
+	ada.want("#form", "")
+
+	t.Log("a save of an old version shows what changed, field by field")
+	bob.fill("customer", "Babbage & <Sons>")
+	bob.fill("total", "150")
+	bob.click("save", 200)
+	ada.open("/invoices/1")
+	ada.want("#customer", "Babbage & <Sons>")
+	ada.click("edit", 200)
+	ada.fill("total", "160")
+	lapse(t, db)
+	bob.open("/invoices/1")
+	bob.click("edit", 200)
+	bob.fill("notes", "from bob")
+	bob.click("save", 200)
+	ada.click("save", 409)
+	ada.want("#holder", "")
+	ada.want("#differs-total .yours", "160")
+	ada.want("#differs-total .theirs", "150")
+	ada.want("#differs-notes .yours", "")
+	ada.want("#differs-notes .theirs", "from bob")
+	ada.want("#differs-customer", "") // on which they agree
+	bob.open("/invoices/1")
+	bob.want("#total", "150") // nothing was overwritten
+	bob.wantHolder("ada")     // who settles it
+
+	t.Log("what was settled is saved on top of theirs")
+	ada.fill("notes", "from both")
+	ada.click("save", 200)
+	ada.want("#total", "160")
+	ada.want("#notes", "from both")
+
+	t.Log("cancelling and logging out leave no lock behind")
+	ada.click("edit", 200)
+	ada.click("cancel", 200)
+	bob.open("/invoices/1")
+	bob.want("#holder", "")
+	ada.click("edit", 200)
+	ada.click("logout", 200)
+	bob.open("/invoices/1")
+	bob.want("#holder", "")
+	bob.want("#total", "160")
+}

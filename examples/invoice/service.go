@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/rowlock"
+)
+
+// A service holds invoices and the locks on them.
+type service struct {
+	db       *sql.DB
+	manager  *rowlock.Manager
+	invoices *rowlock.Table
+}
+
+// newService returns the service on db, and creates what is missing there.
+func newService(ctx context.Context, db *sql.DB, ttl time.Duration) (*service, error) {
+	if _, err := db.ExecContext(sqlfence.Bypass(ctx, "create the invoices"), schema); err != nil {
+		return nil, fmt.Errorf("create invoices: %w", err)
+	}
+	manager, err := rowlock.NewManager(db)
+	if err != nil {
+		return nil, err
+	}
+	if err := manager.Setup(ctx); err != nil {
+		return nil, err
+	}
+	invoices, err := rowlock.New(db, "invoice", rowlock.TTL(ttl), rowlock.Managed(manager))
+	if err != nil {
+		return nil, err
+	}
+	if err := invoices.Check(ctx); err != nil {
+		return nil, err
+	}
+	// This is the only process that serves them, and nobody is logged in yet.
+	if _, err := manager.FreeAll(ctx); err != nil {
+		return nil, err
+	}
+	return &service{db, manager, invoices}, nil
+}
+
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("POST /login", s.login)
+	mux.HandleFunc("POST /logout", s.logout)
+	mux.HandleFunc("GET /invoices/{id}", s.asUser(s.show))
+	mux.HandleFunc("POST /invoices/{id}/edit", s.asUser(s.edit))
+	mux.HandleFunc("POST /invoices/{id}/save", s.asUser(s.save))
+	mux.HandleFunc("POST /invoices/{id}/cancel", s.asUser(s.cancel))
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// asUser calls next for a user who has said a name, with what the user wants to
+// edit. A real application would ask for more than a name.
+func (s *service) asUser(next func(w http.ResponseWriter, r *http.Request, id int64, user string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		user := userOf(r)
+		id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+		switch {
+		case user == "":
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+		case err != nil:
+			http.NotFound(w, r)
+		default:
+			next(w, r.WithContext(sqlfence.WithEditor(r.Context(), user)), id, user)
+		}
+	}
+}
+
+func userOf(r *http.Request) string {
+	cookie, err := r.Cookie("user")
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+func (s *service) list(w http.ResponseWriter, r *http.Request) {
+	locks, err := s.manager.Locks(r.Context(), rowlock.Filter{Table: "invoice"})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	render(w, http.StatusOK, "list", page{User: userOf(r), Locks: locks})
+}
+
+func (s *service) login(w http.ResponseWriter, r *http.Request) {
+	user := r.PostFormValue("user")
+	if user == "" || !plain(user) {
+		http.Error(w, "a name is made of letters", http.StatusBadRequest)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: "user", Value: user, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+func plain(s string) bool {
+	for _, c := range s {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// logout leaves nothing locked behind.
+func (s *service) logout(w http.ResponseWriter, r *http.Request) {
+	if user := userOf(r); user != "" {
+		if _, err := s.manager.FreeUser(r.Context(), user); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
+	http.SetCookie(w, &http.Cookie{Name: "user", Path: "/", MaxAge: -1})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// fail answers a request that failed for another reason than another user.
+func (s *service) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, sqlfence.ErrGone) {
+		http.Error(w, "this invoice has been deleted", http.StatusNotFound)
+		return
+	}
+	// What it says is for the operator, not for the client.
+	slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+}

@@ -1,0 +1,109 @@
+//go:build unix
+
+// Worker runs two processes that work off one queue, one at a time: whoever has
+// the lease. It stops the leader as kill -STOP does, lets the other take over,
+// wakes the first, and shows what becomes of what that one still writes.
+//
+//	go run ./examples/worker                        # SQLite in a temporary folder
+//	go run ./examples/worker -dsn postgres://...    # a schema of its own, dropped at the end
+//	go run ./examples/worker -unfenced              # the same without the fence
+//
+// It exits with status 1 if the stale write landed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+var errStaleLanded = errors.New("the stale write landed")
+
+func main() {
+	if isWorker() {
+		workerMain()
+		return
+	}
+	dsn := flag.String("dsn", "", "a PostgreSQL database, as a URL, to use instead of SQLite")
+	unfenced := flag.Bool("unfenced", false, "open the database with the bare driver")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *dsn, !*unfenced); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run plays the story on a fresh database and writes the timeline.
+func run(ctx context.Context, w io.Writer, dsn string, fenced bool) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	src, err := fresh(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.drop()) }()
+	queue, err := src.create(ctx)
+	if err != nil {
+		return err
+	}
+	defer queue.Close()
+
+	st := newStory()
+	if err := play(ctx, st, src, fenced); err != nil {
+		return err
+	}
+	st.print(w)
+	landed, err := staleWrites(ctx, queue)
+	if err != nil {
+		return err
+	}
+	if landed > 0 {
+		return fmt.Errorf("%w: job %d was finished by B, and then once more by A", errStaleLanded, stopAt)
+	}
+	fmt.Fprintln(w, "\nOK: every job was finished once.")
+	return nil
+}
+
+// stopAt is the job in the middle of which the leader is stopped.
+const stopAt = 2
+
+// play stops the leader A in the middle of a job, until B has finished that job.
+func play(ctx context.Context, st *story, src *source, fenced bool) error {
+	a, err := startWorker(ctx, st, "A", src, fenced)
+	if err != nil {
+		return err
+	}
+	defer a.kill()
+	if err := st.wait(ctx, "A", "leads with token 1"); err != nil {
+		return err
+	}
+	b, err := startWorker(ctx, st, "B", src, fenced)
+	if err != nil {
+		return err
+	}
+	defer b.kill()
+	if err := st.wait(ctx, "A", fmt.Sprintf("begins job %d", stopAt)); err != nil {
+		return err
+	}
+	if err := a.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	st.add("A", "is stopped: kill -STOP")
+	if err := st.wait(ctx, "B", fmt.Sprintf("finishes job %d", stopAt)); err != nil {
+		return err
+	}
+	st.add("A", "is resumed: kill -CONT")
+	if err := a.signal(syscall.SIGCONT); err != nil {
+		return err
+	}
+	return errors.Join(a.wait(), b.wait())
+}

@@ -1,0 +1,117 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// A story is what the workers did, for a person to read.
+type story struct {
+	start time.Time
+
+	mu    sync.Mutex
+	steps []step
+	told  chan struct{} // closed and renewed with each step
+}
+
+type step struct {
+	at        time.Duration
+	who, what string
+}
+
+func newStory() *story { return &story{start: time.Now(), told: make(chan struct{})} }
+
+func (s *story) add(who, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = append(s.steps, step{time.Since(s.start), who, what})
+	close(s.told)
+	s.told = make(chan struct{})
+}
+
+// wait waits until somebody has done something.
+func (s *story) wait(ctx context.Context, who, what string) error {
+	for {
+		s.mu.Lock()
+		done := slices.ContainsFunc(s.steps, func(st step) bool { return st.who == who && st.what == what })
+		failed := slices.IndexFunc(s.steps, func(st step) bool { return strings.HasPrefix(st.what, "fails:") })
+		told := s.told
+		s.mu.Unlock()
+		switch {
+		case done:
+			return nil
+		case failed >= 0:
+			return errors.New("a worker " + s.steps[failed].what)
+		}
+		select {
+		case <-told:
+		case <-ctx.Done():
+			return fmt.Errorf("%s never %s: %w", who, what, ctx.Err())
+		}
+	}
+}
+
+func (s *story) print(w io.Writer) {
+	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(tw, "time\tA\tB")
+	for _, st := range s.steps {
+		a, b := st.what, ""
+		if st.who == "B" {
+			a, b = b, a
+		}
+		fmt.Fprintf(tw, "%d ms\t%s\t%s\n", st.at.Milliseconds(), a, b)
+	}
+	tw.Flush()
+}
+
+// A worker is a process that tells the story what it does.
+type worker struct {
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+func startWorker(ctx context.Context, st *story, name string, src *source, fenced bool) (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %v %s", workerEnv, name, src.driver, fenced, src.dsn))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	w := &worker{cmd: cmd, ended: make(chan error, 1)}
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			st.add(name, lines.Text())
+		}
+		w.ended <- cmd.Wait()
+	}()
+	return w, nil
+}
+
+func (w *worker) signal(s syscall.Signal) error { return w.cmd.Process.Signal(s) }
+
+// wait waits until the process has ended by itself.
+func (w *worker) wait() error { return <-w.ended }
+
+// kill ends the process if it hasn't ended.
+func (w *worker) kill() { _ = w.cmd.Process.Kill() }

@@ -1,0 +1,93 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+const (
+	workerEnv = "SQLFENCE_EXAMPLE_WORKER" // name, driver, "true" if fenced, DSN
+
+	ttl  = 2 * time.Second        // short, for a short story
+	work = 400 * time.Millisecond // that a job takes
+)
+
+func isWorker() bool { return os.Getenv(workerEnv) != "" }
+
+// workerMain is the program of a worker's process.
+func workerMain() {
+	env := strings.SplitN(os.Getenv(workerEnv), " ", 4)
+	if err := workOff(context.Background(), env[0], env[1], env[3], env[2] == "true"); err != nil {
+		fmt.Println("fails:", err)
+		os.Exit(1)
+	}
+}
+
+// workOff leads until no job is left, each time that the lease can be had.
+func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
+	open := func() (*sql.DB, error) { return sql.Open(driver, dsn) }
+	if fenced {
+		open = func() (*sql.DB, error) { return sqlfence.Open(driver, dsn, sqlfence.WithTable("jobs")) }
+	}
+	db, err := open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	leases, err := lease.New(db, lease.WithDefaults(
+		lease.Owner(name), lease.TTL(ttl), lease.Wait(time.Minute, 50*time.Millisecond)))
+	if err != nil {
+		return err
+	}
+	for {
+		err := leases.Do(ctx, "jobs", func(ctx context.Context) error { return lead(ctx, db, name) })
+		if !errors.Is(err, lease.ErrLeaseLost) {
+			return err
+		}
+		fmt.Println("has lost the lease, and asks for it again")
+	}
+}
+
+// lead finishes one job after the other, as the holder of the lease.
+func lead(ctx context.Context, db *sql.DB, name string) error {
+	token, _ := sqlfence.FenceFrom(ctx, "jobs")
+	fmt.Println("leads with token", token.Value)
+	for ctx.Err() == nil {
+		var job int64
+		err := db.QueryRowContext(ctx, "SELECT id FROM jobs WHERE finished = 0 ORDER BY id LIMIT 1").Scan(&job)
+		if errors.Is(err, sql.ErrNoRows) {
+			fmt.Println("finds no job left")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("begins job", job)
+		time.Sleep(work)
+
+		// Whoever wakes up here can't know yet that the lease is lost. Its context
+		// would stop most, but not a request that is on its way already: only the
+		// fence is sure to. So the context is left out of it.
+		_, err = db.ExecContext(context.WithoutCancel(ctx),
+			"UPDATE jobs SET finished = finished + 1, worker = $1 WHERE id = $2", name, job)
+		var stale *sqlfence.StaleError
+		if errors.As(err, &stale) {
+			fmt.Printf("wants to finish job %d: refused, token %d is stale, %d has been seen\n", job, stale.Token.Value, stale.Current)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("finishes job", job)
+	}
+	return context.Cause(ctx)
+}

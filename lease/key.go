@@ -1,0 +1,63 @@
+package lease
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxKey is the length limit of a key in bytes, once it is normalised. It is
+// that of a token's name, because the key is the name of its tokens.
+const MaxKey = 512
+
+// NormalizeKey returns the form in which a key is stored: in Unicode's
+// normalization form C, so that two spellings of one text are one key. It is
+// the name of the key's tokens. An empty key, one that is longer than [MaxKey],
+// holds a NUL or is not valid UTF-8 is [ErrInvalid].
+func NormalizeKey(key string) (string, error) {
+	if !utf8.ValidString(key) {
+		return "", invalid("a key of %d bytes is not valid UTF-8", len(key))
+	}
+	key = norm.NFC.String(key)
+	switch {
+	case key == "":
+		return "", invalid("the key is empty")
+	case len(key) > MaxKey:
+		return "", invalid("a key of %d bytes, at most %d are allowed", len(key), MaxKey)
+	case strings.IndexByte(key, 0) >= 0:
+		return "", invalid("the key %q holds a NUL byte", key)
+	}
+	return key, nil
+}
+
+// lockIDBytes is the size of a lock id before it is encoded.
+const lockIDBytes = 16
+
+// newLockID returns a lock id that nobody can guess. It is made before the lease
+// is asked for, so that an attempt whose answer got lost can be undone.
+func newLockID() string {
+	var id [lockIDBytes]byte
+	rand.Read(id[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// ValidateLockID returns nil for a text that has the form of a lock id, 16 bytes
+// in unpadded base64url, that is 22 characters of A-Z, a-z, 0-9, - and _; else
+// [ErrInvalid].
+func ValidateLockID(id string) error {
+	const size = 22
+	if len(id) != size {
+		return invalid("a lock id of %d characters, want %d", len(id), size)
+	}
+	for _, c := range []byte(id) {
+		switch {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return invalid("a lock id with the byte %#x, want base64url", c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// unknownDriver is one that sqlfence doesn't know; it opens nothing.
+type unknownDriver struct{}
+
+func (unknownDriver) Open(string) (driver.Conn, error) { return nil, errors.New("no database") }
+
+func init() { sql.Register("unknown", unknownDriver{}) }
+
+type deafListener struct{}
+
+func (deafListener) Listen(ctx context.Context, _ string, _ func(string)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestNewRefusesWhatContradicts(t *testing.T) {
+	db, err := sql.Open("unknown", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	postgres, sqlite := WithDialect(sqlfence.Postgres), WithDialect(sqlfence.SQLite)
+	for _, test := range []struct {
+		name string
+		db   *sql.DB
+		opts []Option
+		want string // part of the error; empty: none
+	}{
+		{"nil database", nil, nil, "nil database"},
+		{"unknown driver", db, nil, "WithDialect"},
+		{"unknown driver, dialect given", db, []Option{postgres}, ""},
+		{"same dialect twice", db, []Option{sqlite, sqlite}, ""},
+		{"two dialects", db, []Option{sqlite, postgres}, "two dialects, SQLite and PostgreSQL"},
+		{"zero dialect", db, []Option{WithDialect(0)}, "zero dialect"},
+		{"MySQL", db, []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
+		{"nil logger", db, []Option{sqlite, WithLogger(nil)}, "nil logger"},
+		{"logger", db, []Option{sqlite, WithLogger(slog.New(slog.DiscardHandler))}, ""},
+		{"nil listener", db, []Option{postgres, WithListener(nil)}, "nil listener"},
+		{"listener", db, []Option{postgres, WithListener(deafListener{})}, ""},
+		{"listener on SQLite", db, []Option{sqlite, WithListener(deafListener{})}, "a listener needs PostgreSQL"},
+		{"defaults", db, []Option{sqlite, WithDefaults(TTL(time.Second))}, ""},
+		{"bad defaults", db, []Option{sqlite, WithDefaults(TTL(0))}, "ttl of 0s"},
+		{"nil option", db, []Option{nil}, "nil option"},
+		{"all at once", db, []Option{nil, WithLogger(nil)}, "nil option\nnil logger"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			leases, err := New(test.db, test.opts...)
+			switch {
+			case test.want == "" && (err != nil || leases == nil):
+				t.Errorf("New = %v, %v", leases, err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || leases != nil):
+				t.Errorf("New = %v, %v; want an error with %q", leases, err, test.want)
+			}
+		})
+	}
+}
+
+// The errors' texts carry the prefix once.
+func TestErrors(t *testing.T) {
+	token := sqlfence.Token{Name: "books", Value: 7}
+	for want, err := range map[string]error{
+		`lease: held by another: key "books" (attempts: 3)`:                    &HeldError{Key: "books", Attempts: 3},
+		`lease: held by another ("me"): key "books" (attempts: 1)`:             &HeldError{Key: "books", Holder: "me", Attempts: 1},
+		`lease: not held: the lease has expired`:                               &NotHeldError{Expired: true},
+		`lease: not held: no lease has this lock id`:                           &NotHeldError{},
+		`lease: lost: books:000000000000007: not extended in time`:             &LostError{Token: token, Reason: "not extended in time"},
+		`lease: lost: books:000000000000007: not extended in time: no answer`:  &LostError{Token: token, Reason: "not extended in time", err: errors.New("no answer")},
+		`lease: invalid argument: a ttl of 0s, want 1ms to 24h0m0s`:            checkTTL(0),
+		`lease: invalid argument: a lock id of 5 characters, want 22`:          ValidateLockID("short"),
+		`lease: invalid argument: a key of 513 bytes, at most 512 are allowed`: keyError(strings.Repeat("k", 513)),
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
+
+func keyError(key string) error {
+	_, err := NormalizeKey(key)
+	return err
+}

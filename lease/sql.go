@@ -1,0 +1,139 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// statements are the texts that the methods send. Each is atomic in itself, but
+// for take, ledger and seen of SQLite, which share a transaction.
+type statements struct {
+	create string
+
+	acquire            string // PostgreSQL
+	take, ledger, seen string // SQLite
+
+	extend, release, undo, sweep string
+	list, byKey, byID, ended     string
+}
+
+func statementsFor(d sqlfence.Dialect, notify bool) statements {
+	s := statements{
+		create: createSQLite,
+		take:   takeSQLite, ledger: ledgerSQLite, seen: seenSQLite,
+		extend: extendSQLite, release: releaseSQLite, undo: undoSQLite, sweep: sweepSQLite,
+		list: listSQLite, byKey: " AND key = ?", byID: " AND lock_id = ?",
+		ended: "SELECT 1 FROM fencing_leases WHERE lock_id = ?",
+	}
+	if d == sqlfence.Postgres {
+		s = statements{
+			create:  createPostgres,
+			acquire: acquirePostgres,
+			extend:  extendPostgres, release: releasePostgres, undo: undoPostgres, sweep: sweepPostgres,
+			list: listPostgres, byKey: " AND key = $1::text", byID: " AND lock_id = $1::text",
+			ended: "SELECT 1 FROM fencing_leases WHERE lock_id = $1::text",
+		}
+		if notify {
+			s.release = notifyPostgres
+		}
+	}
+	s.byKey, s.byID, s.list = s.list+s.byKey, s.list+s.byID, s.list+" ORDER BY key"
+	for _, text := range []*string{&s.acquire, &s.take, &s.seen, &s.extend, &s.release, &s.undo, &s.sweep, &s.list, &s.byKey, &s.byID} {
+		*text = expand(*text)
+	}
+	return s
+}
+
+var (
+	aliveMacro = regexp.MustCompile(`\{(\w+) alive\}`)
+	microMacro = regexp.MustCompile(`\{µs ([^}]+)\}`)
+)
+
+// expand writes out what the texts have in common.
+func expand(text string) string {
+	text = strings.ReplaceAll(text, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10))
+	text = strings.ReplaceAll(text, "{now}", "CAST(round((julianday('now') - 2440587.5) * 86400000) AS integer)")
+	// Whoever can share the lock of a session knows that it has ended.
+	text = aliveMacro.ReplaceAllString(text, "CASE WHEN ${1}.session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(${1}.session) END")
+	return microMacro.ReplaceAllString(text, "(extract(epoch FROM $1) * 1000000)::bigint")
+}
+
+// query runs a statement and calls scan for each row.
+func (l *Leases) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	return retry(func() error { return queryOnce(ctx, l.db, scan, query, args...) })
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	// To the very end: a database may answer with a row first and then fail to commit.
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// exec runs a statement that gives no rows, and returns how many it changed.
+func (l *Leases) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = retry(func() error {
+		result, err := l.db.ExecContext(ctx, query, args...)
+		if err == nil {
+			n, err = result.RowsAffected()
+		}
+		return err
+	})
+	return n, err
+}
+
+// retry sends a statement again that has changed nothing because others got on.
+// Once the context ends the error is another.
+func retry(send func() error) error {
+	for {
+		err := send()
+		switch sqlState(err) {
+		case serializationFailure, deadlockDetected:
+		case invalidText:
+			// Only acquire casts a text, and only where it was overtaken.
+			if !strings.Contains(err.Error(), "sqlfence:lease:") {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// PostgreSQL's error codes.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	invalidText          = "22P02"
+	uniqueViolation      = "23505"
+	duplicateTable       = "42P07"
+	duplicateObject      = "42710"
+)
+
+// sqlState returns the error code of PostgreSQL, of whichever driver; for
+// another error it is empty.
+func sqlState(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}

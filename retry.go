@@ -1,0 +1,186 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// RetryOptions says how [Retry] repeats. The zero value means the defaults.
+type RetryOptions struct {
+	// Tx are the options of every transaction, as for [sql.DB.BeginTx]. Nil is
+	// the database's default isolation level.
+	Tx *sql.TxOptions
+
+	// Attempts is how often the transaction is run at most, the first run
+	// counted. 0 means 10; 1 never repeats. Negative is refused.
+	Attempts int
+
+	// Backoff is the longest pause before the second attempt; each further one
+	// doubles it. The pause is a random time between half of it and the whole,
+	// so that those who met don't meet again. 0 means 10 ms. Negative is refused.
+	Backoff time.Duration
+
+	// MaxBackoff is where the doubling ends. 0 means 1 s. Less than Backoff, or
+	// negative, is refused.
+	MaxBackoff time.Duration
+}
+
+const (
+	retryAttempts   = 10
+	retryBackoff    = 10 * time.Millisecond
+	retryMaxBackoff = time.Second
+)
+
+// Retry runs fn in a transaction and commits it; it does so again, from the
+// start, when what stopped it may pass: an error whose Temporary method says so,
+// such as a [ConflictError], a serialization failure or a deadlock (SQLSTATE
+// 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
+// decides on in its own transaction, each time, and must not have other effects.
+//
+// It never repeats after [ErrStale], [ErrGone] or [ErrLocked], nor after the end
+// of a context. A commit that failed is repeated only on 40001 and 40P01, which
+// say that nothing was committed; after any other error, such as a connection
+// that broke, the outcome is unknown.
+//
+// The transaction is rolled back if fn returns an error or panics. fn must not
+// commit or roll back itself. Retry returns nil once a commit has succeeded,
+// else the last error as it is, with the number of attempts added to its text if
+// there were several, and also the context's error if that ended the waiting. It
+// is safe for use by several goroutines at once.
+func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.Context, *sql.Tx) error) error {
+	if err := opts.complete(); err != nil {
+		return err
+	}
+	pause := opts.Backoff
+	for n := 1; ; n++ {
+		again, err := attemptTx(ctx, db, opts.Tx, fn)
+		if err == nil {
+			return nil
+		}
+		if !again || n >= opts.Attempts || ctx.Err() != nil {
+			return attempted(err, n)
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause/2+1))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w (after %d attempts, then %w)", err, n, context.Cause(ctx))
+		}
+		pause = min(2*pause, opts.MaxBackoff)
+	}
+}
+
+// complete checks the options and fills in the defaults.
+func (o *RetryOptions) complete() error {
+	if o.Attempts < 0 || o.Backoff < 0 || o.MaxBackoff < 0 {
+		return errors.New("sqlfence: Retry: negative option")
+	}
+	if o.Attempts == 0 {
+		o.Attempts = retryAttempts
+	}
+	if o.MaxBackoff == 0 {
+		o.MaxBackoff = max(retryMaxBackoff, o.Backoff)
+	}
+	if o.Backoff == 0 {
+		o.Backoff = min(retryBackoff, o.MaxBackoff)
+	}
+	if o.MaxBackoff < o.Backoff {
+		return fmt.Errorf("sqlfence: Retry: MaxBackoff %v is less than Backoff %v", o.MaxBackoff, o.Backoff)
+	}
+	return nil
+}
+
+func attempted(err error, n int) error {
+	if n == 1 {
+		return err
+	}
+	return fmt.Errorf("%w (after %d attempts)", err, n)
+}
+
+// attemptTx runs fn in one transaction, and reports whether to do it again.
+func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(context.Context, *sql.Tx) error) (again bool, err error) {
+	tx, err := db.BeginTx(ctx, opts)
+	if err != nil {
+		return mayPass(err), err
+	}
+	// After a commit it does nothing. It runs also when fn panics.
+	defer tx.Rollback()
+	if err := fn(ctx, tx); err != nil {
+		return mayPass(err), err
+	}
+	err = tx.Commit()
+	return rolledBack(err), err
+}
+
+// mayPass reports whether err, met before the commit, may not come again.
+func mayPass(err error) bool {
+	for _, final := range []error{ErrStale, ErrGone, ErrLocked, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	var temporary interface{ Temporary() bool }
+	if errors.As(err, &temporary) && temporary.Temporary() {
+		return true
+	}
+	return rolledBack(err) || sqliteBusy(err)
+}
+
+// rolledBack reports whether PostgreSQL says that it has rolled back for the sake
+// of another transaction. lib/pq and pgx tell the code by the same method.
+func rolledBack(err error) bool {
+	var coded interface{ SQLState() string }
+	if !errors.As(err, &coded) {
+		return false
+	}
+	code := coded.SQLState()
+	return code == "40001" || code == "40P01"
+}
+
+// sqliteBusy reports whether err is SQLITE_BUSY or SQLITE_LOCKED, plain or
+// extended (such as BUSY_SNAPSHOT, 517). This is the one place that knows how the
+// drivers spell it: modernc's error has a method Code, and mattn's is a struct
+// with a field Code, which is read by reflection since its package can't be
+// imported here.
+func sqliteBusy(err error) bool {
+	const busy, locked, primary = 5, 6, 0xff
+	is := func(code int64) bool { return code&primary == busy || code&primary == locked }
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return is(int64(coded.Code()))
+	}
+	for _, e := range chain(err, nil) {
+		v := reflect.Indirect(reflect.ValueOf(e))
+		if v.Kind() != reflect.Struct || !strings.HasSuffix(v.Type().PkgPath(), "github.com/mattn/go-sqlite3") {
+			continue
+		}
+		if code := v.FieldByName("Code"); code.IsValid() && code.CanInt() {
+			return is(code.Int())
+		}
+	}
+	return false
+}
+
+// chain appends err and all that it wraps.
+func chain(err error, to []error) []error {
+	if err == nil {
+		return to
+	}
+	to = append(to, err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return chain(e.Unwrap(), to)
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range e.Unwrap() {
+			to = chain(wrapped, to)
+		}
+	}
+	return to
+}

@@ -1,0 +1,174 @@
+package rowlock
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// unknownDriver is one that sqlfence doesn't know; it opens nothing.
+type unknownDriver struct{}
+
+func (unknownDriver) Open(string) (driver.Conn, error) { return nil, errors.New("no database") }
+
+func init() { sql.Register("unknown", unknownDriver{}) }
+
+func unknown(t *testing.T) *sql.DB {
+	db, err := sql.Open("unknown", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestNewRefusesWhatContradicts(t *testing.T) {
+	db, lite := unknown(t), WithDialect(sqlfence.SQLite)
+	elsewhere, err := NewManager(unknown(t), lite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := NewManager(db, lite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(db, "managed", lite, Managed(here)); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name  string
+		db    *sql.DB
+		table string
+		opts  []Option
+		want  string // part of the error; empty: none
+	}{
+		{"as it is", db, "invoice", []Option{lite}, ""},
+		{"schema", db, "sales.invoice", []Option{lite}, ""},
+		{"nil database", nil, "invoice", nil, "nil database"},
+		{"unknown driver", db, "invoice", nil, "WithDialect"},
+		{"two dialects", db, "invoice", []Option{lite, WithDialect(sqlfence.Postgres)}, "two dialects"},
+		{"zero dialect", db, "invoice", []Option{WithDialect(0)}, "zero dialect"},
+		{"MySQL", db, "invoice", []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
+		{"nil option", db, "invoice", []Option{lite, nil}, "nil option"},
+		{"no table", db, "", []Option{lite}, "name"},
+		{"no name", db, "invoice; DROP TABLE invoice", []Option{lite}, "name"},
+		{"no column", db, "invoice", []Option{lite, Serial("a b")}, "name"},
+		{"no key", db, "invoice", []Option{lite, Key()}, "Key without a column"},
+		{"empty column", db, "invoice", []Option{lite, Columns("", "since", "expiry")}, "name"},
+		{"one column twice", db, "invoice", []Option{lite, Columns("by", "at", "AT")}, `two columns of the name "at"`},
+		{"key is the version", db, "invoice", []Option{lite, Key("serial")}, `two columns of the name "serial"`},
+		{"no ttl", db, "invoice", []Option{lite, TTL(0)}, "less than 1ms"},
+		{"negative ttl", db, "invoice", []Option{lite, TTL(-time.Second)}, "less than 1ms"},
+		{"nobody is 0", db, "invoice", []Option{lite, Nobody(0)}, ""},
+		{"nobody is empty", db, "invoice", []Option{lite, Nobody("")}, ""},
+		{"nobody is someone", db, "invoice", []Option{lite, Nobody(7)}, "want nil, 0 or an empty text"},
+		{"nil manager", db, "invoice", []Option{lite, Managed(nil)}, "nil Manager"},
+		{"manager of another database", db, "invoice", []Option{lite, Managed(elsewhere)}, "another database"},
+		{"managed twice", db, "Managed", []Option{lite, Managed(here)}, "has this table already"},
+		{"all at once", db, "invoice", []Option{lite, nil, TTL(0)}, "nil option\nthe ttl"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			table, err := New(test.db, test.table, test.opts...)
+			switch {
+			case test.want == "" && (err != nil || table == nil):
+				t.Errorf("New = %v, %v", table, err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || table != nil):
+				t.Errorf("New = %v, %v; want an error with %q", table, err, test.want)
+			}
+		})
+	}
+}
+
+// id is a user's id that knows how it is stored.
+type id string
+
+func (i id) Value() (driver.Value, error) { return string(i), nil }
+
+func TestEditIsChecked(t *testing.T) {
+	db := unknown(t)
+	single, err := New(db, "invoice", WithDialect(sqlfence.SQLite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	double, err := New(db, "invoice", WithDialect(sqlfence.Postgres), Key("region", "number"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada, empty := id("ada"), id("")
+	for _, test := range []struct {
+		name  string
+		table *Table
+		edit  Edit
+		want  string // part of the error; empty: none
+	}{
+		{"text", single, Edit{ID: 7, User: "ada"}, ""},
+		{"integer", single, Edit{ID: "x", User: 12}, ""},
+		{"small integer", single, Edit{ID: 7, User: uint8(12)}, ""},
+		{"valuer", single, Edit{ID: 7, User: &ada}, ""},
+		{"composite", double, Edit{ID: Composite{"eu", 7}, User: "ada"}, ""},
+		{"nil", single, Edit{ID: 7}, "means nobody"},
+		{"nil valuer", single, Edit{ID: 7, User: (*id)(nil)}, "means nobody"},
+		{"NULL", single, Edit{ID: 7, User: sql.NullString{}}, "means nobody"},
+		{"zero", single, Edit{ID: 7, User: 0}, "means nobody"},
+		{"zero as text", single, Edit{ID: 7, User: "0"}, "means nobody"},
+		{"empty", single, Edit{ID: 7, User: ""}, "means nobody"},
+		{"empty valuer", single, Edit{ID: 7, User: &empty}, "means nobody"},
+		{"float", single, Edit{ID: 7, User: 1.5}, "float64, want an integer or a text"},
+		{"time", single, Edit{ID: 7, User: time.Now()}, "want an integer or a text"},
+		{"struct", single, Edit{ID: 7, User: struct{}{}}, "the user's id is none"},
+		{"negative ttl", single, Edit{ID: 7, User: "ada", TTL: -time.Second}, "less than 1ms"},
+		{"tiny ttl", single, Edit{ID: 7, User: "ada", TTL: time.Microsecond}, "less than 1ms"},
+		{"NULL key", single, Edit{User: "ada"}, "the key is NULL"},
+		{"NULL in key", double, Edit{ID: Composite{"eu", nil}, User: "ada"}, "the key is NULL"},
+		{"short key", double, Edit{ID: 7, User: "ada"}, "1 values for a key of 2 columns"},
+		{"long key", single, Edit{ID: Composite{1, 2}, User: "ada"}, "2 values for a key of 1 columns"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := test.table.check(test.edit)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("check = %v, want %q", err, test.want)
+			}
+			if test.want == "" {
+				return
+			}
+			// What is refused never gets as far as the database, which would say so.
+			if _, err := test.table.Request(t.Context(), test.edit); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Request = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestKeysAreReadBack(t *testing.T) {
+	pg, lite := &Manager{dialect: sqlfence.Postgres}, &Manager{dialect: sqlfence.SQLite}
+	for _, test := range []struct{ row, pg, lite string }{
+		{`[7]`, `[7]`, `[7]`},
+		{`["a&b <c>",-9007199254740993]`, `["a&b <c>", -9007199254740993]`, `["a&b <c>",-9007199254740993]`},
+		{` [ "x" , 1 ] `, `["x", 1]`, `["x",1]`},
+		{`7`, "", ""}, {`[]`, "", ""}, {`[1.5]`, "", ""}, {``, "", ""}, {`{"a":1}`, "", ""},
+	} {
+		for m, want := range map[*Manager]string{pg: test.pg, lite: test.lite} {
+			if got, err := m.rowKey(test.row); got != want || (err == nil) != (want != "") {
+				t.Errorf("%v: %s is %s, %v; want %s", m.dialect, test.row, got, err, want)
+			}
+		}
+	}
+}
+
+// The table that the documentation shows is the one that Setup creates.
+func TestDocumentedTable(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := "//\t" + strings.ReplaceAll(create, "\n", "\n//\t") + "\n//\n"
+	if !strings.Contains(string(doc), shown) {
+		t.Errorf("doc.go doesn't show\n%s", shown)
+	}
+}
