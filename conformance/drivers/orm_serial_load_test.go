@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 
 const (
 	ormEditors = 20
-	ormEdits   = 10 // of each editor, at least
+	ormEdits   = 10 // of each editor
 )
 
 // An ormEditor is an editor who writes through an ORM, in any of its ways.
@@ -65,12 +66,12 @@ func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdite
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	many := ormEditors
-	soak, soaking := ctx, false
-	if f := flag.Lookup("serial-soak"); f.Value.String() != f.DefValue {
-		many, soaking = editors, true
+	many, edits := ormEditors, ormEdits
+	until := ctx
+	if f := flag.Lookup("serial-soak"); versioned && f.Value.String() != f.DefValue {
+		many, edits = editors, math.MaxInt
 		var end context.CancelFunc
-		soak, end = context.WithTimeout(ctx, *serialSoak)
+		until, end = context.WithTimeout(ctx, *serialSoak)
 		defer end()
 	}
 
@@ -102,9 +103,9 @@ func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdite
 				err = e.write(with, 1, price+1)
 			}
 			done(1, err)
-			for i := 0; i < ormEdits || soaking && soak.Err() == nil; i++ {
+			for i := 0; i < edits && until.Err() == nil; i++ {
 				id := 1 + e.random.Int64N(editedRows)
-				for ctx.Err() == nil {
+				for until.Err() == nil {
 					price, with, err := e.read(ctx, id)
 					if err == nil {
 						err = e.write(with, id, price+1)
@@ -140,7 +141,8 @@ func (e ormEdited) lost() (n int64) {
 	return n
 }
 
-// No update is lost of what editors write through ORMs.
+// No update is lost of what editors write through ORMs. With -serial-soak there are
+// as many of them as in TestSerialUnderLoad, for that long with each ORM.
 func TestORMSerialUnderLoad(t *testing.T) {
 	eachORMStore(t, func(t *testing.T, s ormSerialShop, orm ormStore) {
 		start := time.Now()

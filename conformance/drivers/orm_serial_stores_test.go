@@ -182,8 +182,8 @@ func entBookStore(books *entstore.BookClient) ormStore {
 	}
 }
 
-// bunVersioned has the serial, which bun only reads; bunVersioning has it as any
-// other column.
+// bunVersioned has the serial, which bun never writes, and reads where it is asked
+// for; bunVersioning has it as any other column.
 type (
 	bunVersioned struct {
 		bunBook `bun:",extend"`
