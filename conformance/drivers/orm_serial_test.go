@@ -274,23 +274,40 @@ func TestORMSerialAssociations(t *testing.T) {
 	})
 }
 
-// The records read the version that the next write is compared with.
+// The records read the version that the next write is compared with, and by
+// RETURNING the one that they have made.
 func TestORMSerialIsRead(t *testing.T) {
 	eachBase(t, func(t *testing.T, b base) {
 		s := newORMSerialShop(t, b)
-		s.version(t)
-		var g gormVersioned
-		if err := openGorm(t, s.db).WithContext(t.Context()).First(&g, 3).Error; err != nil || g.Serial != 7 {
-			t.Errorf("gorm: serial %d, %v", g.Serial, err)
+		want := func(t *testing.T, serial *int64, want int64, err error) {
+			t.Helper()
+			if err != nil || *serial != want {
+				t.Errorf("serial %d, %v; want %d", *serial, err, want)
+			}
 		}
-		// bun reads a scanonly column only where the query names it.
-		bn := bunVersioned{bunBook: bunBook{ID: 3}}
-		if err := openBun(s.db).NewSelect().Model(&bn).ColumnExpr("?TableColumns, serial").WherePK().Scan(t.Context()); err != nil || bn.Serial != 7 || bn.ISBN != "i3" {
-			t.Errorf("bun: serial %d, %v", bn.Serial, err)
-		}
-		var x sqlxVersioned
-		if err := openSQLX(s.db).GetContext(t.Context(), &x, "SELECT * FROM books WHERE id = 3"); err != nil || x.Serial != 7 {
-			t.Errorf("sqlx: serial %d, %v", x.Serial, err)
-		}
+		t.Run("gorm", func(t *testing.T) {
+			s.version(t)
+			g := openGorm(t, s.db)
+			var r gormVersioned
+			want(t, &r.Serial, 7, g.WithContext(t.Context()).First(&r, 3).Error)
+			want(t, &r.Serial, 7, g.WithContext(at(t, 7)).Model(&r).Update("price", 31).Error)
+			want(t, &r.Serial, 9, g.WithContext(at(t, 8)).Model(&r).Clauses(clause.Returning{}).Update("price", 32).Error)
+		})
+		t.Run("bun", func(t *testing.T) {
+			s.version(t)
+			bn := openBun(s.db)
+			r := bunVersioned{bunBook: bunBook{ID: 3}}
+			want(t, &r.Serial, 0, bn.NewSelect().Model(&r).WherePK().Scan(t.Context())) // doesn't ask for it
+			want(t, &r.Serial, 7, bn.NewSelect().Model(&r).ColumnExpr("?TableColumns, serial").WherePK().Scan(t.Context()))
+			_, err := bn.NewUpdate().Model(&r).WherePK().Returning("serial").Exec(at(t, 7))
+			want(t, &r.Serial, 8, err)
+		})
+		t.Run("sqlx", func(t *testing.T) {
+			s.version(t)
+			x := openSQLX(s.db)
+			var r sqlxVersioned
+			want(t, &r.Serial, 7, x.GetContext(t.Context(), &r, "SELECT * FROM books WHERE id = 3"))
+			want(t, &r.Serial, 8, x.GetContext(at(t, 7), &r, "UPDATE books SET price = 31 WHERE id = 3 RETURNING serial"))
+		})
 	})
 }
