@@ -36,8 +36,9 @@ type bunBook struct {
 	Sequels   []*bunBook `bun:"rel:has-many,join:id=prequel_id"`
 }
 
-// A bunMarked book has the fence column, which bun only reads; a bunMarking one
-// has it as any other, and an update of the model writes it.
+// A bunMarked book has the fence column, which bun never writes, and reads where
+// it is asked for; a bunMarking one has it as any other, and an update of the model
+// writes it.
 type (
 	bunMarked struct {
 		bun.BaseModel `bun:"table:books"`
@@ -165,7 +166,7 @@ func (a bunActions) save(ctx context.Context) (any, error) {
 
 func (a bunActions) saveMarked(ctx context.Context) (any, error) {
 	b := bunMarked{ID: 2}
-	if err := a.db.NewSelect().Model(&b).WherePK().Scan(ctx); err != nil {
+	if err := a.db.NewSelect().Model(&b).ColumnExpr("?TableColumns, fence_token").WherePK().Scan(ctx); err != nil {
 		return nil, err
 	}
 	b.Price = 21

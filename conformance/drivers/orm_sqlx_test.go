@@ -15,9 +15,13 @@ var sqlxORM = orm{
 	modules: []string{"github.com/jmoiron/sqlx"},
 	bases:   []string{"pq", "pgx", "mattn", "modernc"},
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		// The name tells sqlx how placeholders are written, nothing else.
-		return sqlxActions{sqlx.NewDb(db.DB, db.dialectName("postgres", "sqlite3"))}.all()
+		return sqlxActions{openSQLX(db)}.all()
 	},
+}
+
+// openSQLX tells sqlx by a name how placeholders are written, nothing else.
+func openSQLX(db *ormDB) *sqlx.DB {
+	return sqlx.NewDb(db.DB, db.dialectName("postgres", "sqlite3"))
 }
 
 type sqlxBook struct {

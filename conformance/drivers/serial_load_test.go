@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-var serialSoak = flag.Duration("serial-soak", time.Second, "how long the editors of TestSerialUnderLoad write, in each setting")
+var serialSoak = flag.Duration("serial-soak", time.Second, "how long the editors of TestSerialUnderLoad write, in each setting; if given, also those of TestORMSerialUnderLoad")
 
 const (
 	editors    = 200
