@@ -14,7 +14,7 @@ test: cgo pgbouncer chromium ## test all modules with the race detector, on serv
 	scripts/with-postgres scripts/with-mariadb sh -c '\
 		status=0; \
 		for m in $(filter-out .,$(MODULES)); do \
-			echo "# $$m"; (cd $$m && go test -race ./...) || status=1; \
+			echo "# $$m"; (cd $$m && go test -race -timeout 30m ./...) || status=1; \
 		done; \
 		exit $$status'
 

@@ -31,6 +31,7 @@ var (
 )
 
 func TestNegativeControl(t *testing.T) {
+	t.Parallel() // it mostly builds
 	if os.Getenv(inControlEnv) != "" || testing.Short() {
 		t.Skip("runs the go command")
 	}

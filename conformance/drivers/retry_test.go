@@ -68,6 +68,7 @@ func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *s
 // or by ErrUnknownOutcome where that is driver.ErrBadConn. Who then writes again
 // with the same token isn't stale.
 func TestRetryOfLostReply(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, fence := range fences {
 		t.Run(fence.name, func(t *testing.T) {
 			eachLossy(t, []sqlfence.Rule{fence.rule}, func(t *testing.T, s *shop, c *cutter) {

@@ -72,6 +72,7 @@ var (
 )
 
 func TestConformanceCanFail(t *testing.T) {
+	t.Parallel() // it mostly waits
 	b := baseNamed(t, "mattn")
 	h := target{params: "_synchronous=OFF"}.harness(b)
 
