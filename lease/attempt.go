@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,10 +22,12 @@ type outcome struct {
 	live bool   // another holds it
 	// session is false if the caller's own session has ended.
 	session bool
-	token   int64 // the ledger's
-	holder  string
-	until   sql.NullInt64 // µs since 1970
-	left    sql.NullInt64 // µs
+	// committing: from here on an error may hide a commit.
+	committing bool
+	token      int64 // the ledger's
+	holder     string
+	until      sql.NullInt64 // µs since 1970
+	left       sql.NullInt64 // µs
 }
 
 // A grant is a lease that was taken.
@@ -53,21 +54,21 @@ func (l *Leases) attempt(ctx context.Context, r *request) (*outcome, error) {
 	}
 	type answer struct {
 		*outcome
-		err error
+		unknown bool // it may have taken the lease in spite of err
+		err     error
 	}
 	// A driver may answer a cancelled context before the database has read the
 	// statement. So the statement doesn't see ctx end: it is waited for.
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	answered := make(chan answer, 1)
 	go func() {
-		o, err := l.send(sending, r)
-		answered <- answer{o, err}
+		o, unknown, err := l.send(sending, r)
+		answered <- answer{o, unknown, err}
 	}()
 	select {
 	case a := <-answered:
 		cancel()
-		// Without an error from the server itself it may have committed.
-		if a.err != nil && sqlState(a.err) == "" && !errors.Is(a.err, sqlfence.ErrTokenLimit) {
+		if a.unknown {
 			go l.undo(ctx, r)
 		}
 		return a.outcome, a.err
@@ -76,7 +77,7 @@ func (l *Leases) attempt(ctx context.Context, r *request) (*outcome, error) {
 			defer cancel()
 			select {
 			case a := <-answered:
-				if a.err == nil && a.won == nil {
+				if !a.unknown && a.outcome == nil || a.err == nil && a.won == nil {
 					return
 				}
 			case <-time.After(undoLimit):
@@ -102,6 +103,9 @@ func (l *Leases) undo(ctx context.Context, r *request) {
 			l.lines.wake(r.key)
 			return
 		}
+		if isClosed(err) {
+			return
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -112,13 +116,15 @@ func (l *Leases) undo(ctx context.Context, r *request) {
 	}
 }
 
-// send asks for a lease by one statement, on SQLite by one transaction.
-func (l *Leases) send(ctx context.Context, r *request) (*outcome, error) {
+// send asks for a lease by one statement, on SQLite by one transaction. With an
+// error it reports whether the lease may have been taken all the same.
+func (l *Leases) send(ctx context.Context, r *request) (_ *outcome, unknown bool, _ error) {
 	var o outcome
 	start := time.Now()
 	err := retry(func() error {
 		start, o = time.Now(), outcome{}
 		if l.dialect == sqlfence.Postgres {
+			o.committing = true
 			return queryOnce(ctx, l.db, o.scan, l.sql.acquire,
 				r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
 		}
@@ -126,17 +132,17 @@ func (l *Leases) send(ctx context.Context, r *request) (*outcome, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, o.committing && mayHaveCommitted(err), err
 	case o.won != nil:
 		// What is left is what was left when the answer was made, at the earliest
 		// when the statement was sent.
 		o.won.deadline = start.Add(o.won.left)
 	case !o.live && o.token >= sqlfence.MaxToken:
-		return nil, fmt.Errorf("%w: %q stands at %d", sqlfence.ErrTokenLimit, r.key, o.token)
+		return nil, false, fmt.Errorf("%w: %q stands at %d", sqlfence.ErrTokenLimit, r.key, o.token)
 	case !o.live && o.token < 0:
-		return nil, fmt.Errorf("the table fencing_tokens holds the negative token %d, which no one has issued: correct it by hand", o.token)
+		return nil, false, fmt.Errorf("the table fencing_tokens holds the negative token %d, which no one has issued: correct it by hand", o.token)
 	}
-	return &o, nil
+	return &o, false, nil
 }
 
 func (l *Leases) sendSQLite(ctx context.Context, r *request, o *outcome) error {
@@ -153,6 +159,7 @@ func (l *Leases) sendSQLite(ctx context.Context, r *request, o *outcome) error {
 		if _, err := tx.ExecContext(ctx, l.sql.ledger, r.key, o.won.Token.Value); err != nil {
 			return err
 		}
+		o.committing = true
 		return tx.Commit()
 	}
 	if err := queryOnce(ctx, tx, o.scan, l.sql.seen, r.key); err != nil {
@@ -172,6 +179,7 @@ func (l *Leases) sendSQLite(ctx context.Context, r *request, o *outcome) error {
 			return err
 		}
 	}
+	o.committing = true
 	return tx.Commit()
 }
 

@@ -70,7 +70,8 @@ func (le *Lease) finishDo(ctx context.Context) error {
 
 // keep extends the lease until ctx or the lease ends.
 func (le *Lease) keep(ctx context.Context, ttl, every time.Duration) {
-	next := time.NewTimer(every)
+	// An owner's lease from before may be nearly over.
+	next := time.NewTimer(min(every, le.left()/3))
 	defer next.Stop()
 	for {
 		select {

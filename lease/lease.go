@@ -147,6 +147,13 @@ func (le *Lease) moveDeadline(to time.Time, later bool) {
 	le.timer.Reset(time.Until(to))
 }
 
+// left returns how long the lease lives unless it is extended.
+func (le *Lease) left() time.Duration {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	return time.Until(le.deadline)
+}
+
 // expire ends the lease if its time has come.
 func (le *Lease) expire() {
 	le.mu.Lock()

@@ -123,6 +123,9 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	invalidText          = "22P02"
+	completionUnknown    = "40003"
+	connectionClass      = "08"  // such as 08P01
+	interventionClass    = "57P" // such as 57P01, admin_shutdown
 	uniqueViolation      = "23505"
 	duplicateTable       = "42P07"
 	duplicateObject      = "42710"
@@ -136,4 +139,19 @@ func sqlState(err error) string {
 		return e.SQLState()
 	}
 	return ""
+}
+
+// mayHaveCommitted reports whether a statement may have committed that ended with
+// err: unless the server itself says that it failed. What it, or a pooler before
+// it, says of a connection that breaks tells nothing about the statement.
+func mayHaveCommitted(err error) bool {
+	code := sqlState(err)
+	return code == "" && !isClosed(err) || code == completionUnknown ||
+		strings.HasPrefix(code, connectionClass) || strings.HasPrefix(code, interventionClass)
+}
+
+// isClosed reports whether the caller has closed the database: package sql sends
+// nothing then, and has no value to compare the error with.
+func isClosed(err error) bool {
+	return strings.HasSuffix(err.Error(), "sql: database is closed")
 }

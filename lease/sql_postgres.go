@@ -25,20 +25,23 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // A lease that is free or has expired goes to the newcomer, who has to get its
 // turn at the ledger first: it waits there for the transactions that have written
 // under the old token. Only then the clock is read, and the ledger's row locked
-// to read its newest token. ledger raises it; a name whose first token somebody
+// to read its newest token. A key without a row has nothing to be locked first:
+// its newcomers get their turn before they add the row. ledger raises the token; a name whose first token somebody
 // else issues at the same moment is not seen by the snapshot, and fails the cast:
 // the statement is undone and sent again.
 const acquirePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.expires_at, COALESCE(ledger.token, 0) AS token,
 		COALESCE(held.expires_at > clock.now AND {held alive}, false) AS live,
+		held.key IS NULL AS absent,
 		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
 	FROM (SELECT clock_timestamp() AS now) AS clock
 	LEFT JOIN fencing_leases AS held ON held.key = $1::text
 	LEFT JOIN fencing_tokens AS ledger ON ledger.name = $1::text
 ), won AS (
 	INSERT INTO fencing_leases AS l (key, lock_id, holder, session, token, acquired_at, expires_at)
-	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, seen.now, seen.now + $4::bigint * interval '1 microsecond'
-	FROM seen
+	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
+	FROM seen, LATERAL (SELECT clock_timestamp() AS now FROM (SELECT CASE WHEN seen.absent
+		THEN pg_advisory_xact_lock(hashtextextended('sqlfence:' || $1::text, 0)) END OFFSET 0) AS turn OFFSET 0) AS clock
 	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text ELSE seen.token BETWEEN 0 AND {max} - 1 END
 	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
 		SELECT

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,7 +20,8 @@ type Edit struct {
 	Serial int64
 
 	// User is who edits: an integer, a text, or a driver.Valuer that yields one.
-	// Nil, 0, "0" and "" mean nobody and are refused.
+	// Nil, 0, "" and texts
+	// that are 0 as a number, such as "-0", mean nobody and are refused.
 	User any
 
 	// TTL is how long the lock lasts unless it is renewed: at least 1 ms; 0 means
@@ -93,7 +95,7 @@ func userID(user any) (driver.Value, error) {
 	case int64:
 		nobody = v == 0
 	case string:
-		nobody = strings.Trim(v, "0") == "" // "0" is 0 in a column of integers
+		nobody = v == "" || isZero(v) // a column of integers takes it for 0
 	default:
 		return nil, fmt.Errorf("rowlock: the user's id is a %T, want an integer or a text", value)
 	}
@@ -101,6 +103,18 @@ func userID(user any) (driver.Value, error) {
 		return nil, errors.New(`rowlock: the user's id is NULL, zero or empty, which means nobody`)
 	}
 	return value, nil
+}
+
+// isZero reports whether a database may read text as the number 0: "0", "00",
+// "-0", " 0", in SQLite also "0.0".
+func isZero(text string) bool {
+	text = strings.TrimSpace(text)
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		integer, err := strconv.ParseInt(text, 0, 64) // "0x0", "0b0", "0_0"
+		return err == nil && integer == 0
+	}
+	return number == 0
 }
 
 func checkTTL(ttl time.Duration) error {

@@ -30,9 +30,14 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 	}
 	claim := t.request(c)
 	claim.set = t.freed()
-	return t.save(ctx, "save and release", claim, save, func(ctx context.Context, tx *sql.Tx) error {
-		return t.forget(ctx, tx, c.key)
-	})
+	const do = "save and release"
+	return t.save(ctx, do, claim, func(ctx context.Context, tx *sql.Tx) error {
+		// First, because save may delete the row, or change its key.
+		if err := t.forget(sqlfence.Bypass(ctx, "rowlock: "+do), tx, c.key); err != nil {
+			return t.explain(do, err)
+		}
+		return save(ctx, tx)
+	}, nil)
 }
 
 // SaveKeep is [Table.SaveRelease], but the user keeps the lock, with a new term,
@@ -55,7 +60,8 @@ func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context,
 	return lock, nil
 }
 
-// save carries out the claim, save and then the rest, in one transaction.
+// save carries out the claim, save and then the rest if there is any, in one
+// transaction.
 func (t *Table) save(ctx context.Context, do string, c claim, save, rest func(context.Context, *sql.Tx) error) error {
 	tx := t.tx
 	if tx == nil {
@@ -73,8 +79,10 @@ func (t *Table) save(ctx context.Context, do string, c claim, save, rest func(co
 	if err := save(ctx, tx); err != nil {
 		return err
 	}
-	if err := rest(own, tx); err != nil {
-		return t.explain(do, err)
+	if rest != nil {
+		if err := rest(own, tx); err != nil {
+			return t.explain(do, err)
+		}
 	}
 	if t.tx != nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,27 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 				t.Fatalf("jobs/%d is left behind: %v", i, err)
 			}
 			mustRelease(t, l)
+		}
+	})
+}
+
+// An attempt that can't have taken anything leaves nobody behind to undo it.
+func TestLeaseNothingToUndo(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		db := b.raw(t, b.dsn(t))
+		leases, err := lease.New(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range []string{"without tables", "closed"} {
+			before := runtime.NumGoroutine()
+			for range 20 {
+				if _, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.TTL(time.Hour)); ok || err == nil {
+					t.Fatalf("%s: %v, %v", state, ok, err)
+				}
+			}
+			eventually(t, "the end of the goroutines "+state, func() bool { return runtime.NumGoroutine() < before+10 })
+			db.Close()
 		}
 	})
 }

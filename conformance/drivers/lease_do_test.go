@@ -274,3 +274,24 @@ func (s *switchProxy) refusedOnce(t *testing.T) {
 		return s.refused > 0
 	})
 }
+
+// A Do of an owner whose lease from before is nearly over extends it in time.
+func TestLeaseDoOfAnOwner(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b base, db *sql.DB, leases *lease.Leases) {
+		before := mustAcquire(t, leases, "jobs", lease.Owner("me"), lease.TTL(time.Second))
+		err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(1500 * time.Millisecond):
+				return nil
+			}
+		}, lease.Owner("me"), lease.TTL(time.Minute))
+		if err != nil {
+			t.Errorf("Do: %v", err)
+		}
+		if !errors.Is(before.Err(), lease.ErrLeaseLost) {
+			t.Errorf("the lease from before: %v", before.Err())
+		}
+	})
+}

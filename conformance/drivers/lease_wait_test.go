@@ -225,3 +225,51 @@ func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 		}
 	})
 }
+
+// The first lease of a key, which has no row yet, has its whole ttl too when it
+// had to wait for a write under a token that was issued otherwise.
+func TestLeaseFirstWaitsForWritesUnderWay(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh, leases := s.leaseShop(t, sqlfence.Ledger())
+		token, err := newStore(t, sh.db).Issue(t.Context(), "books")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := sqlfence.WithFence(t.Context(), token)
+		tx, err := sh.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		var first *lease.Lease
+		var firstErr error
+		go func() {
+			defer close(done)
+			first, firstErr = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
+		}()
+		sh.wantBlocked(t, pid, done)
+		var released time.Time
+		if err := sh.plain.QueryRow("SELECT clock_timestamp()").Scan(&released); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if firstErr != nil {
+			t.Fatal(firstErr)
+		}
+		wantToken(t, first, "books", token.Value+1)
+		if first.AcquiredAt().Before(released) || first.ExpiresAt().Sub(first.AcquiredAt()) != time.Minute {
+			t.Errorf("acquired at %v until %v, but it waited until %v", first.AcquiredAt(), first.ExpiresAt(), released)
+		}
+	})
+}

@@ -458,3 +458,20 @@ func TestRowLockManagerRefusesOnce(t *testing.T) {
 		}
 	})
 }
+
+// A save that deletes the row leaves no lock of it in the list.
+func TestRowLockManagerOfADeletedRow(t *testing.T) {
+	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
+		d.take(t, 7, d.ada, "s1")
+		err := d.do(d.holder(t), func(table *rowlock.Table) error {
+			return table.SaveRelease(d.holder(t), edit(d.ada), func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, "DELETE FROM invoice WHERE id = 7")
+				return err
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantLocks(t, m, rowlock.Filter{})
+	})
+}
