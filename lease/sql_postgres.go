@@ -26,9 +26,9 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // turn at the ledger first: it waits there for the transactions that have written
 // under the old token. Only then the clock is read, and the ledger's row locked
 // to read its newest token. A key without a row has nothing to be locked first:
-// its newcomers get their turn before they add the row. ledger raises the token; a name whose first token somebody
-// else issues at the same moment is not seen by the snapshot, and fails the cast:
-// the statement is undone and sent again.
+// its newcomers get their turn before they add the row. ledger raises the token;
+// a name whose first token somebody else issues at the same moment is not seen by
+// the snapshot, and fails the cast: the statement is undone and sent again.
 const acquirePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.expires_at, COALESCE(ledger.token, 0) AS token,
 		COALESCE(held.expires_at > clock.now AND {held alive}, false) AS live,

@@ -20,8 +20,8 @@ type Edit struct {
 	Serial int64
 
 	// User is who edits: an integer, a text, or a driver.Valuer that yields one.
-	// Nil, 0, "" and texts
-	// that are 0 as a number, such as "-0", mean nobody and are refused.
+	// Nil, 0, "" and texts that are 0 as a number, such as "-0", mean nobody and
+	// are refused.
 	User any
 
 	// TTL is how long the lock lasts unless it is renewed: at least 1 ms; 0 means
