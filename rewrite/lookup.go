@@ -56,13 +56,8 @@ func (r *Rewriter) mentionedAt(query string, i int) bool {
 	if r.dialect == Postgres && (hasPrefixFold(s, "client_encoding") || hasPrefixFold(s, "names") && isWhole(query, i, i+len("names"))) {
 		return true
 	}
-	for i := range r.tables {
-		name := r.tables[i].Name
-		// In its quotes a name's own quotes are doubled: its start has to do.
-		if q := strings.IndexAny(name, "\"`'"); q >= 0 {
-			name = name[:q+1]
-		}
-		if hasPrefixFold(s, name) {
+	for _, start := range r.starts {
+		if hasPrefixFold(s, start) {
 			return true
 		}
 	}

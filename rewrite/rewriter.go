@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -11,7 +12,8 @@ import (
 type Rewriter struct {
 	dialect Dialect
 	tables  []Table
-	first   [256]bool // first bytes of the tables' names, either case
+	starts  []string  // of the tables' names: in its quotes a name's own are doubled, so up to the first of these
+	first   [256]bool // their first bytes, either case
 	plans   *cache
 	tokens  sync.Pool
 
@@ -49,6 +51,11 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		}
 		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.Fence), quoteName(d, t.Key), quoteName(d, t.Serial)
 		r.tables[i].Lock.quote(d)
+		start := t.Name
+		if q := strings.IndexAny(start, "\"`'"); q >= 0 {
+			start = start[:q+1]
+		}
+		r.starts = append(r.starts, start)
 		c := t.Name[0]
 		r.first[c] = true
 		if c >= 'a' && c <= 'z' {
