@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // RetryOptions says how [Retry] repeats. The zero value means the defaults.
@@ -134,14 +136,10 @@ func mayPass(err error) bool {
 }
 
 // rolledBack reports whether PostgreSQL says that it has rolled back for the sake
-// of another transaction. lib/pq and pgx tell the code by the same method.
+// of another transaction.
 func rolledBack(err error) bool {
-	var coded interface{ SQLState() string }
-	if !errors.As(err, &coded) {
-		return false
-	}
-	code := coded.SQLState()
-	return code == "40001" || code == "40P01"
+	code := dberr.SQLState(err)
+	return code == dberr.SerializationFailure || code == dberr.DeadlockDetected
 }
 
 // sqliteBusy reports whether err is SQLITE_BUSY or SQLITE_LOCKED, plain or

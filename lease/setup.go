@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // Setup creates the tables fencing_tokens and fencing_leases if there are none,
@@ -32,8 +33,7 @@ func (l *Leases) Setup(ctx context.Context) error {
 // create it at once from a collision; the one who loses it finds the other's.
 func (l *Leases) create(ctx context.Context) error {
 	_, err := l.exec(ctx, l.sql.create)
-	switch sqlState(err) {
-	case uniqueViolation, duplicateTable, duplicateObject:
+	if dberr.IsCreated(err) {
 		return nil
 	}
 	return err

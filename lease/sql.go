@@ -3,12 +3,12 @@ package lease
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // statements are the texts that the methods send. Each is atomic in itself, but
@@ -105,9 +105,9 @@ func (l *Leases) exec(ctx context.Context, query string, args ...any) (n int64, 
 func retry(send func() error) error {
 	for {
 		err := send()
-		switch sqlState(err) {
-		case serializationFailure, deadlockDetected:
-		case invalidText:
+		switch dberr.SQLState(err) {
+		case dberr.SerializationFailure, dberr.DeadlockDetected:
+		case dberr.InvalidText:
 			// Only acquire casts a text, and only where it was overtaken.
 			if !strings.Contains(err.Error(), "sqlfence:lease:") {
 				return err
@@ -118,36 +118,13 @@ func retry(send func() error) error {
 	}
 }
 
-// PostgreSQL's error codes.
-const (
-	serializationFailure = "40001"
-	deadlockDetected     = "40P01"
-	invalidText          = "22P02"
-	completionUnknown    = "40003"
-	connectionClass      = "08"  // such as 08P01
-	interventionClass    = "57P" // such as 57P01, admin_shutdown
-	uniqueViolation      = "23505"
-	duplicateTable       = "42P07"
-	duplicateObject      = "42710"
-)
-
-// sqlState returns the error code of PostgreSQL, of whichever driver; for
-// another error it is empty.
-func sqlState(err error) string {
-	var e interface{ SQLState() string }
-	if errors.As(err, &e) {
-		return e.SQLState()
-	}
-	return ""
-}
-
 // mayHaveCommitted reports whether a statement may have committed that ended with
 // err: unless the server itself says that it failed. What it, or a pooler before
 // it, says of a connection that breaks tells nothing about the statement.
 func mayHaveCommitted(err error) bool {
-	code := sqlState(err)
-	return code == "" && !isClosed(err) || code == completionUnknown ||
-		strings.HasPrefix(code, connectionClass) || strings.HasPrefix(code, interventionClass)
+	code := dberr.SQLState(err)
+	return code == "" && !isClosed(err) || code == dberr.CompletionUnknown ||
+		strings.HasPrefix(code, dberr.ConnectionClass) || strings.HasPrefix(code, dberr.InterventionClass)
 }
 
 // isClosed reports whether the caller has closed the database: package sql sends

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // A Manager knows the live locks of the tables that are [Managed] by it, without
@@ -47,7 +49,7 @@ func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 		return nil, errors.New("rowlock: nil database")
 	}
 	c := configure(opts)
-	d, err := settle(db.Driver(), c.dialect)
+	d, err := dialectopt.Resolve(db.Driver(), c.dialect)
 	if err != nil {
 		c.fail(err)
 	}
@@ -85,12 +87,8 @@ func (m *Manager) Setup(ctx context.Context) error {
 // IF NOT EXISTS doesn't keep the two from a collision.
 func (m *Manager) create(ctx context.Context) error {
 	_, err := m.db.ExecContext(ctx, createText(m.dialect))
-	var coded interface{ SQLState() string }
-	if errors.As(err, &coded) {
-		switch coded.SQLState() {
-		case "23505", "42P07", "42710": // unique violation, duplicate table, duplicate object
-			return nil
-		}
+	if dberr.IsCreated(err) {
+		return nil
 	}
 	return err
 }

@@ -115,20 +115,3 @@ func configure(opts []Option) *config {
 	}
 	return c
 }
-
-// settle returns the dialect of a driver, which the caller may name.
-func settle(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
-	found, unknown := sqlfence.DialectOf(d)
-	switch {
-	case unknown != nil && named == 0:
-		return 0, fmt.Errorf("give the dialect by WithDialect: %w", unknown)
-	case unknown != nil:
-		found = named
-	case named != 0 && named != found:
-		return 0, fmt.Errorf("WithDialect says %v, but the driver %T is for %v", named, d, found)
-	}
-	if found != sqlfence.Postgres && found != sqlfence.SQLite {
-		return 0, fmt.Errorf("%v is not supported, only %v and %v are", found, sqlfence.Postgres, sqlfence.SQLite)
-	}
-	return found, nil
-}

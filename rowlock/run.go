@@ -3,10 +3,10 @@ package rowlock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // A querier is a database or a transaction.
@@ -69,9 +69,7 @@ func transact(ctx context.Context, db *sql.DB, d sqlfence.Dialect, fn func(conte
 // on. Once the context ends the error is another.
 func resend(send func() error) error {
 	for {
-		err := send()
-		var coded interface{ SQLState() string }
-		if !errors.As(err, &coded) || coded.SQLState() != "40001" {
+		if err := send(); dberr.SQLState(err) != dberr.SerializationFailure {
 			return err
 		}
 	}

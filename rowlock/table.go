@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -57,7 +58,7 @@ func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 }
 
 func newTable(db *sql.DB, name string, c *config) (*Table, error) {
-	d, err := settle(db.Driver(), c.dialect)
+	d, err := dialectopt.Resolve(db.Driver(), c.dialect)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // An Option configures a [Store]. Options are checked together by [New]; what
@@ -59,19 +60,11 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 		}
 		opt(c)
 	}
-	found, unknown := sqlfence.DialectOf(d)
-	switch {
-	case len(c.errs) > 0:
-		// What was given doesn't stand: there is nothing to compare.
-	case unknown != nil && c.dialect == 0:
-		c.fail(fmt.Errorf("give the dialect by WithDialect: %w", unknown))
-	case unknown == nil && c.dialect != 0 && c.dialect != found:
-		c.fail(fmt.Errorf("WithDialect says %v, but the driver %T is for %v", c.dialect, d, found))
-	case unknown == nil:
-		c.dialect = found
-	}
-	if len(c.errs) == 0 && c.dialect != sqlfence.Postgres && c.dialect != sqlfence.SQLite {
-		c.fail(fmt.Errorf("%v is not supported, only %v and %v are", c.dialect, sqlfence.Postgres, sqlfence.SQLite))
+	if len(c.errs) == 0 { // else what was given doesn't stand: there is nothing to compare
+		var err error
+		if c.dialect, err = dialectopt.Resolve(d, c.dialect); err != nil {
+			c.fail(err)
+		}
 	}
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // Setup creates the table fencing_tokens if there is none, and checks that the
@@ -40,8 +42,7 @@ func (s *Store) Setup(ctx context.Context) error {
 // the other, who has committed.
 func (s *Store) create(ctx context.Context) error {
 	err := s.exec(ctx, create)
-	switch sqlState(err) {
-	case uniqueViolation, duplicateTable, duplicateObject:
+	if dberr.IsCreated(err) {
 		return nil
 	}
 	return err

@@ -3,11 +3,11 @@ package tokens
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 const table = "fencing_tokens"
@@ -133,26 +133,8 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 // nothing, and someone else got on. Once the context ends the error is another.
 func retry(send func() error) error {
 	for {
-		if err := send(); sqlState(err) != serializationFailure {
+		if err := send(); dberr.SQLState(err) != dberr.SerializationFailure {
 			return err
 		}
 	}
-}
-
-// PostgreSQL's error codes.
-const (
-	serializationFailure = "40001"
-	uniqueViolation      = "23505"
-	duplicateTable       = "42P07"
-	duplicateObject      = "42710"
-)
-
-// sqlState returns the error code of PostgreSQL, of whichever driver; for
-// another error it is empty.
-func sqlState(err error) string {
-	var e interface{ SQLState() string }
-	if errors.As(err, &e) {
-		return e.SQLState()
-	}
-	return ""
 }

@@ -1,0 +1,40 @@
+// Package dberr reads PostgreSQL's error codes, whichever driver reports them.
+package dberr
+
+import "errors"
+
+// The codes that are told apart.
+// Source: PostgreSQL's documentation, appendix A.
+const (
+	UniqueViolation      = "23505"
+	InvalidText          = "22P02"
+	SerializationFailure = "40001"
+	CompletionUnknown    = "40003"
+	DeadlockDetected     = "40P01"
+	DuplicateObject      = "42710"
+	DuplicateTable       = "42P07"
+
+	ConnectionClass   = "08"  // such as 08P01
+	InterventionClass = "57P" // such as 57P01, admin_shutdown
+)
+
+// SQLState returns the code in err's chain; empty for another error and for nil. lib/pq
+// and pgx tell it by the same method.
+func SQLState(err error) string {
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) {
+		return coded.SQLState()
+	}
+	return ""
+}
+
+// IsCreated reports whether a CREATE ... IF NOT EXISTS failed only because
+// another process did the same at once: in PostgreSQL, IF NOT EXISTS doesn't keep
+// the two from a collision.
+func IsCreated(err error) bool {
+	switch SQLState(err) {
+	case UniqueViolation, DuplicateTable, DuplicateObject:
+		return true
+	}
+	return false
+}
