@@ -72,11 +72,8 @@ func rowsInterfaces(s *side) {
 	}
 	s.onConn(func(c driver.Conn) {
 		for _, query := range queries {
-			if q, ok := c.(driver.QueryerContext); ok {
-				rows, err := q.QueryContext(s.ctx, query, nil)
-				if !errors.Is(err, driver.ErrSkip) {
-					s.showRows(query, rows, err)
-				}
+			if rows, err := queryConn(s.ctx, c, query); !errors.Is(err, driver.ErrSkip) {
+				s.showRows(query, rows, err)
 			}
 			stmt, err := prepare(s.ctx, c, query)
 			s.must(err)
@@ -90,6 +87,17 @@ func rowsInterfaces(s *side) {
 			s.show("closing", stmt.Close())
 		}
 	})
+}
+
+// queryConn sends a query as database/sql does; driver.ErrSkip says to prepare it.
+func queryConn(ctx context.Context, c driver.Conn, query string) (driver.Rows, error) {
+	switch c := c.(type) {
+	case driver.QueryerContext:
+		return c.QueryContext(ctx, query, nil)
+	case driver.Queryer:
+		return c.Query(query, nil)
+	}
+	return nil, driver.ErrSkip
 }
 
 func (s *side) showRows(step string, rows driver.Rows, err error) {

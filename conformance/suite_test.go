@@ -1,0 +1,199 @@
+package conformance_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/conformance"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// The suite is tested on a fake driver here, most of it in synctest's bubbles,
+// where deadlines take no time. What it says of real drivers is tested with them.
+
+// harness is of a fake driver that speaks SQLite's SQL.
+func harness(form fakedb.Form) conformance.Harness {
+	return conformance.Harness{
+		Connector: func(testing.TB) driver.Connector { return fakedb.New().Connector(form) },
+		Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
+	}
+}
+
+// Full is what the other tests are with.
+func TestDriversOfLesserFormsPass(t *testing.T) {
+	for name, form := range map[string]fakedb.Form{
+		"bare": fakedb.Bare, "old": fakedb.Old, "contexts": fakedb.Contexts, "skips": fakedb.Skips, "checks": fakedb.Checks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := harness(form)
+			if form == fakedb.Bare {
+				h.Skip = map[string]string{"valuers": "sqlfence's connection has ExecerContext where the driver's has nothing like it, so a Valuer is asked once more"}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				for _, r := range conformance.Check(t, h).Results {
+					if _, skipped := h.Skip[base(r)]; !skipped && r.Outcome != conformance.Passed {
+						t.Errorf("%s: %v: %s", r.Name, r.Outcome, r.Reason)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsGuardedOnMySQL(t *testing.T) {
+	t.Parallel()
+	h := harness(fakedb.Full)
+	h.Options = []sqlfence.Option{sqlfence.WithDialect(sqlfence.MySQL)}
+	synctest.Test(t, func(t *testing.T) {
+		for _, r := range conformance.Check(t, h).Results {
+			want := conformance.Passed
+			if r.Half == conformance.Fencing || strings.HasSuffix(r.Name, "/registered") {
+				want = conformance.Skipped
+			}
+			if r.Outcome != want || want == conformance.Skipped && r.Reason == "" {
+				t.Errorf("%s: %v, want %v: %s", r.Name, r.Outcome, want, r.Reason)
+			}
+		}
+	})
+}
+
+// Run makes a subtest of each check, in the order of the report.
+func TestRunReportsAll(t *testing.T) {
+	t.Parallel()
+	h := harness(fakedb.Full)
+	h.Skip = map[string]string{"deadline": "it takes its time", "errors/registered": "to see one of two skipped"}
+	report := conformance.Run(t, h)
+	var names []string
+	for _, r := range report.Results {
+		want := conformance.Passed
+		if base(r) == "deadline" || r.Name == "errors/registered" {
+			want = conformance.Skipped
+		}
+		if r.Outcome != want || r.Explanation == "" {
+			t.Errorf("%+v: want %v and an explanation", r, want)
+		}
+		if name := base(r); len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	if got, want := fmt.Sprint(names), fmt.Sprint(conformance.CheckNames()); got != want {
+		t.Errorf("the report has %s, want %s", got, want)
+	}
+	if failed := report.Failed(); failed != nil {
+		t.Errorf("failed: %v", failed)
+	}
+}
+
+const failing = "SQLFENCE_CONFORMANCE_FAILING"
+
+// Run has to fail its test for a check that fails, which is seen in a process of its own.
+func TestRunFailsItsTest(t *testing.T) {
+	if os.Getenv(failing) != "" {
+		h := sabotaged(fault{ping: errSabotage})
+		h.Skip = map[string]string{}
+		for _, name := range conformance.CheckNames() {
+			if name != "ping" {
+				h.Skip[name] = "not of interest"
+			}
+		}
+		conformance.Run(t, h)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRunFailsItsTest$", "-test.v")
+	cmd.Env = append(os.Environ(), failing+"=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Error("Run with a sabotaged driver passes")
+	}
+	for _, want := range []string{
+		"--- FAIL: TestRunFailsItsTest/transparency/ping", "--- SKIP: TestRunFailsItsTest/transparency/pool", "pool is skipped: not of interest",
+		"ping: Ping, of the database", "ping/registered: Ping, of the database", "driver alone: nil", `with sqlfence: "sabotage"`,
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	report := conformance.Report{Results: []conformance.Result{
+		{Name: "values", Half: conformance.Transparency, Outcome: conformance.Passed},
+		{Name: "values/registered", Half: conformance.Transparency, Outcome: conformance.Failed, Reason: "one\ntwo"},
+		{Name: "keys", Half: conformance.Fencing, Outcome: conformance.Skipped, Reason: "no keys"},
+		{Name: "none"},
+	}}
+	const want = `transparency  values                                passed
+transparency  values/registered                     failed: one
+fencing       keys                                  skipped: no keys
+              none                                  unknown
+`
+	if got := report.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if failed := report.Failed(); len(failed) != 1 || failed[0] != report.Results[1] {
+		t.Errorf("failed: %+v", failed)
+	}
+}
+
+// A recordingT notes what would have failed a test.
+type recordingT struct {
+	testing.TB
+	errors []string
+}
+
+func (*recordingT) Helper() {}
+func (t *recordingT) Errorf(format string, a ...any) {
+	t.errors = append(t.errors, fmt.Sprintf(format, a...))
+}
+func (t *recordingT) Fatal(a ...any) {
+	t.errors = append(t.errors, fmt.Sprint(a...))
+	runtime.Goexit()
+}
+
+func TestWrongHarnessFailsTheTest(t *testing.T) {
+	unknown := harness(fakedb.Full)
+	unknown.Skip = map[string]string{}
+	for _, name := range conformance.CheckNames() {
+		unknown.Skip[name] = "not of interest"
+	}
+	unknown.Skip["valeus"] = "a slip of the pen"
+	stranger := harness(fakedb.Full)
+	stranger.Options = nil
+	for want, h := range map[string]conformance.Harness{`Skip names "valeus"`: unknown, "WithDialect": stranger} {
+		r := &recordingT{TB: t}
+		done := make(chan struct{})
+		go func() { // Fatal ends it
+			defer close(done)
+			conformance.Check(r, h)
+		}()
+		<-done
+		if len(r.errors) != 1 || !strings.Contains(r.errors[0], want) {
+			t.Errorf("errors %q, want one with %q", r.errors, want)
+		}
+	}
+}
+
+// A driver that can't even be set up fails each check with its own error, and no
+// sooner than there.
+func TestUnusableDatabaseFailsEachCheck(t *testing.T) {
+	h := harness(fakedb.Full)
+	h.Connector = func(testing.TB) driver.Connector { return closedConnector{fakedb.New().Connector(fakedb.Full)} }
+	for _, r := range conformance.Check(t, h).Results {
+		if r.Outcome != conformance.Failed || !strings.Contains(r.Reason, errSabotage.Error()) {
+			t.Errorf("%s: %v: %s", r.Name, r.Outcome, r.Reason)
+		}
+	}
+}
+
+type closedConnector struct{ driver.Connector }
+
+func (closedConnector) Connect(context.Context) (driver.Conn, error) { return nil, errSabotage }
