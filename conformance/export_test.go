@@ -1,9 +1,22 @@
 package conformance
 
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
 // CheckNames returns the names of all checks.
 func CheckNames() (names []string) {
 	for _, c := range checks {
 		names = append(names, c.name)
 	}
 	return names
+}
+
+// CheckNothing returns what comes out for each half with a harness of SQLite's
+// SQL where the check does nothing.
+func CheckNothing(t testing.TB, h Harness) []Result {
+	return append(check{name: "no steps", steps: func(*side) {}}.run(t, h, sqlfence.SQLite),
+		check{name: "no guarantee", guarantee: func(*fenced) {}}.run(t, h, sqlfence.SQLite)...)
 }

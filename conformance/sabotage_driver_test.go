@@ -17,10 +17,10 @@ type fault struct {
 	begin   func(driver.TxOptions) driver.TxOptions
 	commit  func(driver.Tx) error
 	ctx     func(context.Context) context.Context
-	text    func(string) string
+	text    func(query, way string) string // way is "exec", "query" or "prepare"
 	args    func([]driver.NamedValue) []driver.NamedValue
 	checked func(*driver.NamedValue) error
-	exec    func(exec func() (driver.Result, error)) (driver.Result, error)
+	exec    func(query string, exec func() (driver.Result, error)) (driver.Result, error)
 	skips   bool // what is not prepared
 	rows    func(driver.Rows) driver.Rows
 	err     func(error) error
@@ -34,10 +34,17 @@ func with[T any](f func(T) T, v T) T {
 	return f(v)
 }
 
-func (f fault) executed(exec func() (driver.Result, error)) (driver.Result, error) {
+func (f fault) sent(query, way string) string {
+	if f.text == nil {
+		return query
+	}
+	return f.text(query, way)
+}
+
+func (f fault) executed(query string, exec func() (driver.Result, error)) (driver.Result, error) {
 	if f.exec != nil {
 		run := exec
-		exec = func() (driver.Result, error) { return f.exec(run) }
+		exec = func() (driver.Result, error) { return f.exec(query, run) }
 	}
 	res, err := exec()
 	if err != nil {
@@ -136,21 +143,21 @@ func (c *faultyConn) ExecContext(ctx context.Context, query string, args []drive
 	if c.fault.skips {
 		return nil, driver.ErrSkip
 	}
-	return c.fault.executed(func() (driver.Result, error) {
-		return c.fullConn.ExecContext(with(c.fault.ctx, ctx), with(c.fault.text, query), with(c.fault.args, args))
+	return c.fault.executed(query, func() (driver.Result, error) {
+		return c.fullConn.ExecContext(with(c.fault.ctx, ctx), c.fault.sent(query, "exec"), with(c.fault.args, args))
 	})
 }
 
 func (c *faultyConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.fault.queried(c.fullConn.QueryContext(with(c.fault.ctx, ctx), with(c.fault.text, query), with(c.fault.args, args)))
+	return c.fault.queried(c.fullConn.QueryContext(with(c.fault.ctx, ctx), c.fault.sent(query, "query"), with(c.fault.args, args)))
 }
 
 func (c *faultyConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	s, err := c.fullConn.PrepareContext(with(c.fault.ctx, ctx), with(c.fault.text, query))
+	s, err := c.fullConn.PrepareContext(with(c.fault.ctx, ctx), c.fault.sent(query, "prepare"))
 	if err != nil {
 		return nil, with(c.fault.err, err)
 	}
-	return with(c.fault.stmt, driver.Stmt(&faultyStmt{s.(fullStmt), c.fault})), nil
+	return with(c.fault.stmt, driver.Stmt(&faultyStmt{s.(fullStmt), query, c.fault})), nil
 }
 
 type fullStmt interface {
@@ -162,6 +169,7 @@ type fullStmt interface {
 
 type faultyStmt struct {
 	fullStmt
+	query string
 	fault fault
 }
 
@@ -173,7 +181,7 @@ func (s *faultyStmt) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (s *faultyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.fault.executed(func() (driver.Result, error) {
+	return s.fault.executed(s.query, func() (driver.Result, error) {
 		return s.fullStmt.ExecContext(with(s.fault.ctx, ctx), with(s.fault.args, args))
 	})
 }

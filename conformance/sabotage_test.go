@@ -68,17 +68,20 @@ var sabotages = []struct {
 		noticed: []string{"end of transactions", "isolation levels", "errors in transactions", "prepared statements", "current writes"}},
 	{name: "doesn't ping", fault: fault{ping: errSabotage},
 		noticed: []string{"ping"}},
-	{name: "executes twice", fault: fault{exec: func(exec func() (driver.Result, error)) (driver.Result, error) { _, _ = exec(); return exec() }},
+	{name: "executes twice", fault: fault{exec: func(_ string, exec func() (driver.Result, error)) (driver.Result, error) {
+		_, _ = exec()
+		return exec()
+	}},
 		noticed: []string{"many goroutines", "prepared statements", "results", "round trips", "pool", "current writes"}},
-	{name: "doesn't execute", fault: fault{exec: func(func() (driver.Result, error)) (driver.Result, error) { return driver.RowsAffected(1), nil }},
+	{name: "doesn't execute", fault: fault{exec: neglected},
 		noticed: []string{"current writes", "competing writers", "token at execution", "paused writer", "keys", "bypass and observe"}},
 	{name: "leaks statements", fault: fault{stmt: func(s driver.Stmt) driver.Stmt { return leaking{s.(fullStmt)} }},
 		noticed: []string{"nothing leaks"}},
 	{name: "loses the caller's context", fault: fault{ctx: func(context.Context) context.Context { return context.Background() }},
 		noticed: []string{"contexts", "deadline"}},
-	{name: "changes texts", fault: fault{text: func(query string) string { return query + " -- sent by us" }},
+	{name: "changes texts", fault: fault{text: func(query, _ string) string { return query + " -- sent by us" }},
 		noticed: []string{"other tables"}},
-	{name: "ignores what the guard raises", fault: fault{text: func(query string) string { return strings.ReplaceAll(query, "json_extract('{}',", "COALESCE(") }},
+	{name: "ignores what the guard raises", fault: fault{text: func(query, _ string) string { return unraised(query) }},
 		noticed: []string{"stale writes", "all or nothing", "driver's error", "token at execution", "paused writer", "single use", "keys", "unknown name",
 			"bypass and observe", "observer"}},
 	{name: "sends what was refused", options: []sqlfence.Option{sqlfence.WithMode(sqlfence.Observe)},
@@ -101,18 +104,31 @@ func unnamed(args []driver.NamedValue) []driver.NamedValue {
 	return args
 }
 
-func replaced(result driver.Result) func(func() (driver.Result, error)) (driver.Result, error) {
-	return func(exec func() (driver.Result, error)) (driver.Result, error) {
+func replaced(result driver.Result) func(string, func() (driver.Result, error)) (driver.Result, error) {
+	return func(_ string, exec func() (driver.Result, error)) (driver.Result, error) {
 		_, err := exec()
 		return result, err
 	}
 }
 
-func hidden(exec func() (driver.Result, error)) (driver.Result, error) {
+func hidden(_ string, exec func() (driver.Result, error)) (driver.Result, error) {
 	if res, err := exec(); err == nil {
 		return res, nil
 	}
 	return driver.RowsAffected(0), nil
+}
+
+// neglected executes what a check needs before it begins, and no writes to books.
+func neglected(query string, exec func() (driver.Result, error)) (driver.Result, error) {
+	if strings.Contains(query, "books") {
+		return driver.RowsAffected(1), nil
+	}
+	return exec()
+}
+
+// unraised returns a guarded statement whose guard raises nothing.
+func unraised(query string) string {
+	return strings.ReplaceAll(query, "json_extract('{}',", "COALESCE(")
 }
 
 func twice(c driver.Connector) error {
@@ -177,20 +193,21 @@ func TestEachCheckCanFail(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			h := sabotaged(s.fault, s.options...)
-			h.Skip = map[string]string{}
-			for _, name := range names {
-				if !slices.Contains(s.noticed, name) {
-					h.Skip[name] = "not expected to notice"
-				}
-			}
+			h.Skip = allBut(s.noticed...)
 			synctest.Test(t, func(t *testing.T) {
+				halves := map[string]bool{}
 				for _, r := range conformance.Check(t, h).Results {
-					switch {
-					case !slices.Contains(s.noticed, base(r)):
-					case r.Outcome != conformance.Failed:
-						t.Errorf("the check %q doesn't notice: %v", r.Name, r.Outcome)
-					case r.Reason == "":
-						t.Errorf("%s fails without a reason", r.Name)
+					if !slices.Contains(s.noticed, base(r)) {
+						continue
+					}
+					halves[r.Half] = true
+					if r.Outcome != conformance.Failed || r.Reason == "" {
+						t.Errorf("the check %q doesn't notice, with a reason: %v", r.Name, r.Outcome)
+					}
+				}
+				for _, r := range conformance.CheckNothing(t, h) {
+					if halves[r.Half] && r.Outcome != conformance.Passed {
+						t.Errorf("no check is needed to notice: %s", r.Reason)
 					}
 				}
 			})
@@ -201,4 +218,46 @@ func TestEachCheckCanFail(t *testing.T) {
 			t.Errorf("no sabotage is for the check %q", name)
 		}
 	}
+}
+
+// A hole in one kind of statement, by one way of sending it, is noticed.
+func TestEachKindOfWriteIsTriedByEachWay(t *testing.T) {
+	for kind, is := range map[string]func(query string) bool{
+		"UPDATE":           func(q string) bool { return strings.HasPrefix(q, "UPDATE") && !strings.Contains(q, "RETURNING") },
+		"UPDATE RETURNING": func(q string) bool { return strings.HasPrefix(q, "UPDATE") && strings.Contains(q, "RETURNING") },
+		"DELETE":           func(q string) bool { return strings.HasPrefix(q, "DELETE") && !strings.Contains(q, "RETURNING") },
+		"DELETE RETURNING": func(q string) bool { return strings.HasPrefix(q, "DELETE") && strings.Contains(q, "RETURNING") },
+		"INSERT":           func(q string) bool { return strings.HasPrefix(q, "INSERT") && !strings.Contains(q, "RETURNING") },
+		"INSERT RETURNING": func(q string) bool { return strings.HasPrefix(q, "INSERT") && strings.Contains(q, "RETURNING") },
+		"upsert":           func(q string) bool { return strings.Contains(q, "ON CONFLICT") },
+		"row fence":        func(q string) bool { return !strings.Contains(q, "fencing_tokens") },
+		"ledger":           func(q string) bool { return strings.Contains(q, "fencing_tokens") },
+	} {
+		for _, way := range []string{"exec", "query", "prepare"} {
+			t.Run(kind+" by "+way, func(t *testing.T) {
+				t.Parallel()
+				h := sabotaged(fault{text: func(query, by string) string {
+					if by == way && is(query) {
+						return unraised(query)
+					}
+					return query
+				}})
+				h.Skip = allBut("stale writes")
+				if failed := conformance.Check(t, h).Failed(); len(failed) != 1 {
+					t.Errorf("failed: %v, want the stale writes", failed)
+				}
+			})
+		}
+	}
+}
+
+// allBut skips all checks but these.
+func allBut(names ...string) map[string]string {
+	skip := map[string]string{}
+	for _, name := range conformance.CheckNames() {
+		if !slices.Contains(names, name) {
+			skip[name] = "not of interest"
+		}
+	}
+	return skip
 }
