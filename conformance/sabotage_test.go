@@ -84,6 +84,8 @@ var sabotages = []struct {
 	{name: "ignores what the guard raises", fault: fault{text: func(query, _ string) string { return unraised(query) }},
 		noticed: []string{"stale writes", "all or nothing", "driver's error", "token at execution", "paused writer", "single use", "keys", "unknown name",
 			"bypass and observe", "observer"}},
+	{name: "misstates the newer token", fault: fault{text: func(query, _ string) string { return strings.ReplaceAll(query, ":stale:0:' ||", ":stale:0:1' ||") }},
+		noticed: []string{"stale writes", "all or nothing", "token at execution", "paused writer", "single use", "bypass and observe"}},
 	{name: "sends what was refused", options: []sqlfence.Option{sqlfence.WithMode(sqlfence.Observe)},
 		noticed: []string{"fail closed", "no token", "stale writes", "all or nothing", "driver's error", "token at execution", "paused writer",
 			"single use", "keys", "unknown name", "bypass and observe", "observer", "round trips"}},
@@ -227,9 +229,12 @@ func TestEachKindOfWriteIsTriedByEachWay(t *testing.T) {
 		"UPDATE RETURNING": func(q string) bool { return strings.HasPrefix(q, "UPDATE") && strings.Contains(q, "RETURNING") },
 		"DELETE":           func(q string) bool { return strings.HasPrefix(q, "DELETE") && !strings.Contains(q, "RETURNING") },
 		"DELETE RETURNING": func(q string) bool { return strings.HasPrefix(q, "DELETE") && strings.Contains(q, "RETURNING") },
-		"INSERT":           func(q string) bool { return strings.HasPrefix(q, "INSERT") && !strings.Contains(q, "RETURNING") },
+		"INSERT": func(q string) bool {
+			return strings.HasPrefix(q, "INSERT") && !strings.Contains(q, "RETURNING") && !strings.Contains(q, "ON CONFLICT")
+		},
 		"INSERT RETURNING": func(q string) bool { return strings.HasPrefix(q, "INSERT") && strings.Contains(q, "RETURNING") },
 		"upsert":           func(q string) bool { return strings.Contains(q, "ON CONFLICT") },
+		"no arguments":     func(q string) bool { return strings.Contains(q, "price = 30") },
 		"row fence":        func(q string) bool { return !strings.Contains(q, "fencing_tokens") },
 		"ledger":           func(q string) bool { return strings.Contains(q, "fencing_tokens") },
 	} {
