@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/memdb"
 )
 
 var onFake = Harness{
-	Connector: func(testing.TB) driver.Connector { return fakedb.New().Connector(fakedb.Full) },
+	Connector: func(testing.TB) driver.Connector { return memdb.New().Connector(memdb.Full) },
 	Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 }
 
@@ -81,7 +81,7 @@ func TestWays(t *testing.T) {
 	if len(ways) != len(want) {
 		t.Fatalf("there are %d ways, want %d", len(ways), len(want))
 	}
-	rec := (&kit{connector: fakedb.New().Connector(fakedb.Full)}).recorder()
+	rec := (&kit{connector: memdb.New().Connector(memdb.Full)}).recorder()
 	db := sql.OpenDB(rec)
 	defer db.Close()
 	if _, err := db.Exec("CREATE TABLE pens (id integer)"); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/conformance"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/memdb"
 )
 
 // The suite must be able to fail. Each sabotage is a fault that a driver or a
@@ -157,7 +157,7 @@ func withoutSession(c *faultyConn) driver.Conn {
 
 // sabotaged returns a harness whose fenced databases have the fault, and the options.
 func sabotaged(f fault, options ...sqlfence.Option) conformance.Harness {
-	h := harness(fakedb.Full)
+	h := harness(memdb.Full)
 	h.Open = func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
 		return sqlfence.OpenDB(faulty{c, f}, append(opts, options...)...)
 	}

@@ -13,29 +13,29 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/conformance"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/memdb"
 )
 
 // The suite is tested on a fake driver here, most of it in synctest's bubbles,
 // where deadlines take no time. What it says of real drivers is tested with them.
 
 // harness is of a fake driver that speaks SQLite's SQL.
-func harness(form fakedb.Form) conformance.Harness {
+func harness(form memdb.Form) conformance.Harness {
 	return conformance.Harness{
-		Connector: func(testing.TB) driver.Connector { return fakedb.New().Connector(form) },
+		Connector: func(testing.TB) driver.Connector { return memdb.New().Connector(form) },
 		Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 	}
 }
 
 // Full is what the other tests are with.
 func TestDriversOfLesserFormsPass(t *testing.T) {
-	for name, form := range map[string]fakedb.Form{
-		"bare": fakedb.Bare, "old": fakedb.Old, "contexts": fakedb.Contexts, "skips": fakedb.Skips, "checks": fakedb.Checks,
+	for name, form := range map[string]memdb.Form{
+		"bare": memdb.Bare, "old": memdb.Old, "contexts": memdb.Contexts, "skips": memdb.Skips, "checks": memdb.Checks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := harness(form)
-			if form == fakedb.Bare {
+			if form == memdb.Bare {
 				h.Skip = map[string]string{"valuers": "sqlfence's connection has ExecerContext where the driver's has nothing like it, so a Valuer is asked once more"}
 			}
 			synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestDriversOfLesserFormsPass(t *testing.T) {
 
 func TestNothingIsGuardedOnMySQL(t *testing.T) {
 	t.Parallel()
-	h := harness(fakedb.Full)
+	h := harness(memdb.Full)
 	h.Options = []sqlfence.Option{sqlfence.WithDialect(sqlfence.MySQL)}
 	synctest.Test(t, func(t *testing.T) {
 		for _, r := range conformance.Check(t, h).Results {
@@ -69,7 +69,7 @@ func TestNothingIsGuardedOnMySQL(t *testing.T) {
 // Run makes a subtest of each check, in the order of the report.
 func TestRunReportsAll(t *testing.T) {
 	t.Parallel()
-	h := harness(fakedb.Full)
+	h := harness(memdb.Full)
 	h.Skip = map[string]string{"deadline": "it takes its time", "errors/registered": "to see one of two skipped"}
 	report := conformance.Run(t, h)
 	var names []string
@@ -155,10 +155,10 @@ func (t *recordingT) Fatal(a ...any) {
 }
 
 func TestWrongHarnessFailsTheTest(t *testing.T) {
-	unknown := harness(fakedb.Full)
+	unknown := harness(memdb.Full)
 	unknown.Skip = allBut()
 	unknown.Skip["valeus"] = "a slip of the pen"
-	stranger := harness(fakedb.Full)
+	stranger := harness(memdb.Full)
 	stranger.Options = nil
 	for want, h := range map[string]conformance.Harness{`Skip names "valeus"`: unknown, "WithDialect": stranger} {
 		r := &recordingT{TB: t}
@@ -177,8 +177,8 @@ func TestWrongHarnessFailsTheTest(t *testing.T) {
 // A driver that can't even be set up fails each check with its own error, and no
 // sooner than there.
 func TestUnusableDatabaseFailsEachCheck(t *testing.T) {
-	h := harness(fakedb.Full)
-	h.Connector = func(testing.TB) driver.Connector { return closedConnector{fakedb.New().Connector(fakedb.Full)} }
+	h := harness(memdb.Full)
+	h.Connector = func(testing.TB) driver.Connector { return closedConnector{memdb.New().Connector(memdb.Full)} }
 	for _, r := range conformance.Check(t, h).Results {
 		if r.Outcome != conformance.Failed || !strings.Contains(r.Reason, errSabotage.Error()) {
 			t.Errorf("%s: %v: %s", r.Name, r.Outcome, r.Reason)

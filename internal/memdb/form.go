@@ -1,4 +1,4 @@
-package fakedb
+package memdb
 
 //lint:file-ignore SA1019 drivers may have nothing newer than what is deprecated
 

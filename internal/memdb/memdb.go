@@ -1,4 +1,4 @@
-// Package fakedb is a base driver and a database for tests that need neither a
+// Package memdb is a base driver and a database for tests that need neither a
 // server nor cgo: in memory, deterministic, and with as many or as few of
 // database/sql/driver's optional interfaces as a test asks for.
 //
@@ -9,7 +9,7 @@
 //
 // It takes the place of no real database: what a guard does in one is shown with
 // that one.
-package fakedb
+package memdb
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package fakedb
+package memdb
 
 import (
 	"database/sql/driver"
