@@ -55,8 +55,8 @@ func TestSetup(t *testing.T) {
 			t.Error(err)
 		}
 		for code, want := range map[string]bool{"23505": true, "42P07": true, "42710": true, "42501": false} {
-			d.fails = func(fakedb.Call) error { return state(code) }
-			if err := m.Setup(t.Context()); (err == nil) != want || err != nil && !errors.Is(err, state(code)) {
+			d.fails = func(fakedb.Call) error { return sqlState(code) }
+			if err := m.Setup(t.Context()); (err == nil) != want || err != nil && !errors.Is(err, sqlState(code)) {
 				t.Errorf("Setup, where the database says %s: %v", code, err)
 			}
 		}

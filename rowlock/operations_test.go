@@ -297,7 +297,7 @@ func TestSerializationFailureIsRepeated(t *testing.T) {
 				return nil
 			}
 			failed = true
-			return state("40001")
+			return sqlState("40001")
 		}
 		defer func() { d.fails = nil }()
 		return op.run(t.Context(), table, m)
@@ -306,7 +306,7 @@ func TestSerializationFailureIsRepeated(t *testing.T) {
 		table, m := d.managed(t)
 		once := strings.HasPrefix(op.name, "Save") || op.name == "Setup"
 		err := repeats(t, d, op, table, m)
-		if once != errors.Is(err, state("40001")) || !once && err != nil {
+		if once != errors.Is(err, sqlState("40001")) || !once && err != nil {
 			t.Errorf("managed: %v", err)
 		}
 		if slices.ContainsFunc(ofManager, func(of operation) bool { return of.name == op.name }) {
@@ -314,7 +314,7 @@ func TestSerializationFailureIsRepeated(t *testing.T) {
 		}
 		d.adaHolds()
 		err = repeats(t, d, op, d.table(t), nil)
-		if once != errors.Is(err, state("40001")) || !once && err != nil {
+		if once != errors.Is(err, sqlState("40001")) || !once && err != nil {
 			t.Errorf("alone: %v", err)
 		}
 		tx, err := d.db.BeginTx(t.Context(), nil)
@@ -322,17 +322,17 @@ func TestSerializationFailureIsRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tx.Rollback()
-		if err := repeats(t, d, op, table.In(tx), m); !errors.Is(err, state("40001")) {
+		if err := repeats(t, d, op, table.In(tx), m); !errors.Is(err, sqlState("40001")) {
 			t.Errorf("in a transaction: %v", err)
 		}
 	})
 }
 
-// A state is PostgreSQL's error of this code, as drivers report it.
-type state string
+// A sqlState is PostgreSQL's error of this code, as drivers report it.
+type sqlState string
 
-func (s state) Error() string    { return "SQLSTATE " + string(s) }
-func (s state) SQLState() string { return string(s) }
+func (s sqlState) Error() string    { return "SQLSTATE " + string(s) }
+func (s sqlState) SQLState() string { return string(s) }
 
 // On a fenced database the statements pass as they are, each with a reason that
 // says what for; without a bypass they would be refused, as invoice and rowlocks
