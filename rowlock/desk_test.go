@@ -86,13 +86,16 @@ func newDesk(dialect sqlfence.Dialect) *desk {
 	return d
 }
 
-// eachDialect runs test on a desk of each dialect.
+// eachDialect runs test on a desk of each dialect. No connection may be in use after it.
 func eachDialect(t *testing.T, test func(t *testing.T, d *desk)) {
 	for _, dialect := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
 		t.Run(dialect.String(), func(t *testing.T) {
 			d := newDesk(dialect)
-			t.Cleanup(func() { d.db.Close() })
+			defer d.db.Close()
 			test(t, d)
+			if n := d.db.Stats().InUse; n != 0 {
+				t.Errorf("%d connections are still in use", n)
+			}
 		})
 	}
 }

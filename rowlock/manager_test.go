@@ -293,3 +293,29 @@ func TestFreeingGoesOn(t *testing.T) {
 		d.wantHeld(t, "FreeAll", "[1.5] ada", "[1] ada s1", "[5] ada")
 	})
 }
+
+// A list that can't be read to its end is an error, and keeps no connection.
+func TestLocksFailHalfway(t *testing.T) {
+	lock := []any{"invoice", "[7]", "ada", "", int64(0), int64(1), int64(0)}
+	odd := slices.Clone(lock)
+	odd[0] = nil
+	broken := errors.New("broken")
+	for want, answer := range map[string]fakedb.Answer{
+		"converting NULL to string": {Rows: [][]any{lock, odd, lock}},
+		"broken":                    {Rows: [][]any{lock}, RowsErr: broken},
+	} {
+		db := sql.OpenDB(fakedb.New(fakedb.Script(answer)))
+		defer db.Close()
+		m, err := rowlock.NewManager(db, rowlock.WithDialect(sqlfence.SQLite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		locks, err := m.Locks(t.Context(), rowlock.Filter{})
+		if err == nil || !strings.HasPrefix(err.Error(), "rowlock: list: ") || !strings.Contains(err.Error(), want) || len(locks) != 0 {
+			t.Errorf("Locks = %+v, %v; want %q", locks, err, want)
+		}
+		if n := db.Stats().InUse; n != 0 {
+			t.Errorf("%q: %d connections are still in use", want, n)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,9 @@ import (
 
 // A Handler answers a call. It is called on the goroutine that sent the call, on
 // several at once if the test uses several, and may wait; ctx is the statement's,
-// or that of BeginTx, and is never nil. Its error stands for the database's.
+// or that of BeginTx, and is never nil. Its error stands for the database's. A panic
+// becomes an error too, because database/sql would keep its locks and hang; for the
+// same reason it must not call t.Fatal.
 type Handler func(ctx context.Context, c Call) (Answer, error)
 
 // A Call is what a connection was asked for.
@@ -114,10 +117,15 @@ func (d *DB) Sent() []Call {
 	return sent
 }
 
-func (d *DB) call(ctx context.Context, c Call) (Answer, error) {
+func (d *DB) call(ctx context.Context, c Call) (answer Answer, err error) {
 	d.mu.Lock()
 	d.sent = append(d.sent, c)
 	d.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("fakedb: the handler panicked at %v: %v\n%s", c, p, debug.Stack())
+		}
+	}()
 	return d.handle(ctx, c)
 }
 

@@ -134,3 +134,24 @@ func TestRowsMayFailAfterTheLast(t *testing.T) {
 		t.Errorf("rows end with %v, want one row and then %v", rows.Err(), broken)
 	}
 }
+
+// A transaction can still be rolled back, and the database closed.
+func TestPanicOfTheHandlerIsAnError(t *testing.T) {
+	fake, db := open(t, func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+		if c.Kind == fakedb.Exec {
+			panic("broken")
+		}
+		return fakedb.Answer{}, nil
+	})
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "UPDATE"); err == nil || !strings.Contains(err.Error(), "panicked at UPDATE: broken") {
+		t.Errorf("err = %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	wantSent(t, fake, "1: BEGIN", "1: UPDATE", "1: ROLLBACK")
+}
