@@ -3,27 +3,19 @@ package rowlock
 import (
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// unknownDriver is one that sqlfence doesn't know; it opens nothing.
-type unknownDriver struct{}
-
-func (unknownDriver) Open(string) (driver.Conn, error) { return nil, errors.New("no database") }
-
-func init() { sql.Register("unknown", unknownDriver{}) }
-
+// unknown is a database of a driver that sqlfence doesn't know. Nothing may be
+// sent to it.
 func unknown(t *testing.T) *sql.DB {
-	db, err := sql.Open("unknown", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sql.OpenDB(fakedb.New(nil))
 	t.Cleanup(func() { db.Close() })
 	return db
 }

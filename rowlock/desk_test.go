@@ -1,0 +1,458 @@
+package rowlock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/rowlock"
+)
+
+// A desk is a database with the table invoice, whose rows people edit, and the
+// table rowlocks. It tells the statements of package rowlock by what stands in
+// them and does what they ask for; one that it doesn't know is an error, and so
+// is a column that the table doesn't have. Whether a real database takes the texts
+// is for the tests with one to show.
+type desk struct {
+	*fakedb.DB
+	db      *sql.DB
+	dialect sqlfence.Dialect
+
+	keys                      []string // the columns' names
+	serial, by, since, expiry string
+	catalogue                 [][]any // of each column: name, type, whether it is NOT NULL
+	unique                    bool    // there is a unique index on the key
+
+	mu     sync.Mutex
+	now    time.Time // its clock; it stands unless a test moves it
+	tables tables
+	before tables // at the begin of the open transaction
+	owner  int    // the connection with the open transaction; 0: none
+	fails  func(fakedb.Call) error
+}
+
+type tables struct {
+	rows map[string]row  // by the key as rowlocks spells it
+	held map[string]held // likewise; nil: there is no table rowlocks
+}
+
+// A row has the columns total, serial and those of the lock.
+type row struct {
+	total         int64
+	serial, by    any
+	since, expiry time.Time // zero: NULL
+}
+
+// held is a row of rowlocks.
+type held struct {
+	table, user, session     string
+	since, expiry, heartbeat time.Time
+}
+
+func (t tables) clone() tables { return tables{maps.Clone(t.rows), maps.Clone(t.held)} }
+
+// noon is when the desks' clocks begin.
+var noon = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// newDesk returns a desk with the rows 7 and 8 at version 1, which nobody has locked.
+func newDesk(dialect sqlfence.Dialect) *desk {
+	d := &desk{
+		dialect: dialect, now: noon,
+		keys: []string{"id"}, serial: "serial", by: "editedby", since: "editedsince", expiry: "editedexpiry",
+	}
+	integer, times := "integer", "integer"
+	if dialect == sqlfence.Postgres {
+		integer, times = "bigint", "timestamp with time zone"
+	}
+	d.catalogue = [][]any{
+		{"id", integer, true}, {"total", integer, true}, {"serial", integer, true},
+		{"editedby", "text", false}, {"editedsince", times, false}, {"editedexpiry", times, false},
+	}
+	d.unique = true
+	d.tables = tables{map[string]row{"[7]": {total: 100, serial: int64(1)}, "[8]": {total: 100, serial: int64(1)}}, map[string]held{}}
+	d.DB = fakedb.New(d.answer)
+	d.db = sql.OpenDB(d.DB)
+	return d
+}
+
+// eachDialect runs test on a desk of each dialect. No connection may be in use after it.
+func eachDialect(t *testing.T, test func(t *testing.T, d *desk)) {
+	for _, dialect := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
+		t.Run(dialect.String(), func(t *testing.T) {
+			d := newDesk(dialect)
+			defer d.db.Close()
+			test(t, d)
+			if n := d.db.Stats().InUse; n != 0 {
+				t.Errorf("%d connections are still in use", n)
+			}
+		})
+	}
+}
+
+func (d *desk) table(t testing.TB, opts ...rowlock.Option) *rowlock.Table {
+	t.Helper()
+	table, err := rowlock.New(d.db, "invoice", append(opts, rowlock.WithDialect(d.dialect))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// managed returns invoice with a Manager of it.
+func (d *desk) managed(t testing.TB) (*rowlock.Table, *rowlock.Manager) {
+	t.Helper()
+	m, err := rowlock.NewManager(d.db, rowlock.WithDialect(d.dialect))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.table(t, rowlock.Managed(m)), m
+}
+
+// set changes row 7 around everything.
+func (d *desk) set(change func(*row)) {
+	r := d.tables.rows["[7]"]
+	change(&r)
+	d.tables.rows["[7]"] = r
+}
+
+// lock gives row 7's lock to by, since a minute ago, for what is left.
+func (d *desk) lock(by any, left time.Duration) {
+	d.set(func(r *row) { r.by, r.since, r.expiry = by, d.now.Add(-time.Minute), d.now.Add(left) })
+}
+
+func (d *desk) row() row { return d.tables.rows["[7]"] }
+
+// state is all that is stored, as text.
+func (d *desk) state() string { return fmt.Sprint(d.tables) }
+
+func (d *desk) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.owner != 0 && d.owner != c.Conn {
+		return fakedb.Answer{}, fmt.Errorf("outside of the open transaction: %v", c)
+	}
+	failed := ctx.Err()
+	if d.fails != nil && failed == nil {
+		failed = d.fails(c)
+	}
+	switch c.Kind {
+	case fakedb.Begin:
+		if failed == nil {
+			d.owner, d.before = c.Conn, d.tables.clone()
+		}
+		return fakedb.Answer{}, failed
+	case fakedb.Commit, fakedb.Rollback:
+		if c.Kind == fakedb.Rollback || failed != nil {
+			d.tables = d.before
+		}
+		d.owner = 0
+		return fakedb.Answer{}, failed
+	}
+	if failed != nil {
+		return fakedb.Answer{}, failed
+	}
+	return d.execute(d.read(c))
+}
+
+// A statement is one of which the parts can be looked for: with numbered
+// placeholders in both dialects, names without quotes, also those of the claim, and
+// without what a guard adds to the verb.
+type statement struct {
+	text string
+	args []any
+}
+
+func (d *desk) read(c fakedb.Call) statement {
+	text := strings.NewReplacer("`", "", `"`, "", "UPDATE OR ABORT", "UPDATE",
+		"rowlock_serial", d.serial, "rowlock_by", d.by, "rowlock_expiry", d.expiry).Replace(c.Query)
+	for n := 1; strings.Contains(text, "?"); n++ {
+		text = strings.Replace(text, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return statement{text, c.Args}
+}
+
+func (s statement) has(parts ...string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(s.text, part) })
+}
+
+// arg returns the argument that stands for @ in part, if part is there.
+func (s statement) arg(part string) (value any, ok bool) {
+	pattern := `(?:^|\W)` + strings.Replace(regexp.QuoteMeta(part), "@", `\$(\d+)`, 1)
+	found := regexp.MustCompile(pattern).FindStringSubmatch(s.text)
+	if found == nil {
+		return nil, false
+	}
+	n, _ := strconv.Atoi(found[1])
+	return s.args[n-1], true
+}
+
+// between is the part of s from the last of one text to the next of another.
+func (s statement) between(from, to string) statement {
+	text := s.text[strings.LastIndex(s.text, from)+len(from):]
+	text, _, _ = strings.Cut(text, to)
+	return statement{text, s.args}
+}
+
+func (d *desk) execute(s statement) (fakedb.Answer, error) {
+	if d.tables.held == nil && s.has(" rowlocks ") && !s.has("CREATE TABLE") {
+		return fakedb.Answer{}, errors.New("no such table: rowlocks")
+	}
+	switch {
+	case s.has("indisunique"), s.has("pragma_index_list("):
+		return fakedb.Answer{Rows: [][]any{{d.unique}}}, nil
+	case s.has("pg_attribute"), s.has("pragma_table_info("):
+		return fakedb.Answer{Columns: []string{"name", "type", "notnull"}, Rows: d.catalogue}, nil
+	case s.has("CREATE TABLE IF NOT EXISTS rowlocks"):
+		if d.tables.held == nil {
+			d.tables.held = map[string]held{}
+		}
+		return fakedb.Answer{}, nil
+	case s.has("INSERT INTO rowlocks"):
+		return d.note(s)
+	case s.has("DELETE FROM rowlocks"):
+		return d.strike(s)
+	case s.has("UPDATE rowlocks SET heartbeat"):
+		return d.heartbeat(s)
+	case s.has("FROM rowlocks"):
+		return d.list(s)
+	case s.has("UPDATE invoice "):
+		return d.update(s)
+	case s.has("FROM invoice "):
+		return d.look(s)
+	}
+	return fakedb.Answer{}, fmt.Errorf("the desk doesn't know: %s", s.text)
+}
+
+// find returns the key that WHERE names, and its row.
+func (d *desk) find(s statement) (key string, r row, ok bool, err error) {
+	parts := make([]string, len(d.keys))
+	for i, name := range d.keys {
+		value, there := s.arg(name + " = @")
+		if !there {
+			return "", row{}, false, fmt.Errorf("the desk misses the column %s: %s", name, s.text)
+		}
+		parts[i] = fmt.Sprint(value)
+		if text, isText := value.(string); isText {
+			parts[i] = strconv.Quote(text)
+		}
+	}
+	comma := ", "
+	if d.dialect == sqlfence.SQLite {
+		comma = ","
+	}
+	key = "[" + strings.Join(parts, comma) + "]"
+	r, ok = d.tables.rows[key]
+	return key, r, ok, nil
+}
+
+func (d *desk) live(r row) bool {
+	return r.by != nil && r.by != int64(0) && r.by != "" && r.expiry.After(d.now)
+}
+
+// stamp is a time as rowlock reads it.
+func (d *desk) stamp(at time.Time) any {
+	switch {
+	case at.IsZero():
+		return nil
+	case d.dialect == sqlfence.Postgres:
+		return at.UnixMicro()
+	}
+	return at.UnixMilli()
+}
+
+func (d *desk) term(arg any) time.Duration {
+	if d.dialect == sqlfence.Postgres {
+		return time.Duration(arg.(int64)) * time.Microsecond
+	}
+	return time.Duration(arg.(int64)) * time.Millisecond
+}
+
+func (d *desk) facts(r row, granted bool) []any {
+	by := r.by
+	if by != nil {
+		by = fmt.Sprint(by)
+	}
+	return []any{r.serial, by, d.stamp(r.since), d.stamp(r.expiry), d.live(r), granted}
+}
+
+var loads = regexp.MustCompile(`(?:rowlock_ok|1, 0, 0, 0, 0)(?:, (total))?(?:, (total))?(?:\)|$)`)
+
+// update is a claim, what frees or gives a lock, or the work of a save.
+func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
+	key, r, ok, err := d.find(s)
+	if err != nil || !ok {
+		return answer, err
+	}
+	claim := d.dialect == sqlfence.Postgres && s.has("rowlock_granted") || d.dialect == sqlfence.SQLite && s.has("1, 0, 0, 0, 0")
+	set := s.between(" SET ", " WHERE ")
+	where := s.between(" WHERE ", " RETURNING ")
+	granted := d.allowed(r, where)
+	if granted {
+		d.assign(&r, set)
+		d.tables.rows[key] = r
+		answer.Affected = 1
+	}
+	switch {
+	case claim && (granted || d.dialect == sqlfence.Postgres):
+		found := loads.FindStringSubmatch(s.text)
+		if found == nil {
+			return answer, fmt.Errorf("the desk has the column total to load: %s", s.text)
+		}
+		values := append(d.facts(r, granted), nil, nil, nil, nil)
+		for _, column := range found[1:] {
+			if column != "" {
+				values = append(values, r.total)
+			}
+		}
+		answer.Rows = [][]any{values}
+	case !claim && granted && s.has(" RETURNING "):
+		answer.Rows = [][]any{d.facts(r, false)}
+	}
+	return answer, nil
+}
+
+// allowed decides on the conditions in where, which are all that rowlock writes.
+func (d *desk) allowed(r row, where statement) bool {
+	by := d.by
+	if where.has("typeof("+d.serial) || where.has("CAST("+d.serial) {
+		if _, integer := r.serial.(int64); !integer {
+			return false
+		}
+	}
+	if serial, ok := where.arg(d.serial + " = CAST(@"); ok && serial != r.serial {
+		return false
+	}
+	if user, ok := where.arg(by + " = @"); ok && user != r.by {
+		mayTake := where.has(d.expiry + " <= ")
+		if !mayTake || d.live(r) {
+			return false
+		}
+	}
+	if user, ok := where.arg("CAST(" + by + " AS text) = @"); ok && (r.by == nil || user != fmt.Sprint(r.by)) {
+		return false
+	}
+	if _, since, ok := strings.Cut(where.text, d.since); ok {
+		if stamp, ok := (statement{since, where.args}).arg("= CAST(@"); ok && stamp != d.stamp(r.since) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *desk) assign(r *row, set statement) {
+	by, _ := set.arg(d.by + " = @")
+	if total, ok := set.arg("total = @"); ok {
+		r.total = total.(int64)
+	}
+	if set.has("serial = serial + 1") {
+		r.serial = r.serial.(int64) + 1
+	}
+	if set.has(d.since + " = ") {
+		if keeps := set.has(d.since+" = CASE") && r.by == by; !keeps || r.since.IsZero() {
+			r.since = d.now
+		}
+	}
+	if ttl, ok := set.arg("+ CAST(@"); ok {
+		r.expiry = d.now.Add(d.term(ttl))
+	} else if set.has(d.expiry + " = NULL") {
+		r.expiry = time.Time{}
+	}
+	if set.has(d.by + " = ") {
+		r.by = by
+	}
+}
+
+// look is a SELECT of the table.
+func (d *desk) look(s statement) (answer fakedb.Answer, err error) {
+	_, r, ok, err := d.find(s)
+	if err != nil || !ok {
+		return answer, err
+	}
+	answer.Affected = 1
+	selected := statement{strings.Split(s.text, " FROM invoice ")[0], s.args}
+	if user, ok := selected.arg(d.by + " = @"); ok {
+		answer.Rows = [][]any{{d.live(r), r.by == user}}
+	} else if selected.has(d.serial) {
+		answer.Rows = [][]any{d.facts(r, false)}
+	} else if selected.text == "SELECT total" {
+		answer.Rows = [][]any{{r.total}}
+	}
+	return answer, nil
+}
+
+func (d *desk) note(s statement) (answer fakedb.Answer, err error) {
+	key, r, ok, err := d.find(s)
+	if err != nil || !ok {
+		return answer, err
+	}
+	table, _ := s.arg("SELECT CAST(@ AS text), ")
+	session, _ := s.arg("CAST(" + d.by + " AS text), CAST(@ AS text)")
+	d.tables.held[key] = held{table.(string), fmt.Sprint(r.by), session.(string), r.since, r.expiry, d.now}
+	return fakedb.Answer{Affected: 1}, nil
+}
+
+// strike deletes from rowlocks the lock of a row, or one that is as listed.
+func (d *desk) strike(s statement) (answer fakedb.Answer, err error) {
+	if s.has("row_key = (SELECT") {
+		key, _, _, err := d.find(s)
+		delete(d.tables.held, key)
+		return fakedb.Answer{}, err
+	}
+	for _, key := range d.matching(s.between(" WHERE ", ";")) {
+		delete(d.tables.held, key)
+		answer.Affected++
+	}
+	return answer, nil
+}
+
+func (d *desk) heartbeat(s statement) (answer fakedb.Answer, err error) {
+	for _, key := range d.matching(s.between(" WHERE ", ";")) {
+		h := d.tables.held[key]
+		h.heartbeat = d.now
+		d.tables.held[key] = h
+		answer.Affected++
+	}
+	return answer, nil
+}
+
+func (d *desk) list(s statement) (answer fakedb.Answer, err error) {
+	for _, key := range d.matching(s.between(" WHERE ", " ORDER BY ")) {
+		h := d.tables.held[key]
+		answer.Rows = append(answer.Rows, []any{h.table, key, h.user, h.session, d.stamp(h.since), d.stamp(h.expiry), d.stamp(h.heartbeat)})
+	}
+	return answer, nil
+}
+
+// matching returns the keys in rowlocks for which all conditions in where hold.
+func (d *desk) matching(where statement) (keys []string) {
+	for key, h := range d.tables.held {
+		same := true
+		for column, value := range map[string]any{"table_name": h.table, "row_key": key, "user_id": h.user, "session": h.session} {
+			if want, ok := where.arg(column + " = @"); ok && want != value {
+				same = false
+			}
+		}
+		since, ok := where.arg("= CAST(@") // the one time that is compared so
+		same = same && (!ok || since == d.stamp(h.since))
+		same = same && (!where.has("session <> ''") || h.session != "")
+		same = same && (!where.has("expiry > ") || h.expiry.After(d.now))
+		silence, ok := where.arg("+ CAST(@")
+		same = same && (!ok || !h.heartbeat.After(d.now.Add(d.term(silence))))
+		if same {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
