@@ -37,23 +37,18 @@ const (
 // mentions reports whether a table's name may stand in query, anywhere, or that
 // of a setting which changes how statements are read.
 func (r *Rewriter) mentions(query string) bool {
-	for i := 0; i < len(query); i++ {
-		c := query[i]
-		if r.first[c] && r.mentionedAt(query, i) {
-			return true
-		}
-		// U&"\0062ooks" spells any name.
-		if c == '&' && r.dialect == Postgres && len(r.tables) > 0 &&
-			i > 0 && query[i-1]|0x20 == 'u' && i+1 < len(query) && query[i+1] == '"' {
+	last := len(query) - 1
+	for i := 0; i < last; i++ {
+		if r.begins.has(query[i], query[i+1]) && r.mentionedAt(query, i) {
 			return true
 		}
 	}
-	return false
+	return last >= 0 && r.mentionedAt(query, last)
 }
 
 func (r *Rewriter) mentionedAt(query string, i int) bool {
 	s := query[i:]
-	if r.dialect == Postgres && (hasPrefixFold(s, "client_encoding") || hasPrefixFold(s, "names") && isWhole(query, i, i+len("names"))) {
+	if r.dialect == Postgres && len(r.tables) > 0 && hasPrefixFold(s, "names") && isWhole(query, i, i+len("names")) {
 		return true
 	}
 	for _, start := range r.starts {
@@ -63,6 +58,32 @@ func (r *Rewriter) mentionedAt(query string, i int) bool {
 	}
 	return false
 }
+
+// pairs is a set of two bytes: for each first one the bits of those that follow.
+type pairs [256][256 / 64]uint64
+
+// add adds the first two bytes of a name, in either case; every second one for a
+// name of one byte.
+func (p *pairs) add(name string) {
+	for _, a := range bothCases(name[0]) {
+		if len(name) == 1 {
+			p[a] = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+			continue
+		}
+		for _, b := range bothCases(name[1]) {
+			p[a][b/64] |= 1 << (b % 64)
+		}
+	}
+}
+
+func bothCases(c byte) [2]byte {
+	if c|0x20 >= 'a' && c|0x20 <= 'z' {
+		return [2]byte{c | 0x20, c &^ 0x20}
+	}
+	return [2]byte{c, c}
+}
+
+func (p *pairs) has(a, b byte) bool { return p[a][b/64]&(1<<(b%64)) != 0 }
 
 func hasPrefixFold(s, name string) bool {
 	return len(s) >= len(name) && equalFold(s[:len(name)], name)

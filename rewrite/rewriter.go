@@ -12,8 +12,8 @@ import (
 type Rewriter struct {
 	dialect Dialect
 	tables  []Table
-	starts  []string  // of the tables' names: in its quotes a name's own are doubled, so up to the first of these
-	first   [256]bool // their first bytes, either case
+	starts  []string // of the names that a statement is read for: in its quotes a name's own are doubled, so up to the first of these
+	begins  pairs    // their first two bytes, in either case
 	plans   *cache
 	tokens  sync.Pool
 
@@ -33,6 +33,8 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		switch {
 		case t.Name == "":
 			return nil, errors.New("a table has no name")
+		case IsOwn(t.Name):
+			return nil, fmt.Errorf("table %q is kept by sqlfence's packages and guarded by itself; leave it out", t.Name)
 		case !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != ""):
 			return nil, fmt.Errorf("table %q has neither a fence column nor a ledger", t.Name)
 		case t.Fence != "" && t.Fence == t.Key:
@@ -55,19 +57,28 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		if q := strings.IndexAny(start, "\"`'"); q >= 0 {
 			start = start[:q+1]
 		}
-		r.starts = append(r.starts, start)
-		c := t.Name[0]
-		r.first[c] = true
-		if c >= 'a' && c <= 'z' {
-			r.first[c&^0x20] = true
-		}
+		r.lookFor(start)
 	}
 	if d == Postgres && len(tables) > 0 {
-		for _, c := range []byte("cCnN") { // client_encoding, NAMES
-			r.first[c] = true
-		}
+		r.lookFor("client_encoding")
+		r.begins.add("names") // it counts only as a whole word
+	}
+	if d == Postgres || d == SQLite {
+		r.lookFor("fencing_")
+		r.lookFor("rowlocks")
+	}
+	switch d {
+	case Postgres:
+		r.lookFor(`u&"`) // it spells any name: U&"\0062ooks"
+	case SQLite:
+		r.lookFor("writable_schema")
 	}
 	return r, nil
+}
+
+func (r *Rewriter) lookFor(start string) {
+	r.starts = append(r.starts, start)
+	r.begins.add(start)
 }
 
 // equalFold compares s with a lower-case name, ASCII letters in either case.

@@ -128,7 +128,7 @@ func (r *reader) with(begin int, top bool) bool {
 	for more := true; more; more = r.acceptPunct(',') {
 		name, ok := normal(r.dialect, r.src, r.tok())
 		if ok && name == "fencing_tokens" {
-			if table, _ := r.mention(begin, r.stop); table >= 0 {
+			if table, _ := r.mentionGuarded(begin, r.stop); table >= 0 {
 				return r.refuse(table, r.i, "a WITH called fencing_tokens would stand before the ledger; give it another name")
 			}
 		}
