@@ -18,7 +18,7 @@ func (r *reader) other(begin int) bool {
 	case table < 0, r.changesNoRows():
 		return true
 	case r.isRead():
-		return r.selectsIntoOwn() && r.readsOnly(begin, begin+1)
+		return r.readsOnly(begin, begin+1)
 	case !r.refuseOwn(begin, r.stop):
 		return false
 	case r.isDefinition():

@@ -22,17 +22,17 @@ func (r *reader) refuseOwn(lo, hi int) bool {
 	return true
 }
 
-// selectsIntoOwn refuses PostgreSQL's SELECT ... INTO name, which creates a table,
-// where that is one of sqlfence's own.
+// selectsIntoOwn refuses PostgreSQL's SELECT ... INTO name behind token lo, which
+// creates a table, where that is one of sqlfence's own.
 //
 //	INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name
-func (r *reader) selectsIntoOwn() bool {
+func (r *reader) selectsIntoOwn(lo int) bool {
 	if r.dialect != Postgres {
 		return true
 	}
 	begin := r.i
 	defer func() { r.i = begin }()
-	for i := begin; i < r.stop; i++ {
+	for i := lo; i < r.stop; i++ {
 		if !r.isWord(r.toks[i], "into") {
 			continue
 		}

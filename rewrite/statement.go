@@ -164,8 +164,12 @@ func (r *reader) part(begin int) bool {
 }
 
 // readsOnly refuses tokens lo to the end of the region if a write may hide there
-// and the statement that began at begin mentions a registered table.
+// and the statement that began at begin mentions a registered table, or if a table
+// of sqlfence's own comes from a SELECT there.
 func (r *reader) readsOnly(begin, lo int) bool {
+	if !r.selectsIntoOwn(lo) {
+		return false
+	}
 	w := r.hiddenWrite(lo, r.stop)
 	if w < 0 {
 		return true
