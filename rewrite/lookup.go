@@ -59,32 +59,6 @@ func (r *Rewriter) mentionedAt(query string, i int) bool {
 	return false
 }
 
-// pairs is a set of two bytes: for each first one the bits of those that follow.
-type pairs [256][256 / 64]uint64
-
-// add adds the first two bytes of a name, in either case; every second one for a
-// name of one byte.
-func (p *pairs) add(name string) {
-	for _, a := range bothCases(name[0]) {
-		if len(name) == 1 {
-			p[a] = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
-			continue
-		}
-		for _, b := range bothCases(name[1]) {
-			p[a][b/64] |= 1 << (b % 64)
-		}
-	}
-}
-
-func bothCases(c byte) [2]byte {
-	if c|0x20 >= 'a' && c|0x20 <= 'z' {
-		return [2]byte{c | 0x20, c &^ 0x20}
-	}
-	return [2]byte{c, c}
-}
-
-func (p *pairs) has(a, b byte) bool { return p[a][b/64]&(1<<(b%64)) != 0 }
-
 func hasPrefixFold(s, name string) bool {
 	return len(s) >= len(name) && equalFold(s[:len(name)], name)
 }

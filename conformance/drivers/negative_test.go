@@ -80,7 +80,7 @@ func TestNegativeControl(t *testing.T) {
 
 	// A plain subquery on the ledger looks right and passes without concurrency.
 	t.Run("no lock on the ledger", func(t *testing.T) {
-		without := func(source string) string { return strings.Replace(source, `" FOR SHARE OF fencing_tokens"`, `""`, 1) }
+		without := func(source string) string { return strings.Replace(source, " FOR SHARE OF fencing_tokens", "", 1) }
 		wantFailing(t, replaced("rewrite/guard.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
