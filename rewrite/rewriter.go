@@ -22,8 +22,9 @@ type Rewriter struct {
 
 // New returns a rewriter that guards tables. It keeps the 1,024 plans used most
 // lately of each kind, of statements of at most 8 KiB. A dialect that can't be guarded, a
-// table without a name or a rule, and two tables that one name could mean are
-// errors.
+// table without a name or a rule, one of those that [IsOwn] tells, and two tables that
+// one name could mean are errors. Statements that write to or define one of those are
+// refused, also without any table.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
 	if d != Postgres && d != SQLite && len(tables) > 0 {
