@@ -3,9 +3,11 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -44,6 +46,9 @@ func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, arg
 	a := attempt{fence: f, query: query, sql: query, args: args}
 	opts, err := f.driverOptions(args)
 	if err == nil && plan.Verdict == rewrite.Pass {
+		return a, nil
+	}
+	if own.Is(ctx) {
 		return a, nil
 	}
 	if reason, ok := bypassReason(ctx); ok {
@@ -89,9 +94,9 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		a.plan = nil
 		return nil
 	}
-	own := len(a.args) - opts.count
-	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(a.args) ||
-		as == execForm && own == 0 || as == queryForm && own == 0 && !a.fence.profile.cachesQueries
+	given := len(a.args) - opts.count
+	a.values.Literal = !plan.Params || opts.rewrites || given != plan.Inputs || hasNamed(a.args) ||
+		as == execForm && given == 0 || as == queryForm && given == 0 && !a.fence.profile.cachesQueries
 	if err := a.render(); err != nil {
 		a.plan = nil
 		return a.refuse(ctx, err)
@@ -123,7 +128,7 @@ func (a *attempt) tell(ctx context.Context, err error) {
 }
 
 func (f *fence) unguardable(r rewrite.Refusal) error {
-	err := &UnguardableError{Reason: r.Reason, Offset: r.Offset}
+	err := &UnguardableError{Table: r.Own, Reason: r.Reason, Offset: r.Offset}
 	if r.Table >= 0 {
 		err.Table = f.tables[r.Table].name
 	}
@@ -293,10 +298,14 @@ func (a *attempt) value(arg rewrite.Arg) driver.Value {
 	return token.Value
 }
 
-// observe turns the attempt into one that refuses nothing. own are the
-// application's arguments.
-func (a *attempt) observe(own []driver.NamedValue) error {
-	a.args = own
+// observe turns the attempt into one that refuses nothing, after it was refused
+// for a reason. A mark doesn't rise to a token that was never issued, or it would be
+// above all that are. given are the application's arguments.
+func (a *attempt) observe(given []driver.NamedValue, reason error) error {
+	if errors.Is(reason, ErrNotIssued) {
+		a.dropTokens()
+	}
+	a.args = given
 	a.values.Observe = true
 	return a.render()
 }
@@ -316,6 +325,8 @@ func (a *attempt) explain(err error) error {
 			return a.explainLocked(m, err)
 		}
 		return a.explainSerial(m, err)
+	case rewrite.NotInteger:
+		return &rowError{ErrUnguardable, "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", err}
 	}
 	if m.Token < 0 || m.Token >= len(a.tokens) {
 		return err
@@ -324,6 +335,11 @@ func (a *attempt) explain(err error) error {
 	switch m.Kind {
 	case rewrite.Stale:
 		return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
+	case rewrite.NotNewest:
+		if m.Current > token.Value {
+			return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
+		}
+		return &NotIssuedError{Table: t.name, Token: token, Current: m.Current, err: err}
 	case rewrite.OutOfScope:
 		return &rowError{ErrOutOfScope, t.outOfScope(m.Key), err}
 	default:

@@ -17,7 +17,10 @@ type (
 // resource (see [Resource], [Key]).
 //
 // Tokens are checked when a write needs them: an invalid one refuses the write
-// with [ErrNoFence] or [ErrTokenLimit], it is never skipped.
+// with [ErrNoFence] or [ErrTokenLimit], it is never skipped. Whether a token was ever
+// issued is known to the [Ledger] alone; on a table with [RowFence] and no Ledger a
+// made-up one passes if it is high enough. Don't put a token from outside into a
+// context that writes to such a table.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := fencesFrom(ctx)
 	all := make([]Token, len(held), len(held)+len(tokens))

@@ -9,7 +9,7 @@
 // number than one seen before is refused.
 //
 //	db, err := sqlfence.Open("pgx", dsn,
-//		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+//		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 //	store, err := tokens.New(db)
 //	token, err := store.Issue(ctx, "books")
 //
@@ -21,16 +21,21 @@
 //
 // The statement is rewritten on its way to the driver, so that comparing and
 // writing are one atomic statement. It makes no difference whether the
-// application wrote it or an ORM did. Package tokens issues tokens; those of
-// another service (an etcd revision, a Consul LockIndex) serve as well.
+// application wrote it or an ORM did. Package tokens issues tokens, and adopts those
+// of another service (an etcd revision, a Consul LockIndex).
 //
 // # What it promises
 //
 //   - Rows: once a write with a token has committed on a row of a [RowFence]
 //     table, no write with a lower token changes or deletes that row, at any
 //     isolation level, after any pause, reconnect or retry.
-//   - Ledger: once a token has been issued or adopted for a name, no write with
-//     a lower token commits on the [Ledger] tables that the name guards.
+//   - Ledger: on the [Ledger] tables that a name guards only writes with the newest
+//     token issued or adopted for it commit. A lower one is [ErrStale], a higher one
+//     [ErrNotIssued].
+//   - Its own tables: fencing_tokens, fencing_leases and rowlocks, in any schema, are
+//     written and defined by sqlfence's packages alone, or under [Bypass]; no other
+//     table, view or temporary table is put in their place. This holds in every fenced
+//     database of PostgreSQL or SQLite, also where no table is registered.
 //   - All or nothing: a statement that meets a single row with a newer mark
 //     changes no row at all. It never skips rows silently.
 //   - Closed by default: a statement that touches a registered table, or may
@@ -67,13 +72,25 @@
 //   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
 //     connection, whose method Raw() driver.Conn returns the base driver's; the
 //     [Observer] is told;
+//   - by [RowFence] alone, against a token that nobody issued. The row can't know: any
+//     higher number passes and marks it, and refuses every honest holder from then on;
+//   - by [RowFence] alone, a row that was deleted. Its mark is gone with it, and an
+//     INSERT or upsert with an older token brings it back. RowFence together with
+//     [Ledger] refuses both of these;
 //   - reads. A SELECT by a holder that has lost its resource returns data as
 //     ever; only its writes are refused;
 //   - anything outside this database: files, queues, mails.
 //
 // The ledger is the table fencing_tokens that the connection finds under this
-// name: a temporary table or another search_path can put another one before it.
-// Nothing but package tokens should write to it.
+// name. A statement that puts another one before it is refused where its text names
+// that. What its text doesn't show is not: SET search_path, ALTER SCHEMA ... RENAME,
+// DROP SCHEMA, IMPORT FOREIGN SCHEMA, SQL in stored functions and in the strings that
+// they execute, what a pgx.QueryRewriter writes where no table is registered, and in
+// SQLite a database that is attached before there is a ledger in the main one.
+//
+// What a guard calls to raise its error is PostgreSQL's own, whatever casts and
+// operators a database has. In SQLite it is json_extract, which an application can
+// replace by a function of its own; it must not.
 //
 // A ledger guards tables of its own database only. On SQLite that means the same
 // file: fencing_tokens has to be in the database file of the guarded table, not

@@ -13,6 +13,11 @@ var (
 	// caller has lost the resource; retrying with the same token can't help.
 	ErrStale = errors.New("sqlfence: stale fencing token")
 
+	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
+	// ledger knows: never issued or adopted here, or lost by a failover or a restore.
+	// The same token passes only once it has been adopted.
+	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
+
 	// ErrNoFence: a write on a registered table without a usable token in its context.
 	ErrNoFence = errors.New("sqlfence: no fencing token")
 
@@ -70,6 +75,31 @@ func (e *StaleError) Unwrap() error { return e.err }
 
 // Temporary returns false: a stale token stays stale.
 func (e *StaleError) Temporary() bool { return false }
+
+// A NotIssuedError tells which write was refused because the ledger doesn't know
+// its token. errors.Is finds [ErrNotIssued] in it, errors.As finds the base driver's
+// own error behind it.
+type NotIssuedError struct {
+	Table   string // as registered with [WithTable]
+	Token   Token  // what the write carried
+	Current int64  // the newest value issued or adopted for the token's name; 0 for none
+
+	err error
+}
+
+func (e *NotIssuedError) Error() string {
+	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue a token by tokens.Issue, or tokens.Adopt one of another service first",
+		ErrNotIssued, e.Table, e.Token, e.Current)
+}
+
+// Is reports whether target is [ErrNotIssued].
+func (e *NotIssuedError) Is(target error) bool { return target == ErrNotIssued }
+
+// Unwrap returns the base driver's error.
+func (e *NotIssuedError) Unwrap() error { return e.err }
+
+// Temporary returns false: waiting makes no token issued.
+func (e *NotIssuedError) Temporary() bool { return false }
 
 // A ConflictError tells that a row had changed since the caller read it.
 // errors.Is finds [ErrConflict] in it, errors.As finds the base driver's own
@@ -131,7 +161,7 @@ func (e *LockedError) Temporary() bool { return false }
 // An UnguardableError tells why a statement was refused before it reached the
 // database, and what to write instead. errors.Is finds [ErrUnguardable] in it.
 type UnguardableError struct {
-	Table  string // as registered with [WithTable]; empty if the statement couldn't be read far enough to tell
+	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if the statement couldn't be read far enough to tell
 	Reason string // what is wrong and what to write instead
 	Offset int    // where in the statement, in bytes from its start
 }

@@ -38,7 +38,7 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 		}
 	}
 	g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
-	if err := a.observe(own); err != nil {
+	if err := a.observe(own, typed); err != nil {
 		return none, err
 	}
 	return run(&a)

@@ -40,7 +40,8 @@ type Option func(*config)
 // "shop.books", folded as the database folds it unless it is written in double
 // quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
 // books in any schema; "shop.books" for that one, and for an unqualified books,
-// which may resolve to it.
+// which may resolve to it. The tables of sqlfence's own packages (fencing_tokens,
+// fencing_leases, rowlocks) are guarded by themselves, and refused here.
 func WithTable(name string, rules ...Rule) Option {
 	return func(c *config) { c.tables = append(c.tables, newTable(name, rules)) }
 }

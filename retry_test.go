@@ -50,6 +50,7 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 		{"bare conflict", sqlfence.ErrConflict, false}, // not one that a refused write returns
 		{"stale", &sqlfence.StaleError{Table: "books"}, false},
 		{"gone", sqlfence.ErrGone, false},
+		{"not issued and conflict", errors.Join(conflict, sqlfence.ErrNotIssued), false},
 		{"locked", &sqlfence.LockedError{Table: "books"}, false},
 		{"gone and conflict", errors.Join(conflict, sqlfence.ErrGone), false},
 		{"locked by a serialization failure", errors.Join(sqlfence.ErrLocked, coded("40001")), false},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -39,7 +40,7 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
 	switch {
-	case bypassed:
+	case bypassed, own.Is(ctx):
 	case plan.Verdict == rewrite.Refuse:
 		if err := g.fence.unpreparable(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
 			return nil, err

@@ -15,12 +15,24 @@ type Rule func(*table)
 // table that holds the highest token that has written the row; NULL and 0 mean
 // none yet. The application doesn't write to it. May be combined with [Ledger];
 // both are then enforced.
+//
+// A row can't know whether its token was ever issued: any higher number passes, and
+// refuses all lower ones from then on, also those of honest holders. Nor has a row
+// that was deleted any mark: an INSERT or upsert with an older token brings it back.
+// Where a token may come from outside, as from a request, combine it with [Ledger],
+// which refuses both.
+//
+// In PostgreSQL a column of another type than bigint, integer or smallint refuses
+// every UPDATE and DELETE with [ErrUnguardable]: in a floating type neighbouring
+// tokens are equal.
 func RowFence(column string) Rule {
 	return func(t *table) { t.once(&t.rules.Fence, "RowFence", column) }
 }
 
-// Ledger compares the token with the newest one issued for its name in the
-// table fencing_tokens (see package tokens). The guarded table needs no column.
+// Ledger lets a write pass only with the newest token issued or adopted for its
+// name, as the table fencing_tokens has it (see package tokens): a lower one is
+// [ErrStale], a higher one [ErrNotIssued]. A token of another service has to be
+// adopted before it is written with. The guarded table needs no column.
 // The default where no rule says otherwise. On SQLite the ledger has to be in
 // the database file of the guarded table.
 func Ledger() Rule {

@@ -184,7 +184,7 @@ func TestErrSkip(t *testing.T) {
 		t.Fatal(err)
 	}
 	base.wantSent(t, "DELETE FROM books WHERE CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?1 THEN 1"+
-		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) IS NULL END")
+		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) IS NOT NULL END")
 	var n int
 	if err := db.QueryRowContext(ctx, "DELETE FROM others").Scan(&n); err != nil || n != 1 {
 		t.Fatal(n, err)

@@ -71,7 +71,12 @@ var fences = []struct {
 func (f *fenced) reset(mark int64) {
 	f.exec("DELETE FROM books")
 	f.exec(fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))
-	f.exec(fmt.Sprintf("UPDATE fencing_tokens SET token = %d WHERE name = 'books'", mark))
+	f.issue(mark)
+}
+
+// issue leaves token as the newest one of the books in the ledger.
+func (f *fenced) issue(token int64) {
+	f.exec(fmt.Sprintf("UPDATE fencing_tokens SET token = %d WHERE name = 'books'", token))
 }
 
 // state tells the books as "id:price@mark".

@@ -12,6 +12,8 @@ var staleChecks = []check{
 		explanation: "G1, G2: a write whose token is older than one that was seen is refused with ErrStale, with all facts, and changes nothing, by every way of sending it."},
 	{name: "current writes", guarantee: currentWrites,
 		explanation: "G1, G2: a write with the token that was seen last, or a newer one, passes, and a newer one raises the mark of its rows."},
+	{name: "unissued tokens", guarantee: unissuedTokens,
+		explanation: "G2: a write whose token is newer than the ledger's newest is refused with ErrNotIssued, and changes nothing, by every way of sending it."},
 	{name: "all or nothing", guarantee: allOrNothing,
 		explanation: "G3: a statement that meets one row with a newer mark changes no row, and a transaction can be rolled back after it."},
 	{name: "driver's error", guarantee: driversError,
@@ -44,6 +46,7 @@ func currentWrites(f *fenced) {
 				for _, token := range []int64{9, 10} {
 					what := fmt.Sprintf("%s, %s by %s with token %d", fence.name, w.name, way.name, token)
 					f.reset(9)
+					f.issue(token)
 					if err := way.run(holding(token), db, f.bind(w.query), w.args...); err != nil {
 						f.errorf("%s: %s", what, text(err))
 					}
@@ -56,6 +59,22 @@ func currentWrites(f *fenced) {
 					}
 					f.want(what+" left", f.state(), left)
 				}
+			}
+		}
+	}
+}
+
+func unissuedTokens(f *fenced) {
+	for _, rules := range [][]sqlfence.Rule{{sqlfence.Ledger()}, {sqlfence.Ledger(), sqlfence.RowFence("fence_token")}} {
+		db := f.open(nil, books(rules...))
+		for _, w := range writes {
+			for _, way := range ways {
+				what := fmt.Sprintf("%s by %s", w.name, way.name)
+				f.reset(9)
+				before := f.state()
+				err := way.run(holding(10), db, f.bind(w.query), w.args...)
+				f.wantError(what, err, sqlfence.ErrNotIssued)
+				f.want(what+" left", f.state(), before)
 			}
 		}
 	}
@@ -77,13 +96,18 @@ func allOrNothing(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
 		f.reset(5)
+		f.issue(7)
+		newest := int64(7)
+		if fence.name == "row fence" {
+			newest = 5 // of the row that it meets
+		}
 		before := f.state()
 		tx, err := db.BeginTx(holding(7), nil)
 		f.must(err)
 		_, err = tx.ExecContext(holding(7), "UPDATE books SET price = 20 WHERE id = 1")
 		f.must(err)
 		_, err = tx.ExecContext(holding(4), "UPDATE books SET price = 30 WHERE id = 2")
-		f.wantStale(fence.name+", in a transaction", err, 4, 5)
+		f.wantStale(fence.name+", in a transaction", err, 4, newest)
 		if err := tx.Rollback(); err != nil {
 			f.errorf("%s: rollback after a refusal: %v", fence.name, err)
 		}

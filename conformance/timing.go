@@ -30,16 +30,16 @@ func tokenAtExecution(f *fenced) {
 			f.must(err)
 			_, err = stmt.ExecContext(holding(8), 30, 1)
 			f.wantStale(fence.name, err, 8, 9)
+			f.issue(10)
 			_, err = stmt.ExecContext(holding(10), 30, 1)
 			f.must(err)
 			_, err = stmt.ExecContext(context.Background(), 31, 1)
 			f.wantError(fence.name+" without a token", err, sqlfence.ErrNoFence)
+			f.issue(11)
 			_, err = stmt.ExecContext(holding(11), 32, 1)
 			f.must(err)
-			if fence.name == "row fence" {
-				_, err = stmt.ExecContext(holding(10), 33, 1)
-				f.wantStale(fence.name, err, 10, 11)
-			}
+			_, err = stmt.ExecContext(holding(10), 33, 1)
+			f.wantStale(fence.name, err, 10, 11)
 			f.must(stmt.Close())
 		}
 	}

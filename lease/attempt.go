@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 // A request is what one call asks for.
@@ -156,7 +157,7 @@ func (l *Leases) sendSQLite(ctx context.Context, r *request, o *outcome) error {
 		return err
 	}
 	if o.won != nil {
-		if _, err := tx.ExecContext(ctx, l.sql.ledger, r.key, o.won.Token.Value); err != nil {
+		if _, err := tx.ExecContext(own.Context(ctx), l.sql.ledger, r.key, o.won.Token.Value); err != nil {
 			return err
 		}
 		o.committing = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 // statements are the texts that the methods send. Each is atomic in itself, but
@@ -74,7 +75,7 @@ type querier interface {
 }
 
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := db.QueryContext(ctx, query, args...)
+	rows, err := db.QueryContext(own.Context(ctx), query, args...)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, quer
 // exec runs a statement that gives no rows, and returns how many it changed.
 func (l *Leases) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
 	err = retry(func() error {
-		result, err := l.db.ExecContext(ctx, query, args...)
+		result, err := l.db.ExecContext(own.Context(ctx), query, args...)
 		if err == nil {
 			n, err = result.RowsAffected()
 		}

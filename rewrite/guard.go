@@ -11,10 +11,15 @@ import (
 // says what it met. An expression that raises has to depend on a column, or
 // PostgreSQL evaluates it while planning; and it must never be NULL, which would
 // raise nothing.
+//
+// What the guard calls in PostgreSQL is named with its schema, and casts and
+// operators that an application can make are left alone: a cast of its own from
+// text to bigint might give NULL where the built-in function raises.
 
 // The kinds of marker that a raised error carries.
 const (
-	markStale   = "stale"   // the newer value follows
+	markStale   = "stale"   // the row's newer value follows
+	markLedger  = "ledger"  // the ledger's value follows
 	markScope   = "scope"   // the row's key follows
 	markUnknown = "unknown" // no row for the name in the ledger
 
@@ -27,20 +32,32 @@ const (
 
 // raise writes an expression that raises sqlfence:kind:number:detail, with the
 // number of a token or a table; detail is an SQL expression, in parts.
+//
+// In PostgreSQL nothing can soften it: concat is never NULL, and int8in reads its
+// text by itself, where a cast would do what the database has been told.
 func (w *writer) raise(kind string, number int, detail ...string) {
-	head, tail := "(", ")::bigint"
+	head, tail := "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ")))"
 	if w.dialect == SQLite {
 		head, tail = "json_extract('{}', ", ")"
 	}
-	w.write(head, "'sqlfence:", kind, ":", strconv.Itoa(number), ":' || ")
+	w.write(head, "'sqlfence:", kind, ":", strconv.Itoa(number), ":'", w.followed())
 	w.write(detail...)
 	w.write(tail)
 }
 
-// raiseBoolean is raise where a condition has to stand.
+// followed returns what joins the parts of a raised text.
+func (w *writer) followed() string {
+	if w.dialect == SQLite {
+		return " || "
+	}
+	return ", "
+}
+
+// raiseBoolean is raise where a condition has to stand. The condition is false if
+// the raise should yield NULL: then the row is not written.
 func (w *writer) raiseBoolean(kind string, token int, detail ...string) {
 	w.raise(kind, token, detail...)
-	w.write(" IS NULL")
+	w.write(" IS NOT NULL")
 }
 
 // storedMark writes the row's mark as a number that is never NULL. SQLite compares
@@ -64,13 +81,29 @@ func (w *writer) keyText(qualifier string) string {
 
 // fresh writes the comparison of the row's mark with a token.
 func (w *writer) fresh(qualifier string, token int) {
-	w.storedMark(qualifier)
+	stored := func() { w.storedMark(qualifier) }
 	if w.rules.SingleUse {
-		w.write(" < ")
+		w.compare("<", "int8lt", stored, token)
 	} else {
-		w.write(" <= ")
+		w.compare("<=", "int8le", stored, token)
 	}
+}
+
+// compare writes the comparison of a stored value with a token's. PostgreSQL's
+// functions take integers only: compared with a column of a floating type, a
+// token is equal to those near it.
+func (w *writer) compare(operator, function string, stored func(), token int) {
+	if w.dialect == SQLite {
+		stored()
+		w.write(" ", operator, " ")
+		w.field(token, FieldValue)
+		return
+	}
+	w.write("pg_catalog.", function, "(")
+	stored()
+	w.write(", ")
 	w.field(token, FieldValue)
+	w.write(")")
 }
 
 // byKey writes one(token) for the token that covers the row, and otherwise for
@@ -168,20 +201,23 @@ func (w *writer) tokenCheck(qualifier string) {
 	}, func(key string) { w.raiseBoolean(markScope, w.lo, "COALESCE(", key, ", '')") })
 }
 
-// ledgerCondition writes SQLite's comparison with the newest tokens issued.
-// schema is that of the written table with its dot, if the statement names one.
+// ledgerCondition writes the comparison with the newest tokens issued, where a
+// condition may stand. schema is that of the written table with its dot, if the
+// statement names one.
 func (w *writer) ledgerCondition(schema string) {
 	if w.Observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
 		return
 	}
-	// A database file has one writer, so what the subquery reads there stays
-	// true to the end of the statement, and of its transaction.
 	for i := w.lo; i < w.hi; i++ {
 		if i > w.lo {
 			w.write(" AND ")
 		}
-		w.ledgerCheck(i, schema+"fencing_tokens")
+		if w.dialect == SQLite {
+			w.fileLedgerCheck(i, schema)
+		} else {
+			w.ledgerCheck(i)
+		}
 	}
 }
 
@@ -189,9 +225,11 @@ func (w *writer) ledgerCondition(schema string) {
 // for all of the tables: with "WITH" before the statement, or with "" at the
 // head of its own WITH.
 //
-// The UPDATE changes nothing. As a data-modifying WITH it always runs, and after
-// the main statement has taken its row locks. FOR SHARE reads the newest token
-// whatever the snapshot, and holds off the next one until this transaction ends.
+// The UPDATE changes nothing, as its condition is always true or raises; should it
+// be false all the same, the division raises. As a data-modifying WITH it always
+// runs, and after the main statement has taken its row locks. FOR SHARE reads the
+// newest token whatever the snapshot, and holds off the next one until this
+// transaction ends.
 func (w *writer) ledgerStatements(with string) {
 	if w.Observe {
 		return
@@ -201,10 +239,10 @@ func (w *writer) ledgerStatements(with string) {
 		w.choose(table)
 		for i := w.lo; i < w.hi && w.rules.Ledger; i++ {
 			w.write(separator, " sqlfence_", strconv.Itoa(i),
-				" AS (UPDATE fencing_tokens SET token = token WHERE name = ")
+				" AS (UPDATE fencing_tokens SET token = token / 0 WHERE name = ")
 			w.field(i, FieldName)
 			w.write(" AND NOT ")
-			w.ledgerCheck(i, "fencing_tokens")
+			w.ledgerCheck(i)
 			w.write(")")
 			separator = ","
 		}
@@ -218,43 +256,54 @@ func (w *writer) ledgerStatements(with string) {
 	}
 }
 
-// ledgerCheck writes a condition that is true or raises.
+// ledgerCheck writes PostgreSQL's condition that is true or raises.
 //
-// In PostgreSQL it takes its turn first, a lock that is granted in the order of
-// the requests: shared locks of a row are not, and writers whose transactions
-// overlap could hold off the next token for ever.
-func (w *writer) ledgerCheck(token int, table string) {
+// It takes its turn first, a lock that is granted in the order of the requests:
+// shared locks of a row are not, and writers whose transactions overlap could
+// hold off the next token for ever.
+func (w *writer) ledgerCheck(token int) {
 	ofName := func() {
-		w.write(table, " WHERE fencing_tokens.name = ")
+		w.write("fencing_tokens WHERE fencing_tokens.name = ")
 		w.field(token, FieldName)
 	}
-	w.write("COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= ")
-	w.field(token, FieldValue)
-	w.write(" THEN ", boolean(w.dialect, true), " ELSE ")
-	w.raiseBoolean(markStale, token, "fencing_tokens.token")
-	w.write(" END FROM ")
-	if w.dialect == Postgres {
-		w.write("(SELECT pg_advisory_xact_lock_shared(hashtextextended('sqlfence:' || ")
-		w.field(token, FieldName)
-		w.write(", 0)) OFFSET 0) AS turn, ")
-	}
+	w.write("COALESCE((SELECT CASE WHEN ")
+	w.compare("=", "int8eq", func() { w.write("COALESCE(fencing_tokens.token, 0)") }, token)
+	w.write(" THEN true ELSE ")
+	w.raiseBoolean(markLedger, token, "COALESCE(fencing_tokens.token, 0)")
+	w.write(" END FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ")
+	w.field(token, FieldName)
+	w.write("), 0)) OFFSET 0) AS turn, ")
 	ofName()
-	if w.dialect == Postgres {
-		w.write(" FOR SHARE OF fencing_tokens")
-	}
-	w.write("), (SELECT ")
-	w.raiseBoolean(markUnknown, token, "count(*)")
+	w.write(" FOR SHARE OF fencing_tokens), (SELECT ")
+	w.raiseBoolean(markUnknown, token, "pg_catalog.count(*)")
 	w.write(" FROM ")
 	ofName()
 	w.write("))")
 }
 
+// fileLedgerCheck writes SQLite's condition that is true or raises. A database
+// file has one writer, so what is read there stays true to the end of the
+// statement, and of its transaction. Without a unique index a name may have
+// several rows, of which the highest counts.
+func (w *writer) fileLedgerCheck(token int, schema string) {
+	const newest = "max(COALESCE(CAST(fencing_tokens.token AS INTEGER), 0))"
+	w.write("(SELECT CASE WHEN ")
+	w.compare("=", "", func() { w.write(newest) }, token)
+	w.write(" THEN 1 WHEN count(*) = 0 THEN ")
+	w.raiseBoolean(markUnknown, token, "count(*)")
+	w.write(" ELSE ")
+	w.raiseBoolean(markLedger, token, newest)
+	w.write(" END FROM ", schema, "fencing_tokens WHERE fencing_tokens.name = ")
+	w.field(token, FieldName)
+	w.write(")")
+}
+
 // A Marker is what an error raised by a guard says.
 type Marker struct {
 	Kind    MarkerKind
-	Token   int    // of Stale, OutOfScope and UnknownName: index in Values.Tokens
-	Table   int    // of the others: index in Plan.Tables
-	Current int64  // of Stale: the newer value; of Conflict: the row's serial
+	Token   int    // of Stale, NotNewest, OutOfScope and UnknownName: index in Values.Tokens
+	Table   int    // of Conflict, Gone, Locked and NotSerial: index in Plan.Tables
+	Current int64  // of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict: the row's serial
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: who holds the lock
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
@@ -267,7 +316,9 @@ type MarkerKind uint8
 
 // The kinds of marker.
 const (
-	Stale MarkerKind = iota + 1
+	Stale      MarkerKind = iota + 1
+	NotNewest             // the ledger's newest token is another one, older or newer
+	NotInteger            // PostgreSQL: the fence column, or the ledger's token, is of no integer type
 	OutOfScope
 	UnknownName
 	Conflict  // the row is at another serial
@@ -281,7 +332,7 @@ func ReadMarker(message string) (Marker, bool) {
 	const prefix = "sqlfence:"
 	i := strings.Index(message, prefix)
 	if i < 0 {
-		return Marker{}, false
+		return Marker{Kind: NotInteger}, comparesOther(message)
 	}
 	kind, rest, _ := strings.Cut(message[i+len(prefix):], ":")
 	digits, detail, ok := strings.Cut(rest, ":")
@@ -297,6 +348,9 @@ func ReadMarker(message string) (Marker, bool) {
 	case markStale:
 		m.Kind = Stale
 		m.Current, err = strconv.ParseInt(leadingDigits(detail), 10, 64)
+	case markLedger:
+		m.Kind = NotNewest
+		m.Current, err = leadingInteger(detail)
 	case markScope:
 		m.Kind = OutOfScope
 		m.Key = quotedDetail(message[:i], detail)
@@ -304,11 +358,7 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Kind = UnknownName
 	case markConflict:
 		m.Kind = Conflict
-		size, negative := strings.CutPrefix(detail, "-")
-		m.Current, err = strconv.ParseInt(leadingDigits(size), 10, 64)
-		if negative {
-			m.Current = -m.Current
-		}
+		m.Current, err = leadingInteger(detail)
 	case markGone:
 		m.Kind = Gone
 	case markLocked:
@@ -340,6 +390,26 @@ func quotedDetail(before, detail string) string {
 		detail = strings.ReplaceAll(detail, "''", "'")
 	}
 	return detail
+}
+
+// comparesOther reports whether PostgreSQL has no function to compare a column
+// that is of another type than a token.
+func comparesOther(message string) bool {
+	for _, function := range []string{"int8le", "int8lt", "int8eq"} {
+		if strings.Contains(message, "pg_catalog."+function+"(") {
+			return true
+		}
+	}
+	return false
+}
+
+func leadingInteger(s string) (int64, error) {
+	size, negative := strings.CutPrefix(s, "-")
+	n, err := strconv.ParseInt(leadingDigits(size), 10, 64)
+	if negative {
+		n = -n
+	}
+	return n, err
 }
 
 func leadingDigits(s string) string {

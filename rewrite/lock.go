@@ -40,8 +40,8 @@ func (t *Table) sharedColumn() string {
 func (w *writer) lockCheck(qualifier string) {
 	l := &w.rules.Lock
 	by, since, expiry := qualifier+"."+l.by, qualifier+"."+l.since, qualifier+"."+l.expiry
-	text, later, micros := by+`::text COLLATE "C"`, expiry+" > clock_timestamp()", func(column string) string {
-		return "CASE WHEN isfinite(" + column + ") THEN (extract(epoch FROM " + column + ") * 1000000)::bigint ELSE 0 END"
+	text, later, micros := by+`::text COLLATE "C"`, expiry+" > pg_catalog.clock_timestamp()", func(column string) string {
+		return "CASE WHEN pg_catalog.isfinite(" + column + ") THEN (extract(epoch FROM " + column + ") * 1000000)::bigint ELSE 0 END"
 	}
 	if w.dialect == SQLite {
 		text, later = "CAST("+by+" AS TEXT) COLLATE BINARY", expiry+" > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
@@ -51,9 +51,10 @@ func (w *writer) lockCheck(qualifier string) {
 	w.field(0, FieldEditor)
 	w.write(" OR NOT COALESCE(", later, ", ", boolean(w.dialect, false), ") THEN ", boolean(w.dialect, true), " ELSE ")
 	w.afterLedger(func() {
-		w.raise(markLocked, w.table, micros(since), " || ':' || ", micros(expiry), " || ':' || ", text)
+		separator := w.followed() + "':'" + w.followed()
+		w.raise(markLocked, w.table, micros(since), separator, micros(expiry), separator, text)
 	})
-	w.write(" IS NULL END")
+	w.write(" IS NOT NULL END")
 }
 
 // readLocked reads what lockCheck raises: since, expiry and by. A time that is no

@@ -37,23 +37,18 @@ const (
 // mentions reports whether a table's name may stand in query, anywhere, or that
 // of a setting which changes how statements are read.
 func (r *Rewriter) mentions(query string) bool {
-	for i := 0; i < len(query); i++ {
-		c := query[i]
-		if r.first[c] && r.mentionedAt(query, i) {
-			return true
-		}
-		// U&"\0062ooks" spells any name.
-		if c == '&' && r.dialect == Postgres && len(r.tables) > 0 &&
-			i > 0 && query[i-1]|0x20 == 'u' && i+1 < len(query) && query[i+1] == '"' {
+	last := len(query) - 1
+	for i := 0; i < last; i++ {
+		if r.begins.has(query[i], query[i+1]) && r.mentionedAt(query, i) {
 			return true
 		}
 	}
-	return false
+	return last >= 0 && r.mentionedAt(query, last)
 }
 
 func (r *Rewriter) mentionedAt(query string, i int) bool {
 	s := query[i:]
-	if r.dialect == Postgres && (hasPrefixFold(s, "client_encoding") || hasPrefixFold(s, "names") && isWhole(query, i, i+len("names"))) {
+	if r.dialect == Postgres && len(r.tables) > 0 && hasPrefixFold(s, "names") && isWhole(query, i, i+len("names")) {
 		return true
 	}
 	for _, start := range r.starts {

@@ -28,6 +28,11 @@ func TestReadMarker(t *testing.T) {
 		{"scope, colons in the key", `bad JSON path: 'sqlfence:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
 		{"scope, a marker in the key", `bad JSON path: 'sqlfence:scope:0:sqlfence:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:stale:0:9"}},
 		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
+		{"ledger, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:ledger:3:9" (SQLSTATE 22P02)`, Marker{Kind: NotNewest, Token: 3, Current: 9}},
+		{"ledger, none yet", `bad JSON path: 'sqlfence:ledger:0:0'`, Marker{Kind: NotNewest}},
+		{"ledger, negative", `SQL logic error: bad JSON path: 'sqlfence:ledger:0:-3' (1)`, Marker{Kind: NotNewest, Current: -3}},
+		{"fence of another type", `ERROR: function pg_catalog.int8le(real, bigint) does not exist (SQLSTATE 42883)`, Marker{Kind: NotInteger}},
+		{"ledger of another type", `pq: Funktion pg_catalog.int8eq(numeric, bigint) existiert nicht`, Marker{Kind: NotInteger}},
 		{"conflict, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:conflict:2:7" (SQLSTATE 22P02)`, Marker{Kind: Conflict, Table: 2, Current: 7}},
 		{"conflict, negative", `bad JSON path: 'sqlfence:conflict:0:-7'`, Marker{Kind: Conflict, Current: -7}},
 		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:conflict:0:7.00"`, Marker{Kind: Conflict, Current: 7}},
@@ -60,6 +65,9 @@ func TestReadMarkerRefuses(t *testing.T) {
 		"sqlfence:stale:99999999999999999999:9",
 		"sqlfence:stale:0:99999999999999999999",
 		"sqlfence:stale:0:-9",
+		"sqlfence:ledger:0:",
+		"sqlfence:ledger:0:x",
+		"function pg_catalog.int8mul(real, bigint) does not exist",
 		"sqlfence:conflict:0:",
 		"sqlfence:conflict:0:--7",
 		"sqlfence:conflict:0:x",
@@ -82,7 +90,7 @@ func TestReadMarkerRefuses(t *testing.T) {
 // TestMarkersAreRead shows that what the guards raise is what is read back.
 func TestMarkersAreRead(t *testing.T) {
 	for _, d := range []Dialect{Postgres, SQLite} {
-		for kind, want := range map[string]MarkerKind{markStale: Stale, markScope: OutOfScope, markUnknown: UnknownName,
+		for kind, want := range map[string]MarkerKind{markStale: Stale, markLedger: NotNewest, markScope: OutOfScope, markUnknown: UnknownName,
 			markConflict: Conflict, markGone: Gone, markNotSerial: NotSerial} {
 			w := writer{dialect: d}
 			w.raise(kind, 3, "x")

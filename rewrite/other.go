@@ -10,11 +10,18 @@ func (r *reader) other(begin int) bool {
 		}
 		return r.refuse(table, at, "code whose text names a registered table can't be guarded; send its statements one by one, or run it under Bypass")
 	}
+	if r.opensSchema() {
+		return r.refuse(-1, begin, "with writable_schema a table can be put in the place of another; leave it out, or run it under Bypass")
+	}
 	table, at := r.mention(begin, r.stop)
 	switch {
 	case table < 0, r.changesNoRows():
 		return true
-	case r.isRead(), r.isDefinition():
+	case r.isRead():
+		return r.readsOnly(begin, begin+1)
+	case !r.refuseOwn(begin, r.stop):
+		return false
+	case r.isDefinition():
 		return r.readsOnly(begin, begin+1)
 	}
 	return r.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass")

@@ -22,6 +22,7 @@ func (v Verdict) String() string {
 // A Refusal says why a statement can't be guarded.
 type Refusal struct {
 	Table  int    // index among the rewriter's tables, or -1
+	Own    string // the table of sqlfence's own that it is about, or ""
 	Reason string // what is wrong and what to write instead
 	Offset int    // in bytes from the statement's start
 }

@@ -112,7 +112,8 @@ func (r *reader) name() (tableName, bool) {
 	return n, false
 }
 
-// registered returns the index of the table that n may mean, or -1.
+// registered returns the index of the table that n may mean, or -1. Those of
+// sqlfence's own follow the others.
 func (r *reader) registered(n tableName) int {
 	for i := range r.tables {
 		t := &r.tables[i]
@@ -120,12 +121,43 @@ func (r *reader) registered(n tableName) int {
 			return i
 		}
 	}
+	if own := slices.Index(ownTables[:], n.name); own >= 0 {
+		return len(r.tables) + own
+	}
 	return -1
 }
+
+// isOwn reports whether an index is that of a table of sqlfence's own.
+func (r *reader) isOwn(table int) bool { return table >= len(r.tables) }
 
 // mention returns the index of a registered table whose name stands among
 // tokens lo to hi, and where; or -1.
 func (r *reader) mention(lo, hi int) (table, at int) {
+	return r.find(lo, hi, func(name string) int {
+		return r.registered(tableName{name: name})
+	})
+}
+
+// mentionGuarded is mention without sqlfence's own tables.
+func (r *reader) mentionGuarded(lo, hi int) (table, at int) {
+	return r.find(lo, hi, func(name string) int {
+		return slices.IndexFunc(r.tables, func(t Table) bool { return t.Name == name })
+	})
+}
+
+// mentionOwn is mention of sqlfence's own tables alone.
+func (r *reader) mentionOwn(lo, hi int) (table, at int) {
+	return r.find(lo, hi, func(name string) int {
+		if own := slices.Index(ownTables[:], name); own >= 0 {
+			return len(r.tables) + own
+		}
+		return -1
+	})
+}
+
+// find returns the first index that is of a name among tokens lo to hi, and where
+// that stands; or -1.
+func (r *reader) find(lo, hi int, of func(name string) int) (table, at int) {
 	for i := lo; i < hi; i++ {
 		t := r.toks[i]
 		if t.kind != word && t.kind != quoted && (t.kind != text || r.dialect != SQLite) {
@@ -135,10 +167,8 @@ func (r *reader) mention(lo, hi int) (table, at int) {
 		if !ok {
 			continue
 		}
-		for k := range r.tables {
-			if r.tables[k].Name == name {
-				return k, i
-			}
+		if table := of(name); table >= 0 {
+			return table, i
 		}
 	}
 	return -1, -1
@@ -148,6 +178,9 @@ func (r *reader) mention(lo, hi int) (table, at int) {
 func (r *reader) refuse(table, at int, reason string) bool {
 	if r.refused == nil {
 		r.refused = &Refusal{Table: table, Reason: reason, Offset: int(r.toks[at].start)}
+		if r.isOwn(table) {
+			r.refused.Table, r.refused.Own = -1, ownTables[table-len(r.tables)]
+		}
 	}
 	return false
 }

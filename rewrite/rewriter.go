@@ -12,8 +12,8 @@ import (
 type Rewriter struct {
 	dialect Dialect
 	tables  []Table
-	starts  []string  // of the tables' names: in its quotes a name's own are doubled, so up to the first of these
-	first   [256]bool // their first bytes, either case
+	starts  []string // of the names that a statement is read for: in its quotes a name's own are doubled, so up to the first of these
+	begins  pairs    // their first two bytes, in either case
 	plans   *cache
 	tokens  sync.Pool
 
@@ -22,8 +22,9 @@ type Rewriter struct {
 
 // New returns a rewriter that guards tables. It keeps the 1,024 plans used most
 // lately of each kind, of statements of at most 8 KiB. A dialect that can't be guarded, a
-// table without a name or a rule, and two tables that one name could mean are
-// errors.
+// table without a name or a rule, one of those that [IsOwn] tells, and two tables that
+// one name could mean are errors. Statements that write to or define one of those are
+// refused, also without any table.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
 	if d != Postgres && d != SQLite && len(tables) > 0 {
@@ -33,6 +34,8 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		switch {
 		case t.Name == "":
 			return nil, errors.New("a table has no name")
+		case IsOwn(t.Name):
+			return nil, fmt.Errorf("table %q is kept by sqlfence's packages and guarded by itself; leave it out", t.Name)
 		case !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != ""):
 			return nil, fmt.Errorf("table %q has neither a fence column nor a ledger", t.Name)
 		case t.Fence != "" && t.Fence == t.Key:
@@ -55,20 +58,55 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		if q := strings.IndexAny(start, "\"`'"); q >= 0 {
 			start = start[:q+1]
 		}
-		r.starts = append(r.starts, start)
-		c := t.Name[0]
-		r.first[c] = true
-		if c >= 'a' && c <= 'z' {
-			r.first[c&^0x20] = true
-		}
+		r.lookFor(start)
 	}
 	if d == Postgres && len(tables) > 0 {
-		for _, c := range []byte("cCnN") { // client_encoding, NAMES
-			r.first[c] = true
-		}
+		r.lookFor("client_encoding")
+		r.begins.add("names") // it counts only as a whole word
+	}
+	if d == Postgres || d == SQLite {
+		r.lookFor("fencing_")
+		r.lookFor("rowlocks")
+	}
+	switch d {
+	case Postgres:
+		r.lookFor(`u&"`) // it spells any name: U&"\0062ooks"
+	case SQLite:
+		r.lookFor("writable_schema")
 	}
 	return r, nil
 }
+
+func (r *Rewriter) lookFor(start string) {
+	r.starts = append(r.starts, start)
+	r.begins.add(start)
+}
+
+// pairs is a set of two bytes: for each first one the bits of those that follow.
+type pairs [256][256 / 64]uint64
+
+// add adds the first two bytes of a name, in either case; every second one for a
+// name of one byte.
+func (p *pairs) add(name string) {
+	for _, a := range bothCases(name[0]) {
+		if len(name) == 1 {
+			p[a] = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+			continue
+		}
+		for _, b := range bothCases(name[1]) {
+			p[a][b/64] |= 1 << (b % 64)
+		}
+	}
+}
+
+func bothCases(c byte) [2]byte {
+	if c|0x20 >= 'a' && c|0x20 <= 'z' {
+		return [2]byte{c | 0x20, c &^ 0x20}
+	}
+	return [2]byte{c, c}
+}
+
+func (p *pairs) has(a, b byte) bool { return p[a][b/64]&(1<<(b%64)) != 0 }
 
 // equalFold compares s with a lower-case name, ASCII letters in either case.
 func equalFold(s, name string) bool {

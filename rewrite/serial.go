@@ -210,7 +210,7 @@ func (w *writer) serialCheck(qualifier string) {
 		w.notInteger(qualifier)
 		w.write(" THEN ")
 		w.notSerial(qualifier)
-		w.write(" IS NULL")
+		w.write(" IS NOT NULL")
 	}
 	w.write(" WHEN ")
 	w.atSerial(qualifier)
@@ -218,7 +218,7 @@ func (w *writer) serialCheck(qualifier string) {
 	w.tokenCheck(qualifier)
 	w.write(" ELSE ")
 	w.conflict(qualifier)
-	w.write(" IS NULL END")
+	w.write(" IS NOT NULL END")
 }
 
 // gone writes the RETURNING that raises for a row which wasn't there. A row that

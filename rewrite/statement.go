@@ -128,7 +128,7 @@ func (r *reader) with(begin int, top bool) bool {
 	for more := true; more; more = r.acceptPunct(',') {
 		name, ok := normal(r.dialect, r.src, r.tok())
 		if ok && name == "fencing_tokens" {
-			if table, _ := r.mention(begin, r.stop); table >= 0 {
+			if table, _ := r.mentionGuarded(begin, r.stop); table >= 0 {
 				return r.refuse(table, r.i, "a WITH called fencing_tokens would stand before the ledger; give it another name")
 			}
 		}
@@ -164,8 +164,12 @@ func (r *reader) part(begin int) bool {
 }
 
 // readsOnly refuses tokens lo to the end of the region if a write may hide there
-// and the statement that began at begin mentions a registered table.
+// and the statement that began at begin mentions a registered table, or if a table
+// of sqlfence's own comes from a SELECT there.
 func (r *reader) readsOnly(begin, lo int) bool {
+	if !r.selectsIntoOwn(lo) {
+		return false
+	}
 	w := r.hiddenWrite(lo, r.stop)
 	if w < 0 {
 		return true

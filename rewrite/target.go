@@ -36,7 +36,10 @@ func (r *reader) target(verb int, follow ...string) (*target, bool) {
 	if n.schema != "" {
 		t.schema = quoteName(r.dialect, n.schema) + "."
 	}
-	if t.table = r.registered(n); t.table >= 0 {
+	switch t.table = r.registered(n); {
+	case r.isOwn(t.table):
+		return t, r.refuse(t.table, n.first, ownReason)
+	case t.table >= 0:
 		r.addTarget(t)
 	}
 	if r.dialect == Postgres {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 // A Held is a lock as the [Manager] knows it.
@@ -60,9 +61,8 @@ func (m *Manager) list(ctx context.Context, where frag) (all []Held, err error) 
 	text, args := render(m.dialect, "SELECT table_name, row_key, user_id, session, ",
 		stamp(m.dialect, "since"), ", ", stamp(m.dialect, "expiry"), ", ", stamp(m.dialect, "heartbeat"),
 		" FROM rowlocks WHERE ", where, " ORDER BY table_name, row_key")
-	ctx = sqlfence.Bypass(ctx, "rowlock: list")
 	err = resend(func() error {
-		all, err = m.scan(m.db.QueryContext(ctx, text, args...))
+		all, err = m.scan(m.db.QueryContext(own.Context(ctx), text, args...))
 		return err
 	})
 	if err != nil {
@@ -150,8 +150,8 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	text, args := render(m.dialect, "UPDATE rowlocks SET heartbeat = ", now(m.dialect), " WHERE session = ", arg{session})
 	// In a transaction, so that a deadlock with one that takes several locks is
 	// tried again.
-	err := transact(sqlfence.Bypass(ctx, "rowlock: heartbeat"), m.db, m.dialect, func(ctx context.Context, q querier) error {
-		_, err := q.ExecContext(ctx, text, args...)
+	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q querier) error {
+		_, err := q.ExecContext(own.Context(ctx), text, args...)
 		return err
 	})
 	if err != nil {

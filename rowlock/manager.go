@@ -11,6 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 // A Manager knows the live locks of the tables that are [Managed] by it, without
@@ -76,7 +77,7 @@ func (m *Manager) add(t *Table) error {
 // Setup creates the table rowlocks if there is none. It may be called at every
 // start, by several processes at once.
 func (m *Manager) Setup(ctx context.Context) error {
-	err := m.create(sqlfence.Bypass(ctx, "rowlock: setup"))
+	err := m.create(ctx)
 	if err != nil {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}
@@ -86,7 +87,7 @@ func (m *Manager) Setup(ctx context.Context) error {
 // create doesn't fail where another process does the same at once: in PostgreSQL,
 // IF NOT EXISTS doesn't keep the two from a collision.
 func (m *Manager) create(ctx context.Context) error {
-	_, err := m.db.ExecContext(ctx, createText(m.dialect))
+	_, err := m.db.ExecContext(own.Context(ctx), createText(m.dialect))
 	if dberr.IsCreated(err) {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (t *Table) note(ctx context.Context, q querier, key []any, session string) 
 		c.since, ", ", c.expiry, ", ", now(t.dialect), " FROM ", t.quoted, " ", t.where(key),
 		" ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session, ",
 		"since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat")
-	_, err := q.ExecContext(ctx, text, args...)
+	_, err := q.ExecContext(own.Context(ctx), text, args...)
 	return err
 }
 
@@ -125,7 +126,7 @@ func (t *Table) forget(ctx context.Context, q querier, key []any) error {
 	text, args := render(t.dialect,
 		"DELETE FROM rowlocks WHERE table_name = ", arg{t.name},
 		" AND row_key = (SELECT ", t.keyText(), " FROM ", t.quoted, " ", t.where(key), ")")
-	_, err := q.ExecContext(ctx, text, args...)
+	_, err := q.ExecContext(own.Context(ctx), text, args...)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 const table = "fencing_tokens"
@@ -96,7 +97,7 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (value int
 }
 
 func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64, error) {
-	rows, err := s.db.QueryContext(ctx, query, args...)
+	rows, err := s.db.QueryContext(own.Context(ctx), query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +125,7 @@ func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64
 // exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	return retry(func() error {
-		_, err := s.db.ExecContext(ctx, query, args...)
+		_, err := s.db.ExecContext(own.Context(ctx), query, args...)
 		return err
 	})
 }

@@ -112,6 +112,7 @@ func TestBadArguments(t *testing.T) {
 								wantStale(t, err, 4, 5)
 							}
 							s.reset(t, 5)
+							s.raise(t, "books", 6)
 							err = run(holding(t, 6), s.db, tt.query, tt.args...)
 							if said(err) != said(errRaw) {
 								t.Errorf("fenced: %v\n   raw: %v", err, errRaw)

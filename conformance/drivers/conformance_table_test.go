@@ -27,7 +27,7 @@ var rows = []struct {
 	{"Cancelling, deadlines", []string{"cancelled before", "cancelled transaction", "cancelled rows", "deadline"}},
 	{"Prepared statements", []string{"prepared statements"}},
 	{"Pool, ping, many goroutines", []string{"pool", "ping", "many goroutines"}},
-	{"G1, G2: stale writes refused, others pass", []string{"stale writes", "current writes", "token at execution", "paused writer", "competing writers"}},
+	{"G1, G2: stale writes refused, others pass", []string{"stale writes", "current writes", "unissued tokens", "token at execution", "paused writer", "competing writers"}},
 	{"G3: all or nothing", []string{"all or nothing"}},
 	{"G4: fail closed", []string{"fail closed"}},
 	{"G5: no token, no write", []string{"no token", "bypass and observe", "observer"}},

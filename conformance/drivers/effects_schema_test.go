@@ -10,7 +10,7 @@ import (
 // another column gets it here; one that needs it with another type, or a table of
 // that type, gets a preparation below.
 
-// The rows have the mark 9, and so has the ledger.
+// The rows have the mark 9, and the ledger has the fresh token.
 const oldMark, freshToken, staleToken = "9", 12, 5
 
 // effectTables are looked at before and after a statement that names them.
@@ -88,7 +88,7 @@ INSERT INTO x VALUES (1, 1);`,
 
 const effectLedger = `
 CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL);
-INSERT INTO fencing_tokens VALUES ('books', 9), ('orders', 9);`
+INSERT INTO fencing_tokens VALUES ('books', 12), ('orders', 12);`
 
 // A preparation is run in a statement's transaction before it.
 type preparation struct {

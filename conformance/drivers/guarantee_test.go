@@ -186,6 +186,22 @@ func wantStale(t testing.TB, err error, token, current int64) {
 	}
 }
 
+// wantNotIssued fails the test unless err says in full which token nobody issued.
+func wantNotIssued(t testing.TB, err error, token, current int64) {
+	t.Helper()
+	var refused *sqlfence.NotIssuedError
+	if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrNotIssued) || errors.Is(err, sqlfence.ErrStale) {
+		t.Errorf("err = %v, want ErrNotIssued", err)
+		return
+	}
+	if refused.Table != "books" || refused.Token != (sqlfence.Token{Name: "books", Value: token}) || refused.Current != current {
+		t.Errorf("%v: want table books, token %d, current %d", err, token, current)
+	}
+	if refused.Unwrap() == nil || refused.Temporary() {
+		t.Errorf("%v: the driver's own error is lost, or it counts as temporary", err)
+	}
+}
+
 // wantError fails the test unless err is target.
 func wantError(t testing.TB, err, target error) {
 	t.Helper()

@@ -157,6 +157,8 @@ func TestKeyCannotBeMoved(t *testing.T) {
 			all = slices.Concat(moves, onSQLite)
 		}
 		sh.resetISBNs(t)
+		sh.raise(t, "books/i2", 9)
+		sh.raise(t, "books/i9", 9)
 		for _, w := range all {
 			for _, keys := range [][]string{{"i2"}, {"i9"}, {"i2", "i9"}} {
 				for _, f := range forms[:4] {
@@ -177,6 +179,8 @@ func TestKeyCannotBeMoved(t *testing.T) {
 func TestKeyThatIsThePrimaryKeyCannotBeMoved(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *shop, _ string, send func(context.Context, write) (int64, error)) {
 		sh.resetKeys(t, 5)
+		sh.raise(t, "books/1", 9)
+		sh.raise(t, "books/7", 9)
 		for _, move := range []write{
 			{"into scope", "UPDATE books SET id = 7 WHERE id = 1", nil},
 			{"into scope by an argument", "UPDATE books SET price = 30, id = $1 WHERE id = $2", []any{7, 1}},
@@ -229,6 +233,7 @@ func TestKeyIsAssignedByteByByte(t *testing.T) {
 			{"upsert", "INSERT INTO books (id, isbn) VALUES (8, $1) ON CONFLICT (isbn) DO UPDATE SET isbn = excluded.isbn", []any{"I2"}},
 		} {
 			for _, key := range []string{"i2", "I2"} {
+				sh.raise(t, "books/"+key, 9)
 				_, err := forms[0].run(holdingISBNs(t, 9, key), sh.db, w.as(sh.dialect))
 				wantError(t, err, sqlfence.ErrOutOfScope)
 				if got := sh.isbns(t); got != isbnsAtStart {

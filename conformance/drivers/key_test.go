@@ -54,6 +54,7 @@ func TestKeyComparesEachRowWithItsToken(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *shop, fence string, send func(context.Context, write) (int64, error)) {
 		for _, w := range two {
 			sh.resetKeys(t, 5)
+			sh.raise(t, "books/2", 70)
 			held := []int64{1, 5, 2, 70}
 			if fence != "ledger" {
 				// Stale for book 3, which isn't written. The ledger compares all that
@@ -77,6 +78,7 @@ func TestKeyComparesEachRowWithItsToken(t *testing.T) {
 			// One of the two is stale, in either place.
 			for _, tokens := range [][]int64{{1, 4, 2, 70}, {1, 70, 2, 4}} {
 				sh.resetKeys(t, 5)
+				sh.raise(t, map[bool]string{true: "books/1", false: "books/2"}[tokens[1] == 70], 70)
 				unchanged := sh.unchanged(t)
 				_, err := send(holdingKeys(t, tokens...), w)
 				var stale *sqlfence.StaleError
@@ -106,6 +108,8 @@ func TestKeyRefusesRowsOutOfScope(t *testing.T) {
 	}
 	eachKeyed(t, func(t *testing.T, sh *shop, fence string, send func(context.Context, write) (int64, error)) {
 		sh.resetKeys(t, 5)
+		sh.raise(t, "books/1", 9)
+		sh.raise(t, "books/8", 9)
 		unchanged := sh.unchanged(t)
 		for _, w := range outside {
 			_, err := send(holdingKeys(t, 1, 9, 8, 9), w)

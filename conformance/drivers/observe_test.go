@@ -97,6 +97,9 @@ func TestObserve(t *testing.T) {
 								continue
 							}
 							s.clear(t, 9)
+							if way.name == "newer" {
+								s.raise(t, "books", 10)
+							}
 							if err := run(way.ctx(t), s.db, tt.query, tt.args...); err != nil {
 								t.Errorf("%s by %s, token %s: %v", tt.name, name, way.name, err)
 							}

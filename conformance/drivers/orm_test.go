@@ -132,7 +132,7 @@ func (c ormCase) run(t *testing.T) {
 	}
 	c.refused(t, none, sqlfence.ErrNoFence)
 	if c.rule.key != "" && !c.op.spares {
-		other := c.shop.do(t, c.action, ormMark, sqlfence.Token{Name: "books/another", Value: ormFresh})
+		other := c.shop.do(t, c.action, ormMark, sqlfence.Token{Name: "books/another", Value: ormMark})
 		c.refused(t, other, sqlfence.ErrOutOfScope)
 	}
 }

@@ -202,6 +202,7 @@ func TestPgxStatementCache(t *testing.T) {
 		_ = count() // is prepared itself
 		before := count()
 		for value := range int64(50) {
+			s.raise(t, "books", value+1)
 			ctx := holding(t, value+1)
 			for _, tt := range []write{
 				{query: setPrice, args: []any{30, 1}},
@@ -219,7 +220,6 @@ func TestPgxStatementCache(t *testing.T) {
 			if _, err := returned(c.QueryContext(ctx, "UPDATE books SET price = 30 WHERE id = 1 RETURNING id")); err != nil {
 				t.Fatal(err)
 			}
-			s.raise(t, "books", value+1)
 		}
 		if after := count(); after != before+3 {
 			t.Errorf("%d prepared statements more, want 3", after-before)

@@ -61,6 +61,7 @@ func preparedBefore(t *testing.T, sh *shop, w write) {
 		t.Errorf("%s: %d rows, %v", w.name, n, err)
 	}
 	sh.reset(t, 9)
+	sh.raise(t, "books", 10)
 	if n, err := returned(query.QueryContext(holding(t, 10), w.args...)); n != 1 || err != nil {
 		t.Errorf("%s: %d rows, %v", w.name, n, err)
 	}

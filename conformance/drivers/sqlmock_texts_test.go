@@ -13,23 +13,27 @@ type sent struct {
 // The guards. v is the token's value as it is written: a placeholder or 7; n is
 // its name.
 
+func postgresRaise(kind, detail string) string {
+	return `pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:` + kind + `:0:', ` + detail + `)))`
+}
+
 func postgresMark(v string) string {
-	return `, "fence_token" = CASE WHEN COALESCE("books"."fence_token", 0) <= ` + v + ` THEN ` + v +
-		` ELSE ('sqlfence:stale:0:' || "books"."fence_token")::bigint END`
+	return `, "fence_token" = CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v + `) THEN ` + v +
+		` ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` END`
 }
 
 func postgresCheck(v string) string {
-	return `CASE WHEN COALESCE("books"."fence_token", 0) <= ` + v +
-		` THEN true ELSE ('sqlfence:stale:0:' || "books"."fence_token")::bigint IS NULL END`
+	return `CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v +
+		`) THEN true ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` IS NOT NULL END`
 }
 
 func postgresLedger(n, v string) string {
-	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token WHERE name = ` + n +
-		` AND NOT COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= ` + v +
-		` THEN true ELSE ('sqlfence:stale:0:' || fencing_tokens.token)::bigint IS NULL END` +
-		` FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended('sqlfence:' || ` + n + `, 0)) OFFSET 0) AS turn,` +
+	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token / 0 WHERE name = ` + n +
+		` AND NOT COALESCE((SELECT CASE WHEN pg_catalog.int8eq(COALESCE(fencing_tokens.token, 0), ` + v +
+		`) THEN true ELSE ` + postgresRaise("ledger", "COALESCE(fencing_tokens.token, 0)") + ` IS NOT NULL END` +
+		` FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ` + n + `), 0)) OFFSET 0) AS turn,` +
 		` fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE OF fencing_tokens),` +
-		` (SELECT ('sqlfence:unknown:0:' || count(*))::bigint IS NULL FROM fencing_tokens WHERE fencing_tokens.name = ` + n + `))) `
+		` (SELECT ` + postgresRaise("unknown", "pg_catalog.count(*)") + ` IS NOT NULL FROM fencing_tokens WHERE fencing_tokens.name = ` + n + `))) `
 }
 
 func sqliteMark(v string) string {
@@ -39,14 +43,15 @@ func sqliteMark(v string) string {
 
 func sqliteCheck(v string) string {
 	return "CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= " + v +
-		" THEN 1 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) IS NULL END"
+		" THEN 1 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) IS NOT NULL END"
 }
 
 func sqliteLedger(v, n string) string {
-	return "COALESCE((SELECT CASE WHEN COALESCE(fencing_tokens.token, 0) <= " + v +
-		" THEN 1 ELSE json_extract('{}', 'sqlfence:stale:0:' || fencing_tokens.token) IS NULL END" +
-		" FROM fencing_tokens WHERE fencing_tokens.name = " + n + ")," +
-		" (SELECT json_extract('{}', 'sqlfence:unknown:0:' || count(*)) IS NULL FROM fencing_tokens WHERE fencing_tokens.name = " + n + "))"
+	const newest = "max(COALESCE(CAST(fencing_tokens.token AS INTEGER), 0))"
+	return "(SELECT CASE WHEN " + newest + " = " + v +
+		" THEN 1 WHEN count(*) = 0 THEN json_extract('{}', 'sqlfence:unknown:0:' || count(*)) IS NOT NULL" +
+		" ELSE json_extract('{}', 'sqlfence:ledger:0:' || " + newest + ") IS NOT NULL END" +
+		" FROM fencing_tokens WHERE fencing_tokens.name = " + n + ")"
 }
 
 var texts = map[sqlfence.Dialect]map[string][]sent{

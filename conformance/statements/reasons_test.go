@@ -18,6 +18,7 @@ var documented = map[string]bool{
 	"WHERE CURRENT OF can't be guarded here":                false,
 	"a guard can't see which rows LIMIT leaves":             false,
 	"a WITH called fencing_tokens":                          true,
+	"only sqlfence's packages write to this table":          true,
 	"it writes to a registered table and is one of several": true, // also the parts of a trigger
 	codeOfUser: true, // DO, CALL, PREPARE
 	"this kind of statement on a registered table":             true, // DDL

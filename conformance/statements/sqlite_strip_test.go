@@ -83,8 +83,8 @@ func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 		if !ok {
 			x, y = nil, cond
 		}
-		_, isCall := y.(*ast.FuncCall)
-		if !u.need(isCall && marked(y), "WHERE lacks the ledger") {
+		_, isSubquery := y.(*ast.SubqueryExpr)
+		if !u.need(isSubquery && marked(y), "WHERE lacks the ledger") {
 			return nil
 		}
 		cond = x

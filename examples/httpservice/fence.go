@@ -10,7 +10,7 @@ import (
 )
 
 // withFence puts the request's tokens into its context, where sqlfence finds
-// them. A request may carry several, one for each resource; one without any is
+// them. Whether they were ever issued is for the ledger to say. A request may carry several, one for each resource; one without any is
 // passed on, since only a write on a guarded table needs one.
 func withFence(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +33,8 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, sqlfence.ErrStale):
 		// Someone newer has taken over; the same token can't succeed again.
 		http.Error(w, err.Error(), http.StatusConflict)
+	case errors.Is(err, sqlfence.ErrNotIssued), errors.Is(err, sqlfence.ErrUnknownName):
+		http.Error(w, "the token in the header "+tokenHeader+" was not issued here", http.StatusForbidden)
 	case errors.Is(err, sqlfence.ErrNoFence):
 		http.Error(w, "this write needs a token for the resource in the header "+tokenHeader, http.StatusPreconditionRequired)
 	case errors.Is(err, sql.ErrNoRows):

@@ -1,6 +1,6 @@
 // Httpservice shows fencing tokens over HTTP: a client asks for a token, sends
-// it in a header with each write, and gets 409 Conflict once a newer one has
-// written.
+// it in a header with each write, and gets 409 Conflict once a newer one has been
+// issued, and 403 Forbidden for one that never was.
 //
 //	go run ./examples/httpservice
 //	curl -i -X POST localhost:8080/tokens/books

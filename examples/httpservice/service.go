@@ -27,9 +27,11 @@ type service struct {
 	tokens *tokens.Store
 }
 
-// openDB opens the database with books fenced.
+// openDB opens the database with books fenced: by the ledger as well, since a
+// token that comes in a header may be made up, and the row alone can't know.
 func openDB(driver, dsn string) (*sql.DB, error) {
-	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+	return sqlfence.Open(driver, dsn,
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 }
 
 // newService returns the service on db, and creates what is missing there.

@@ -136,6 +136,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A made-up token is refused, and locks nobody out.
+func TestTokenThatNobodyIssued(t *testing.T) {
+	c := newCaller(t)
+	const highest = "books:000900000000000"
+	c.setPrice(highest, `{"price": 40}`, http.StatusForbidden) // no token has been issued at all
+	a := c.takeToken()
+	for _, madeUp := range []string{highest, "books:900000000000000", "books:000000000000002"} {
+		c.setPrice(madeUp, `{"price": 40}`, http.StatusForbidden)
+	}
+	c.wantPrice(10)
+	c.setPrice(a, `{"price": 20}`, http.StatusNoContent)
+	b := c.takeToken()
+	c.setPrice(b, `{"price": 30}`, http.StatusNoContent)
+	c.wantPrice(30)
+}
+
 // What went wrong inside is not told outside.
 func TestInternalError(t *testing.T) {
 	db, err := openDB(sqlite.Driver, sqlite.DSN(filepath.Join(t.TempDir(), "books.db")))

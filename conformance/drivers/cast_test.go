@@ -1,0 +1,189 @@
+package drivers
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// softened returns the data source name of a database whose own casts and
+// operators give NULL where the built-in ones raise. It needs a superuser, and a
+// database of its own, since a cast has no schema.
+func softened(t *testing.T, b base) string {
+	t.Helper()
+	dsn := postgresDSN(t)
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme == "" {
+		t.Skip("SQLFENCE_POSTGRES_DSN is no URL, in which a database could be named")
+	}
+	name := "sqlfence_" + strings.ToLower(rand.Text())
+	admin := b.raw(t, dsn)
+	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Errorf("dropping the test's database: %v", err)
+		}
+	})
+	u.Path = "/" + name
+	db := b.raw(t, u.String())
+	for _, query := range []string{
+		"CREATE FUNCTION never(text) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT NULL::bigint'",
+		"CREATE CAST (text AS bigint) WITH FUNCTION never(text)",
+		"CREATE FUNCTION nothing(text, bigint) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT NULL::text'",
+		"CREATE OPERATOR || (LEFTARG = text, RIGHTARG = bigint, FUNCTION = nothing)",
+	} {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cast, joined sql.NullInt64
+	if err := db.QueryRow("SELECT 'x'::text::bigint, length('x'::text || 1::bigint)").Scan(&cast, &joined); err != nil || cast.Valid || joined.Valid {
+		t.Fatalf("casts and operators aren't softened: %v %v %v", cast, joined, err)
+	}
+	return u.String()
+}
+
+// A database's own cast from text to bigint doesn't soften what a guard raises.
+func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
+	const (
+		create = `CREATE TABLE books (id bigint PRIMARY KEY, price integer DEFAULT 10, fence_token bigint, serial bigint,
+			editedby text, editedsince timestamptz, editedexpiry timestamptz)`
+		fill = `INSERT INTO books (id, fence_token, serial, editedby, editedsince, editedexpiry)
+			VALUES (1, 9, 4, 'ada', now(), now() + interval '1 hour')`
+	)
+	rowFence, ledger := sqlfence.RowFence("fence_token"), sqlfence.Ledger()
+	stale := func(ctx context.Context) context.Context {
+		return sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 8}, sqlfence.Token{Name: "books/1", Value: 8}, sqlfence.Token{Name: "books/2", Value: 1})
+	}
+	another := func(ctx context.Context) context.Context {
+		return sqlfence.WithFence(ctx, sqlfence.Token{Name: "books/2", Value: 1})
+	}
+	unknown := func(ctx context.Context) context.Context {
+		return sqlfence.WithFence(ctx, sqlfence.Token{Name: "nobody", Value: 8})
+	}
+	old := func(ctx context.Context) context.Context { return sqlfence.WithSerial(ctx, 3) }
+	both := func(ctx context.Context) context.Context { return old(stale(ctx)) }
+	bob := func(ctx context.Context) context.Context { return sqlfence.WithEditor(ctx, "bob") }
+	as := func(f func(context.Context) context.Context, rules ...sqlfence.Rule) func(context.Context) (context.Context, []sqlfence.Rule) {
+		return func(ctx context.Context) (context.Context, []sqlfence.Rule) { return f(ctx), rules }
+	}
+	rulesets := []struct {
+		name string
+		with func(context.Context) (context.Context, []sqlfence.Rule)
+		want error
+		skip string // kinds of write that another rule is about
+	}{
+		{"row fence", as(stale, rowFence), sqlfence.ErrStale, ""},
+		{"single use", as(stale, rowFence, sqlfence.SingleUse()), sqlfence.ErrStale, ""},
+		{"ledger", as(stale, ledger), sqlfence.ErrStale, ""},
+		{"both", as(stale, ledger, rowFence), sqlfence.ErrStale, ""},
+		{"unknown name", as(unknown, ledger, sqlfence.Resource("nobody")), sqlfence.ErrUnknownName, ""},
+		{"key", as(another, rowFence, sqlfence.Key("id")), sqlfence.ErrOutOfScope, ""},
+		{"key, stale", as(stale, rowFence, sqlfence.Key("id")), sqlfence.ErrStale, ""},
+		{"key by ledger", as(another, ledger, sqlfence.Key("id")), sqlfence.ErrOutOfScope, ""},
+		{"serial", as(old, sqlfence.Serial("serial")), sqlfence.ErrConflict, "merge"},
+		{"serial and both", as(both, sqlfence.Serial("serial"), rowFence, ledger), sqlfence.ErrStale, "merge"},
+		{"edit lock", as(bob, sqlfence.EditLock("editedby", "editedsince", "editedexpiry")), sqlfence.ErrLocked, ""},
+	}
+	writes := []write{
+		{"update", "UPDATE books SET price = 30 WHERE id = $1", []any{1}},
+		{"delete", "DELETE FROM books WHERE id = $1", []any{1}},
+		{"upsert", "INSERT INTO books (id, price) VALUES ($1, 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{1}},
+		{"merge that updates", "MERGE INTO books USING (SELECT $1::bigint AS id) AS s ON books.id = s.id WHEN MATCHED THEN UPDATE SET price = 30", []any{1}},
+		{"merge that deletes", "MERGE INTO books USING (SELECT $1::bigint AS id) AS s ON books.id = s.id WHEN MATCHED THEN DELETE", []any{1}},
+	}
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite has no casts of one's own")
+		}
+		source := softened(t, b)
+		plain := b.raw(t, source)
+		exec := func(query string) {
+			t.Helper()
+			if _, err := plain.ExecContext(t.Context(), query); err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+		}
+		state := func() (s string) {
+			t.Helper()
+			if err := plain.QueryRow("SELECT COALESCE(string_agg(b::text, ' '), 'none') FROM books b").Scan(&s); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		exec(create)
+		exec("CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)")
+		exec("INSERT INTO fencing_tokens VALUES ('books', 9), ('books/1', 9), ('books/2', 1)")
+		exec(fill)
+		before := state()
+		for _, r := range rulesets {
+			ctx, rules := r.with(t.Context())
+			db := b.fenced(t, source, books(rules...))
+			for _, w := range writes {
+				if r.skip != "" && strings.HasPrefix(w.name, r.skip) {
+					continue
+				}
+				for _, f := range forms[:4] {
+					_, err := f.run(ctx, db, w)
+					ofKeys := errors.Is(err, sqlfence.ErrOutOfScope) && strings.HasPrefix(r.name, "key")
+					if !errors.Is(err, r.want) && !ofKeys {
+						t.Errorf("%s, %s, %s: %v, want %v", r.name, w.name, f.name, err, r.want)
+					}
+					if after := state(); after != before {
+						t.Errorf("%s, %s, %s: a stale write landed: %s became %s", r.name, w.name, f.name, before, after)
+						exec("DELETE FROM books")
+						exec(fill)
+						before = state()
+					}
+				}
+			}
+		}
+		_, err := b.fenced(t, source, books(ledger)).ExecContext(stale(t.Context()), "INSERT INTO books (id) VALUES (2)")
+		wantError(t, err, sqlfence.ErrStale)
+	})
+}
+
+// A fence column of a type in which neighbouring tokens are equal, or that is
+// compared as something else than a number, is refused.
+func TestFenceColumnsOfOtherTypesAreRefused(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite's guard reads the mark as an integer")
+		}
+		for _, typ := range []string{"real", "double precision", "numeric", "bigint", "integer", "smallint"} {
+			sh := setting{base: b}.shop(t, sqlfence.RowFence("fence_token"))
+			sh.exec(t, "ALTER TABLE books ALTER fence_token TYPE "+typ)
+			sh.reset(t, 9)
+			integer := slices.Contains([]string{"bigint", "integer", "smallint"}, typ)
+			for _, w := range rowWrites {
+				unchanged := sh.unchanged(t)
+				_, err := forms[0].run(holding(t, 10), sh.db, w)
+				if integer && err != nil {
+					t.Errorf("%s, %s: %v", typ, w.name, err)
+				}
+				if !integer {
+					wantError(t, err, sqlfence.ErrUnguardable)
+					if sqlCode(err) != "42883" {
+						t.Errorf("%s, %s: the driver's own error is lost: %v", typ, w.name, err)
+					}
+					unchanged()
+				}
+				sh.reset(t, 9)
+			}
+		}
+		sh := setting{base: b}.shop(t, sqlfence.Ledger())
+		sh.exec(t, "ALTER TABLE fencing_tokens ALTER token TYPE real")
+		sh.reset(t, 16777217) // is 16777216 in this type
+		_, err := forms[0].run(holding(t, 16777216), sh.db, rowWrites[0])
+		wantError(t, err, sqlfence.ErrUnguardable)
+	})
+}
