@@ -125,8 +125,10 @@ func (l *Leases) send(ctx context.Context, r *request) (_ *outcome, unknown bool
 		start, o = time.Now(), outcome{}
 		if l.dialect == sqlfence.Postgres {
 			o.committing = true
-			return queryOnce(ctx, l.db, o.scan, l.sql.acquire,
-				r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
+			return l.sendFloored(ctx, l.sql.acquire, func(text string) error {
+				return queryOnce(ctx, l.db, o.scan, text,
+					r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
+			})
 		}
 		return l.sendSQLite(ctx, r, &o)
 	})

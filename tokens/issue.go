@@ -29,7 +29,8 @@ import (
 // one that says so if the ledger holds a negative value, what
 // [sqlfence.ValidateName] says of an invalid name, or the database's own.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
-	if err := sqlfence.ValidateName(name); err != nil {
+	name, err := normalize(name)
+	if err != nil {
 		return sqlfence.Token{}, err
 	}
 	value, err := s.lines.issue(ctx, name)
@@ -46,7 +47,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 // and how many it took.
 func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
-		last, err = s.query(ctx, s.sql.issue, name, n)
+		last, err = s.queryFloored(ctx, s.sql.issue, name, n)
 		if err == nil {
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
@@ -55,10 +56,12 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			return 0, 0, err
 		}
 		// The statement refused: n tokens don't fit under the limit.
-		current, err := s.read(ctx, name)
+		current, err := s.queryFloored(ctx, s.sql.stands, name)
 		switch {
-		case err != nil && !errors.Is(err, sql.ErrNoRows):
+		case err != nil:
 			return 0, 0, err
+		case current < 0:
+			return 0, 0, errNegative(current)
 		case current >= sqlfence.MaxToken:
 			return 0, 0, errLimit(name, current)
 		case current+n <= sqlfence.MaxToken:

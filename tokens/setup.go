@@ -31,7 +31,8 @@ func (s *Store) Setup(ctx context.Context) error {
 	if err := usable(columns); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
 	}
-	if err := s.exec(ctx, s.sql.probe); err != nil {
+	probe := func(text string) error { return s.exec(ctx, text) }
+	if err := s.sendFloored(ctx, s.sql.probe, probe); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
 	}
 	return nil

@@ -258,7 +258,7 @@ func TestTokensOddNames(t *testing.T) {
 		ctx := t.Context()
 		store := setupStore(t, db)
 		names := []string{
-			"books", "Books", "books ", "ключ", "本🔒", "e\u0301", "\u00e9", `a'b"c\d`, `\u0041`, "A",
+			"books", "Books", "books ", "ключ", "本🔒", "\u00e9", `a'b"c\d`, `\u0041`, "A",
 			"$1", "?", ":a", "--", "/*", "%s", "<&>", "\u2028", "\t\r\n", "books/42", "\ufffd",
 			strings.Repeat("x", 512), strings.Repeat("x", 511),
 		}
