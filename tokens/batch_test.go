@@ -86,8 +86,8 @@ func idle(t *testing.T, l *lines) {
 	synctest.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.forming) > 0 {
-		t.Errorf("names still served: %v", l.forming)
+	if len(l.byName) > 0 {
+		t.Errorf("names still served: %v", l.byName)
 	}
 }
 

@@ -27,6 +27,14 @@ type statements struct {
 	current string          // name: the stored token
 	ensure  string          // JSON array of names: nothing
 
+	// Of transactions.
+	begin  []string        // after BEGIN
+	lock   string          // keeps others from raising tokens; empty where nobody else can write
+	start  sqltext.Floored // floor: where the names start that have no token yet
+	raise  string          // floor: the names that have one
+	turn   string          // name: waits for those who write under its guard; empty likewise
+	retire string          // name, token: of it and of its rows' names
+
 	columns string          // the table's columns: name, type, whether an INSERT must give a value; none without the table
 	probe   sqltext.Floored // fails if issue would, and changes nothing
 }
@@ -63,6 +71,19 @@ RETURNING token`,
 			ensure: `INSERT INTO fencing_tokens (name, token)
 SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
 ON CONFLICT (name) DO NOTHING`,
+			begin: []string{
+				"SELECT " + sqltext.Durable,
+				// Rows that the role can't see would keep their marks.
+				"SELECT pg_catalog.set_config('row_security', 'off', true)",
+			},
+			lock: "LOCK TABLE fencing_tokens IN SHARE ROW EXCLUSIVE MODE",
+			start: sqltext.NewFloored(`INSERT INTO fencing_tokens (name, token)
+VALUES ('', GREATEST($1::bigint - ({floor} - `+sqltext.Start+`), 0))
+ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)`, true),
+			raise: `UPDATE fencing_tokens SET token = $1::bigint WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`,
+			turn:  "SELECT " + sqltext.Turn("$1::text"),
+			retire: `UPDATE fencing_tokens SET token = $2::bigint
+WHERE name = $1::text OR starts_with(name, $1::text || '/')`,
 			columns: `SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass('fencing_tokens') AND attnum > 0 AND NOT attisdropped`,
@@ -90,6 +111,12 @@ RETURNING token`,
 		ensure: `INSERT INTO fencing_tokens (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
 ON CONFLICT (name) DO NOTHING`,
+		start: sqltext.NewFloored(`INSERT INTO fencing_tokens (name, token) VALUES ('', ?)
+ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0), excluded.token)`, false),
+		raise: `UPDATE fencing_tokens SET token = new.floor FROM (SELECT ? AS floor) AS new
+WHERE COALESCE(token, 0) < new.floor AND name <> ''`,
+		retire: `UPDATE fencing_tokens SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
+WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`,
 		// An INTEGER PRIMARY KEY gets its value from SQLite.
 		columns: `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('fencing_tokens')`,

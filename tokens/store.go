@@ -19,10 +19,11 @@ import (
 // closing. Share one Store for a database: concurrent calls of [Store.Issue]
 // are coalesced within a Store.
 type Store struct {
-	db     *sql.DB
-	sql    statements
-	logger *slog.Logger // nil: slog.Default() at the time of logging
-	lines  lines
+	db      *sql.DB
+	dialect sqlfence.Dialect
+	sql     statements
+	logger  *slog.Logger // nil: slog.Default() at the time of logging
+	lines   lines
 
 	timelines sqltext.Timelines
 }
@@ -40,7 +41,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, sql: statementsFor(c.dialect), logger: c.logger}
+	s := &Store{db: db, dialect: c.dialect, sql: statementsFor(c.dialect), logger: c.logger}
 	s.lines.take = s.take
 	return s, nil
 }
