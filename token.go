@@ -15,7 +15,8 @@ const (
 	WarnToken = 90_000_000_000_000
 
 	// MaxToken is the highest value of a token. It fits 15 decimal digits, and a
-	// float64 holds it exactly, so it survives JavaScript and JSON.
+	// float64 holds it exactly, so it survives JavaScript and JSON. Package tokens
+	// gives each of PostgreSQL's timelines 10^10 of it.
 	MaxToken = 900_000_000_000_000
 
 	// maxName is the length limit of a token's name, in bytes.

@@ -22,6 +22,7 @@ const create = `CREATE TABLE IF NOT EXISTS fencing_tokens (
 // statements are the texts that the methods send. Each is atomic in itself.
 type statements struct {
 	issue   sqltext.Floored // name, count: the last token; no row if the count doesn't fit under the limit
+	floor   sqltext.Floored // the number that all tokens to come are above
 	stands  sqltext.Floored // name: where its tokens have got to, never a NULL
 	adopt   string          // name, token: the higher of the token and the stored one
 	current string          // name: the stored token
@@ -59,6 +60,7 @@ RETURNING token`
 		constants := strings.NewReplacer("{turn}", sqltext.Turn("'books'"), "{name}", "'books'", "{count}", "1", "{max}", limit)
 		return statements{
 			issue: sqltext.NewFloored(arguments.Replace(issue), true),
+			floor: sqltext.NewFloored("SELECT {floor}", true),
 			stands: sqltext.NewFloored(`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = $1::text`, true),
 			// It writes also when the stored token is higher: that is how one

@@ -110,6 +110,9 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 // [errors.Is] finds to be [sqlfence.ErrStale]) with the newer token in Current.
 // An invalid token is refused as [sqlfence.Token.Validate] does.
 //
+// The source of the tokens has to be durable by itself: a service that forgets some
+// in a failover gives them again, and the ledger can't tell. See also [Store.Repair].
+//
 // Give a name one source of tokens, Issue or a foreign one: a service whose
 // numbers are overtaken by Issue finds all its tokens stale.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {

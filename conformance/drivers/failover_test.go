@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,6 +172,19 @@ func TestG9TokensRiseAcrossARestore(t *testing.T) {
 	restored.start(t)
 	eventually(t, "the end of the recovery", func() bool { return restored.ask(t, "SELECT pg_is_in_recovery()::text") == "false" })
 	issue(restored)
+
+	// The blog's table has no room for these.
+	db, done := restored.open(t, bases[1])
+	defer done()
+	mustExec(t, db, "DROP TABLE fencing_tokens")
+	blogTable(t, bases[1], db)
+	store := newStore(t, db)
+	_, issueErr := store.Issue(t.Context(), "books")
+	for what, err := range map[string]error{"Setup": store.Setup(t.Context()), "Issue": issueErr} {
+		if err == nil || !strings.Contains(err.Error(), "make it a bigint") {
+			t.Errorf("%s with a narrow column: %v", what, err)
+		}
+	}
 }
 
 // With synchronous_commit = off the server answers before a commit is on disk, and a

@@ -319,7 +319,7 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.Rollback()
-			if _, err := forms[0].run(holding(t, 8), tx, rowWrites[0]); err != nil {
+			if _, err := forms[0].run(holding(t, 8), tx, freshInserts[0]); err != nil {
 				t.Fatal(err)
 			}
 			var pid int

@@ -7,6 +7,7 @@ import "errors"
 // Source: PostgreSQL's documentation, appendix A.
 const (
 	FeatureNotSupported   = "0A000"
+	OutOfRange            = "22003"
 	UniqueViolation       = "23505"
 	InvalidText           = "22P02"
 	SerializationFailure  = "40001"
