@@ -17,20 +17,21 @@ import (
 // Without contention it is one statement, on SQLite one transaction. It then
 // waits only for transactions still open that have written under an older token
 // by the guard of the ledger: the new token is to come after them. While another
-// holds the lease, callers of one Leases wait in line, and the first asks (the next
-// one too, on another connection, when that isn't answered within 100 ms; twice as
-// long for each that waits for an answer already). It asks again after a pause, when the lease would end, and when it is woken by a release in
-// this process or heard by a [Listener].
+// holds the lease, callers of one Leases wait in line, and the first asks again
+// after a pause, when the lease would end, and when it is woken by a release in
+// this process or heard by a [Listener]. When it isn't answered within 100 ms, the
+// next in the line asks too, on another connection; the one after that has to wait
+// twice as long, and so on.
 //
 // If ctx ends it returns at once; what a statement under way may still take is
 // released in the background. What can't be released, because the database can't
 // be reached, ends with its ttl.
 //
 // Errors: [*HeldError] (which is [ErrHeld]) when attempts or time ran out and the
-// last answer of the database was that another holds the lease, its own or one that
-// the first in the line has got; [context.DeadlineExceeded] when time ran out without an answer,
-// [sqlfence.ErrTokenLimit], with nothing written, if the key's tokens are used
-// up, [ErrInvalid] for the key or the terms, that of ctx, or the database's own.
+// last answer of the database was that another holds the lease, to this call or to
+// another in its line; [context.DeadlineExceeded] when time ran out without an
+// answer, [sqlfence.ErrTokenLimit], with nothing written, if the key's tokens are
+// used up, [ErrInvalid] for the key or the terms, that of ctx, or the database's own.
 // They are not retried, other than serialization failures and deadlocks.
 func (l *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := l.request(key, terms)

@@ -197,7 +197,7 @@ func TestLineStepsOut(t *testing.T) {
 		if first(b) {
 			t.Fatal("the second may ask too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !first(b) || first(c) {
 			t.Fatal("the second may not ask, or the third may")

@@ -24,8 +24,10 @@ type Mark struct {
 // where a token that nobody issued has got into the rows' marks, the marks refuse all
 // others for ever.
 //
-// A retired name gives no token any more ([sqlfence.ErrTokenLimit]), and where
-// [sqlfence.Ledger] guards, all its tokens are stale. The new name is the resource of
+// A retired name gives no token any more, and no lease ([sqlfence.ErrTokenLimit]); that
+// can't be taken back. Mind that every name which begins with name + "/" is retired,
+// also the key of a lease that has nothing to do with rows. Where
+// [sqlfence.Ledger] guards, all tokens of a retired name are stale. The new name is the resource of
 // the tables from then on. The procedure:
 //
 //  1. Stop all processes that write to the tables under the old name.

@@ -21,14 +21,11 @@ const Durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'o
 const Start = "COALESCE((SELECT token FROM fencing_tokens WHERE name = ''), 0)"
 
 // Floor is the number that the tokens of PostgreSQL are all above. Each timeline of
-// the server, which a promotion begins, or the end of a restore, has [Span] tokens.
+// the server, which a promotion begins, or the end of a restore, has 10^10 of them.
 const Floor = "(" + Start + " + " + epoch + ")"
 
-// Span is how many tokens a timeline has.
-const Span = 10_000_000_000
-
 // epoch reads the timeline from the first eight hexadecimal digits of the name of the
-// WAL file that is being written. The bound keeps the product within a bigint, and is
-// where [Span] times it reaches the highest token.
+// WAL file that is being written. The bound keeps the product within a bigint; there it
+// has reached the highest token.
 const epoch = "LEAST(('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1, 90000)" +
 	" * 10000000000"
