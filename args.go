@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -159,8 +160,14 @@ var (
 var anyBytes = regexp.MustCompile(`^\\x([0-9a-f]{2})*$`)
 
 // canonical refuses a key that a database may store as another text than this:
-// 07 or 7.0 in a column of integers is 7, whose row has another token.
+// 07 or 7.0 in a column of integers is 7, whose row has another token. The database
+// compares keys byte by byte with the names of tokens, which are in Unicode's
+// normalization form C.
 func (t *table) canonical(key string) error {
+	if !nfc.Is(key) {
+		return &UnguardableError{Table: t.name,
+			Reason: fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; store keys in that form (NFC)", key)}
+	}
 	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
 	isNumber := err == nil || errors.Is(err, strconv.ErrRange)
 	if n, err := strconv.ParseInt(key, 10, 64); err == nil {

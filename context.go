@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
 type (
@@ -14,7 +16,8 @@ type (
 // WithFence returns a context that carries tokens besides those ctx carries
 // already; a token replaces one of the same name. Every write on a registered
 // table that runs with the context is fenced with the token of that table's
-// resource (see [Resource], [Key]).
+// resource (see [Resource], [Key]). Names are brought into Unicode's normalization
+// form C.
 //
 // Tokens are checked when a write needs them: an invalid one refuses the write
 // with [ErrNoFence] or [ErrTokenLimit], it is never skipped. Whether a token was ever
@@ -26,6 +29,7 @@ func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	all := make([]Token, len(held), len(held)+len(tokens))
 	copy(all, held)
 	for _, t := range tokens {
+		t.Name = nfc.String(t.Name)
 		if i := slices.IndexFunc(all, func(u Token) bool { return u.Name == t.Name }); i >= 0 {
 			all[i] = t
 		} else {
@@ -36,8 +40,9 @@ func WithFence(ctx context.Context, tokens ...Token) context.Context {
 }
 
 // FenceFrom returns the token called name that ctx carries, and whether there
-// is one.
+// is one. The name may be in any of Unicode's normalization forms.
 func FenceFrom(ctx context.Context, name string) (Token, bool) {
+	name = nfc.String(name)
 	for _, t := range fencesFrom(ctx) {
 		if t.Name == name {
 			return t, true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -40,13 +41,14 @@ func Ledger() Rule {
 }
 
 // Resource sets the name of the tokens that guard this table; by default it is
-// the table's name as it was registered.
+// the table's name as it was registered. It is brought into Unicode's normalization
+// form C, like the names of the tokens.
 func Resource(name string) Rule {
 	return func(t *table) {
 		if err := ValidateName(name); err != nil {
 			t.fail(err)
 		}
-		t.once(&t.resource, "Resource", name)
+		t.once(&t.resource, "Resource", nfc.String(name))
 	}
 }
 
@@ -56,7 +58,8 @@ func Resource(name string) Rule {
 // an INSERT of such a row. The key is compared as the text that the database
 // makes of it, so it should be of an integer, text or UUID type; an INSERT whose
 // key may be stored as another text than it is written, such as 07 for 7, is
-// refused. A row keeps its key: a statement may assign the column only where the
+// refused. Tokens' names are in Unicode's normalization form C, so a row whose key
+// isn't can't be written. A row keeps its key: a statement may assign the column only where the
 // context holds one token of the table, and only its key, as an argument, a
 // plain constant or the key of the row that an upsert was to insert. Where a
 // [Ledger] guards the table, all tokens of the table's rows in the context have
@@ -145,5 +148,6 @@ func (t *table) resolve(d Dialect) error {
 			t.resource = strings.TrimPrefix(t.rules.Schema+"."+t.rules.Name, ".")
 		}
 	}
+	t.resource = nfc.String(t.resource)
 	return ValidateName(t.resource)
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
 const (
@@ -13,7 +15,8 @@ const (
 	WarnToken = 90_000_000_000_000
 
 	// MaxToken is the highest value of a token. It fits 15 decimal digits, and a
-	// float64 holds it exactly, so it survives JavaScript and JSON.
+	// float64 holds it exactly, so it survives JavaScript and JSON. Package tokens
+	// gives each of PostgreSQL's timelines 10^10 of it.
 	MaxToken = 900_000_000_000_000
 
 	// maxName is the length limit of a token's name, in bytes.
@@ -26,6 +29,9 @@ const (
 // resource called Name. Of two tokens of one name the higher Value is the newer.
 //
 // Name is valid UTF-8 of 1 to 512 bytes without NUL; Value is in 1..[MaxToken].
+// Wherever a name is taken, here and in packages tokens and lease, it is brought
+// into Unicode's normalization form C first, so that two spellings of one text are
+// one name.
 // The zero Token means "no token" and is refused by every write that needs one.
 // A Token is a plain value, safe to copy and to share.
 type Token struct {
@@ -65,9 +71,15 @@ func (t *Token) UnmarshalText(text []byte) error {
 }
 
 // ParseToken reads the text form of a token: a name, a colon and exactly 15
-// digits. The name may itself hold colons; the last one divides.
+// digits. The name may itself hold colons; the last one divides. It comes back in
+// Unicode's normalization form C.
 func ParseToken(s string) (Token, error) {
-	// The bound comes first, so that an error never quotes a megabyte of input.
+	// The bound comes first, so that an error never quotes a megabyte of input. A
+	// text is at most three times as long before it is normalised.
+	// Source: https://www.unicode.org/faq/normalization.html
+	if len(s) <= 3*maxName+1+fenceDigits {
+		s = nfc.String(s)
+	}
 	if len(s) > maxName+1+fenceDigits {
 		return Token{}, fmt.Errorf("sqlfence: token text of %d bytes is too long, at most %d", len(s), maxName+1+fenceDigits)
 	}
@@ -106,9 +118,11 @@ func (t Token) Validate() error {
 	return nil
 }
 
-// ValidateName returns nil for a name that a token can carry, else an error
-// that wraps [ErrNoFence] and says what is wrong with it.
+// ValidateName returns nil for a name that a token can carry, once it is in
+// Unicode's normalization form C, else an error that wraps [ErrNoFence] and says
+// what is wrong with it.
 func ValidateName(name string) error {
+	name = nfc.String(name)
 	switch {
 	case name == "":
 		return fmt.Errorf("%w: a token's name is empty", ErrNoFence)

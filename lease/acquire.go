@@ -19,15 +19,19 @@ import (
 // by the guard of the ledger: the new token is to come after them. While another
 // holds the lease, callers of one Leases wait in line, and the first asks again
 // after a pause, when the lease would end, and when it is woken by a release in
-// this process or heard by a [Listener].
+// this process or heard by a [Listener]. When it isn't answered within 100 ms, the
+// next in the line asks too, on another connection; the one after that has to wait
+// twice as long, and so on.
 //
 // If ctx ends it returns at once; what a statement under way may still take is
 // released in the background. What can't be released, because the database can't
 // be reached, ends with its ttl.
 //
-// Errors: [*HeldError] (which is [ErrHeld]) when attempts or time ran out,
-// [sqlfence.ErrTokenLimit], with nothing written, if the key's tokens are used
-// up, [ErrInvalid] for the key or the terms, that of ctx, or the database's own.
+// Errors: [*HeldError] (which is [ErrHeld]) when attempts or time ran out and the
+// last answer of the database was that another holds the lease, to this call or to
+// another in its line; [context.DeadlineExceeded] when time ran out without an
+// answer, [sqlfence.ErrTokenLimit], with nothing written, if the key's tokens are
+// used up, [ErrInvalid] for the key or the terms, that of ctx, or the database's own.
 // They are not retried, other than serialization failures and deadlocks.
 func (l *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := l.request(key, terms)
@@ -70,18 +74,22 @@ func (l *Leases) acquire(ctx context.Context, r *request) (*Lease, error) {
 	// An owner may hold the lease already, and must not wait for those who wait
 	// for its release.
 	if r.owner != "" && l.lines.busy(r.key) {
-		if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
+		if lease, _, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
 			return lease, err
 		}
 	}
 	p := l.lines.join(r.key)
 	defer p.leave()
-	select {
-	case <-p.first:
-	case <-limited.Done():
-		return nil, w.gaveUp(ctx)
+	ask := func() (*Lease, error) {
+		p.asks()
+		lease, o, err := l.tryOnce(ctx, limited, &w)
+		p.answered(o)
+		return lease, err
 	}
-	if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
+	if !p.await(limited) {
+		return nil, w.gaveUp(ctx, p)
+	}
+	if lease, err := ask(); lease != nil || err != nil {
 		return lease, err
 	}
 	if !w.exhausted() {
@@ -89,10 +97,10 @@ func (l *Leases) acquire(ctx context.Context, r *request) (*Lease, error) {
 		defer l.hearing.leave()
 	}
 	for !w.exhausted() {
-		if !w.pause(limited, p, l.hearing.on.Load() > 0) {
-			return nil, w.gaveUp(ctx)
+		if !w.pause(limited, p, l.hearing.on.Load() > 0) || !p.await(limited) {
+			return nil, w.gaveUp(ctx, p)
 		}
-		if lease, err := l.tryOnce(ctx, limited, &w); lease != nil || err != nil {
+		if lease, err := ask(); lease != nil || err != nil {
 			return lease, err
 		}
 	}
@@ -100,16 +108,16 @@ func (l *Leases) acquire(ctx context.Context, r *request) (*Lease, error) {
 }
 
 // tryOnce is try, with what it came to noted by w.
-func (l *Leases) tryOnce(ctx, limited context.Context, w *waiter) (*Lease, error) {
+func (l *Leases) tryOnce(ctx, limited context.Context, w *waiter) (*Lease, *outcome, error) {
 	w.attempts++
 	lease, o, err := l.try(ctx, limited, w.request)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil && w.last != nil {
-		return nil, w.held() // the last answer was that it is held
+		return nil, nil, w.held() // the last answer was that it is held
 	}
 	if o != nil {
 		w.last = o
 	}
-	return lease, w.wrap(err)
+	return lease, o, w.wrap(err)
 }
 
 // try asks once. The lease is nil if another holds it.
@@ -222,21 +230,25 @@ func randomly(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// gaveUp is the error when the time is over: ctx is the caller's.
-func (w *waiter) gaveUp(ctx context.Context) error {
+// gaveUp is the error when the time is over: ctx is the caller's. Whoever has had no
+// answer yet goes by that of another in the line.
+func (w *waiter) gaveUp(ctx context.Context, p *place) error {
 	if err := ctx.Err(); err != nil {
 		return w.wrap(err)
+	}
+	if w.last == nil {
+		w.last = p.heard()
+	}
+	if w.last == nil {
+		return w.wrap(fmt.Errorf("no answer from the database: %w", context.DeadlineExceeded))
 	}
 	return w.held()
 }
 
 func (w *waiter) held() error {
-	e := &HeldError{Key: w.key, Attempts: w.attempts}
-	if w.last != nil {
-		e.Holder = w.last.holder
-		if w.last.until.Valid {
-			e.Until = time.UnixMicro(w.last.until.Int64)
-		}
+	e := &HeldError{Key: w.key, Attempts: w.attempts, Holder: w.last.holder}
+	if w.last.until.Valid {
+		e.Until = time.UnixMicro(w.last.until.Int64)
 	}
 	return e
 }

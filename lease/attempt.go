@@ -31,6 +31,23 @@ type outcome struct {
 	left       sql.NullInt64 // µs
 }
 
+// held returns the outcome as it is for others: nil if the lease is free, for all that
+// is known.
+func (o *outcome) held() *outcome {
+	switch {
+	case o == nil:
+		return nil
+	case o.won != nil:
+		held := &outcome{live: true, holder: o.won.Holder}
+		held.until.Int64, held.until.Valid = o.won.ExpiresAt.UnixMicro(), true
+		held.left.Int64, held.left.Valid = o.won.left.Microseconds(), true
+		return held
+	case !o.live:
+		return nil
+	}
+	return o
+}
+
 // A grant is a lease that was taken.
 type grant struct {
 	Info
@@ -126,8 +143,10 @@ func (l *Leases) send(ctx context.Context, r *request) (_ *outcome, unknown bool
 		start, o = time.Now(), outcome{}
 		if l.dialect == sqlfence.Postgres {
 			o.committing = true
-			return queryOnce(ctx, l.db, o.scan, l.sql.acquire,
-				r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
+			return l.sendFloored(ctx, l.sql.acquire, func(text string) error {
+				return queryOnce(ctx, l.db, o.scan, text,
+					r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
+			})
 		}
 		return l.sendSQLite(ctx, r, &o)
 	})

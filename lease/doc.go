@@ -19,7 +19,9 @@
 // A lease is live if, and only if, expires_at > now by the clock of the database
 // server; there is no tolerance. No two live leases have the same key. Each lease
 // has a higher token than every one before it on its key, whether that was
-// released or expired; the first is 1. Counters are never removed or reset. A
+// released or expired; the first is 1. That holds across failovers and restores too, as
+// package tokens says, and so does what it says of durability: a lease that was granted
+// or extended outlives a crash of the server. Counters are never removed or reset. A
 // lease that has ended is never brought back to life. The clocks of the clients
 // decide nothing, except that a holder considers its own lease lost by its own
 // monotonic clock, which is always before the server does.

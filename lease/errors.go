@@ -37,7 +37,7 @@ type HeldError struct {
 	Key      string
 	Holder   string    // as the holder gave it by [Owner]; may be empty
 	Until    time.Time // when that lease ends unless it is extended, by the server's clock; zero if unknown
-	Attempts int       // how many statements were sent
+	Attempts int       // how many statements this call sent; 0 if it waited in line behind another that had the answer
 }
 
 func (e *HeldError) Error() string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
 // MaxKey is the length limit of a key in bytes, once it is normalised. It is
@@ -21,7 +21,7 @@ func NormalizeKey(key string) (string, error) {
 	if !utf8.ValidString(key) {
 		return "", invalid("a key of %d bytes is not valid UTF-8", len(key))
 	}
-	key = norm.NFC.String(key)
+	key = nfc.String(key)
 	switch {
 	case key == "":
 		return "", invalid("the key is empty")

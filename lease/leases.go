@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -21,6 +22,8 @@ type Leases struct {
 	ledger   *tokens.Store
 	logger   *slog.Logger // nil: slog.Default() at the time of logging
 	defaults []Term
+
+	timelines sqltext.Timelines
 
 	lines   lines
 	hearing hearing
@@ -40,7 +43,11 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := tokens.New(db, tokens.WithDialect(c.dialect))
+	ledgerOpts := []tokens.Option{tokens.WithDialect(c.dialect)}
+	if c.logger != nil {
+		ledgerOpts = append(ledgerOpts, tokens.WithLogger(c.logger))
+	}
+	ledger, err := tokens.New(db, ledgerOpts...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package lease
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -172,6 +174,90 @@ func TestLine(t *testing.T) {
 		t.Error("busy is wrong")
 	}
 	l.wake("k")
+}
+
+// Whoever waits for an answer too long lets the next one ask, and comes back behind it.
+func TestLineStepsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lines
+		first := func(p *place) bool {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			select {
+			case <-p.first:
+				return true
+			default:
+				return p.await(ended)
+			}
+		}
+		a, b, c := l.join("k"), l.join("k"), l.join("k")
+		a.asks()
+		time.Sleep(patience - 1)
+		synctest.Wait()
+		if first(b) {
+			t.Fatal("the second may ask too early")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if !first(b) || first(c) {
+			t.Fatal("the second may not ask, or the third may")
+		}
+		b.asks()
+		time.Sleep(2*patience - 1)
+		synctest.Wait()
+		if first(c) {
+			t.Fatal("the third may ask as early as the second")
+		}
+		held := &outcome{live: true, holder: "me"}
+		held.left.Int64, held.left.Valid = time.Hour.Microseconds(), true
+		b.answered(held)
+		if c.heard() != held {
+			t.Error("the third doesn't know what the second was told")
+		}
+		a.answered(nil)
+		if !first(b) || first(a) || first(c) {
+			t.Error("the late one is not behind the one who asks")
+		}
+		b.leave()
+		if !first(a) || first(c) {
+			t.Error("the late one is not before those who came later")
+		}
+		l.wake("k")
+		if c.heard() != nil {
+			t.Error("what was said before a release still counts")
+		}
+		a.asks()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if !first(c) {
+			t.Error("nobody is first")
+		}
+		a.leave() // without an answer
+		c.leave()
+		if l.busy("k") {
+			t.Error("the line is still there")
+		}
+	})
+}
+
+// What somebody was told counts no longer than the lease that it was told of.
+func TestLineForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lines
+		a, b := l.join("k"), l.join("k")
+		won := &outcome{won: &grant{Info: Info{Holder: "me", ExpiresAt: time.Now().Add(time.Minute)}, left: time.Minute}}
+		a.asks()
+		a.answered(won)
+		a.leave()
+		if o := b.heard(); o == nil || o.holder != "me" || o.until.Int64 != won.won.ExpiresAt.UnixMicro() {
+			t.Errorf("heard %+v of the one before", o)
+		}
+		time.Sleep(time.Minute + 1)
+		if o := b.heard(); o != nil {
+			t.Errorf("heard %+v of a lease that has ended", o)
+		}
+		b.leave()
+	})
 }
 
 // The tables that the documentation shows are the ones that Setup creates.

@@ -45,7 +45,9 @@ func (l *Leases) probe(ctx context.Context) error {
 	ignore := func(*sql.Rows) error { return nil }
 	id := newLockID()
 	if l.dialect == sqlfence.Postgres {
-		return l.query(ctx, ignore, "EXPLAIN "+l.sql.acquire, "probe", id, "", int64(1), nil, false)
+		return l.sendFloored(ctx, l.sql.probe, func(text string) error {
+			return l.query(ctx, ignore, text, "probe", id, "", int64(1), nil, false)
+		})
 	}
 	return l.query(ctx, ignore, "EXPLAIN "+l.sql.take, "probe", id, "", int64(1))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // statements are the texts that the methods send. Each is atomic in itself, but
@@ -17,8 +18,8 @@ import (
 type statements struct {
 	create string
 
-	acquire            string // PostgreSQL
-	take, ledger, seen string // SQLite
+	acquire, probe     sqltext.Floored // PostgreSQL; the second only explains the first
+	take, ledger, seen string          // SQLite
 
 	extend, release, undo, sweep string
 	list, byKey, byID, ended     string
@@ -27,7 +28,8 @@ type statements struct {
 func statementsFor(d sqlfence.Dialect, notify bool) statements {
 	s := statements{
 		create: createSQLite,
-		take:   takeSQLite, ledger: ledgerSQLite, seen: seenSQLite,
+		take:   strings.ReplaceAll(takeSQLite, "{floor}", sqltext.Start), ledger: ledgerSQLite,
+		seen:   strings.ReplaceAll(seenSQLite, "{floor}", sqltext.Start),
 		extend: extendSQLite, release: releaseSQLite, undo: undoSQLite, sweep: sweepSQLite,
 		list: listSQLite, byKey: " AND key = ?", byID: " AND lock_id = ?",
 		ended: "SELECT 1 FROM fencing_leases WHERE lock_id = ?",
@@ -35,7 +37,8 @@ func statementsFor(d sqlfence.Dialect, notify bool) statements {
 	if d == sqlfence.Postgres {
 		s = statements{
 			create:  createPostgres,
-			acquire: acquirePostgres,
+			acquire: sqltext.NewFloored(expand(acquirePostgres), true),
+			probe:   sqltext.NewFloored("EXPLAIN "+expand(acquirePostgres), true),
 			extend:  extendPostgres, release: releasePostgres, undo: undoPostgres, sweep: sweepPostgres,
 			list: listPostgres, byKey: " AND key = $1::text", byID: " AND lock_id = $1::text",
 			ended: "SELECT 1 FROM fencing_leases WHERE lock_id = $1::text",
@@ -45,7 +48,7 @@ func statementsFor(d sqlfence.Dialect, notify bool) statements {
 		}
 	}
 	s.byKey, s.byID, s.list = s.list+s.byKey, s.list+s.byID, s.list+" ORDER BY key"
-	for _, text := range []*string{&s.acquire, &s.take, &s.seen, &s.extend, &s.release, &s.undo, &s.sweep, &s.list, &s.byKey, &s.byID} {
+	for _, text := range []*string{&s.take, &s.seen, &s.extend, &s.release, &s.undo, &s.sweep, &s.list, &s.byKey, &s.byID} {
 		*text = expand(*text)
 	}
 	return s
@@ -54,12 +57,17 @@ func statementsFor(d sqlfence.Dialect, notify bool) statements {
 var (
 	aliveMacro = regexp.MustCompile(`\{(\w+) alive\}`)
 	microMacro = regexp.MustCompile(`\{µs ([^}]+)\}`)
+	turnMacro  = regexp.MustCompile(`\{turn ([^}]+)\}`)
 )
 
 // expand writes out what the texts have in common.
 func expand(text string) string {
 	text = strings.ReplaceAll(text, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10))
 	text = strings.ReplaceAll(text, "{now}", "CAST(round((julianday('now') - 2440587.5) * 86400000) AS integer)")
+	text = strings.ReplaceAll(text, "{durable}", sqltext.Durable)
+	text = turnMacro.ReplaceAllStringFunc(text, func(turn string) string {
+		return sqltext.Turn(turnMacro.FindStringSubmatch(turn)[1])
+	})
 	// Whoever can share the lock of a session knows that it has ended.
 	text = aliveMacro.ReplaceAllString(text, "CASE WHEN ${1}.session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(${1}.session) END")
 	return microMacro.ReplaceAllString(text, "(extract(epoch FROM $1) * 1000000)::bigint")
@@ -87,6 +95,18 @@ func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, quer
 		}
 	}
 	return rows.Err()
+}
+
+// sendFloored sends a statement that holds the floor of the tokens.
+func (l *Leases) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
+	found, err := l.timelines.Send(f, send, func(text string) error {
+		_, err := l.exec(ctx, text)
+		return err
+	})
+	if found {
+		l.log().Warn("lease: " + sqltext.Untold)
+	}
+	return err
 }
 
 // exec runs a statement that gives no rows, and returns how many it changed.

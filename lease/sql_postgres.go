@@ -30,7 +30,8 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // a name whose first token somebody else issues at the same moment is not seen by
 // the snapshot, and fails the cast: the statement is undone and sent again.
 const acquirePostgres = `WITH seen AS MATERIALIZED (
-	SELECT clock.now, held.holder, held.expires_at, COALESCE(ledger.token, 0) AS token,
+	SELECT clock.now, held.holder, held.expires_at, {durable} AS durable,
+		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {held alive}, false) AS live,
 		held.key IS NULL AS absent,
 		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
@@ -41,26 +42,26 @@ const acquirePostgres = `WITH seen AS MATERIALIZED (
 	INSERT INTO fencing_leases AS l (key, lock_id, holder, session, token, acquired_at, expires_at)
 	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
 	FROM seen, LATERAL (SELECT clock_timestamp() AS now FROM (SELECT CASE WHEN seen.absent
-		THEN pg_advisory_xact_lock(hashtextextended('sqlfence:' || $1::text, 0)) END OFFSET 0) AS turn OFFSET 0) AS clock
+		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
 	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text ELSE seen.token BETWEEN 0 AND {max} - 1 END
 	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
 		SELECT
 			CASE WHEN same THEN l.lock_id ELSE excluded.lock_id END,
 			excluded.holder,
 			CASE WHEN same THEN l.session ELSE excluded.session END,
-			CASE WHEN same THEN l.token ELSE 1 + GREATEST(l.token,
+			CASE WHEN same THEN l.token ELSE 1 + GREATEST(l.token, excluded.token - 1,
 				(SELECT token FROM fencing_tokens WHERE name = l.key FOR UPDATE)) END,
 			CASE WHEN same THEN l.acquired_at ELSE now END,
 			CASE WHEN same AND NOT $6::boolean THEN l.expires_at ELSE now + $4::bigint * interval '1 microsecond' END
 		FROM (SELECT now, $3::text <> '' AND l.holder = $3::text AND l.expires_at > now AND {l alive} AS same
 			FROM (SELECT clock_timestamp() AS now) AS clock OFFSET 0) AS m)
 	WHERE CASE WHEN l.expires_at > clock_timestamp() AND {l alive} THEN $3::text <> '' AND l.holder = $3::text
-		ELSE (SELECT pg_advisory_xact_lock(hashtextextended('sqlfence:' || l.key, 0))) IS NOT NULL END
+		ELSE (SELECT {turn l.key}) IS NOT NULL END
 	RETURNING *
 ), ledger AS (
 	INSERT INTO fencing_tokens AS t (name, token)
 	SELECT won.key, won.token FROM won,
-		LATERAL (SELECT pg_advisory_xact_lock(hashtextextended('sqlfence:' || won.key, 0)) OFFSET 0) AS turn
+		LATERAL (SELECT {turn won.key} OFFSET 0) AS turn
 	WHERE won.lock_id = $2::text
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
@@ -74,7 +75,7 @@ FROM seen LEFT JOIN won ON true`
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
 // or an expired lease could come back to life after a wait.
 const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = n.now + $2::bigint * interval '1 microsecond'
-FROM (SELECT key, clock_timestamp() AS now FROM (SELECT key FROM fencing_leases WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
+FROM (SELECT key, clock_timestamp() AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {l alive}
 RETURNING {µs l.expires_at}, {µs l.expires_at - statement_timestamp()}`
 

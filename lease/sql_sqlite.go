@@ -18,10 +18,10 @@ const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // owner, ttl in µs; each stands once and in order, because drivers differ in how
 // they count them. No row comes back if the lease is held or there is no token.
 const takeSQLite = `INSERT INTO fencing_leases (key, lock_id, holder, token, acquired_at, expires_at)
-SELECT r.key, r.lock_id, r.holder, COALESCE(t.token, 0) + 1, r.now, r.now + (r.ttl + 999) / 1000
-FROM (SELECT ? AS key, ? AS lock_id, ? AS holder, ? AS ttl, {now} AS now) AS r
+SELECT r.key, r.lock_id, r.holder, max(COALESCE(t.token, 0), r.floor) + 1, r.now, r.now + (r.ttl + 999) / 1000
+FROM (SELECT ? AS key, ? AS lock_id, ? AS holder, ? AS ttl, {now} AS now, {floor} AS floor) AS r
 LEFT JOIN fencing_tokens AS t ON t.name = r.key
-WHERE COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1
+WHERE COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND r.floor < {max}
 ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.holder,
 	token = max(fencing_leases.token + 1, excluded.token),
 	acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
@@ -34,7 +34,7 @@ ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
 // seenSQLite: key. It comes after takeSQLite in its transaction if that gave
 // no row.
-const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, COALESCE(t.token, 0), COALESCE(l.holder, ''),
+const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	l.expires_at * 1000, (l.expires_at - {now}) * 1000,
 	l.key, l.lock_id, l.holder, l.token, l.acquired_at * 1000, l.expires_at * 1000, 0, (l.expires_at - {now}) * 1000
 FROM (SELECT ? AS key) AS r

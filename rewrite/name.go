@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // maxPostgresName is how many bytes of a name PostgreSQL keeps (NAMEDATALEN-1).
@@ -130,10 +132,9 @@ func unescape(s string) string {
 // quoteName writes a normalised name so that it is read as just that.
 func quoteName(d Dialect, name string) string {
 	if d == SQLite {
-		// Not in double quotes: SQLite takes "x" for a string if there is no column x.
-		return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+		return sqltext.QuoteSQLite(name)
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return sqltext.QuotePostgres(name)
 }
 
 // quoteText writes a string constant that reads alike whatever the setting of

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A frag is a piece of SQL: strings, which stand as they are, arguments and
@@ -42,13 +43,12 @@ func render(d sqlfence.Dialect, parts ...any) (text string, args []any) {
 	return b.String(), args
 }
 
-// quote writes a name so that it can be nothing else. SQLite would take one in
-// double quotes that names no column for a text, and compare with that.
+// quote writes a name so that it can be nothing else.
 func quote(d sqlfence.Dialect, name string) string {
 	if d == sqlfence.SQLite {
-		return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+		return sqltext.QuoteSQLite(name)
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return sqltext.QuotePostgres(name)
 }
 
 // now is the database's clock, at the time of evaluation: in PostgreSQL now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // lines lets concurrent calls for one name share a statement. There is a line
@@ -11,16 +12,34 @@ import (
 //
 // The rule that keeps real-time order: a caller may join a batch only until its
 // statement starts. So a statement that gives a caller its token was sent after
-// the call had begun, and finds every token that was given out before.
+// the call had begun, and finds every token that was given out before. That holds
+// also for a statement that is sent beside another one, which is late.
 type lines struct {
 	// take takes n tokens of name, or as many as there are left.
 	take func(ctx context.Context, name string, n int64) (last, taken int64, err error)
 
-	mu sync.Mutex
-	// forming has a key for each name that a goroutine serves; the value is the
-	// batch of those who wait for its next statement, nil if there are none.
-	forming map[string]*batch
+	mu     sync.Mutex
+	byName map[string]*line // of the names that have a statement under way
 }
+
+// A line is what is under way for one name. Its fields belong to lines.mu.
+type line struct {
+	forming *batch // of those who wait for the next statement; nil if there are none
+	served  bool   // a goroutine will send the next statement when its own has ended
+	late    int    // statements under way that the next one doesn't wait for any more
+}
+
+// patience is how long the next statement of a name waits for the one under way,
+// which may have gone to a server that can't be reached. It is twice as long for each
+// that is late already, up to patienceDoubles times,
+// so that a slow database isn't flooded.
+const (
+	patience        = 100 * time.Millisecond
+	patienceDoubles = 6
+)
+
+// patience of l is how long its next statement may take before it is late.
+func (l *line) patience() time.Duration { return patience << min(l.late, patienceDoubles) }
 
 // A batch is the callers that share one statement.
 type batch struct {
@@ -30,6 +49,9 @@ type batch struct {
 
 	joined int64 // not written after the statement has started
 	gone   int64
+
+	patience    time.Duration // not written after the statement has started
+	ended, late bool          // belong to lines.mu
 
 	done        chan struct{} // closed when the statement has ended and the rest is set
 	last, taken int64
@@ -56,17 +78,23 @@ func (l *lines) issue(ctx context.Context, name string) (int64, error) {
 func (l *lines) join(name string) (*batch, int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, served := l.forming[name]
+	n := l.byName[name]
+	if n == nil {
+		n = new(line)
+		if l.byName == nil {
+			l.byName = make(map[string]*line)
+		}
+		l.byName[name] = n
+	}
+	b := n.forming
 	if b == nil {
 		b = &batch{done: make(chan struct{})}
 		b.ctx, b.cancel = context.WithCancel(context.Background())
-		if l.forming == nil {
-			l.forming = make(map[string]*batch)
-		}
-		l.forming[name] = b
+		n.forming = b
 	}
-	if !served {
-		go l.serve(name)
+	if !n.served {
+		n.served = true
+		go l.serve(name, n)
 	}
 	b.joined++
 	return b, b.joined
@@ -82,17 +110,23 @@ func (l *lines) leave(name string, b *batch) {
 		return
 	}
 	b.cancel()
-	if l.forming[name] == b {
-		l.forming[name] = nil
+	if n := l.byName[name]; n != nil && n.forming == b {
+		n.forming = nil
 	}
 }
 
-// serve sends one statement after the other until no one waits for name.
-func (l *lines) serve(name string) {
-	for b := l.start(name); b != nil; b = l.start(name) {
+// serve sends one statement after the other until no one waits for name, or its own
+// is late, and another goroutine serves the name.
+func (l *lines) serve(name string, n *line) {
+	for b := l.start(name, n); b != nil; b = l.start(name, n) {
+		late := time.AfterFunc(b.patience, func() { l.overtake(name, n, b) })
 		b.last, b.taken, b.err = l.take(b.ctx, name, b.joined)
+		late.Stop()
 		b.cancel()
 		close(b.done)
+		if l.end(name, n, b) {
+			return
+		}
 		// Those who got their tokens often come back at once: let them join the
 		// next statement rather than the one after it.
 		runtime.Gosched()
@@ -101,16 +135,53 @@ func (l *lines) serve(name string) {
 
 // start closes the batch that forms for name to newcomers and returns it. If
 // there is none it returns nil, and the caller must stop serving the name.
-func (l *lines) start(name string) *batch {
+func (l *lines) start(name string, n *line) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.forming[name]
+	b := n.forming
+	n.forming = nil
 	if b == nil {
-		delete(l.forming, name)
+		n.served = false
+		l.forget(name, n)
 		return nil
 	}
-	l.forming[name] = nil
+	b.patience = n.patience()
 	return b
+}
+
+// overtake has the next statement of name not wait for that of b any more, unless
+// it has just ended.
+func (l *lines) overtake(name string, n *line, b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.ended {
+		return
+	}
+	b.late = true
+	n.late++
+	n.served = n.forming != nil
+	if n.served {
+		go l.serve(name, n)
+	}
+}
+
+// end takes note that the statement of b has ended, and reports whether it was late.
+func (l *lines) end(name string, n *line, b *batch) (late bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.ended = true
+	if b.late {
+		n.late--
+		l.forget(name, n)
+	}
+	return b.late
+}
+
+// forget drops the line of a name that has nothing under way.
+func (l *lines) forget(name string, n *line) {
+	if !n.served && n.late == 0 {
+		delete(l.byName, name)
+	}
 }
 
 // token returns the token of the caller at place, once b is done.

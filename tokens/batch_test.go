@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -86,8 +87,8 @@ func idle(t *testing.T, l *lines) {
 	synctest.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.forming) > 0 {
-		t.Errorf("names still served: %v", l.forming)
+	if len(l.byName) > 0 {
+		t.Errorf("names still served: %v", l.byName)
 	}
 }
 
@@ -288,4 +289,83 @@ func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A statement that is late holds up nobody but its own callers.
+func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := new(ledger)
+		stuck := make(chan struct{})
+		late := true
+		l := &lines{take: func(ctx context.Context, name string, n int64) (int64, int64, error) {
+			if late {
+				late = false
+				<-stuck
+			}
+			return d.take(ctx, name, n)
+		}}
+		first := call(l, "books")
+		second, third := call(l, "books"), call(l, "books")
+		time.Sleep(patience - 1)
+		if second.returned() {
+			t.Fatal("the second statement was sent before the first one was late")
+		}
+		time.Sleep(time.Nanosecond)
+		if !second.returned() || !third.returned() || second.token != 1 || third.token != 2 {
+			t.Errorf("tokens = %d, %d; want 1 and 2 from one statement", second.token, third.token)
+		}
+		// From now on nobody waits for it.
+		for want := int64(3); want <= 5; want++ {
+			if c := call(l, "books"); !c.returned() || c.token != want {
+				t.Errorf("token = %d, want %d", c.token, want)
+			}
+		}
+		close(stuck)
+		if !first.returned() || first.token != 6 {
+			t.Errorf("the late one's token = %d, want 6", first.token)
+		}
+		if want := []string{"books+2", "books+1", "books+1", "books+1", "books+1"}; !slices.Equal(d.sent, want) {
+			t.Errorf("sent %q, want %q", d.sent, want)
+		}
+		idle(t, l)
+	})
+}
+
+// A database that is slow, or a ledger that somebody holds, gets a statement more each
+// time that twice as long has passed; one that answers in time, one at a time.
+func TestSlowDatabaseIsNotFlooded(t *testing.T) {
+	for _, test := range []struct {
+		takes, lasts time.Duration
+		most, sent   int // statements at once and altogether
+	}{
+		{patience - 1, 100 * patience, 1, 102},
+		{30 * patience, 30*patience - 1, 5, 5}, // at 0, 1, 3, 7 and 15
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var now, most, sent int
+			l := &lines{take: func(_ context.Context, _ string, n int64) (int64, int64, error) {
+				mu.Lock()
+				now, sent = now+1, sent+1
+				most = max(most, now)
+				mu.Unlock()
+				time.Sleep(test.takes)
+				mu.Lock()
+				defer mu.Unlock()
+				now--
+				return n, n, nil
+			}}
+			var wg sync.WaitGroup
+			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(patience / 10) {
+				wg.Go(func() { _, _ = l.issue(context.Background(), "books") })
+			}
+			mu.Lock()
+			if most != test.most || sent > test.sent {
+				t.Errorf("statements of %v: %d at once, %d in all; want %d and at most %d", test.takes, most, sent, test.most, test.sent)
+			}
+			mu.Unlock()
+			wg.Wait()
+			idle(t, l)
+		})
+	}
 }

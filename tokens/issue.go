@@ -7,16 +7,20 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // Issue gives out a token for name that is newer than every one before it, and
-// makes the name known to the ledger if it isn't. The first token is 1. Once
+// makes the name known to the ledger if it isn't. The first token is 1 (on PostgreSQL
+// in a cluster that has never been promoted or restored). It is durable. Once
 // Issue has returned, older tokens are refused where the [sqlfence.Ledger]
 // guards.
 //
 // Concurrent calls for one name are coalesced: while one statement is under
 // way, newcomers wait and then share the next one, each with a token of its
-// own. It takes one connection for a name. The shared statement doesn't belong
+// own. It takes one connection for a name; only where a statement is not answered
+// within 100 ms the next one is sent on another connection, and then again after twice
+// as long, so that a connection that has gone dead stops no other caller. The shared statement doesn't belong
 // to one caller, so it carries none of their contexts' values, and it is
 // cancelled only when all of them have gone.
 //
@@ -29,7 +33,8 @@ import (
 // one that says so if the ledger holds a negative value, what
 // [sqlfence.ValidateName] says of an invalid name, or the database's own.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
-	if err := sqlfence.ValidateName(name); err != nil {
+	name, err := normalize(name)
+	if err != nil {
 		return sqlfence.Token{}, err
 	}
 	value, err := s.lines.issue(ctx, name)
@@ -46,19 +51,24 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 // and how many it took.
 func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
-		last, err = s.query(ctx, s.sql.issue, name, n)
+		last, err = s.queryFloored(ctx, s.sql.issue, name, n)
 		if err == nil {
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
+		}
+		if dberr.SQLState(err) == dberr.OutOfRange {
+			return 0, 0, fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", table, err)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return 0, 0, err
 		}
 		// The statement refused: n tokens don't fit under the limit.
-		current, err := s.read(ctx, name)
+		current, err := s.queryFloored(ctx, s.sql.stands, name)
 		switch {
-		case err != nil && !errors.Is(err, sql.ErrNoRows):
+		case err != nil:
 			return 0, 0, err
+		case current < 0:
+			return 0, 0, errNegative(current)
 		case current >= sqlfence.MaxToken:
 			return 0, 0, errLimit(name, current)
 		case current+n <= sqlfence.MaxToken:

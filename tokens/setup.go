@@ -3,8 +3,11 @@ package tokens
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
@@ -31,10 +34,32 @@ func (s *Store) Setup(ctx context.Context) error {
 	if err := usable(columns); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
 	}
-	if err := s.exec(ctx, s.sql.probe); err != nil {
+	probe := func(text string) error { return s.exec(ctx, text) }
+	if err := s.sendFloored(ctx, s.sql.probe, probe); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
 	}
+	if s.dialect == sqlfence.Postgres && isNarrow(columns) {
+		return s.checkNarrow(ctx)
+	}
 	return nil
+}
+
+// checkNarrow tells what becomes of a token column that is not a bigint: after the
+// first failover no token fits into it.
+func (s *Store) checkNarrow(ctx context.Context) error {
+	floor, err := s.queryFloored(ctx, s.sql.floor)
+	switch {
+	case err != nil:
+		return fmt.Errorf("tokens: setup: %w", err)
+	case floor >= math.MaxInt32:
+		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is an integer, but on this server tokens are above %d: make it a bigint", table, floor)
+	}
+	s.log().Warn("tokens: the column token of fencing_tokens is an integer, and after a failover or a restore tokens are above 10^10: make it a bigint")
+	return nil
+}
+
+func isNarrow(columns []column) bool {
+	return slices.ContainsFunc(columns, func(c column) bool { return c.name == "token" && c.typ == "integer" })
 }
 
 // create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Store issues tokens and keeps the ledger in one database. It is safe for
@@ -17,10 +19,13 @@ import (
 // closing. Share one Store for a database: concurrent calls of [Store.Issue]
 // are coalesced within a Store.
 type Store struct {
-	db     *sql.DB
-	sql    statements
-	logger *slog.Logger // nil: slog.Default() at the time of logging
-	lines  lines
+	db      *sql.DB
+	dialect sqlfence.Dialect
+	sql     statements
+	logger  *slog.Logger // nil: slog.Default() at the time of logging
+	lines   lines
+
+	timelines sqltext.Timelines
 }
 
 // New returns a Store on db, which may be fenced by sqlfence or not, and stays
@@ -36,7 +41,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, sql: statementsFor(c.dialect), logger: c.logger}
+	s := &Store{db: db, dialect: c.dialect, sql: statementsFor(c.dialect), logger: c.logger}
 	s.lines.take = s.take
 	return s, nil
 }
@@ -47,16 +52,18 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 // refuses its writes with [sqlfence.ErrUnknownName]. All names are added, or
 // none. An invalid name is refused as [sqlfence.ValidateName] does.
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if err := sqlfence.ValidateName(name); err != nil {
-			return err
-		}
-	}
 	if len(names) == 0 {
 		return nil
 	}
+	names = slices.Clone(names)
+	for i := range names {
+		var err error
+		if names[i], err = normalize(names[i]); err != nil {
+			return err
+		}
+	}
 	// In order, so that two calls that share names can't deadlock.
-	names = slices.Sorted(slices.Values(names))
+	slices.Sort(names)
 	list, err := json.Marshal(names)
 	if err != nil {
 		return fmt.Errorf("tokens: ensure: %w", err)
@@ -80,7 +87,8 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 // that says so if it holds a negative value, what [sqlfence.ValidateName] says
 // of an invalid name, or the database's own.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
-	if err := sqlfence.ValidateName(name); err != nil {
+	name, err := normalize(name)
+	if err != nil {
 		return sqlfence.Token{}, err
 	}
 	value, err := s.read(ctx, name)
@@ -102,12 +110,16 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 // [errors.Is] finds to be [sqlfence.ErrStale]) with the newer token in Current.
 // An invalid token is refused as [sqlfence.Token.Validate] does.
 //
+// The source of the tokens has to be durable by itself: a service that forgets some
+// in a failover gives them again, and the ledger can't tell. See also [Store.Repair].
+//
 // Give a name one source of tokens, Issue or a foreign one: a service whose
 // numbers are overtaken by Issue finds all its tokens stale.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
 	}
+	token.Name = nfc.String(token.Name)
 	current, err := s.query(ctx, s.sql.adopt, token.Name, token.Value)
 	if err != nil {
 		return fmt.Errorf("tokens: adopt %q: %w", token.Name, err)
@@ -123,9 +135,14 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 func (s *Store) read(ctx context.Context, name string) (int64, error) {
 	value, err := s.query(ctx, s.sql.current, name)
 	if err == nil && value < 0 {
-		err = fmt.Errorf("the table %s holds the negative token %d, which no one has issued: correct it by hand", table, value)
+		err = errNegative(value)
 	}
 	return value, err
+}
+
+// normalize returns the form of a name in which it is stored.
+func normalize(name string) (string, error) {
+	return nfc.String(name), sqlfence.ValidateName(name)
 }
 
 // warn logs a token that is near the end of the range.
@@ -133,12 +150,19 @@ func (s *Store) warn(token sqlfence.Token) {
 	if token.Value < sqlfence.WarnToken {
 		return
 	}
-	logger := s.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.Warn("tokens: fencing tokens are running out",
+	s.log().Warn("tokens: fencing tokens are running out",
 		"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
+}
+
+func (s *Store) log() *slog.Logger {
+	if s.logger == nil {
+		return slog.Default()
+	}
+	return s.logger
+}
+
+func errNegative(value int64) error {
+	return fmt.Errorf("the table %s holds the negative token %d, which no one has issued: correct it by hand", table, value)
 }
 
 func errLimit(name string, current int64) error {

@@ -6,13 +6,17 @@ import "errors"
 // The codes that are told apart.
 // Source: PostgreSQL's documentation, appendix A.
 const (
-	UniqueViolation      = "23505"
-	InvalidText          = "22P02"
-	SerializationFailure = "40001"
-	CompletionUnknown    = "40003"
-	DeadlockDetected     = "40P01"
-	DuplicateObject      = "42710"
-	DuplicateTable       = "42P07"
+	FeatureNotSupported   = "0A000"
+	OutOfRange            = "22003"
+	UniqueViolation       = "23505"
+	InvalidText           = "22P02"
+	SerializationFailure  = "40001"
+	CompletionUnknown     = "40003"
+	DeadlockDetected      = "40P01"
+	DuplicateObject       = "42710"
+	DuplicateTable        = "42P07"
+	InsufficientPrivilege = "42501"
+	UndefinedFunction     = "42883"
 
 	ConnectionClass   = "08"  // such as 08P01
 	InterventionClass = "57P" // such as 57P01, admin_shutdown

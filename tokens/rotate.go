@@ -1,0 +1,130 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A Mark is the column of [sqlfence.RowFence] on a registered table.
+type Mark struct {
+	Table  string // as for [sqlfence.WithTable]: "books", "shop.books"; names that aren't plain words in double quotes
+	Column string // as for [sqlfence.RowFence]
+}
+
+// Rotate retires name and the names of its rows, name + "/" + key (see
+// [sqlfence.Key]), and sets the marks of all rows of the tables that they guarded back
+// to 0, so that the tokens of another name can begin at 1 there. It returns how many
+// marks it reset. It is for a name whose tokens have run out, or were raised too far:
+// where a token that nobody issued has got into the rows' marks, the marks refuse all
+// others for ever.
+//
+// A retired name gives no token any more, and no lease ([sqlfence.ErrTokenLimit]); that
+// can't be taken back. Mind that every name which begins with name + "/" is retired,
+// also the key of a lease that has nothing to do with rows. Where
+// [sqlfence.Ledger] guards, all tokens of a retired name are stale. The new name is the resource of
+// the tables from then on. The procedure:
+//
+//  1. Stop all processes that write to the tables under the old name.
+//  2. Call Rotate with the old name and a Mark for each table whose resource it is.
+//  3. Start the application with [sqlfence.Resource] of the new name on each of them,
+//     for example Resource("books-2"); its first token is 1.
+//
+// The first step may be left out only if all of the tables have Ledger beside
+// RowFence. Otherwise nothing refuses the old name's tokens once the marks are gone: a
+// process that still runs with one overwrites what the new holders write, and its
+// token, back in the marks, refuses them. Where a table was left out in the second step its
+// rows refuse the new tokens; call Rotate again, which changes nothing else.
+//
+// It is one transaction, in which PostgreSQL lets nobody write to the tables, and
+// SQLite to the file. Triggers of the tables fire for each mark that is reset. If
+// row-level security hides rows from the role, it is an error.
+//
+// Errors: [sqlfence.ErrUnknownName] if the ledger knows neither the name nor one of
+// its rows (call [Store.Ensure] first if its tokens came from elsewhere and were never
+// adopted), one for a Mark that can't be read, what [sqlfence.ValidateName] says of an
+// invalid name, or the database's own. Nothing has changed then.
+func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows int64, err error) {
+	name, err = normalize(name)
+	if err != nil {
+		return 0, err
+	}
+	locks, resets, err := s.resets(marks)
+	if err != nil {
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
+	}
+	err = s.transact(sqlfence.Bypass(ctx, "tokens: rotate"), func(ctx context.Context, tx *sql.Tx) error {
+		// Tables come before the ledger, as for whoever writes to them.
+		for _, lock := range locks {
+			if _, err := tx.ExecContext(ctx, lock); err != nil {
+				return err
+			}
+		}
+		if s.sql.turn != "" {
+			if _, err := tx.ExecContext(ctx, s.sql.turn, name); err != nil {
+				return err
+			}
+		}
+		result, err := tx.ExecContext(ctx, s.sql.retire, name, int64(sqlfence.MaxToken+1))
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			return fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
+		}
+		rows = 0
+		for _, reset := range resets {
+			result, err := tx.ExecContext(ctx, reset)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			if err != nil {
+				return err
+			}
+			rows += n
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, sqlfence.ErrUnknownName):
+		return 0, err
+	case err != nil:
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
+	}
+	return rows, nil
+}
+
+// resets returns the statements that hold off writers, and those that reset marks.
+func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
+	quote := sqltext.QuoteSQLite
+	if s.dialect == sqlfence.Postgres {
+		quote = sqltext.QuotePostgres
+	}
+	for _, m := range marks {
+		schema, table, err := rewrite.ParseName(s.dialect, m.Table)
+		if err != nil {
+			return nil, nil, err
+		}
+		column, err := rewrite.ParseColumn(s.dialect, m.Column)
+		if err != nil {
+			return nil, nil, err
+		}
+		table, column = quote(table), quote(column)
+		if schema != "" {
+			table = quote(schema) + "." + table
+		}
+		if s.dialect == sqlfence.Postgres {
+			locks = append(locks, "LOCK TABLE "+table+" IN SHARE ROW EXCLUSIVE MODE")
+		}
+		resets = append(resets, "UPDATE "+table+" SET "+column+" = 0 WHERE "+column+" <> 0")
+	}
+	return locks, resets, nil
+}
