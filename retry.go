@@ -41,7 +41,7 @@ const (
 
 // Retry runs fn in a transaction and commits it; it does so again, from the
 // start, when what stopped it may pass: an error whose Temporary method says so,
-// such as a [ConflictError], a serialization failure or a deadlock (SQLSTATE
+// such as a [ConflictError] of [WithSerial], a serialization failure or a deadlock (SQLSTATE
 // 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
 // decides on in its own transaction, each time, and must not have other effects.
 //

@@ -143,7 +143,7 @@ func TestSerialRefusalsByTheDatabase(t *testing.T) {
 		{"gone", "bad JSON path: 'sqlfence:gone:0:1'", sqlfence.ErrGone,
 			`sqlfence: row is gone: the statement found no row that could be at serial 42`},
 		{"no number", "bad JSON path: 'sqlfence:serial:0:it''s'", sqlfence.ErrUnguardable,
-			`sqlfence: statement can't be guarded: table "books": the serial column "version" holds "it's", which can't be counted on; repair the row`},
+			`sqlfence: statement can't be guarded: table "books": the serial column "version" holds "it's", which can't be counted on; repair the row, under Bypass`},
 		{"no such table", "bad JSON path: 'sqlfence:conflict:1:43'", nil, ""},
 		{"a negative table", "bad JSON path: 'sqlfence:gone:-1:43'", nil, ""},
 		{"no serial", "bad JSON path: 'sqlfence:conflict:0:x'", nil, ""},

@@ -20,6 +20,8 @@ const (
 
 	// Of these the number that follows is that of a table.
 	markConflict  = "conflict" // the row's serial follows
+	markAssigned  = "assigned" // likewise
+	markRequired  = "required"
 	markGone      = "gone"
 	markNotSerial = "serial" // what the serial column holds follows
 	markLocked    = "locked" // since, expiry and holder of the lock follow
@@ -254,7 +256,7 @@ type Marker struct {
 	Kind    MarkerKind
 	Token   int    // of Stale, OutOfScope and UnknownName: index in Values.Tokens
 	Table   int    // of the others: index in Plan.Tables
-	Current int64  // of Stale: the newer value; of Conflict: the row's serial
+	Current int64  // of Stale: the newer value; of Conflict and Assigned: the row's serial
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: who holds the lock
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
@@ -274,6 +276,8 @@ const (
 	Gone      // there was no such row
 	Locked    // somebody else holds the row's lock
 	NotSerial // the serial column holds no whole number, or the highest one
+	Assigned  // the statement assigned a serial that doesn't raise the row's
+	Required  // the statement would update a row, and has no serial
 )
 
 // ReadMarker finds a guard's marker in the text of a database's error.
@@ -290,7 +294,8 @@ func ReadMarker(message string) (Marker, bool) {
 		return Marker{}, false
 	}
 	m := Marker{Token: number}
-	if kind == markConflict || kind == markGone || kind == markNotSerial || kind == markLocked {
+	switch kind {
+	case markConflict, markAssigned, markRequired, markGone, markNotSerial, markLocked:
 		m = Marker{Table: number}
 	}
 	switch kind {
@@ -302,8 +307,11 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Key = quotedDetail(message[:i], detail)
 	case markUnknown:
 		m.Kind = UnknownName
-	case markConflict:
+	case markConflict, markAssigned:
 		m.Kind = Conflict
+		if kind == markAssigned {
+			m.Kind = Assigned
+		}
 		size, negative := strings.CutPrefix(detail, "-")
 		m.Current, err = strconv.ParseInt(leadingDigits(size), 10, 64)
 		if negative {
@@ -311,6 +319,8 @@ func ReadMarker(message string) (Marker, bool) {
 		}
 	case markGone:
 		m.Kind = Gone
+	case markRequired:
+		m.Kind = Required
 	case markLocked:
 		m.Kind = Locked
 		if !m.readLocked(message[:i], detail) {
