@@ -16,6 +16,8 @@ func (r *reader) assignedSerial(t *target, i, hi int) bool {
 	}
 	lo, hi, ok := r.assignedValue(i, end, t.rules.Serial)
 	switch {
+	case t.setsSerial:
+		return r.refuse(t.table, i, "it assigns the serial column twice; leave the column out: it rises by itself")
 	case !ok:
 		return r.refuse(t.table, i, "the value that it assigns to the serial column can't be seen; assign it by column = value, or leave the column out: it rises by itself")
 	case lo+1 == hi && r.isWord(r.toks[lo], "default"):
@@ -40,11 +42,11 @@ func (r *reader) assignedValue(i, end int, column string) (lo, hi int, ok bool) 
 		columns, equals = len(names), int(r.toks[i].mate)+1
 		for n, name := range names {
 			if s, isName := normal(r.dialect, r.src, r.toks[name[0]]); isName && s == column {
-				place, ok = n, name[0]+1 == name[1]
+				if ok || name[0]+1 != name[1] {
+					return 0, 0, false // again, or a part of it
+				}
+				place, ok = n, true
 			}
-		}
-		if !ok {
-			return 0, 0, false // a part of it
 		}
 	}
 	if !isPunct(r.toks[equals], '=') {
