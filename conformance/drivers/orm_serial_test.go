@@ -210,7 +210,8 @@ func TestORMSerialTransaction(t *testing.T) {
 }
 
 // A model that writes the serial as any other column: refused under WithSerial,
-// and without it the row's version is what the record says.
+// and without it where the record is not of a later version than the row, so that
+// a change made since it was read isn't lost.
 func TestORMSerialInTheModel(t *testing.T) {
 	eachBase(t, func(t *testing.T, b base) {
 		s := newORMSerialShop(t, b)
@@ -236,6 +237,12 @@ func TestORMSerialInTheModel(t *testing.T) {
 				s.version(t)
 				wantError(t, w.run(at(t, 7)), sqlfence.ErrUnguardable)
 				s.rows.wantVersions(t, ormVersions)
+				wantAssigned(t, w.run(t.Context()), 7)
+				s.rows.wantVersions(t, ormVersions)
+				s.exec(t, "UPDATE books SET price = 32, serial = 8 WHERE id = 3")
+				wantAssigned(t, w.run(t.Context()), 8)
+				s.rows.wantVersions(t, "1:10#1 2:20#1 3:32#8")
+				s.exec(t, "UPDATE books SET price = 32, serial = 6 WHERE id = 3")
 				if err := w.run(t.Context()); err != nil {
 					t.Error(err)
 				}
