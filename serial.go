@@ -19,7 +19,8 @@ import (
 // may give a new row any; but where UPDATE, DO UPDATE SET or MERGE assigns the
 // column, the value has to raise the row's, or the statement is refused with a
 // [ConflictError] that says Assigned. It is compared as a whole number: PostgreSQL
-// rounds it as for an integer column, SQLite takes it as CAST AS INTEGER would.
+// rounds it as for an integer column, SQLite cuts it off, and takes a text for
+// the number that it begins with.
 // DEFAULT, and a value that can't be told from its neighbours, such as one of
 // (a, b) = (SELECT ...), is refused with [ErrUnguardable]. An object-relational
 // mapper should read the column and not write it.

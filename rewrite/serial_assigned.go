@@ -111,7 +111,8 @@ func (w *writer) noSerial(qualifier string) { w.raiseSerial(markRequired, qualif
 // higher than the row's serial, or NULL's 0.
 //
 // Both are compared as integers, as it is stored: 7.4 doesn't raise 7. PostgreSQL
-// finds the type of a parameter by the column's, which COALESCE stands for.
+// finds the type of a parameter by the column's, which COALESCE stands for. In
+// SQLite a cast to INTEGER alone would take '9e18' for 9.
 func (w *writer) raised(qualifier string) {
 	switch {
 	case w.Observe:
@@ -126,7 +127,7 @@ func (w *writer) raised(qualifier string) {
 		w.notInteger(qualifier)
 		w.write(" THEN ")
 		w.notSerial(qualifier)
-		w.write(" ELSE COALESCE(NULLIF(max(CAST((")
+		w.write(" ELSE COALESCE(NULLIF(max(CAST(CAST((")
 		return
 	}
 	w.write("COALESCE(NULLIF(GREATEST(COALESCE((")
@@ -141,7 +142,7 @@ func (w *writer) raisedEnd(qualifier string) {
 		w.write("))")
 		return
 	case w.dialect == SQLite:
-		w.write(") AS INTEGER), ")
+		w.write(") AS NUMERIC) AS INTEGER), ")
 	default:
 		cast = "::bigint"
 		w.write("), ", qualifier, ".", w.rules.serial, ")::bigint, ")
