@@ -45,8 +45,8 @@ const (
 // 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
 // decides on in its own transaction, each time, and must not have other effects.
 //
-// It never repeats after [ErrStale], [ErrGone] or [ErrLocked], nor after the end
-// of a context. A commit that failed is repeated only on 40001 and 40P01, which
+// It never repeats after [ErrStale], [ErrGone], [ErrNoSerial] or [ErrLocked], nor
+// after the end of a context. A commit that failed is repeated only on 40001 and 40P01, which
 // say that nothing was committed; after any other error, such as a connection
 // that broke, the outcome is unknown.
 //
@@ -123,7 +123,7 @@ func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(con
 
 // mayPass reports whether err, met before the commit, may not come again.
 func mayPass(err error) bool {
-	for _, final := range []error{ErrStale, ErrGone, ErrLocked, context.Canceled, context.DeadlineExceeded} {
+	for _, final := range []error{ErrStale, ErrGone, ErrNoSerial, ErrLocked, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
 			return false
 		}

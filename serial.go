@@ -19,16 +19,16 @@ import (
 // may give a new row any; but where UPDATE, DO UPDATE SET or MERGE assigns the
 // column, the value has to raise the row's, or the statement is refused with a
 // [ConflictError] that says Assigned. It is compared as a whole number: PostgreSQL
-// rounds it as for an integer column, SQLite cuts it off, and takes a text for
-// the number that it begins with.
-// DEFAULT, and a value that can't be told from its neighbours, such as one of
-// (a, b) = (SELECT ...), is refused with [ErrUnguardable]. An object-relational
-// mapper should read the column and not write it.
+// rounds it as for an integer column; SQLite cuts it off, and takes a text for the
+// number that it begins with. DEFAULT, and a value that can't be told from its
+// neighbours, such as one of (a, b) = (SELECT ...), is refused with
+// [ErrUnguardable]. An object-relational mapper should read the column and not
+// write it.
 //
 // A table with Serial and no other rule needs no tokens. With [RowFence] or
 // [Ledger] both do their part, and where the database refuses for both, a stale
-// token is told rather than a conflict or a missing serial; [Key], [Resource] and [Optional] without either mean
-// the ledger, as they do without Serial.
+// token is told rather than a conflict or a missing serial; [Key], [Resource] and
+// [Optional] without either mean the ledger, as they do without Serial.
 //
 // In SQLite, where a column holds values of any type, one that is no whole number
 // refuses the write with [ErrUnguardable]; PostgreSQL has errors of its own.
