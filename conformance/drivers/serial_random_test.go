@@ -45,7 +45,8 @@ func TestSerialRandomAssignments(t *testing.T) {
 				}
 				t.Logf("%d raised as on the bare driver, %d refused, %d failed, %d by other values, %d compared, %d conflicts",
 					l.raised, l.refused, l.failed, l.others, l.compared, l.conflicts)
-				if typ != "text" && (l.raised < count/20 || l.refused < count/20) || l.compared == 0 || l.conflicts == 0 {
+				// A text column holds no serial that could be counted on, but NULL.
+				if typ != "text" && (l.raised < count/20 || l.refused < count/20 || l.compared == 0 || l.conflicts == 0) {
 					t.Error("too few of a kind to prove anything")
 				}
 			})
@@ -93,10 +94,8 @@ func (l *serialLab) rows(t *testing.T, db interface {
 		if err := rows.Scan(&id, &r.price, &r.serial); err != nil {
 			t.Fatal(err)
 		}
-		switch s := r.serial.(type) {
-		case []byte:
+		if s, ok := r.serial.([]byte); ok {
 			r.serial = string(s)
-		case int64:
 		}
 		if s, ok := r.serial.(string); ok && l.typ == "numeric" {
 			if n, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -227,10 +226,7 @@ func (l *serialLab) set(of, as string) (list string, assigns bool) {
 // write writes a statement.
 func (l *serialLab) write() (query string, assigns bool) {
 	l.args, l.from = nil, ""
-	where := l.pick("", " WHERE %sid = 1", " WHERE %sid > 3", " WHERE %[1]sid IN (1, 2)", " WHERE %sid = 2", " WHERE %sid = 5", " WHERE %sid = 4")
-	if where != "" && !strings.Contains(where, "%") {
-		panic(where)
-	}
+	where := l.pick("", " WHERE %sid = 1", " WHERE %sid > 3", " WHERE %sid IN (1, 2)", " WHERE %sid = 2", " WHERE %sid = 5", " WHERE %sid = 4")
 	at := func(of string) string {
 		if where == "" {
 			return ""
@@ -308,7 +304,7 @@ func (l *serialLab) step(t *testing.T) {
 		to, ok2 := l.number(r.serial)
 		if s, isText := r.serial.(string); isText && l.typ == "text" {
 			to, err = strconv.ParseInt(s, 10, 64)
-			ok1, ok2 = ok1 || true, err == nil
+			ok1, ok2 = true, err == nil
 		}
 		if !ok1 || !ok2 || to <= from {
 			fail("the serial of row %d went from %v to %v", id, old.serial, r.serial)
