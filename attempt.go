@@ -317,7 +317,7 @@ func (a *attempt) explain(err error) error {
 		return err
 	}
 	switch m.Kind {
-	case rewrite.Conflict, rewrite.Gone, rewrite.NotSerial, rewrite.Locked:
+	case rewrite.Conflict, rewrite.Assigned, rewrite.Required, rewrite.Gone, rewrite.NotSerial, rewrite.Locked:
 		if m.Table < 0 || m.Table >= len(a.plan.Tables) {
 			return err
 		}

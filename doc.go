@@ -53,7 +53,9 @@
 //     errors.As still finds its error type.
 //
 // [Serial] and [WithSerial] guard against the other way to lose an update: two who
-// read a row, and write it one after the other.
+// read a row, and write it one after the other. The version of a row never falls,
+// and with [Required] no row is written unless the context says which one was read
+// ([ErrNoSerial]).
 //
 // Equal tokens pass: a holder may write as often as it likes. [SingleUse] changes
 // that for a table. No clock takes part in any of this, neither the

@@ -33,11 +33,16 @@ var (
 	// Package tokens creates it with Ensure, Issue or Adopt.
 	ErrUnknownName = errors.New("sqlfence: name unknown to the ledger")
 
-	// ErrConflict: the row has another serial than the one the caller read (see [WithSerial]).
+	// ErrConflict: the row has another serial than the one the caller read (see
+	// [WithSerial]), or the statement assigned one that doesn't raise it (see [Serial]).
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
 	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
 	ErrGone = errors.New("sqlfence: row is gone")
+
+	// ErrNoSerial: a write on a row that needs one without a serial in its context
+	// (see [Required]).
+	ErrNoSerial = errors.New("sqlfence: no serial")
 
 	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
@@ -101,18 +106,25 @@ func (e *NotIssuedError) Unwrap() error { return e.err }
 // Temporary returns false: waiting makes no token issued.
 func (e *NotIssuedError) Temporary() bool { return false }
 
-// A ConflictError tells that a row had changed since the caller read it.
-// errors.Is finds [ErrConflict] in it, errors.As finds the base driver's own
-// error behind it.
+// A ConflictError tells that a row had changed since the caller read it, or that
+// a statement would have set its serial back. errors.Is finds [ErrConflict] in it,
+// errors.As finds the base driver's own error behind it.
 type ConflictError struct {
 	Table    string // as registered with [WithTable]
-	Expected int64  // the serial that the caller had read
+	Expected int64  // the serial that the caller had read; 0 if Assigned
 	Current  int64  // the row's serial
+
+	// Assigned tells that the statement itself assigned the serial, to NULL or a
+	// number that isn't higher than Current.
+	Assigned bool
 
 	err error
 }
 
 func (e *ConflictError) Error() string {
+	if e.Assigned {
+		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
+	}
 	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
 }
 
@@ -122,8 +134,9 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // Unwrap returns the base driver's error.
 func (e *ConflictError) Unwrap() error { return e.err }
 
-// Temporary returns true: reading the row again and repeating the change can succeed.
-func (e *ConflictError) Temporary() bool { return true }
+// Temporary returns true, as reading the row again and repeating the change can
+// succeed; but false if Assigned: the statement has to be written differently.
+func (e *ConflictError) Temporary() bool { return !e.Assigned }
 
 // A LockedError tells who is editing the row that a write was refused for (see
 // [EditLock] and package rowlock). errors.Is finds [ErrLocked] in it, errors.As

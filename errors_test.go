@@ -12,7 +12,7 @@ import (
 
 var sentinels = []error{
 	sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrNoFence, sqlfence.ErrOutOfScope, sqlfence.ErrUnguardable, sqlfence.ErrUnknownName,
-	sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrLocked, sqlfence.ErrTokenLimit,
+	sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrNoSerial, sqlfence.ErrLocked, sqlfence.ErrTokenLimit,
 }
 
 // is lists the sentinels that errors.Is finds in err.
@@ -32,6 +32,8 @@ func TestErrorTypes(t *testing.T) {
 			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
 		{&sqlfence.NotIssuedError{Table: "books", Token: books, Current: 5}, sqlfence.ErrNotIssued, false,
 			`sqlfence: fencing token was not issued here: table "books": token books:000000000000007, but the newest is 5; issue a token by tokens.Issue, or tokens.Adopt one of another service first`},
+		{&sqlfence.ConflictError{Table: "books", Current: 4, Assigned: true}, sqlfence.ErrConflict, false,
+			`sqlfence: serial conflict: table "books": the statement assigned a serial that doesn't raise the row's, which is 4; leave the column out, it rises by itself`},
 		{&sqlfence.ConflictError{Table: "books", Expected: 3, Current: 4}, sqlfence.ErrConflict, true,
 			`sqlfence: serial conflict: table "books": expected serial 3, but it is 4`},
 		{&sqlfence.LockedError{Table: "books", By: "ann", Since: time.Unix(60, 0), Expiry: time.Unix(120, 0)}, sqlfence.ErrLocked, false,

@@ -41,11 +41,11 @@ const (
 
 // Retry runs fn in a transaction and commits it; it does so again, from the
 // start, when what stopped it may pass: an error whose Temporary method says so,
-// such as a [ConflictError], a serialization failure or a deadlock (SQLSTATE
+// such as a [ConflictError] of [WithSerial], a serialization failure or a deadlock (SQLSTATE
 // 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
 // decides on in its own transaction, each time, and must not have other effects.
 //
-// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone] or [ErrLocked], nor
+// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial] or [ErrLocked], nor
 // after the end of a context. A commit that failed is repeated only on 40001 and 40P01, which
 // say that nothing was committed; after any other error, such as a connection
 // that broke, the outcome is unknown.
@@ -123,7 +123,7 @@ func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(con
 
 // mayPass reports whether err, met before the commit, may not come again.
 func mayPass(err error) bool {
-	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrLocked, context.Canceled, context.DeadlineExceeded} {
+	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
 			return false
 		}

@@ -49,6 +49,8 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 		{"another", errors.New("another"), false},
 		{"bare conflict", sqlfence.ErrConflict, false}, // not one that a refused write returns
 		{"stale", &sqlfence.StaleError{Table: "books"}, false},
+		{"assigned", &sqlfence.ConflictError{Table: "books", Current: 4, Assigned: true}, false},
+		{"no serial", sqlfence.ErrNoSerial, false},
 		{"gone", sqlfence.ErrGone, false},
 		{"not issued and conflict", errors.Join(conflict, sqlfence.ErrNotIssued), false},
 		{"locked", &sqlfence.LockedError{Table: "books"}, false},

@@ -140,10 +140,18 @@ func TestSerialRefusalsByTheDatabase(t *testing.T) {
 			`sqlfence: serial conflict: table "books": expected serial 42, but it is 43`},
 		{"a negative one", "bad JSON path: 'sqlfence:conflict:0:-43'", sqlfence.ErrConflict,
 			`sqlfence: serial conflict: table "books": expected serial 42, but it is -43`},
+		{"assigned", "bad JSON path: 'sqlfence:assigned:0:43'", sqlfence.ErrConflict,
+			`sqlfence: serial conflict: table "books": the statement assigned a serial that doesn't raise the row's, which is 43; leave the column out, it rises by itself`},
+		{"assigned to a negative one", "bad JSON path: 'sqlfence:assigned:0:-43'", sqlfence.ErrConflict,
+			`sqlfence: serial conflict: table "books": the statement assigned a serial that doesn't raise the row's, which is -43; leave the column out, it rises by itself`},
+		{"required", "bad JSON path: 'sqlfence:required:0:43'", sqlfence.ErrNoSerial,
+			`sqlfence: no serial: table "books": add one with WithSerial: the version that was read`},
+		{"assigned nothing", "bad JSON path: 'sqlfence:assigned:0:'", nil, ""},
+		{"required of no such table", "bad JSON path: 'sqlfence:required:1:43'", nil, ""},
 		{"gone", "bad JSON path: 'sqlfence:gone:0:1'", sqlfence.ErrGone,
 			`sqlfence: row is gone: the statement found no row that could be at serial 42`},
 		{"no number", "bad JSON path: 'sqlfence:serial:0:it''s'", sqlfence.ErrUnguardable,
-			`sqlfence: statement can't be guarded: table "books": the serial column "version" holds "it's", which can't be counted on; repair the row`},
+			`sqlfence: statement can't be guarded: table "books": the serial column "version" holds "it's", which can't be counted on; repair the row, under Bypass`},
 		{"no such table", "bad JSON path: 'sqlfence:conflict:1:43'", nil, ""},
 		{"a negative table", "bad JSON path: 'sqlfence:gone:-1:43'", nil, ""},
 		{"no serial", "bad JSON path: 'sqlfence:conflict:0:x'", nil, ""},
@@ -158,5 +166,54 @@ func TestSerialRefusalsByTheDatabase(t *testing.T) {
 			err = (&fake{failsNext: baseErr}).open(t, serialRule).QueryRowContext(ctx, serialUpdate+" RETURNING id").Scan(&n)
 			checkRefusal(t, err, baseErr, tt.is, tt.text)
 		})
+	}
+}
+
+// What contradicts is refused when the database is opened.
+func TestSerialOptions(t *testing.T) {
+	required := sqlfence.Required()
+	for _, tt := range []struct {
+		name  string
+		rules []sqlfence.Rule
+		want  string // empty for none
+	}{
+		{"none", []sqlfence.Rule{sqlfence.Serial("version")}, ""},
+		{"one", []sqlfence.Rule{sqlfence.Serial("version", required)}, ""},
+		{"the same rule twice", []sqlfence.Rule{sqlfence.Serial("version", required), sqlfence.Serial("version", required)}, ""},
+		{"twice", []sqlfence.Rule{sqlfence.Serial("version", required, required)}, "Required twice"},
+		{"nil", []sqlfence.Rule{sqlfence.Serial("version", nil)}, "Serial: nil option"},
+		{"with and without", []sqlfence.Rule{sqlfence.Serial("version"), sqlfence.Serial("version", required)}, "with Required and without"},
+		{"without and with", []sqlfence.Rule{sqlfence.Serial("version", required), sqlfence.Serial("version")}, "with Required and without"},
+		{"of two columns", []sqlfence.Rule{sqlfence.Serial("version", required), sqlfence.Serial("serial", required)}, "Serial twice"},
+		{"of no column", []sqlfence.Rule{sqlfence.Serial("", required)}, "Serial of an empty name"},
+	} {
+		_, err := sqlfence.WrapDriver(new(fake), sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", tt.rules...))
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: err = %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A write that needs a serial isn't sent without one; an INSERT needs none.
+func TestSerialRequired(t *testing.T) {
+	base := new(fake)
+	db := base.open(t, sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required())), sqlfence.WithTable("pens", sqlfence.Serial("version")))
+	for _, tt := range []struct {
+		query string
+		ctx   context.Context
+		want  error
+	}{
+		{serialUpdate, t.Context(), sqlfence.ErrNoSerial},
+		{"DELETE FROM books", t.Context(), sqlfence.ErrNoSerial},
+		{serialUpdate, sqlfence.WithSerial(t.Context(), 0), nil},
+		{serialUpdate, sqlfence.Bypass(t.Context(), "a repair"), nil},
+		{"INSERT INTO books (id) VALUES (1)", t.Context(), nil},
+		{"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 1", t.Context(), nil}, // the database tells
+		{"UPDATE pens SET price = 1", t.Context(), nil},
+	} {
+		base.sent = nil
+		if _, err := db.ExecContext(tt.ctx, tt.query); !errors.Is(err, tt.want) || (err != nil) == (len(base.sent) > 0) {
+			t.Errorf("%s: err = %v, want %v; sent %q", tt.query, err, tt.want, base.sent)
+		}
 	}
 }

@@ -86,6 +86,7 @@ type table struct {
 	name     string // as registered
 	resource string
 	optional bool
+	serial   *serialOptions // nil for none
 	rules    rewrite.Table
 	errs     []error
 }

@@ -18,6 +18,9 @@ const (
 	opColumn               // what an INSERT names besides if there is a token
 	opValue                // the token's value for the row edit.row of an INSERT
 	opSerial               // the assignment of the next serial
+	opTokens               // opCheck without the lock, which opRaisedEnd looks at
+	opRaised               // what stands before a serial that the statement assigns
+	opRaisedEnd            // and behind it
 	opGone                 // the RETURNING that tells an inserted row from an updated one
 )
 
@@ -28,7 +31,7 @@ type edit struct {
 	apart  side
 	target int32 // index in Plan.Targets
 	row    int32
-	text   string // for opText and opColumn; for opValue what separates it; for opMark, opCheck, opSerial and opGone the columns' qualifier, for opLedger the schema, for opStatements WITH or nothing
+	text   string // for opText and opColumn; for opValue what separates it; for opMark, opCheck, opSerial, opTokens, opRaised, opRaisedEnd and opGone the columns' qualifier, for opLedger the schema, for opStatements WITH or nothing
 }
 
 // side is where an insertion needs a blank, so as not to grow together with a
@@ -65,6 +68,8 @@ func (e *edit) begins() byte {
 		return ' '
 	case opMark, opSerial:
 		return ','
+	case opRaisedEnd:
+		return ')'
 	case opStatements, opValue:
 		return (e.text + " ")[0]
 	}
@@ -78,6 +83,8 @@ func (e *edit) ends() byte {
 		return e.text[len(e.text)-1]
 	case opStatements:
 		return ' '
+	case opRaised:
+		return '('
 	}
 	return 'D'
 }

@@ -50,6 +50,8 @@ var rulesets = map[string]struct {
 
 	"serial":     {Table{Name: "books", Serial: "serial"}, Values{}},
 	"serialboth": {Table{Name: "books", Serial: "serial", Fence: "fence_token", Ledger: true}, Values{}},
+	"required":   {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{}},
+	"serialseen": {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{Observe: true}},
 
 	"lock":        {Table{Name: "books", Lock: goldenLock}, Values{Editor: "o'neill"}},
 	"lockall":     {Table{Name: "books", Fence: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock}, Values{}},

@@ -25,6 +25,8 @@ const (
 
 	// Of these the number that follows is that of a table.
 	markConflict  = "conflict" // the row's serial follows
+	markAssigned  = "assigned" // likewise
+	markRequired  = "required"
 	markGone      = "gone"
 	markNotSerial = "serial" // what the serial column holds follows
 	markLocked    = "locked" // since, expiry and holder of the lock follow
@@ -302,8 +304,8 @@ func (w *writer) fileLedgerCheck(token int, schema string) {
 type Marker struct {
 	Kind    MarkerKind
 	Token   int    // of Stale, NotNewest, OutOfScope and UnknownName: index in Values.Tokens
-	Table   int    // of Conflict, Gone, Locked and NotSerial: index in Plan.Tables
-	Current int64  // of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict: the row's serial
+	Table   int    // of the others: index in Plan.Tables
+	Current int64  // of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict and Assigned: the row's serial
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: who holds the lock
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
@@ -325,6 +327,8 @@ const (
 	Gone      // there was no such row
 	Locked    // somebody else holds the row's lock
 	NotSerial // the serial column holds no whole number, or the highest one
+	Assigned  // the statement assigned a serial that doesn't raise the row's
+	Required  // the statement would update a row, and has no serial
 )
 
 // ReadMarker finds a guard's marker in the text of a database's error.
@@ -341,7 +345,8 @@ func ReadMarker(message string) (Marker, bool) {
 		return Marker{}, false
 	}
 	m := Marker{Token: number}
-	if kind == markConflict || kind == markGone || kind == markNotSerial || kind == markLocked {
+	switch kind {
+	case markConflict, markAssigned, markRequired, markGone, markNotSerial, markLocked:
 		m = Marker{Table: number}
 	}
 	switch kind {
@@ -356,11 +361,16 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Key = quotedDetail(message[:i], detail)
 	case markUnknown:
 		m.Kind = UnknownName
-	case markConflict:
+	case markConflict, markAssigned:
 		m.Kind = Conflict
+		if kind == markAssigned {
+			m.Kind = Assigned
+		}
 		m.Current, err = leadingInteger(detail)
 	case markGone:
 		m.Kind = Gone
+	case markRequired:
+		m.Kind = Required
 	case markLocked:
 		m.Kind = Locked
 		if !m.readLocked(message[:i], detail) {

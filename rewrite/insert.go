@@ -427,7 +427,7 @@ func (r *insertion) onConflict() bool {
 			return false
 		}
 	}
-	if r.rules.Key != "" && r.rules.Fence == "" || r.rules.locks() {
+	if r.rules.Key != "" && r.rules.Fence == "" || r.locksFirst() {
 		r.whereEdits(r.target, prev, lo, hi, true, false)
 	}
 	return true

@@ -18,6 +18,19 @@ type Lock struct {
 // locks reports whether the table's rows may be locked.
 func (t *Table) locks() bool { return t.Lock.By != "" }
 
+// locksFirst reports whether the lock of a row that the statement updates is looked
+// at before the row's new values. Where it assigns the serial, that comes first.
+func (t *target) locksFirst() bool { return t.rules.locks() && !t.setsSerial }
+
+// insertCheck adds the check for the row of t at a place of its condition.
+func (r *reader) insertCheck(at int32, t *target) {
+	if t.setsSerial {
+		r.insert(at, opTokens, t, t.qualifier)
+	} else {
+		r.insert(at, opCheck, t, t.qualifier)
+	}
+}
+
 func (l *Lock) quote(d Dialect) {
 	l.by, l.since, l.expiry = quoteName(d, l.By), quoteName(d, l.Since), quoteName(d, l.Expiry)
 }

@@ -57,14 +57,17 @@ func (r *reader) mergeArm(t *target) bool {
 	case r.accept("do", "nothing"):
 		return true
 	case r.accept("delete"):
+		r.changes(t)
+		t.setsSerial = false
 		r.armCheck(t, prev, lo, hi)
 		return true
 	case r.accept("update", "set"):
+		r.changes(t)
 		setEnd, ok := r.assignments(t, false, "when", "returning")
 		if !ok {
 			return false
 		}
-		if t.rules.Fence == "" && t.rules.Key != "" || t.rules.locks() {
+		if t.rules.Fence == "" && t.rules.Key != "" || t.locksFirst() {
 			r.armCheck(t, prev, lo, hi)
 		}
 		r.assign(t, setEnd)
@@ -84,12 +87,12 @@ func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
 	}
 	if lo == hi {
 		r.insertText(prev, " AND ")
-		r.insert(prev, opCheck, t, t.qualifier)
+		r.insertCheck(prev, t)
 		return
 	}
 	at := r.toks[hi-1].end
 	r.insertText(r.toks[lo].start, "CASE WHEN (")
 	r.insertText(at, ") THEN ")
-	r.insert(at, opCheck, t, t.qualifier)
+	r.insertCheck(at, t)
 	r.insertText(at, " ELSE false END")
 }

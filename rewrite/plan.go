@@ -80,6 +80,10 @@ type Target struct {
 	AssignsKey bool
 	NewKeys    []KeyValue
 
+	// Changes tells that the write is one of rows that are there: UPDATE, DELETE, or a
+	// MERGE with such an arm. An upsert isn't, as it may insert.
+	Changes bool
+
 	schema string // as the statement names it, quoted and with its dot; else empty
 }
 

@@ -114,6 +114,7 @@ type writer struct {
 	rules   *Table      // of the table that is being written for
 	table   int         // its index in Plan.Tables
 	schema  string      // as the statement names it
+	changes bool        // it writes rows that are there, see Target.Changes
 	lo, hi  int         // its tokens
 	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
 	numbers map[Arg]int // of the placeholders, if there are many
@@ -154,7 +155,7 @@ func (w *writer) edit(e *edit) {
 	}
 	t := &w.plan.Targets[e.target]
 	w.choose(t.Table)
-	w.schema = t.schema
+	w.schema, w.changes = t.schema, t.Changes
 	switch e.op {
 	case opMark:
 		w.mark(e.text)
@@ -170,6 +171,12 @@ func (w *writer) edit(e *edit) {
 		w.rowValue(e)
 	case opSerial:
 		w.nextSerial(e.text)
+	case opTokens:
+		w.tokenCheck(e.text)
+	case opRaised:
+		w.raised(e.text)
+	case opRaisedEnd:
+		w.raisedEnd(e.text)
 	case opGone:
 		w.gone(e.text)
 	}

@@ -3,8 +3,8 @@ package rewrite
 import "strings"
 
 // A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it
-// assigns the column itself. In a versioned plan a row with another serial than
-// the context's raises. NULL counts as 0.
+// assigns the column itself, to a higher number. In a versioned plan a row with
+// another serial than the context's raises. NULL counts as 0.
 
 // versions notes that the rows of t are compared with the context's serial, if
 // the plan is versioned. It refuses a write that isn't the whole of its statement:
@@ -49,7 +49,8 @@ func (r *reader) returning() bool {
 }
 
 // ownSerial refuses a condition of a checked target, tokens lo to hi, that reads
-// its serial: that no row meets it would look as if the row was gone.
+// its serial, or leaves out locked rows: that no row meets it would look as if the
+// row was gone.
 func (r *reader) ownSerial(t *target, lo, hi int) bool {
 	if !t.checked {
 		return true
@@ -59,6 +60,9 @@ func (r *reader) ownSerial(t *target, lo, hi int) bool {
 			continue
 		}
 		column, ok := normal(r.dialect, r.src, r.toks[i])
+		if r.dialect == Postgres && column == "skip" && r.isWord(r.toks[i+1], "locked") {
+			return r.refuse(t.table, i, "SKIP LOCKED leaves out a row that somebody else is writing, which would look as if it was gone; leave it out, or run it without WithSerial")
+		}
 		if !ok || column != t.rules.Serial {
 			continue
 		}
@@ -111,7 +115,11 @@ const maxSerial = "9223372036854775807"
 // nextSerial writes the assignment of the row's next serial.
 func (w *writer) nextSerial(qualifier string) {
 	w.write(", ", w.rules.serial, " = ")
-	if !w.compares() {
+	switch {
+	case w.required():
+		w.noSerial(qualifier)
+		return
+	case !w.compares():
 		w.increment(qualifier)
 		return
 	}
@@ -170,10 +178,13 @@ func (w *writer) atSerial(qualifier string) {
 	w.callersSerial()
 }
 
-// conflict raises for a row at another serial. What the tokens say comes first:
-// who has lost the resource is not to read again and retry.
-func (w *writer) conflict(qualifier string) {
-	raise := func() { w.raise(markConflict, w.table, "COALESCE(", qualifier, ".", w.rules.serial, ", 0)") }
+// conflict raises for a row at another serial.
+func (w *writer) conflict(qualifier string) { w.raiseSerial(markConflict, qualifier) }
+
+// raiseSerial raises with the row's serial. What the tokens say comes first: who
+// has lost the resource is not to read again and retry.
+func (w *writer) raiseSerial(kind, qualifier string) {
+	raise := func() { w.raise(kind, w.table, "COALESCE(", qualifier, ".", w.rules.serial, ", 0)") }
 	if w.lo == w.hi || !w.rules.Fenced() {
 		raise()
 		return
@@ -238,3 +249,6 @@ func (w *writer) gone(qualifier string) {
 func (w *writer) callersSerial() {
 	w.field(0, FieldSerial)
 }
+
+// changes notes that the statement writes rows of t that are there.
+func (r *reader) changes(t *target) { r.targets[t.index].Changes = true }

@@ -10,6 +10,11 @@ type Table struct {
 	SingleUse bool   // refuse a token equal to the row's mark
 	Serial    string // column of the row's version, which every write raises; empty for none
 
+	// SerialRequired refuses writes of rows that are there unless their statement is
+	// versioned. Those that only write such rows are the caller's part to refuse, see
+	// [Target.Changes]; an upsert raises where it would update.
+	SerialRequired bool
+
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
 
 	fence, key, serial string // the columns, quoted

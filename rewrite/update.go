@@ -20,6 +20,10 @@ func (r *reader) update() bool {
 	if !found {
 		r.orAbort(t, verb)
 	}
+	if found && t.checked && r.isWord(r.toks[verb+2], "ignore") {
+		return r.refuse(t.table, verb+1, "OR IGNORE leaves out a row that breaks a constraint, which would look as if it was gone; with WithSerial write UPDATE without it")
+	}
+	r.changes(t)
 	if !r.accept("set") {
 		return r.refuse(t.table, r.i, "expected SET here")
 	}
@@ -32,7 +36,7 @@ func (r *reader) update() bool {
 	if r.accept("from") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "" || t.rules.locks())
+	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "" || t.locksFirst())
 }
 
 // delete reads DELETE after its first word.
@@ -51,6 +55,7 @@ func (r *reader) delete() bool {
 	if !r.versions(t, verb) {
 		return false
 	}
+	r.changes(t)
 	from := r.i
 	if r.accept("using") {
 		r.until("where", "returning", "order", "limit")
@@ -66,11 +71,8 @@ func (r *reader) assignments(t *target, upsert bool, follow ...string) (setEnd i
 	hi := r.until(follow...)
 	t.setsSerial = false
 	for i := lo; i < hi; {
-		if t.rules.Serial != "" && r.setsColumn(i, t.rules.Serial) {
-			if t.checked {
-				return 0, r.refuse(t.table, i, "it assigns the serial column, which WithSerial raises by itself; leave the column out")
-			}
-			t.setsSerial = true
+		if t.rules.Serial != "" && r.setsColumn(i, t.rules.Serial) && !r.assignedSerial(t, i, hi) {
+			return 0, false
 		}
 		// One item: column ..., or (column, column) = ...
 		names := r.toks[i : i+1]

@@ -30,7 +30,7 @@ func (r *reader) where(t *target, from int, check bool) bool {
 	if r.returning() {
 		r.until("order", "limit")
 	}
-	if check && r.isWord(r.tok(), "order", "limit") {
+	if (check || t.checked) && r.isWord(r.tok(), "order", "limit") {
 		return r.refuse(t.table, r.i, "a guard can't see which rows LIMIT leaves; select the rows in WHERE, by their keys")
 	}
 	if r.dialect == SQLite {
@@ -63,13 +63,13 @@ func (r *reader) whereEdits(t *target, prev int32, lo, hi int, check, ledger boo
 	switch {
 	case check && lo < hi:
 		r.insertText(at, ") THEN ")
-		r.insert(at, opCheck, t, t.qualifier)
+		r.insertCheck(at, t)
 		r.insertText(at, " ELSE "+boolean(r.dialect, false)+" END")
 		for _, c := range r.repeatable(lo, hi) {
 			r.insertText(at, " AND ("+r.source(c[0], c[1])+")")
 		}
 	case check:
-		r.insert(at, opCheck, t, t.qualifier)
+		r.insertCheck(at, t)
 	case lo < hi:
 		r.insertText(at, ")")
 	}

@@ -9,6 +9,8 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/sqlfence/sqlfence"
+	sqlcpg "github.com/sqlfence/sqlfence/conformance/drivers/orm/sqlcstore/postgres"
+	"github.com/sqlfence/sqlfence/conformance/drivers/orm/sqlcstore/sqlite"
 )
 
 // What Serial and WithSerial promise, with the statements that ORMs write.
@@ -210,7 +212,8 @@ func TestORMSerialTransaction(t *testing.T) {
 }
 
 // A model that writes the serial as any other column: refused under WithSerial,
-// and without it the row's version is what the record says.
+// and without it where the record is not of a later version than the row, so that
+// a change made since it was read isn't lost.
 func TestORMSerialInTheModel(t *testing.T) {
 	eachBase(t, func(t *testing.T, b base) {
 		s := newORMSerialShop(t, b)
@@ -236,6 +239,12 @@ func TestORMSerialInTheModel(t *testing.T) {
 				s.version(t)
 				wantError(t, w.run(at(t, 7)), sqlfence.ErrUnguardable)
 				s.rows.wantVersions(t, ormVersions)
+				wantAssigned(t, w.run(t.Context()), 7)
+				s.rows.wantVersions(t, ormVersions)
+				s.exec(t, "UPDATE books SET price = 32, serial = 8 WHERE id = 3")
+				wantAssigned(t, w.run(t.Context()), 8)
+				s.rows.wantVersions(t, "1:10#1 2:20#1 3:32#8")
+				s.exec(t, "UPDATE books SET price = 32, serial = 6 WHERE id = 3")
 				if err := w.run(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -308,6 +317,64 @@ func TestORMSerialIsRead(t *testing.T) {
 			var r sqlxVersioned
 			want(t, &r.Serial, 7, x.GetContext(t.Context(), &r, "SELECT * FROM books WHERE id = 3"))
 			want(t, &r.Serial, 8, x.GetContext(at(t, 7), &r, "UPDATE books SET price = 31 WHERE id = 3 RETURNING serial"))
+		})
+	})
+}
+
+// The ORMs' ways to write a column of the model, here the price: what they write,
+// also by upserts, has to raise it.
+func TestORMSerialIsAColumnOfTheModel(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		s := newORMSerialShop(t, b)
+		db := &ormDB{b.fenced(t, s.source, books(sqlfence.Serial("price"))), b, s.source}
+		type setter = func(ctx context.Context, id, price int64) error
+		check := func(name string, set setter) {
+			t.Run(name, func(t *testing.T) {
+				s.version(t)
+				for _, price := range []int64{30, 29, -1} {
+					wantAssigned(t, set(t.Context(), 3, price), 30)
+				}
+				s.rows.wantVersions(t, ormVersions)
+				if err := set(t.Context(), 3, 31); err != nil {
+					t.Error(err)
+				}
+				s.rows.wantVersions(t, "1:10#1 2:20#1 3:31#7")
+			})
+		}
+		for _, o := range ormStores {
+			orm := o.open(t, db)
+			for _, u := range orm.updates {
+				check(o.name+", "+u.name, u.run)
+			}
+			for _, upsert := range []setter{orm.upsert, orm.upsertAlso} {
+				if upsert != nil {
+					check(o.name+", upsert", upsert)
+				}
+			}
+		}
+		check("sqlc", func(ctx context.Context, id, price int64) error {
+			if db.postgres() {
+				_, err := sqlcpg.New(db).SetPrice(ctx, sqlcpg.SetPriceParams{Price: price, ID: id})
+				return err
+			}
+			_, err := sqlite.New(db).SetPrice(ctx, sqlite.SetPriceParams{Price: price, ID: id})
+			return err
+		})
+		check("sqlc, prepared", func(ctx context.Context, id, price int64) error {
+			if db.postgres() {
+				q, err := sqlcpg.Prepare(ctx, db)
+				if err != nil {
+					return err
+				}
+				_, err = q.SetPrice(ctx, sqlcpg.SetPriceParams{Price: price, ID: id})
+				return errors.Join(err, q.Close())
+			}
+			q, err := sqlite.Prepare(ctx, db)
+			if err != nil {
+				return err
+			}
+			_, err = q.SetPrice(ctx, sqlite.SetPriceParams{Price: price, ID: id})
+			return errors.Join(err, q.Close())
 		})
 	})
 }

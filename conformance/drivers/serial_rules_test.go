@@ -251,6 +251,8 @@ func TestSerialRefusals(t *testing.T) {
 			err := exec(at(t, 7), "MERGE INTO books b USING pens p ON b.id = p.id WHEN MATCHED THEN DELETE")
 			wantError(t, err, sqlfence.ErrUnguardable)
 			// It would add the pen and say that nothing has changed.
+			err = exec(at(t, 7), "UPDATE books SET price = 1 WHERE id = (SELECT id FROM books WHERE id = 1 FOR UPDATE SKIP LOCKED)")
+			wantError(t, err, sqlfence.ErrUnguardable)
 			err = exec(at(t, 7), "WITH i AS (INSERT INTO pens (id) VALUES (1)) UPDATE books SET price = 1 WHERE id = 99")
 			wantError(t, err, sqlfence.ErrUnguardable)
 		} else {
@@ -258,6 +260,8 @@ func TestSerialRefusals(t *testing.T) {
 				"UPDATE books SET price = 1 WHERE id = 1 RETURNING id", // mattn counts the rows of the statement before
 				"UPDATE books SET price = 1 WHERE id = 1; -- which mattn takes for a statement",
 				"UPDATE books SET price = 1 WHERE id = 1;;",
+				"UPDATE OR IGNORE books SET isbn = 'i2' WHERE id = 1", // which a constraint keeps from being written
+				"UPDATE books SET price = 1 WHERE id = 1 LIMIT 0",
 			} {
 				wantError(t, exec(at(t, 7), query), sqlfence.ErrUnguardable)
 			}
