@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -12,8 +11,8 @@ import (
 type Rewriter struct {
 	dialect Dialect
 	tables  []Table
-	starts  []string  // of the tables' names: in its quotes a name's own are doubled, so up to the first of these
-	first   [256]bool // their first bytes, either case
+	starts  []string  // of the tables' names
+	first   [256]bool // the bytes with which begins what has to be looked at closer
 	plans   *cache
 	tokens  sync.Pool
 
@@ -51,17 +50,12 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		}
 		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.Fence), quoteName(d, t.Key), quoteName(d, t.Serial)
 		r.tables[i].Lock.quote(d)
-		start := t.Name
-		if q := strings.IndexAny(start, "\"`'"); q >= 0 {
-			start = start[:q+1]
-		}
-		r.starts = append(r.starts, start)
-		c := t.Name[0]
-		r.first[c] = true
-		if c >= 'a' && c <= 'z' {
-			r.first[c&^0x20] = true
+		r.starts = append(r.starts, start(t.Name))
+		for _, c := range firstBytes(t.Name) {
+			r.first[c] = true
 		}
 	}
+	r.first[';'] = len(tables) > 0
 	if d == Postgres && len(tables) > 0 {
 		for _, c := range []byte("cCnN") { // client_encoding, NAMES
 			r.first[c] = true
@@ -76,19 +70,18 @@ func equalFold(s, name string) bool {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		n := name[i]
-		if n >= 'A' && n <= 'Z' {
-			n |= 0x20
-		}
-		if c != n {
+		if lowerByte(s[i]) != lowerByte(name[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c |= 0x20
+	}
+	return c
 }
 
 // read makes the plan of a statement that mentions a table.

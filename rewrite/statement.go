@@ -5,6 +5,9 @@ import "slices"
 // script reads the whole text: one statement, or several with semicolons
 // between them, which pass only if every one of them does.
 func (r *reader) script() *Plan {
+	if !r.foldsClearly() {
+		return &Plan{Verdict: Refuse, Refusal: *r.refused}
+	}
 	for count := 1; r.nonEmpty(); count++ {
 		begin := r.i
 		ok := r.keepsEncoding() && r.statement()

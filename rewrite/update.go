@@ -108,13 +108,13 @@ func (r *reader) assignments(t *target, upsert bool, follow ...string) (setEnd i
 func (r *reader) newKey(t *target, column string, i, hi int, upsert bool) bool {
 	value := i + 2
 	if column == t.rules.Key && value < hi && isPunct(r.toks[i+1], '=') {
-		ends := func(n int) bool { return value+n == hi || isPunct(r.toks[value+n], ',') }
+		endsAt := func(i int) bool { return i == hi || isPunct(r.toks[i], ',') }
 		to := &r.targets[t.index]
-		if v, ok := r.constant(r.toks[value]); ok && ends(1) {
+		if v, next, ok := r.value(value); ok && endsAt(next) {
 			to.AssignsKey, to.NewKeys = true, append(to.NewKeys, v)
 			return true
 		}
-		if upsert && value+2 < hi && ends(3) && r.isExcludedKey(t, value) {
+		if upsert && value+2 < hi && endsAt(value+3) && r.isExcludedKey(t, value) {
 			to.AssignsKey = true
 			return true
 		}
