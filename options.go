@@ -25,10 +25,13 @@ type Mode uint8
 const (
 	// Enforce refuses it. The default.
 	Enforce Mode = iota
-	// Observe lets it through and reports it to the observer as WouldRefuse.
-	// Marks still rise to the tokens of the writes, and never fall. A write that
-	// would have been refused costs a second statement, and in a PostgreSQL
-	// transaction every guarded write a savepoint.
+	// Observe lets it through and reports it to the observer as WouldRefuse. So it
+	// does with a write whose guard fails for another reason, such as a column
+	// that is missing; the event has the database's error then. Marks still rise to
+	// the tokens of the writes, and fall only by what is sent as it was written: a
+	// statement that can't be guarded, such as SQLite's REPLACE, or whose guard
+	// fails. A write that would have been refused costs a second statement, and in
+	// a PostgreSQL transaction every guarded write a savepoint.
 	Observe
 )
 

@@ -66,16 +66,16 @@ func TestLooksAtDO(t *testing.T) {
 		"SELECT 1;/**/ do\n$$ x $$":  true,
 		"SELECT 1;--\r\ndo\n$$ x $$": true,
 		"SELECT 1; /*" + strings.Repeat("/**/", 1000) + "*/ DO $$ x $$": true,
-		"INSERT INTO prices VALUES (1) ON CONFLICT DO NOTHING":           false,
-		"SELECT 1; -- a comment\nSELECT 2":                               false,
-		"-- name: Get :one\nSELECT 1;":                                   false,
-		"SELECT 1; doc": false,
-		"double":        false,
-		"do$$":          false, // a name
-		"":              false,
-		";":             false,
-		"-":             false,
-		"--":            false,
+		"INSERT INTO prices VALUES (1) ON CONFLICT DO NOTHING":          false,
+		"SELECT 1; -- a comment\nSELECT 2":                              false,
+		"-- name: Get :one\nSELECT 1;":                                  false,
+		"SELECT 1; doc":                                                 false,
+		"double":                                                        false,
+		"do$$":                                                          false, // a name
+		"":                                                              false,
+		";":                                                             false,
+		"-":                                                             false,
+		"--":                                                            false,
 	} {
 		r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
 		if err != nil {

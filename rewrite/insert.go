@@ -214,7 +214,7 @@ func (r *insertion) defaultValues(begin int) bool {
 	if !fence && !serial && !ledger {
 		return true
 	}
-	column, separator := "rowid", "" // NULL there is the default: the next free one
+	column, separator := "_rowid_", "" // NULL there is the default: the next free one
 	switch {
 	case serial:
 		column, separator = r.rules.serial, ", "

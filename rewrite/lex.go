@@ -177,6 +177,9 @@ func (l *lexer) blockComment() *lexError {
 			l.pos++
 		}
 	}
+	if l.dialect == SQLite { // it ends with the text
+		return nil
+	}
 	return &lexError{start, "a comment is never closed", rejected}
 }
 

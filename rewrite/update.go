@@ -11,7 +11,9 @@ func (r *reader) update() bool {
 	if !ok || t.table < 0 {
 		return ok && (r.isWord(r.tok(), "set") || r.unreadable(verb))
 	}
-	if or != "" {
+	// FAIL keeps the rows changed before one that breaks a constraint, and each has
+	// its mark; an error that a guard raises undoes the statement.
+	if or != "" && !equalFold(or, "fail") {
 		return r.refuse(t.table, verb+1, "OR "+or+" replaces rows or leaves some of them changed; write UPDATE without it")
 	}
 	if !r.versions(t, verb) {

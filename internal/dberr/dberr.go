@@ -1,7 +1,10 @@
-// Package dberr reads PostgreSQL's error codes, whichever driver reports them.
+// Package dberr reads the databases' error codes, whichever driver reports them.
 package dberr
 
-import "errors"
+import (
+	"errors"
+	"reflect"
+)
 
 // The codes that are told apart.
 // Source: PostgreSQL's documentation, appendix A.
@@ -13,6 +16,7 @@ const (
 	DeadlockDetected     = "40P01"
 	DuplicateObject      = "42710"
 	DuplicateTable       = "42P07"
+	NoActiveTransaction  = "25P01"
 
 	ConnectionClass   = "08"  // such as 08P01
 	InterventionClass = "57P" // such as 57P01, admin_shutdown
@@ -37,4 +41,27 @@ func IsCreated(err error) bool {
 		return true
 	}
 	return false
+}
+
+// SQLiteTrigger is the code of an error that a trigger raised.
+// Source: https://sqlite.org/rescode.html#constraint_trigger
+const SQLiteTrigger = 1811
+
+// SQLiteCode returns SQLite's extended result code in err's chain, and whether
+// there is one: modernc.org/sqlite tells it by a method, mattn/go-sqlite3 in a field.
+func SQLiteCode(err error) (code int, ok bool) {
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return coded.Code(), true
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		if f := v.FieldByName("ExtendedCode"); f.IsValid() && f.CanInt() {
+			return int(f.Int()), true
+		}
+	}
+	return 0, false
 }
