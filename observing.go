@@ -116,11 +116,12 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil {
 		return rows, err
 	}
-	row := make([]driver.Value, len(rows.Columns()))
+	columns := rows.Columns()
+	row := make([]driver.Value, len(columns))
 	err = rows.Next(row)
 	observes := r.guard.fence.mode == Observe && err != io.EOF
 	if err != nil && (observes || r.attempt.explain(err) != err) { // is it the same error?
-		return nil, closing(rows.Close, err)
+		return failedRows{columns, err}, closing(rows.Close, err)
 	}
 	if err == io.EOF && r.attempt.plan.Versioned {
 		if gone := r.attempt.gone(r.ctx); gone != nil {
@@ -130,6 +131,22 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	r.ahead, r.row, r.err = true, row, err
 	return rows, nil
 }
+
+// failedRows are the rows of a query that failed with the first of them, where the
+// application is to find the error: they hold nothing else.
+type failedRows struct {
+	columns []string
+	err     error
+}
+
+// Columns implements driver.Rows.
+func (r failedRows) Columns() []string { return r.columns }
+
+// Next implements driver.Rows.
+func (r failedRows) Next([]driver.Value) error { return r.err }
+
+// Close implements driver.Rows.
+func (r failedRows) Close() error { return nil }
 
 // followTx follows transactions that are begun and ended by statements: by one
 // that ended with err. Only Observe mode on PostgreSQL has to know. In doubt there
