@@ -43,7 +43,16 @@ type Option func(*config)
 // "shop.books", folded as the database folds it unless it is written in double
 // quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
 // books in any schema; "shop.books" for that one, and for an unqualified books,
-// which may resolve to it.
+// which may resolve to it. In PostgreSQL a name with capital letters outside of
+// ASCII has to be in double quotes: what they are folded to depends on the
+// database's encoding.
+//
+// In PostgreSQL the rows of a table can be written by the name of a partition, a
+// parent or a child, which have to be registered then. With one [Resource] they
+// take the same tokens:
+//
+//	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
+//	sqlfence.WithTable("books_2026", sqlfence.RowFence("fence_token"), sqlfence.Resource("books")),
 func WithTable(name string, rules ...Rule) Option {
 	return func(c *config) { c.tables = append(c.tables, newTable(name, rules)) }
 }

@@ -14,7 +14,9 @@ type Rule func(*table)
 // RowFence keeps the mark in the row: column is a 64-bit integer column of the
 // table that holds the highest token that has written the row; NULL and 0 mean
 // none yet. The application doesn't write to it. May be combined with [Ledger];
-// both are then enforced.
+// both are then enforced. In SQLite guarded statements say OR ABORT, so that a
+// table declared with ON CONFLICT IGNORE or REPLACE, also of NOT NULL, raises an
+// error instead.
 func RowFence(column string) Rule {
 	return func(t *table) { t.once(&t.rules.Fence, "RowFence", column) }
 }
@@ -22,7 +24,11 @@ func RowFence(column string) Rule {
 // Ledger compares the token with the newest one issued for its name in the
 // table fencing_tokens (see package tokens). The guarded table needs no column.
 // The default where no rule says otherwise. On SQLite the ledger has to be in
-// the database file of the guarded table.
+// the database file of the guarded table; INSERT ... SELECT * between tables with
+// generated columns fails, name the columns instead; and DEFAULT VALUES fails for a
+// table WITHOUT ROWID, and ignores the default of a column called _rowid_. PostgreSQL
+// refuses guarded writes (0A000) to a table with a DO ALSO rule or a conditional
+// DO INSTEAD rule for them.
 func Ledger() Rule {
 	return func(t *table) { t.rules.Ledger = true }
 }
@@ -42,11 +48,17 @@ func Resource(name string) Rule {
 // guarded by the token called resource + "/42". A write that reaches a row which
 // none of the context's tokens names is refused with [ErrOutOfScope], and so is
 // an INSERT of such a row. The key is compared as the text that the database
-// makes of it, so it should be of an integer, text or UUID type; an INSERT whose
-// key may be stored as another text than it is written, such as 07 for 7, is
-// refused. A row keeps its key: a statement may assign the column only where the
-// context holds one token of the table, and only its key, as an argument, a
-// plain constant or the key of the row that an upsert was to insert. Where a
+// makes of it, so it has to be of an integer, text or UUID type: in one that
+// rounds, pads or spells otherwise, such as numeric(10,2), char(8), boolean, bytea
+// or SQLite's REAL, a new row may get a key that its token doesn't name. An INSERT
+// whose key may be stored as another text in one of the former, such as 07, 0x7 or
+// 7_0 for an integer, or a UUID without its dashes, is refused. A row keeps its
+// key: a statement may assign the column only where the context holds one token of
+// the table, and only its key, as an argument, a plain constant or the key of the
+// row that an upsert was to insert. An argument or a constant may have a cast to an
+// integer type, uuid, text or varchar; in SQLite to TEXT. A generated column is no
+// key: an UPDATE of what it is computed from moves the row, which a statement
+// doesn't show. Nor is a key that a trigger changes. Where a
 // [Ledger] guards the table, all tokens of the table's rows in the context have
 // to be current, also those of rows that the statement doesn't reach.
 func Key(column string) Rule {
