@@ -167,7 +167,7 @@ var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 // 07 or 7.0 in a column of integers is 7, whose row has another token. What
 // begins with \x is how PostgreSQL writes bytes, and drivers take it for those.
 func (t *table) canonical(key string) error {
-	_, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(key), "_", ""), 64)
+	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
 	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)
 	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
 		isNumber = strconv.FormatInt(n, 10) != key
