@@ -71,7 +71,7 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 	}
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
-		key, err := t.keyText(k, args, a.fence.profile.dialect)
+		key, err := a.keyText(t, k, args)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (a *attempt) keepKeys(i int, args []driver.NamedValue) error {
 			"is for which row can't be seen; leave the column out, or write each row with its own token alone"}
 	}
 	for _, k := range target.NewKeys {
-		key, err := t.keyText(k, args, a.fence.profile.dialect)
+		key, err := a.keyText(t, k, args)
 		if err != nil {
 			return err
 		}
@@ -120,8 +120,9 @@ func (a *attempt) keepKeys(i int, args []driver.NamedValue) error {
 	return nil
 }
 
-// keyText returns the text of a row's key in a database that speaks d.
-func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue, d Dialect) (string, error) {
+// keyText returns the text of a row's key. args are the application's own
+// arguments, at the end of the attempt's; what is sent is the value that was read.
+func (a *attempt) keyText(t *table, k rewrite.KeyValue, args []driver.NamedValue) (string, error) {
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}
@@ -140,7 +141,9 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue, d Dialect)
 		}
 	}
 	if i >= 0 && i < len(args) {
-		if key, ok := textOf(args[i].Value, d); ok {
+		i += len(a.args) - len(args)
+		if key, read, ok := textOf(a.args[i].Value, a.fence.profile.dialect); ok {
+			a.keep(i, read)
 			return key, t.canonical(key)
 		}
 	}
@@ -148,20 +151,23 @@ func (t *table) keyText(k rewrite.KeyValue, args []driver.NamedValue, d Dialect)
 		Reason: "the row's key can't be read from its argument; pass an integer, a string or a UUID, of a type that prints as it is"}
 }
 
-// A UUID in any of the spellings that databases read, and as they write it. 32
-// digits without dashes are also what a hash is written as, so they may stay.
+// A UUID in any of the spellings that PostgreSQL reads, and as it writes it.
+//
+// Source: string_to_uuid in PostgreSQL's src/backend/utils/adt/uuid.c.
 var (
-	anyUUID   = regexp.MustCompile(`^\{?[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?$`)
-	plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{32}$`)
+	anyUUID   = regexp.MustCompile(`^\{?([0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}\}?$`)
+	plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
 
-// anyBytes is how PostgreSQL writes a column of bytes. Drivers take what is
-// written like that for the bytes themselves.
-var anyBytes = regexp.MustCompile(`^\\x([0-9a-f]{2})*$`)
+// otherBase is how PostgreSQL 16 and later write an integer in another base.
+//
+// Source: pg_strtoint64_safe in PostgreSQL's src/backend/utils/adt/numutils.c.
+var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 
 // canonical refuses a key that a database may store as another text than this:
-// 07 or 7.0 in a column of integers is 7, whose row has another token. The database
-// compares keys byte by byte with the names of tokens, which are in Unicode's
+// 07 or 7.0 in a column of integers is 7, whose row has another token. What
+// begins with \x is how PostgreSQL writes bytes, and drivers take it for those. The
+// database compares keys byte by byte with the names of tokens, which are in Unicode's
 // normalization form C.
 func (t *table) canonical(key string) error {
 	if !nfc.Is(key) {
@@ -169,46 +175,60 @@ func (t *table) canonical(key string) error {
 			Reason: fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; store keys in that form (NFC)", key)}
 	}
 	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
-	isNumber := err == nil || errors.Is(err, strconv.ErrRange)
+	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)
 	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
 		isNumber = strconv.FormatInt(n, 10) != key
 	}
 	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
-		anyBytes.MatchString(key) {
+		strings.HasPrefix(key, `\x`) {
 		return &UnguardableError{Table: t.name,
 			Reason: fmt.Sprintf("the row's key %q may be stored as another text; write it as the database does", key)}
 	}
 	return nil
 }
 
-// textOf returns the text that a database which speaks d makes of an integer, a
-// string or a UUID. Of a value that can tell its text pgx may send this text or
-// its plain value, depending on the column, so the two have to be the same.
-func textOf(v any, d Dialect) (string, bool) {
-	text, ok := plainText(v, d)
-	if s, tells := v.(fmt.Stringer); ok && tells && s.String() != text {
-		return "", false
+// keep sends v as the argument i, instead of what may answer otherwise when the
+// driver asks it again.
+func (a *attempt) keep(i int, v any) {
+	was := a.args[i].Value
+	if _, ok := was.(driver.Valuer); !ok && reflect.TypeOf(was).Kind() != reflect.Pointer {
+		return
 	}
-	return text, ok
+	if !a.ownArgs {
+		a.args, a.ownArgs = slices.Clone(a.args), true
+	}
+	a.args[i].Value = v
+}
+
+// textOf returns the text that a database which speaks d makes of an integer, a
+// string or a UUID, and the plain value that it read. Of a value that can tell its
+// text pgx may send this text or its plain value, depending on the column, so the
+// two have to be the same.
+func textOf(v any, d Dialect) (text string, read any, ok bool) {
+	text, read, ok = plainText(v, d)
+	if s, tells := v.(fmt.Stringer); ok && tells && s.String() != text {
+		return "", nil, false
+	}
+	return text, read, ok
 }
 
 // plainText is textOf without regard to what v tells of itself. In PostgreSQL
 // bytes may become \x3432, by the column and by the driver.
-func plainText(v any, d Dialect) (string, bool) {
+func plainText(v any, d Dialect) (text string, read any, ok bool) {
 	if valuer, ok := v.(driver.Valuer); ok && !isNil(v) {
 		plain, err := valuer.Value()
 		if err != nil {
-			return "", false
+			return "", nil, false
 		}
 		v = plain
 	}
 	switch v := v.(type) {
 	case string:
-		return v, true
+		return v, v, true
 	case []byte:
-		return string(v), d != Postgres
+		return string(v), slices.Clone(v), d != Postgres
 	case [16]byte:
-		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), true
+		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), v, true
 	}
 	r := reflect.ValueOf(v)
 	if r.Kind() == reflect.Pointer && !r.IsNil() {
@@ -216,13 +236,13 @@ func plainText(v any, d Dialect) (string, bool) {
 	}
 	switch {
 	case r.CanInt():
-		return strconv.FormatInt(r.Int(), 10), true
+		return strconv.FormatInt(r.Int(), 10), v, true
 	case r.CanUint():
-		return strconv.FormatUint(r.Uint(), 10), true
+		return strconv.FormatUint(r.Uint(), 10), v, true
 	case r.Kind() == reflect.String:
-		return r.String(), true
+		return r.String(), v, true
 	}
-	return "", false
+	return "", nil, false
 }
 
 func isNil(v any) bool {

@@ -20,6 +20,8 @@ type attempt struct {
 	args   []driver.NamedValue
 	events []Event // to be reported
 
+	ownArgs bool // args is a copy of the caller's
+
 	// The rest is of a guarded statement.
 
 	plan   *rewrite.Plan

@@ -70,7 +70,18 @@
 //     write to it are fenced;
 //   - SQL that the database runs on its own: in stored functions and procedures,
 //     triggers, rules and cascades, or behind an updatable view. A guarded
-//     statement may set them off, and their writes are not compared;
+//     statement may set them off, and their writes are not compared. To create
+//     one passes where it runs nothing: CREATE VIEW, CREATE FUNCTION;
+//   - SQL that is hidden from it otherwise: EXECUTE of what was prepared under
+//     [Bypass], a text handed to a function that runs it, such as dblink_exec,
+//     and in SQLite a second ATTACH of the same file for a table that is
+//     registered with its schema. PostgreSQL's DO is read, and refused if it
+//     names a registered table or can put a statement together at run time;
+//   - a table's rows by another name. In PostgreSQL a partition, a parent and a
+//     child of a table hold rows of each other; those that are written to have to
+//     be registered, too, see [WithTable]. To make such a table of a registered
+//     one is refused. In SQLite the shadow tables of a virtual table, such as
+//     FTS5's books_content, are tables by themselves;
 //   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
 //     connection, whose method Raw() driver.Conn returns the base driver's; the
 //     [Observer] is told;

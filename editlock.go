@@ -56,7 +56,7 @@ func (a *attempt) findEditor(ctx context.Context) error {
 	if b, ok := user.([]byte); ok {
 		user = string(b)
 	}
-	text, ok := textOf(user, a.fence.profile.dialect)
+	text, _, ok := textOf(user, a.fence.profile.dialect)
 	if !ok || text == "" || text == "0" {
 		return &UnguardableError{Table: a.table(0).name, Reason: fmt.Sprintf("the context's editor %#v could be nobody; give WithEditor the user's integer or text", user)}
 	}

@@ -83,6 +83,10 @@ func (g *guard) query(ctx context.Context, a attempt, own []driver.NamedValue, r
 		if g.fence.mode == Observe {
 			rows, err := observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
 			a.tell(ctx, err)
+			if failed, ok := rows.(failedRows); ok && err != nil {
+				failed.err = err
+				return failed, nil
+			}
 			return rows, err
 		}
 		rows, err := run(&a)

@@ -5,43 +5,87 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"io"
+	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// observe runs an attempt so that nothing is refused: as in Enforce mode first,
-// and if the guard refuses it, again without what refuses. In a transaction of
-// PostgreSQL, which an error would end, a savepoint is put before it.
+// observe runs an attempt so that nothing is refused and nothing breaks: as in
+// Enforce mode first; if the guard refuses it, again without what refuses; and if
+// that or anything else fails, as the application wrote it. What failed has no
+// effects. In a transaction of PostgreSQL, which an error would end, a savepoint
+// is put before it.
 func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.NamedValue, run func(*attempt) (T, error)) (T, error) {
-	save := g.inTx && g.fence.profile.dialect == Postgres
-	var none T
-	if save {
-		if err := g.send(ctx, "SAVEPOINT sqlfence"); err != nil {
-			return none, err
-		}
-	}
+	saved := g.savepoint(ctx)
 	got, err := run(&a)
 	if err == nil {
-		if _, open := any(got).(driver.Rows); save && !open {
+		if _, open := any(got).(driver.Rows); saved && !open {
 			err = g.send(ctx, "RELEASE SAVEPOINT sqlfence")
 		}
 		return got, err
 	}
-	typed := a.explain(err)
-	if typed == err { // is it the same error?
+	if !g.leftNothing(ctx, &a, err, saved) || saved && g.send(ctx, toSavepoint) != nil {
 		return got, err
 	}
-	if save {
-		if err := g.send(ctx, "ROLLBACK TO SAVEPOINT sqlfence"); err != nil {
-			return none, err
+	typed := a.explain(err)
+	refused := typed != err // is it the same error?
+	if refused {
+		g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
+		if a.observe(own, typed) == nil {
+			got, errObserved := run(&a)
+			if errObserved == nil {
+				return got, nil
+			}
+			if !g.leftNothing(ctx, &a, errObserved, saved) || saved && g.send(ctx, toSavepoint) != nil {
+				return got, errObserved
+			}
 		}
 	}
-	g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
-	if err := a.observe(own, typed); err != nil {
-		return none, err
+	a.sql, a.args = a.query, own
+	got, errPlain := run(&a)
+	switch {
+	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
+		return got, err
+	case errPlain == nil && !refused:
+		g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: err})
 	}
-	return run(&a)
+	return got, errPlain
+}
+
+const toSavepoint = "ROLLBACK TO SAVEPOINT sqlfence"
+
+// savepoint sets one if an error would end the transaction, and reports whether it
+// did. Statements may have ended that transaction unseen; the server knows.
+func (g *guard) savepoint(ctx context.Context) bool {
+	if !g.inTx || g.fence.profile.dialect != Postgres {
+		return false
+	}
+	err := g.send(ctx, "SAVEPOINT sqlfence")
+	if dberr.SQLState(err) == dberr.NoActiveTransaction {
+		g.inTx = false
+	}
+	return err == nil
+}
+
+// leftNothing reports whether a statement that failed with err can be run once
+// more: it has changed nothing, and its transaction is as it was. In SQLite rows
+// may stay changed, or the transaction be undone, by OR FAIL, OR ROLLBACK and the
+// RAISE of a trigger.
+func (g *guard) leftNothing(ctx context.Context, a *attempt, err error, saved bool) bool {
+	switch {
+	case err == driver.ErrSkip, errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
+		return false
+	case g.fence.profile.dialect == Postgres:
+		return saved || !g.inTx
+	case a.explain(err) != err: // the guard's own never do
+		return true
+	}
+	code, ok := dberr.SQLiteCode(err)
+	query := strings.ToLower(a.query)
+	return ok && code != dberr.SQLiteTrigger && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
 }
 
 // send executes a statement of ours on the base connection.
@@ -66,15 +110,18 @@ func closing(close func() error, err error) error {
 }
 
 // readAhead reads the first row, with which a refusal comes at the latest. If a
-// versioned statement has none, the row that it is for is gone.
+// versioned statement has none, the row that it is for is gone. In Observe mode any
+// error has to be known before the first row is given out.
 func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil {
 		return rows, err
 	}
-	row := make([]driver.Value, len(rows.Columns()))
+	columns := rows.Columns()
+	row := make([]driver.Value, len(columns))
 	err = rows.Next(row)
-	if err != nil && r.attempt.explain(err) != err { // is it the same error?
-		return nil, closing(rows.Close, err)
+	observes := r.guard.fence.mode == Observe && err != io.EOF
+	if err != nil && (observes || r.attempt.explain(err) != err) { // is it the same error?
+		return failedRows{columns, err}, closing(rows.Close, err)
 	}
 	if err == io.EOF && r.attempt.plan.Versioned {
 		if gone := r.attempt.gone(r.ctx); gone != nil {
@@ -85,14 +132,33 @@ func (r *result) readAhead(rows driver.Rows, err error) (driver.Rows, error) {
 	return rows, nil
 }
 
+// failedRows are the rows of a query that failed with the first of them, where the
+// application is to find the error: they hold nothing else.
+type failedRows struct {
+	columns []string
+	err     error
+}
+
+// Columns implements driver.Rows.
+func (r failedRows) Columns() []string { return r.columns }
+
+// Next implements driver.Rows.
+func (r failedRows) Next([]driver.Value) error { return r.err }
+
+// Close implements driver.Rows.
+func (r failedRows) Close() error { return nil }
+
 // followTx follows transactions that are begun and ended by statements: by one
-// that ended with err. Only Observe mode on PostgreSQL has to know.
+// that ended with err. Only Observe mode on PostgreSQL has to know. In doubt there
+// is one: the next savepoint tells.
 func (g *guard) followTx(query string, err error) {
-	if err == driver.ErrSkip || !g.follows() { // it comes again, prepared
-		return
+	switch {
+	case err == driver.ErrSkip || !g.follows(): // it comes again, prepared
+	case err == nil:
+		g.inTx = rewrite.InTransaction(Postgres, query, g.inTx)
+	default: // how far it got isn't known
+		g.inTx = g.inTx || g.followsTx(query)
 	}
-	in := rewrite.InTransaction(Postgres, query, g.inTx)
-	g.inTx = in && (g.inTx || err == nil) // what failed has begun none
 }
 
 func (g *guard) follows() bool {

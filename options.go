@@ -25,10 +25,13 @@ type Mode uint8
 const (
 	// Enforce refuses it. The default.
 	Enforce Mode = iota
-	// Observe lets it through and reports it to the observer as WouldRefuse.
-	// Marks still rise to the tokens of the writes, and never fall. A write that
-	// would have been refused costs a second statement, and in a PostgreSQL
-	// transaction every guarded write a savepoint.
+	// Observe lets it through and reports it to the observer as WouldRefuse. So it
+	// does with a write whose guard fails for another reason, such as a column
+	// that is missing; the event has the database's error then. Marks still rise to
+	// the tokens of the writes, and fall only by what is sent as it was written: a
+	// statement that can't be guarded, such as SQLite's REPLACE, or whose guard
+	// fails. A write that would have been refused costs a second statement, and in
+	// a PostgreSQL transaction every guarded write a savepoint.
 	Observe
 )
 
@@ -41,7 +44,16 @@ type Option func(*config)
 // quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
 // books in any schema; "shop.books" for that one, and for an unqualified books,
 // which may resolve to it. The tables of sqlfence's own packages (fencing_tokens,
-// fencing_leases, rowlocks) are guarded by themselves, and refused here.
+// fencing_leases, rowlocks) are guarded by themselves, and refused here. In
+// PostgreSQL a name with capital letters outside of ASCII has to be in double quotes:
+// what they are folded to depends on the database's encoding.
+//
+// In PostgreSQL the rows of a table can be written by the name of a partition, a
+// parent or a child, which have to be registered then. With one [Resource] they
+// take the same tokens:
+//
+//	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
+//	sqlfence.WithTable("books_2026", sqlfence.RowFence("fence_token"), sqlfence.Resource("books")),
 func WithTable(name string, rules ...Rule) Option {
 	return func(c *config) { c.tables = append(c.tables, newTable(name, rules)) }
 }

@@ -41,6 +41,8 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	_, bypassed := bypassReason(ctx)
 	switch {
 	case bypassed, own.Is(ctx):
+	case g.fence.mode == Observe && plan.Verdict == rewrite.Guard:
+		// An error of the guard's must not be the application's: see observe.
 	case plan.Verdict == rewrite.Refuse:
 		if err := g.fence.unpreparable(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
 			return nil, err

@@ -15,7 +15,9 @@ type Rule func(*table)
 // RowFence keeps the mark in the row: column is a 64-bit integer column of the
 // table that holds the highest token that has written the row; NULL and 0 mean
 // none yet. The application doesn't write to it. May be combined with [Ledger];
-// both are then enforced.
+// both are then enforced. In SQLite guarded statements say OR ABORT, so that a
+// table declared with ON CONFLICT IGNORE or REPLACE, also of NOT NULL, raises an
+// error instead.
 //
 // A row can't know whether its token was ever issued: any higher number passes, and
 // refuses all lower ones from then on, also those of honest holders. Nor has a row
@@ -35,7 +37,11 @@ func RowFence(column string) Rule {
 // [ErrStale], a higher one [ErrNotIssued]. A token of another service has to be
 // adopted before it is written with. The guarded table needs no column.
 // The default where no rule says otherwise. On SQLite the ledger has to be in
-// the database file of the guarded table.
+// the database file of the guarded table; INSERT ... SELECT * between tables with
+// generated columns fails, name the columns instead; and DEFAULT VALUES fails for a
+// table WITHOUT ROWID, and ignores the default of a column called _rowid_. PostgreSQL
+// refuses guarded writes (0A000) to a table with a DO ALSO rule or a conditional
+// DO INSTEAD rule for them.
 func Ledger() Rule {
 	return func(t *table) { t.rules.Ledger = true }
 }
@@ -56,12 +62,18 @@ func Resource(name string) Rule {
 // guarded by the token called resource + "/42". A write that reaches a row which
 // none of the context's tokens names is refused with [ErrOutOfScope], and so is
 // an INSERT of such a row. The key is compared as the text that the database
-// makes of it, so it should be of an integer, text or UUID type; an INSERT whose
-// key may be stored as another text than it is written, such as 07 for 7, is
-// refused. Tokens' names are in Unicode's normalization form C, so a row whose key
-// isn't can't be written. A row keeps its key: a statement may assign the column only where the
-// context holds one token of the table, and only its key, as an argument, a
-// plain constant or the key of the row that an upsert was to insert. Where a
+// makes of it, so it has to be of an integer, text or UUID type: in one that
+// rounds, pads or spells otherwise, such as numeric(10,2), char(8), boolean, bytea
+// or SQLite's REAL, a new row may get a key that its token doesn't name. An INSERT
+// whose key may be stored as another text in one of the former, such as 07, 0x7 or
+// 7_0 for an integer, or a UUID without its dashes, is refused. Tokens' names
+// are in Unicode's normalization form C, so a row whose key isn't can't be written. A
+// row keeps its key: a statement may assign the column only where the context holds one token of
+// the table, and only its key, as an argument, a plain constant or the key of the
+// row that an upsert was to insert. An argument or a constant may have a cast to an
+// integer type, uuid, text or varchar; in SQLite to TEXT. A generated column is no
+// key: an UPDATE of what it is computed from moves the row, which a statement
+// doesn't show. Nor is a key that a trigger changes. Where a
 // [Ledger] guards the table, all tokens of the table's rows in the context have
 // to be current, also those of rows that the statement doesn't reach.
 func Key(column string) Rule {

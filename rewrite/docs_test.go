@@ -31,9 +31,14 @@ GRANT; writes to them, and all that defines one of them or a view of one, are re
 is SQLite's PRAGMA writable_schema.
 
 Names are folded as the database folds them. "books" registered stands for books in any
-schema; "shop.books" for that one and for an unqualified books: other.books isn't it. A
-name that code puts together at run time, in a function's body or in a string that is
-executed, can't be seen, nor can a view or a trigger that writes to the table.
+schema; "shop.books" for that one and for an unqualified books: other.books isn't it. In
+PostgreSQL a word that the database's locale may fold to a registered name, such as BÜCHER
+for bücher in LATIN1, is refused.
+
+A name that a function's body puts together at run time can't be seen, nor can a view, a
+trigger, a rule or a procedure that writes to the table, nor a partition, a parent or a
+child of it that isn't registered itself. DO is refused where its code can do so, also if
+it names no registered table.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
 silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore says

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -59,6 +60,9 @@ func (r *insertion) columnList() bool {
 		if column == r.rules.Fence && r.rules.Fence != "" {
 			return r.refuse(r.table, i, "it names the fence column, which only sqlfence writes; leave the column out")
 		}
+		if r.namesTwice(column, i) {
+			return r.refuse(r.table, i, "it names a column twice, and which of its values is stored can't be seen; name it once")
+		}
 		r.namesSerial = r.namesSerial || r.rules.Serial != "" && column == r.rules.Serial
 		switch {
 		case r.rules.Key == "":
@@ -84,6 +88,20 @@ func (r *insertion) columnList() bool {
 	}
 	r.i = int(open.mate) + 1
 	return true
+}
+
+// namesTwice reports whether the column named by token i of the list stands before
+// it there, too, and is one that the table's rules know. SQLite stores the first value.
+func (r *insertion) namesTwice(column string, i int) bool {
+	if names := r.rules.names(); !slices.Contains(names[2:], column) {
+		return false
+	}
+	for n := r.i + 1; n < i; n++ {
+		if before, ok := normal(r.dialect, r.src, r.toks[n]); ok && before == column && !isPunct(r.toks[n-1], '.') {
+			return true
+		}
+	}
+	return false
 }
 
 // mergedRow reads the one row of a MERGE's INSERT, and adds the mark to it.
@@ -196,7 +214,7 @@ func (r *insertion) defaultValues(begin int) bool {
 	if !fence && !serial && !ledger {
 		return true
 	}
-	column, separator := "rowid", "" // NULL there is the default: the next free one
+	column, separator := "_rowid_", "" // NULL there is the default: the next free one
 	switch {
 	case serial:
 		column, separator = r.rules.serial, ", "
@@ -256,8 +274,8 @@ func (r *insertion) keyValue(lo, hi int) bool {
 		}
 		lo++
 	}
-	if lo < hi && (lo+1 == hi || isPunct(r.toks[lo+1], ',')) {
-		if v, ok := r.constant(r.toks[lo]); ok {
+	if lo < hi {
+		if v, next, ok := r.value(lo); ok && (next == hi || isPunct(r.toks[next], ',')) {
 			keys := &r.targets[r.index].Keys
 			*keys = append(*keys, v)
 			return true
@@ -282,6 +300,54 @@ func (r *reader) constant(t token) (KeyValue, bool) {
 		return KeyValue{Text: unquote(s)}, true
 	}
 	return KeyValue{}, false
+}
+
+// value reads a constant, which may have a cast that keeps its text, and returns
+// the index of the token behind it.
+//
+//	constant [::type ...] | CAST(constant AS type) | type 'constant'
+func (r *reader) value(i int) (v KeyValue, next int, ok bool) {
+	if !r.isWord(r.toks[i], "cast") || !isPunct(r.toks[i+1], '(') {
+		return r.castConstant(i)
+	}
+	v, next, ok = r.castConstant(i + 2)
+	if !ok || !r.isWord(r.toks[next], "as") {
+		return v, next, false
+	}
+	next, ok = r.keepingType(next + 1)
+	return v, next + 1, ok && next == int(r.toks[i+1].mate)
+}
+
+// castConstant is value without CAST.
+func (r *reader) castConstant(i int) (v KeyValue, next int, ok bool) {
+	if typed, ok := r.keepingType(i); ok && r.dialect == Postgres {
+		v, ok = r.constant(r.toks[typed])
+		return v, typed + 1, ok && r.toks[typed].kind == text
+	}
+	v, ok = r.constant(r.toks[i])
+	for next = i + 1; ok && r.dialect == Postgres && isPunct(r.toks[next], ':') && isPunct(r.toks[next+1], ':'); {
+		next, ok = r.keepingType(next + 2)
+	}
+	return v, next, ok
+}
+
+// keepingType reads the name of a type in which a key's text is stored as it is,
+// or which refuses it: not one that rounds, cuts or pads. SQLite's CAST refuses nothing.
+func (r *reader) keepingType(i int) (next int, ok bool) {
+	if r.dialect == SQLite {
+		return i + 1, r.isWord(r.toks[i], "text")
+	}
+	if r.isWord(r.toks[i], "pg_catalog") && isPunct(r.toks[i+1], '.') {
+		i += 2
+	}
+	next = i + 1
+	switch {
+	case r.isWord(r.toks[i], "character") && r.isWord(r.toks[next], "varying"):
+		next++
+	case !r.isWord(r.toks[i], "smallint", "int", "integer", "bigint", "int2", "int4", "int8", "uuid", "text", "varchar"):
+		return i, false
+	}
+	return next, !isPunct(r.toks[next], '(') && !isPunct(r.toks[next], '[') && !r.isWord(r.toks[next], "array")
 }
 
 // query reads [WITH ...] and one or several SELECT or VALUES, combined by UNION,

@@ -129,7 +129,7 @@ func (l *lexer) at(i int) byte {
 func (l *lexer) blank() *lexError {
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
-		case c == ' ' || c >= '\t' && c <= '\r':
+		case isSpace(c):
 			l.pos++
 		case c == '-' && l.at(1) == '-':
 			l.lineComment()
@@ -176,6 +176,9 @@ func (l *lexer) blockComment() *lexError {
 		default:
 			l.pos++
 		}
+	}
+	if l.dialect == SQLite { // it ends with the text
+		return nil
 	}
 	return &lexError{start, "a comment is never closed", rejected}
 }
@@ -455,6 +458,8 @@ func (l *lexer) run(part func(byte) bool) {
 		l.pos++
 	}
 }
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

@@ -32,11 +32,17 @@ func (r *Rewriter) plan(query string, plans *cache, versioned bool) *Plan {
 const (
 	maxCached = 8 << 10  // bytes of a statement whose plan is kept
 	maxRead   = 64 << 20 // bytes of a statement that is read at all
+
+	maxSkipped = 512 // bytes of comments before a statement that are skipped without reading all
 )
 
 // mentions reports whether a table's name may stand in query, anywhere, or that
-// of a setting which changes how statements are read.
+// of a setting which changes how statements are read; or whether a statement of
+// it may write to a table that it doesn't name.
 func (r *Rewriter) mentions(query string) bool {
+	if len(r.tables) > 0 && r.opensUnseen(query, 0) {
+		return true
+	}
 	last := len(query) - 1
 	for i := 0; i < last; i++ {
 		if r.begins.has(query[i], query[i+1]) && r.mentionedAt(query, i) {
@@ -48,6 +54,9 @@ func (r *Rewriter) mentions(query string) bool {
 
 func (r *Rewriter) mentionedAt(query string, i int) bool {
 	s := query[i:]
+	if s[0] == ';' {
+		return r.opensUnseen(query, i+1)
+	}
 	if r.dialect == Postgres && len(r.tables) > 0 && hasPrefixFold(s, "names") && isWhole(query, i, i+len("names")) {
 		return true
 	}
@@ -59,8 +68,42 @@ func (r *Rewriter) mentionedAt(query string, i int) bool {
 	return false
 }
 
+// opensUnseen reports whether at i, where a statement may begin, one begins that
+// may write to a table without its name: PostgreSQL's DO.
+func (r *Rewriter) opensUnseen(query string, i int) bool {
+	if r.dialect != Postgres {
+		return false
+	}
+	for i < len(query) && isSpace(query[i]) {
+		i++
+	}
+	if i < len(query) && (query[i] == '-' || query[i] == '/') {
+		// A comment may stand behind every semicolon, also behind one in a comment.
+		l := lexer{dialect: r.dialect, src: query[i:min(len(query), i+maxSkipped)]}
+		if l.blank() != nil || l.pos == maxSkipped {
+			return true
+		}
+		i += l.pos
+	}
+	if i == len(query) {
+		return false
+	}
+	return hasPrefixFold(query[i:], "do") && isWhole(query, i, i+len("do"))
+}
+
+// hasPrefixFold reports whether s begins with a name, in either case.
 func hasPrefixFold(s, name string) bool {
-	return len(s) >= len(name) && equalFold(s[:len(name)], name)
+	for i := 0; i < len(name); i++ {
+		switch {
+		case i == len(s):
+			return false
+		case (s[i]|name[i])&0x80 != 0:
+			return hasPrefixFoldRunes(s[i:], name[i:])
+		case lowerByte(s[i]) != lowerByte(name[i]):
+			return false
+		}
+	}
+	return true
 }
 
 // isWhole reports whether no name goes on before i or at j.

@@ -20,8 +20,9 @@ func (r *reader) merge() bool {
 	if r.until("when"); r.i == r.stop {
 		return r.refuse(t.table, r.i, "expected WHEN here")
 	}
+	var always [3]bool // the kinds of which there was an arm without a condition
 	for r.accept("when") {
-		if !r.mergeArm(t) {
+		if !r.mergeArm(t, &always) {
 			return false
 		}
 	}
@@ -35,14 +36,27 @@ func (r *reader) merge() bool {
 }
 
 // mergeArm reads one arm, after WHEN, and guards what it does.
-func (r *reader) mergeArm(t *target) bool {
-	r.accept("not")
+//
+// PostgreSQL refuses an arm that is never taken, as one of its kind before it has no
+// condition. The guard may be a condition, so that has to be seen here.
+func (r *reader) mergeArm(t *target, always *[3]bool) bool {
+	when, kind := r.i-1, 0
+	if r.accept("not") {
+		kind = 1
+	}
 	if !r.accept("matched") {
 		return r.refuse(t.table, r.i, "expected MATCHED here")
 	}
 	if r.accept("by") {
+		if r.isWord(r.tok(), "source") {
+			kind = 2
+		}
 		r.step(1) // SOURCE or TARGET
 	}
+	if always[kind] {
+		return r.refuse(t.table, when, "this WHEN is never reached, as one of its kind before it has no condition; leave it out")
+	}
+	always[kind] = !r.isWord(r.tok(), "and")
 	prev, lo, hi := r.toks[r.i-1].end, 0, 0
 	if r.accept("and") {
 		lo = r.i

@@ -25,6 +25,11 @@ func ParseName(d Dialect, s string) (schema, name string, err error) {
 	if !ok || r.tok().kind != end {
 		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a plain word", s)
 	}
+	for _, t := range toks {
+		if d == Postgres && t.kind == word && foldsByLocale(s[t.start:t.end]) {
+			return "", "", fmt.Errorf("name %.80q: to what PostgreSQL folds it depends on the database's encoding; write it in double quotes, as it is stored", s)
+		}
+	}
 	return n.schema, n.name, nil
 }
 

@@ -20,7 +20,8 @@ func TestParseName(t *testing.T) {
 		{Postgres, `db.shop.books`, "shop", "books"},
 		{Postgres, `U&"\0062ooks"`, "", "books"},
 		{Postgres, `u&"\+000062o\\oks"`, "", `bo\oks`},
-		{Postgres, `ÉTÉ`, "", "ÉtÉ"},
+		{Postgres, `été`, "", "été"},
+		{Postgres, `"ÉTÉ"`, "", "ÉTÉ"},
 		{Postgres, `/* the */ books -- table`, "", "books"},
 		{Postgres, long, "", long[:63]},
 		{Postgres, `"` + long + `"`, "", long[:63]},
@@ -47,7 +48,7 @@ func TestParseNameRefuses(t *testing.T) {
 	}{
 		{Postgres, ""}, {Postgres, " "}, {Postgres, "."}, {Postgres, "a."}, {Postgres, ".a"}, {Postgres, "a..b"},
 		{Postgres, "a.b.c.d"}, {Postgres, "a b"}, {Postgres, "a;"}, {Postgres, `""`}, {Postgres, `"a`}, {Postgres, "'books'"},
-		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "\xff"}, {Postgres, "$1"},
+		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "ÉTÉ"}, {Postgres, `a."b".İ`}, {Postgres, "\xff"}, {Postgres, "$1"},
 		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"},
 	} {
 		if schema, name, err := ParseName(tt.d, tt.in); err == nil {

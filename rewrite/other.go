@@ -2,21 +2,22 @@ package rewrite
 
 // other decides about a statement that isn't a write of rows by its first words.
 func (r *reader) other(begin int) bool {
-	if r.dialect == Postgres && r.isWord(r.tok(), "do", "call", "prepare") {
-		// The name may stand inside of a string that is run.
-		table, at := r.mention(begin, r.stop)
-		if table < 0 {
-			at = begin
-		}
-		return r.refuse(table, at, "code whose text names a registered table can't be guarded; send its statements one by one, or run it under Bypass")
-	}
-	if r.opensSchema() {
-		return r.refuse(-1, begin, "with writable_schema a table can be put in the place of another; leave it out, or run it under Bypass")
-	}
 	table, at := r.mention(begin, r.stop)
 	switch {
+	case r.dialect == Postgres && r.isWord(r.tok(), "do"):
+		return r.do()
+	case r.dialect == Postgres && r.isWord(r.tok(), "call", "prepare"):
+		if table >= 0 {
+			return r.refuse(table, at, codeNames)
+		}
+		// The name may stand inside of a string that is run.
+		return r.codeNamesNothing(begin, r.src[r.toks[begin].start:r.toks[r.stop].start])
+	case r.dialect == SQLite && r.writesSchema():
+		return r.refuse(-1, begin, "with writable_schema a table can be changed without its name; run it under Bypass")
 	case table < 0, r.changesNoRows():
 		return true
+	case r.addsPart():
+		return r.refuse(table, at, "writes to a table in the same inheritance tree would reach rows of a registered one without its name; run it under Bypass, and register both")
 	case r.isRead():
 		return r.readsOnly(begin, begin+1)
 	case !r.refuseOwn(begin, r.stop):
@@ -89,4 +90,37 @@ func (r *reader) isDefinition() bool {
 	}
 	return r.isWord(r.toks[i], "table", "index", "view", "function", "procedure", "sequence", "type", "domain",
 		"statistics", "policy", "publication")
+}
+
+// addsPart holds for a CREATE TABLE that makes a table a part of another: then a
+// write to the one may reach rows of the other.
+//
+//	CREATE TABLE name PARTITION OF parent ...
+//	CREATE TABLE name (...) INHERITS (parent, ...)
+func (r *reader) addsPart() bool {
+	if r.dialect != Postgres || !r.isWord(r.tok(), "create") {
+		return false
+	}
+	for i := r.i; i < r.stop; i = r.skip(i) {
+		if r.isWord(r.toks[i], "partition") && r.isWord(r.toks[i+1], "of") ||
+			r.isWord(r.toks[i], "inherits") && isPunct(r.toks[i+1], '(') {
+			return true
+		}
+	}
+	return false
+}
+
+// writesSchema holds for SQLite's PRAGMA that lets the schema's own table be
+// written, where a table's name and its rows are data.
+func (r *reader) writesSchema() bool {
+	if !r.isWord(r.tok(), "pragma") {
+		return false
+	}
+	for i := r.i + 1; i+1 < r.stop; i++ {
+		name, _ := normal(r.dialect, r.src, r.toks[i])
+		if name == "writable_schema" && (isPunct(r.toks[i+1], '=') || isPunct(r.toks[i+1], '(')) {
+			return true
+		}
+	}
+	return false
 }

@@ -46,17 +46,3 @@ func (r *reader) selectsIntoOwn(lo int) bool {
 	}
 	return true
 }
-
-// opensSchema refuses SQLite's PRAGMA writable_schema, with which a table can be
-// put in another's place by writing to the schema's own table.
-func (r *reader) opensSchema() bool {
-	if r.dialect != SQLite || !r.isWord(r.tok(), "pragma") {
-		return false
-	}
-	for i := r.i + 1; i < r.stop; i++ {
-		if name, ok := normal(r.dialect, r.src, r.toks[i]); ok && name == "writable_schema" {
-			return true
-		}
-	}
-	return false
-}

@@ -25,7 +25,8 @@ type Values struct {
 	// May be nil, also for a target, where that is the table's first.
 	Rows [][]int
 
-	// Literal writes the values into the text instead of numbering placeholders.
+	// Literal writes the values into the text instead of numbering placeholders, as
+	// is done for a statement that has no room for more arguments.
 	Literal bool
 	// Serial is what a versioned statement's rows have to be at.
 	Serial int64
@@ -93,9 +94,26 @@ func (p *Plan) Render(v Values) *Rendered {
 	w := p.writer
 	w.Values = v
 	r := &Rendered{SQL: w.statement(), Args: w.args}
+	if p.Inputs+len(w.args) > maxInputs(w.dialect) && len(w.args) > 0 {
+		v.Literal = true
+		return p.Render(v)
+	}
 	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
 	return r
 }
+
+// maxInputs is how many arguments a statement may have. PostgreSQL counts them in
+// two bytes; of SQLite's it is the default, SQLITE_MAX_VARIABLE_NUMBER.
+func maxInputs(d Dialect) int {
+	if d == SQLite {
+		return 32766
+	}
+	return 65535
+}
+
+// usualArgs is how many arguments the usual form adds for a table at most: value,
+// name and key of a token, the serial and the editor.
+const usualArgs = 5
 
 // A writer writes one rendering of a statement.
 type writer struct {

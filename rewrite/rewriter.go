@@ -4,15 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
 	dialect Dialect
 	tables  []Table
-	starts  []string // of the names that a statement is read for: in its quotes a name's own are doubled, so up to the first of these
+	starts  []string // of the names that a statement is read for
 	begins  pairs    // their first two bytes, in either case
 	plans   *cache
 	tokens  sync.Pool
@@ -54,13 +54,10 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		}
 		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.Fence), quoteName(d, t.Key), quoteName(d, t.Serial)
 		r.tables[i].Lock.quote(d)
-		start := t.Name
-		if q := strings.IndexAny(start, "\"`'"); q >= 0 {
-			start = start[:q+1]
-		}
-		r.lookFor(start)
+		r.lookFor(start(t.Name))
 	}
 	if d == Postgres && len(tables) > 0 {
+		r.begins.add(";") // a statement may follow that names nothing
 		r.lookFor("client_encoding")
 		r.begins.add("names") // it counts only as a whole word
 	}
@@ -85,25 +82,21 @@ func (r *Rewriter) lookFor(start string) {
 // pairs is a set of two bytes: for each first one the bits of those that follow.
 type pairs [256][256 / 64]uint64
 
-// add adds the first two bytes of a name, in either case; every second one for a
-// name of one byte.
+// add adds what a name may begin with in a statement, in either case: every second
+// byte where the name has one byte, or begins with a letter outside of ASCII, and
+// those of other such letters, which a locale may fold to its second one.
 func (p *pairs) add(name string) {
-	for _, a := range bothCases(name[0]) {
-		if len(name) == 1 {
-			p[a] = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+	const all = ^uint64(0)
+	for _, first := range firstBytes(name) {
+		if len(name) == 1 || first >= utf8.RuneSelf {
+			p[first] = [4]uint64{all, all, all, all}
 			continue
 		}
-		for _, b := range bothCases(name[1]) {
-			p[a][b/64] |= 1 << (b % 64)
+		p[first][2], p[first][3] = all, all
+		for _, second := range [...]byte{lowerByte(name[1]), upperByte(name[1])} {
+			p[first][second/64] |= 1 << (second % 64)
 		}
 	}
-}
-
-func bothCases(c byte) [2]byte {
-	if c|0x20 >= 'a' && c|0x20 <= 'z' {
-		return [2]byte{c | 0x20, c &^ 0x20}
-	}
-	return [2]byte{c, c}
 }
 
 func (p *pairs) has(a, b byte) bool { return p[a][b/64]&(1<<(b%64)) != 0 }
@@ -114,19 +107,25 @@ func equalFold(s, name string) bool {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		n := name[i]
-		if n >= 'A' && n <= 'Z' {
-			n |= 0x20
-		}
-		if c != n {
+		if lowerByte(s[i]) != lowerByte(name[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c |= 0x20
+	}
+	return c
+}
+
+func upperByte(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		c &^= 0x20
+	}
+	return c
 }
 
 // read makes the plan of a statement that mentions a table.

@@ -5,6 +5,9 @@ import "slices"
 // script reads the whole text: one statement, or several with semicolons
 // between them, which pass only if every one of them does.
 func (r *reader) script() *Plan {
+	if !r.foldsClearly() {
+		return &Plan{Verdict: Refuse, Refusal: *r.refused}
+	}
 	for count := 1; r.nonEmpty(); count++ {
 		begin := r.i
 		ok := r.keepsEncoding() && r.statement()
@@ -24,7 +27,8 @@ func (r *reader) script() *Plan {
 	p := &r.plan.Plan
 	p.Verdict = Guard
 	p.Tables, p.Targets = r.written, r.targets
-	p.Inputs, p.Params = r.inputs.count, !r.inputs.named
+	p.Inputs = r.inputs.count
+	p.Params = !r.inputs.named && p.Inputs+usualArgs*len(p.Tables) <= maxInputs(r.dialect)
 	p.writer = writer{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p}
 	return p
 }

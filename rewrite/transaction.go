@@ -2,17 +2,17 @@ package rewrite
 
 // InTransaction reports whether a connection is in a transaction after a text
 // of statements, which it executes in or outside of one: for those who begin
-// and end transactions by SQL. A text that can't be read changes nothing.
+// and end transactions by SQL. Where that can't be seen, it says yes.
 func InTransaction(d Dialect, query string, in bool) bool {
 	toks, err := lex(d, query, nil)
 	if err != nil {
-		return in
+		return true
 	}
 	r := reader{dialect: d, src: query, toks: toks}
 	for ; r.nonEmpty(); r.i = r.stop {
 		switch {
 		case r.isWord(r.tok(), "create") && r.beginsAtomic():
-			return in // the semicolons and the END are the body's
+			return true // the semicolons and the END are the body's
 		case r.isWord(r.tok(), "begin", "start"):
 			in = true
 		case r.isWord(r.tok(), "rollback"):

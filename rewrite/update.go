@@ -11,7 +11,9 @@ func (r *reader) update() bool {
 	if !ok || t.table < 0 {
 		return ok && (r.isWord(r.tok(), "set") || r.unreadable(verb))
 	}
-	if or != "" {
+	// FAIL keeps the rows changed before one that breaks a constraint, and each has
+	// its mark; an error that a guard raises undoes the statement.
+	if or != "" && !equalFold(or, "fail") {
 		return r.refuse(t.table, verb+1, "OR "+or+" replaces rows or leaves some of them changed; write UPDATE without it")
 	}
 	if !r.versions(t, verb) {
@@ -110,13 +112,13 @@ func (r *reader) assignments(t *target, upsert bool, follow ...string) (setEnd i
 func (r *reader) newKey(t *target, column string, i, hi int, upsert bool) bool {
 	value := i + 2
 	if column == t.rules.Key && value < hi && isPunct(r.toks[i+1], '=') {
-		ends := func(n int) bool { return value+n == hi || isPunct(r.toks[value+n], ',') }
+		endsAt := func(i int) bool { return i == hi || isPunct(r.toks[i], ',') }
 		to := &r.targets[t.index]
-		if v, ok := r.constant(r.toks[value]); ok && ends(1) {
+		if v, next, ok := r.value(value); ok && endsAt(next) {
 			to.AssignsKey, to.NewKeys = true, append(to.NewKeys, v)
 			return true
 		}
-		if upsert && value+2 < hi && ends(3) && r.isExcludedKey(t, value) {
+		if upsert && value+2 < hi && endsAt(value+3) && r.isExcludedKey(t, value) {
 			to.AssignsKey = true
 			return true
 		}

@@ -17,6 +17,8 @@ var documented = map[string]bool{
 	"rows from this can't be guarded":                       false, // INSERT ... TABLE
 	"WHERE CURRENT OF can't be guarded here":                false,
 	"a guard can't see which rows LIMIT leaves":             false,
+	"it names a column twice":                               false, // PostgreSQL refuses it, too, SQLite takes the first
+	"this WHEN is never reached":                            false, // PostgreSQL refuses it, too
 	"a WITH called fencing_tokens":                          true,
 	"only sqlfence's packages write to this table":          true,
 	"it writes to a registered table and is one of several": true, // also the parts of a trigger

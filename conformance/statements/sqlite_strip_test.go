@@ -151,7 +151,7 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 	if defaults {
 		v, isValues := s.Select.Cores[0].(*ast.ValuesClause)
 		defaults = isValues && len(v.Rows) == 1 && len(v.Rows[0]) == 1 &&
-			(s.Columns[0].Name == fenceColumn || s.Columns[0].Name == "rowid")
+			(s.Columns[0].Name == fenceColumn || s.Columns[0].Name == "_rowid_")
 	}
 	switch {
 	case defaults:

@@ -1,7 +1,10 @@
-// Package dberr reads PostgreSQL's error codes, whichever driver reports them.
+// Package dberr reads the databases' error codes, whichever driver reports them.
 package dberr
 
-import "errors"
+import (
+	"errors"
+	"reflect"
+)
 
 // The codes that are told apart.
 // Source: PostgreSQL's documentation, appendix A.
@@ -10,6 +13,7 @@ const (
 	OutOfRange            = "22003"
 	UniqueViolation       = "23505"
 	InvalidText           = "22P02"
+	NoActiveTransaction   = "25P01"
 	SerializationFailure  = "40001"
 	CompletionUnknown     = "40003"
 	DeadlockDetected      = "40P01"
@@ -41,4 +45,27 @@ func IsCreated(err error) bool {
 		return true
 	}
 	return false
+}
+
+// SQLiteTrigger is the code of an error that a trigger raised.
+// Source: https://sqlite.org/rescode.html#constraint_trigger
+const SQLiteTrigger = 1811
+
+// SQLiteCode returns SQLite's extended result code in err's chain, and whether
+// there is one: modernc.org/sqlite tells it by a method, mattn/go-sqlite3 in a field.
+func SQLiteCode(err error) (code int, ok bool) {
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return coded.Code(), true
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		if f := v.FieldByName("ExtendedCode"); f.IsValid() && f.CanInt() {
+			return int(f.Int()), true
+		}
+	}
+	return 0, false
 }

@@ -1,0 +1,114 @@
+package drivers
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// What a statement would write that can't be seen in its text is not written.
+
+// hiddenCode would write to the books, whose name doesn't stand in it.
+var hiddenCode = []string{
+	"DO $x$ BEGIN EXECUTE 'UPDATE ' || quote_ident('bo' || 'oks') || ' SET price = 0'; END $x$",
+	"DO $$ DECLARE r record; BEGIN FOR r IN ExEcUtE 'UPDATE bo' || 'oks SET price = 0 RETURNING 1' LOOP END LOOP; END $$",
+	"DO 'BEGIN EXECUTE ''UPDATE bo'' || ''oks SET price = 0''; END'",
+	"DO LANGUAGE plpgsql $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
+	"DO LANGUAGE 'plpgsql' $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
+	"DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$ LANGUAGE plpgsql",
+	`DO E'BEGIN UPDATE bo\157ks SET price = 0; END'`,
+	`DO E'BEGIN UPDATE b\u006foks SET price = 0; END'`,
+	`DO U&'BEGIN UPDATE bo\006fks SET price = 0; END'`,
+	`DO U&'BEGIN UPDATE bo!006fks SET price = 0; END' UESCAPE '!'`,
+	"DO 'BEGIN UPDATE bo'\n'oks SET price = 0; END'",
+	`DO $$ BEGIN UPDATE U&"bo\006fks" SET price = 0; END $$`,
+	`DO $$ BEGIN UPDATE u&"bo!006fks" UESCAPE '!' SET price = 0; END $$`,
+	"DO $$ BEGIN UPDATE books SET price = 0; END $$",
+	"SELECT 1; DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
+	"/* a */ -- b\n DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
+	"SELECT 1; /* a /* b */ */ DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
+}
+
+func TestHiddenCodeIsRefused(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite runs no code")
+		}
+		s := newShop(t, b, sqlfence.RowFence("fence_token"))
+		for _, code := range hiddenCode {
+			s.reset(t, 9)
+			if _, err := s.plain.ExecContext(t.Context(), code); err != nil || s.state(t, true) != "1:0@9 2:0@9 3:0@9" {
+				t.Fatalf("without sqlfence %s does nothing: %v, %s", code, err, s.state(t, true))
+			}
+			s.reset(t, 9)
+			unchanged := s.unchanged(t)
+			for name, run := range ways {
+				if err := run(holding(t, 8), s.db, code); !errors.Is(err, sqlfence.ErrUnguardable) {
+					t.Errorf("%s by %s: %v", code, name, err)
+				}
+			}
+			unchanged()
+			if _, err := s.db.ExecContext(sqlfence.Bypass(t.Context(), "a test"), code); err != nil {
+				t.Errorf("under Bypass: %v", err)
+			}
+		}
+		s.reset(t, 9)
+		for _, code := range []string{"DO $$ BEGIN UPDATE pens SET price = 3; END $$", "SELECT 1; DO $$ BEGIN PERFORM 1; END $$"} {
+			if _, err := s.db.ExecContext(t.Context(), code); err != nil {
+				t.Errorf("%s: %v", code, err)
+			}
+		}
+		bare := b.fenced(t, s.source)
+		if _, err := bare.ExecContext(t.Context(), hiddenCode[0]); err != nil {
+			t.Errorf("no table is registered: %v", err)
+		}
+	})
+}
+
+// PostgreSQL's own functions that run a text they are given let it only read.
+func TestTextRunByFunctionsOnlyReads(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite's functions run no text")
+		}
+		s := newShop(t, b, sqlfence.RowFence("fence_token"))
+		s.reset(t, 9)
+		unchanged := s.unchanged(t)
+		for _, query := range []string{
+			"SELECT query_to_xml('UPDATE bo' || 'oks SET price = 0 RETURNING id', true, true, '')",
+			"SELECT query_to_xmlschema('UPDATE bo' || 'oks SET price = 0 RETURNING id', true, true, '')",
+			"SELECT query_to_xml_and_xmlschema('WITH w AS (UPDATE bo' || 'oks SET price = 0 RETURNING id) SELECT * FROM w', true, true, '')",
+			"SELECT * FROM ts_stat('WITH w AS (UPDATE bo' || 'oks SET price = 0 RETURNING id) SELECT to_tsvector(''a'') FROM w')",
+			"SELECT ts_rewrite('a'::tsquery, 'WITH w AS (UPDATE bo' || 'oks SET price = 0 RETURNING id) SELECT ''a''::tsquery, ''b''::tsquery FROM w')",
+			"SELECT ts_rewrite('a'::tsquery, 'SELECT ''a''::tsquery, ''b''::tsquery; UPDATE bo' || 'oks SET price = 0')",
+		} {
+			if _, err := returned(s.db.QueryContext(t.Context(), query)); err == nil {
+				t.Errorf("%s: no error", query)
+			}
+			unchanged()
+		}
+	})
+}
+
+func TestWritableSchemaIsRefused(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("it is SQLite's")
+		}
+		s := newShop(t, b, sqlfence.RowFence("fence_token"))
+		for _, query := range []string{"PRAGMA writable_schema = ON", "pragma main . [writable_schema](1)", "SELECT 1; PRAGMA 'writable_schema'=1"} {
+			if _, err := s.db.ExecContext(t.Context(), query); !errors.Is(err, sqlfence.ErrUnguardable) {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		for _, query := range []string{"PRAGMA writable_schema", "PRAGMA foreign_keys = ON"} {
+			if _, err := returned(s.db.QueryContext(t.Context(), query)); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		if _, err := s.db.ExecContext(t.Context(), "UPDATE sqlite_schema SET sql = replace(sql, 'a', 'b') WHERE name = 'bo' || 'oks'"); err == nil {
+			t.Error("the schema's table can be written without the pragma")
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package drivers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Observe mode breaks nothing: where the guard fails, for whatever reason, the
+// statement is run as the application wrote it.
+
+// unguardedBooks has no column for a mark, and says how conflicts are resolved in SQLite.
+func (w *watched) unguardedBooks(t *testing.T) {
+	t.Helper()
+	w.exec(t, "DROP TABLE books")
+	w.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(20) UNIQUE, price integer DEFAULT 10)")
+	w.exec(t, "INSERT INTO books (id, isbn) VALUES (1, 'i1'), (2, 'i2')")
+	w.events = nil
+	w.c.reset()
+}
+
+func (w *watched) prices(t *testing.T) string {
+	t.Helper()
+	rows, err := w.plain.QueryContext(t.Context(), "SELECT CAST(id AS varchar(9)) || ':' || CAST(price AS varchar(9)) FROM books ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		for _, missing := range []struct {
+			name  string
+			rules []sqlfence.Rule
+			drop  string
+		}{
+			{"fence column", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, ""},
+			{"serial column", []sqlfence.Rule{sqlfence.Serial("serial")}, ""},
+			{"fencing_tokens", nil, "DROP TABLE fencing_tokens"},
+			{"key column", []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("other"), sqlfence.Optional()}, ""},
+		} {
+			t.Run(missing.name, func(t *testing.T) {
+				w := watch(t, b, observe, books(missing.rules...))
+				w.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books', 9)")
+				if missing.drop != "" {
+					w.exec(t, missing.drop)
+				}
+				ctx := sqlfence.WithFence(holding(t, 9), sqlfence.Token{Name: "books/1", Value: 9})
+				for _, tt := range []struct {
+					query, left string
+					args        []any
+				}{
+					{"UPDATE books SET price = $1 WHERE id = 1 RETURNING id", "1:30 2:10", []any{30}},
+					{"UPDATE books SET price = 30 WHERE id = 1 RETURNING id", "1:30 2:10", nil},
+					{"WITH d AS (SELECT 1) DELETE FROM books WHERE id = $1 RETURNING id", "2:10", []any{1}},
+					{"INSERT INTO books (id, price) VALUES ($1, 70) ON CONFLICT (id) DO UPDATE SET price = 5 RETURNING id", "1:5 2:10", []any{1}},
+				} {
+					if missing.name == "serial column" && strings.Contains(tt.query, "DELETE") {
+						continue // which leaves it alone
+					}
+					for name, run := range ways {
+						w.unguardedBooks(t)
+						if err := run(ctx, w.db, tt.query, tt.args...); err != nil {
+							t.Errorf("%s by %s: %v", tt.query, name, err)
+						}
+						w.wantBroken(t, tt.query, tt.left)
+
+						w.unguardedBooks(t)
+						err := w.inTx(ctx, func(tx *sql.Tx) error {
+							if _, err := tx.ExecContext(ctx, "INSERT INTO pens (id) VALUES (1)"); err != nil {
+								return err
+							}
+							return errors.Join(run(ctx, tx, tt.query, tt.args...), run(ctx, tx, "DELETE FROM pens"))
+						})
+						if err != nil {
+							t.Errorf("%s by %s in a transaction: %v", tt.query, name, err)
+						}
+						w.wantBroken(t, tt.query, tt.left)
+					}
+				}
+				for name, run := range ways { // what fails in any case
+					w.unguardedBooks(t)
+					const query = "UPDATE books SET isbn = 'i2' WHERE id = 1 RETURNING id"
+					errRaw, err := run(ctx, w.plain, query), run(ctx, w.db, query)
+					if errRaw == nil || said(err) != said(errRaw) {
+						t.Errorf("%s: %v, want %v", name, err, errRaw)
+					}
+					w.wantTold(t, query, nil)
+				}
+			})
+		}
+	})
+}
+
+// wantBroken fails the test unless the observer was told of one statement, with
+// the database's error, and the books are as left.
+func (w *watched) wantBroken(t *testing.T, query, left string) {
+	t.Helper()
+	if len(w.events) != 1 || w.events[0].Kind != sqlfence.WouldRefuse || w.events[0].Query != query || w.events[0].Err == nil {
+		t.Errorf("%s: the observer was told %v", query, w.events)
+	}
+	if got := w.prices(t); got != left {
+		t.Errorf("%s left %s, want %s", query, got, left)
+	}
+}
+
+// A table of SQLite's that is declared to resolve conflicts goes on doing so.
+func TestObserveDeclaredConflicts(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("they are SQLite's")
+		}
+		for how, left := range map[string]string{"REPLACE": "1:30 2:10", "IGNORE": "1:10 2:10"} {
+			w := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+			w.exec(t, "DROP TABLE books")
+			w.exec(t, "CREATE TABLE books (id integer PRIMARY KEY ON CONFLICT "+how+", price integer DEFAULT 10, fence_token bigint)")
+			for name, run := range ways {
+				w.exec(t, "DELETE FROM books")
+				w.exec(t, "INSERT INTO books VALUES (1, 10, 9), (2, 10, 9)")
+				w.events = nil
+				if err := run(holding(t, 10), w.db, "INSERT INTO books (id, price) VALUES (1, 30)"); err != nil {
+					t.Errorf("%s by %s: %v", how, name, err)
+				}
+				w.wantBroken(t, "INSERT INTO books (id, price) VALUES (1, 30)", left)
+			}
+		}
+	})
+}
+
+// What a failure leaves behind is not done twice.
+func TestObserveRunsNothingTwice(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("a failed statement leaves nothing in PostgreSQL")
+		}
+		w := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+		w.reset(t, 9)
+		w.exec(t, "CREATE TRIGGER stops BEFORE UPDATE ON books WHEN new.id = 3 BEGIN SELECT RAISE(FAIL, 'no third'); END")
+		for query, left := range map[string]string{
+			"UPDATE books SET price = price + 1":                       "1:11@10 2:11@10 3:10@9",
+			"UPDATE OR FAIL books SET isbn = 'i3', price = price + 1":  "1:10@9 2:10@9 3:10@9",
+			"UPDATE OR FAIL books SET price = price + 1 WHERE id <> 0": "1:11@10 2:11@10 3:10@9",
+		} {
+			for name, run := range ways {
+				w.clear(t, 9)
+				if err := run(holding(t, 10), w.db, query); err == nil {
+					t.Errorf("%s by %s: no error", query, name)
+				}
+				if got := w.state(t, true); got != left {
+					t.Errorf("%s by %s left %s, want %s", query, name, got, left)
+				}
+				w.wantTold(t, query, nil)
+			}
+		}
+		// OR ROLLBACK has ended the transaction: what follows isn't in it.
+		w.clear(t, 9)
+		tx, err := w.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(holding(t, 10), "UPDATE OR ROLLBACK books SET isbn = 'i3' WHERE id = 1"); err == nil {
+			t.Error("no error")
+		}
+		_ = tx.Rollback() // there is none
+		if got := w.state(t, true); got != "1:10@9 2:10@9 3:10@9" {
+			t.Errorf("books are %s", got)
+		}
+	})
+}
+
+// After a text that failed it isn't known whether a transaction is open; the
+// next guarded statement finds out.
+func TestObserveAfterFailedText(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("an error ends no transaction in SQLite")
+		}
+		for _, tt := range []struct {
+			before, text string
+			fails        bool
+			after        string // what ends the transaction, if one is open
+		}{
+			{"", "BEGIN; SELECT 1/0; END", true, "ROLLBACK"},
+			{"", "SELECT 1/0; BEGIN", true, ""},
+			{"BEGIN", "COMMIT; SELECT 1/0", true, ""},
+			{"BEGIN", "END; BEGIN", false, "COMMIT"},
+			{"", "COMMIT; BEGIN", false, "COMMIT"},
+			{"", "CREATE FUNCTION two() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END; DROP FUNCTION two; BEGIN", false, "COMMIT"},
+			{"BEGIN", "CREATE FUNCTION two() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END; DROP FUNCTION two; COMMIT", false, ""},
+			{"BEGIN", "ROLLBACK; BEGIN; COMMIT; SELECT 1/0; BEGIN", true, ""},
+			{"", "BEGIN; SAVEPOINT a; SELECT 1/0", true, "ROLLBACK"},
+		} {
+			t.Run(tt.before+" "+tt.text, func(t *testing.T) {
+				w := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+				w.clear(t, 9)
+				c, err := w.db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				send := func(ctx context.Context, query string) error {
+					if query == "" {
+						return nil
+					}
+					_, err := c.ExecContext(ctx, query)
+					return err
+				}
+				if err := send(t.Context(), tt.before); err != nil {
+					t.Fatal(err)
+				}
+				if err := send(t.Context(), tt.text); (err != nil) != tt.fails {
+					t.Fatal(err)
+				}
+				if tt.fails && tt.after != "" { // a failed transaction takes no statement
+					if err := send(holding(t, 8), "UPDATE books SET price = 30 WHERE id = 1"); err == nil {
+						t.Error("a write in a failed transaction")
+					}
+					if err := send(t.Context(), tt.after); err != nil {
+						t.Error(err)
+					}
+					tt.after = ""
+				}
+				if err := send(holding(t, 8), "UPDATE books SET price = 30 WHERE id = 1"); err != nil {
+					t.Error(err)
+				}
+				if err := send(t.Context(), tt.after); err != nil {
+					t.Error(err)
+				}
+				if got := w.state(t, true); got != "1:30@9 2:10@9 3:10@9" {
+					t.Errorf("books are %s", got)
+				}
+			})
+		}
+	})
+}

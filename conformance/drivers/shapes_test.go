@@ -1,0 +1,196 @@
+package drivers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Statements at the edge of what can be written.
+
+// The guard's values go into the text of a statement that has all the arguments
+// that the database takes.
+func TestMostArguments(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.name == "modernc" {
+			t.Skip("its own work grows with the square of the arguments")
+		}
+		most := map[sqlfence.Dialect]int{sqlfence.Postgres: 65535, sqlfence.SQLite: 32766}[b.dialect]
+		for _, fence := range fences {
+			s := newShop(t, b, fence.rule)
+			var list strings.Builder
+			args := []any{30}
+			for i := 2; i <= most; i++ {
+				fmt.Fprintf(&list, ", $%d", i)
+				args = append(args, i)
+			}
+			query := "UPDATE books SET price = $1 WHERE id IN (" + list.String()[2:] + ") RETURNING id"
+			if b.dialect == sqlfence.SQLite { // which looks for each of them among all
+				query = fmt.Sprintf("UPDATE books SET price = ?1 WHERE id IN (2, 3, ?%d) RETURNING id", most)
+			}
+			for _, name := range []string{"query", "prepared exec"} {
+				run := ways[name]
+				s.reset(t, 9)
+				if err := run(holding(t, 10), s.db, query, args...); err != nil {
+					t.Errorf("%s by %s: %v", fence.name, name, err)
+				}
+				s.raise(t, "books", 10)
+				before := s.state(t, true)
+				if !strings.HasPrefix(before, "1:10@9 2:30@") {
+					t.Errorf("%s by %s: books are %s", fence.name, name, before)
+				}
+				if err := run(holding(t, 8), s.db, query, args...); !errors.Is(err, sqlfence.ErrStale) {
+					t.Errorf("%s by %s with an older token: %v", fence.name, name, err)
+				}
+				if after := s.state(t, true); after != before {
+					t.Errorf("%s by %s with an older token: books were %s, are %s", fence.name, name, before, after)
+				}
+			}
+		}
+	})
+}
+
+// PostgreSQL refuses a MERGE with an arm that is never reached, and so does sqlfence.
+func TestArmThatIsNeverReached(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite has no MERGE")
+		}
+		s := newShop(t, b, sqlfence.RowFence("fence_token"))
+		s.reset(t, 9)
+		unchanged := s.unchanged(t)
+		for _, arms := range []string{
+			"WHEN MATCHED THEN DELETE WHEN MATCHED THEN UPDATE SET price = 1",
+			"WHEN MATCHED THEN UPDATE SET price = 1 WHEN NOT MATCHED THEN DO NOTHING WHEN MATCHED AND true THEN DELETE",
+			"WHEN NOT MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN INSERT (id) VALUES (7)",
+		} {
+			query := "MERGE INTO books USING (SELECT 1) AS s (id) ON books.id = s.id " + arms
+			if _, err := s.plain.ExecContext(t.Context(), query); err == nil {
+				t.Fatalf("without sqlfence %s is no error", arms)
+			}
+			for name, run := range ways {
+				if err := run(holding(t, 9), s.db, query); !errors.Is(err, sqlfence.ErrUnguardable) {
+					t.Errorf("%s by %s: %v", arms, name, err)
+				}
+			}
+		}
+		unchanged()
+	})
+}
+
+// A row that is stale undoes all of an UPDATE OR FAIL, and one that breaks a
+// constraint stops it there, as it does without sqlfence.
+func TestUpdateOrFail(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("it is SQLite's")
+		}
+		for _, table := range []string{
+			"CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(20) UNIQUE, price integer DEFAULT 10, fence_token bigint)",
+			"CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(20), price integer DEFAULT 10, fence_token bigint)",
+			"CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(20) UNIQUE, price integer DEFAULT 10, fence_token bigint) WITHOUT ROWID",
+		} {
+			for _, rules := range [][]sqlfence.Rule{{sqlfence.RowFence("fence_token")}, {sqlfence.RowFence("fence_token"), sqlfence.Ledger()}} {
+				s := newShop(t, b, rules...)
+				s.exec(t, "DROP TABLE books")
+				s.exec(t, table)
+				for name, run := range ways {
+					s.reset(t, 9)
+					s.exec(t, "UPDATE books SET fence_token = 11 WHERE id = 3")
+					s.raise(t, "books", 10)
+					unchanged := s.unchanged(t)
+					const all = "UPDATE OR FAIL books SET price = price + 1 RETURNING id"
+					if err := run(holding(t, 10), s.db, all); !errors.Is(err, sqlfence.ErrStale) {
+						t.Errorf("%s: %v", name, err)
+					}
+					unchanged()
+
+					tx, err := s.db.BeginTx(t.Context(), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := run(holding(t, 10), tx, "UPDATE books SET price = 20 WHERE id = 1"); err != nil {
+						t.Error(err)
+					}
+					if err := run(holding(t, 10), tx, all); !errors.Is(err, sqlfence.ErrStale) {
+						t.Errorf("%s in a transaction: %v", name, err)
+					}
+					if err := tx.Commit(); err != nil {
+						t.Error(err)
+					}
+					if got := s.state(t, true); got != "1:20@10 2:10@9 3:10@11" {
+						t.Errorf("%s in a transaction: books are %s", name, got)
+					}
+				}
+				if !strings.Contains(table, "UNIQUE") {
+					continue
+				}
+				s.reset(t, 9)
+				s.raise(t, "books", 10)
+				const collides = "UPDATE OR FAIL books SET isbn = CASE id WHEN 1 THEN 'i7' ELSE 'i3' END, price = 20 WHERE id < 3"
+				if _, err := s.db.ExecContext(holding(t, 10), collides); err == nil || errors.Is(err, sqlfence.ErrStale) {
+					t.Errorf("err = %v", err)
+				}
+				if got := s.state(t, true); got != "1:20@10 2:10@9 3:10@9" {
+					t.Errorf("books are %s", got)
+				}
+			}
+		}
+	})
+}
+
+// SQLite takes a comment that is never closed for one up to the text's end.
+func TestOpenComment(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("PostgreSQL refuses it")
+		}
+		for _, fence := range fences {
+			s := newShop(t, b, fence.rule)
+			for _, query := range []string{
+				"UPDATE books SET price = 30 WHERE id = 1 /* the first; DELETE FROM books",
+				"UPDATE books SET price = 30 WHERE id = 1 /*/ the first",
+				"INSERT INTO books (id, isbn) VALUES (1, 'i1') ON CONFLICT (id) DO UPDATE SET price = 30 /* the first -- one *",
+				"DELETE FROM books WHERE id = 1 /* the first ' ",
+			} {
+				for name, run := range ways {
+					s.reset(t, 9)
+					unchanged := s.unchanged(t)
+					if err := run(holding(t, 8), s.db, query); !errors.Is(err, sqlfence.ErrStale) {
+						t.Errorf("%s: %s by %s: %v", fence.name, query, name, err)
+					}
+					unchanged()
+					if err := run(holding(t, 9), s.db, query); err != nil {
+						t.Errorf("%s: %s by %s: %v", fence.name, query, name, err)
+					}
+					if got := s.state(t, false); got != "1:30 2:10 3:10" && got != "2:10 3:10" {
+						t.Errorf("%s: %s by %s: books are %s", fence.name, query, name, got)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A column called rowid keeps its default.
+func TestDefaultOfRowidColumn(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("it is a column like others in PostgreSQL")
+		}
+		s := newShop(t, b, sqlfence.Ledger())
+		s.exec(t, "DROP TABLE books")
+		s.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, rowid integer DEFAULT 5, oid integer DEFAULT 6)")
+		s.raise(t, "books", 9)
+		if _, err := s.db.ExecContext(holding(t, 9), "INSERT INTO books DEFAULT VALUES"); err != nil {
+			t.Error(err)
+		}
+		var id, rowid, oid int
+		if err := s.plain.QueryRowContext(t.Context(), "SELECT id, rowid, oid FROM books").Scan(&id, &rowid, &oid); err != nil || id != 1 || rowid != 5 || oid != 6 {
+			t.Errorf("the row is %d, %d, %d: %v", id, rowid, oid, err)
+		}
+	})
+}

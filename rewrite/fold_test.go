@@ -1,0 +1,91 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFoldedByLocale: in a database of a single-byte encoding BÜCHER is bücher,
+// in one of UTF8 it is bÜcher; a word that may be either is refused.
+func TestFoldedByLocale(t *testing.T) {
+	tables := []Table{
+		{Name: "bücher", Fence: "märke", Key: "schlüssel"},
+		{Schema: "läden", Name: "issues", Fence: "f"},
+		{Name: "ärger", Ledger: true},
+	}
+	for sql, want := range map[string]Verdict{
+		"UPDATE bücher SET preis = 1":                             Guard,
+		"UPDATE Bücher SET preis = 1":                             Guard,
+		`UPDATE "bücher" SET preis = 1`:                           Guard,
+		"UPDATE BÜCHER SET preis = 1":                             Refuse,
+		"UPDATE bÜcher SET preis = 1":                             Refuse,
+		"SELECT 1; DELETE FROM BÜCHER":                            Refuse,
+		"DO $$ BEGIN DELETE FROM BÜCHER; END $$":                  Refuse,
+		"UPDATE bücher SET MÄRKE = 1":                             Refuse,
+		"UPDATE bücher SET SCHLÜSSEL = 1":                         Refuse,
+		"INSERT INTO bücher (SCHLÜSSEL, schlüssel) VALUES (1, 2)": Refuse,
+		`UPDATE "BÜCHER" SET preis = 1`:                           Pass,
+		"UPDATE BÜCHEREI SET preis = 1":                           Pass,
+		"UPDATE preise SET name = 'BÜCHER'":                       Pass,
+		"UPDATE İSSUES SET preis = 1":                             Refuse,
+		"UPDATE LÄDEN.issues SET preis = 1":                       Refuse,
+		"UPDATE Ärger SET preis = 1":                              Refuse,
+		"UPDATE ärger SET preis = 1":                              Guard,
+	} {
+		r, err := New(Postgres, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := r.Plan(sql)
+		if p.Verdict != want {
+			t.Errorf("%s: %v, want %v: %s", sql, p.Verdict, want, p.Refusal.Reason)
+		}
+		if want == Refuse && !strings.HasPrefix(sql, "DO") && !strings.Contains(p.Refusal.Reason, "double quotes") {
+			t.Errorf("%s: %s", sql, p.Refusal.Reason)
+		}
+	}
+	r, err := New(SQLite, tables[:1]) // which folds ASCII alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.Plan("UPDATE BÜCHER SET preis = 1"); p.Verdict != Pass {
+		t.Errorf("SQLite: %v", p.Verdict)
+	}
+}
+
+// TestLooksAtDO: a text without a registered name is read if a DO may stand in
+// it, wherever that is; and not for words and clauses that look like one.
+func TestLooksAtDO(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"DO $$ x $$":                 true,
+		" \n\tdo'x'":                 true,
+		"-- a\n--b\nDO $$ x $$":      true,
+		"/* a /* b */ */dO $$ x $$":  true,
+		"SELECT 1;DO $$ x $$":        true,
+		"SELECT 1; ;; DO $$ x $$":    true,
+		"SELECT 1;/**/ do\n$$ x $$":  true,
+		"SELECT 1;--\r\ndo\n$$ x $$": true,
+		"SELECT 1; /*" + strings.Repeat("/**/", 1000) + "*/ DO $$ x $$": true,
+		"INSERT INTO prices VALUES (1) ON CONFLICT DO NOTHING":          false,
+		"SELECT 1; -- a comment\nSELECT 2":                              false,
+		"-- name: Get :one\nSELECT 1;":                                  false,
+		"SELECT 1; doc":                                                 false,
+		"double":                                                        false,
+		"do$$":                                                          false, // a name
+		"":                                                              false,
+		";":                                                             false,
+		"-":                                                             false,
+		"--":                                                            false,
+	} {
+		r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.mentions(sql); got != want {
+			t.Errorf("%.40q: %v, want %v", sql, got, want)
+		}
+		if r, _ = New(Postgres, nil); r.mentions(sql) {
+			t.Errorf("%.40q is read although no table is registered", sql)
+		}
+	}
+}

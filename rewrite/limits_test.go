@@ -1,0 +1,35 @@
+package rewrite
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestMostArguments: the guard's values go into the text where there is no room
+// for more arguments.
+func TestMostArguments(t *testing.T) {
+	for d, most := range map[Dialect]int{Postgres: 65535, SQLite: 32766} {
+		placeholder := map[Dialect]string{Postgres: "$", SQLite: "?"}[d]
+		for _, tt := range []struct {
+			inputs, tokens int
+			params         bool // of the plan
+			literal        bool // what is rendered
+		}{
+			{most, 1, false, true},
+			{most - 4, 1, false, true},
+			{most - 5, 1, true, false},
+			{most - 5, 2, true, false},
+			{most - 5, 3, true, true}, // a key and a value for each
+		} {
+			s := sample{sql: fmt.Sprintf("UPDATE books SET price = %s%d WHERE id = 1", placeholder, tt.inputs)}
+			p := s.plan(t, d, "key")
+			if p.Verdict != Guard || p.Inputs != tt.inputs || p.Params != tt.params {
+				t.Fatalf("%v, %d arguments: %v, %d, %v", d, tt.inputs, p.Verdict, p.Inputs, p.Params)
+			}
+			r := p.Render(Values{Tokens: make([]Token, tt.tokens), Literal: !p.Params})
+			if got := len(r.Args); (got == 0) != tt.literal || tt.inputs+got > most {
+				t.Errorf("%v, %d arguments and %d tokens: %d more", d, tt.inputs, tt.tokens, got)
+			}
+		}
+	}
+}
