@@ -89,16 +89,14 @@ func (r *reader) repeatable(lo, hi int) [][2]int {
 		return [][2]int{{lo, hi}}
 	}
 	var parts [][2]int
-	from, cases, betweens := lo, 0, 0
+	var p phrase
+	from, betweens := lo, 0
 	for i := lo; i < hi; i = r.skip(i) {
-		switch t := r.toks[i]; {
-		case t.kind != word || !r.isKeyword(i):
-		case r.isWord(t, "case"):
-			cases++
-		case cases > 0:
-			if r.isWord(t, "end") {
-				cases--
-			}
+		switch keyword, t := p.step(r, i), r.toks[i]; {
+		case p.doubtful:
+			r.doubt(i)
+			return nil
+		case !keyword || p.cases > 0:
 		case r.isWord(t, "or"):
 			return nil
 		case r.isWord(t, "between"):
