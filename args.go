@@ -9,47 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
-
-// driverOptions is what leading arguments tell a driver about an execution.
-type driverOptions struct {
-	count    int  // how many arguments are options
-	rewrites bool // one of them replaces names in the text by placeholders
-}
-
-// driverOptions recognises the options that pgx takes before the arguments: an
-// execution mode, result formats, and a QueryRewriter. Of the last only pgx's
-// own NamedArgs and StrictNamedArgs can be allowed, which put placeholders where
-// names stand; another might write any statement, after the guard was added.
-func (f *fence) driverOptions(args []driver.NamedValue) (driverOptions, error) {
-	var o driverOptions
-	if f.profile.noOptions || len(f.tables) == 0 {
-		return o, nil
-	}
-	for _, arg := range args {
-		switch arg.Value.(type) {
-		case nil, int64, float64, bool, []byte, string, time.Time, int, int32:
-			return o, nil
-		}
-		t := reflect.TypeOf(arg.Value)
-		_, rewrites := t.MethodByName("RewriteQuery")
-		ofPgx := strings.HasPrefix(t.PkgPath(), "github.com/jackc/pgx/")
-		switch name := t.Name(); {
-		case rewrites && ofPgx && (name == "NamedArgs" || name == "StrictNamedArgs"):
-			o.rewrites = true
-		case rewrites:
-			return o, &UnguardableError{Reason: fmt.Sprintf("the query rewriter %v could write to any table; pass arguments, or pgx.NamedArgs", t)}
-		case ofPgx && slices.Contains([]string{"QueryExecMode", "QueryResultFormats", "QueryResultFormatsByOID"}, name):
-		default:
-			return o, nil
-		}
-		o.count++
-	}
-	return o, nil
-}
 
 func hasNamed(args []driver.NamedValue) bool {
 	return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return a.Name != "" })

@@ -13,10 +13,15 @@ import (
 // needed to understand a refusal by the database.
 type attempt struct {
 	fence  *fence
-	query  string // as the application wrote it
-	sql    string // what is sent
-	args   []driver.NamedValue
-	events []Event // to be reported
+	query  string              // as the application wrote it
+	text   string              // what is planned: query, or what a rewriter among the arguments made of it
+	sql    string              // what is sent
+	own    []driver.NamedValue // the arguments of text, options in front
+	args   []driver.NamedValue // what is sent
+	events []Event             // to be reported
+
+	rewritten bool // text is not query
+	moved     bool // and it is what is sent: of a prepared statement, by its connection
 
 	// The rest is of a guarded statement.
 
@@ -38,11 +43,29 @@ const (
 	preparedQueryForm             // QueryContext of a prepared statement
 )
 
-// admit decides about one execution of a statement with this plan: it returns
-// what to send, or why nothing may be sent.
-func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
-	a := attempt{fence: f, query: query, sql: query, args: args}
-	opts, err := f.driverOptions(args)
+// unprepared returns the form of a prepared statement that its connection executes.
+func (f form) unprepared() form {
+	switch f {
+	case preparedForm:
+		return execForm
+	case preparedQueryForm:
+		return queryForm
+	}
+	return f
+}
+
+// admit decides about one execution of a statement with this plan on a base
+// connection: it returns what to send, or why nothing may be sent.
+func (f *fence) admit(ctx context.Context, base driver.Conn, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
+	a := attempt{fence: f, query: query, text: query, sql: query, own: args, args: args}
+	opts, err := f.driverOptions(args, as)
+	if err == nil && opts.rewriter.IsValid() {
+		var failed error
+		if opts, err, failed = a.rewriteQuery(ctx, base, opts); failed != nil {
+			return a, failed
+		}
+		plan, as = f.rewriter.Plan(a.text), as.unprepared()
+	}
 	if err == nil && plan.Verdict == rewrite.Pass {
 		return a, nil
 	}
@@ -77,7 +100,7 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		}
 	}
 	rows := plan.Serial || plan.Locks // there is something to guard without tokens
-	if err := a.findTokens(ctx, a.args[opts.count:]); err != nil {
+	if err := a.findTokens(ctx, a.own[opts.count:]); err != nil {
 		err := a.refuse(ctx, err)
 		if err != nil || !rows {
 			a.plan = nil
@@ -89,8 +112,8 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		a.plan = nil
 		return nil
 	}
-	own := len(a.args) - opts.count
-	a.values.Literal = !plan.Params || opts.rewrites || own != plan.Inputs || hasNamed(a.args) ||
+	own := len(a.own) - opts.count
+	a.values.Literal = !plan.Params || own != plan.Inputs || hasNamed(a.own) ||
 		as == execForm && own == 0 || as == queryForm && own == 0 && !a.fence.profile.cachesQueries
 	if err := a.render(); err != nil {
 		a.plan = nil
@@ -259,12 +282,12 @@ func (a *attempt) render() error {
 	if r.Unsafe {
 		return errTwoWays
 	}
-	a.sql = r.SQL
+	a.sql, a.args, a.moved = r.SQL, a.own, a.rewritten
 	if len(r.Args) == 0 {
 		return nil
 	}
-	args := make([]driver.NamedValue, len(a.args), len(a.args)+len(r.Args))
-	copy(args, a.args)
+	args := make([]driver.NamedValue, len(a.own), len(a.own)+len(r.Args))
+	copy(args, a.own)
 	for _, arg := range r.Args {
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: a.value(arg)})
 	}
@@ -293,10 +316,8 @@ func (a *attempt) value(arg rewrite.Arg) driver.Value {
 	return token.Value
 }
 
-// observe turns the attempt into one that refuses nothing. own are the
-// application's arguments.
-func (a *attempt) observe(own []driver.NamedValue) error {
-	a.args = own
+// observe turns the attempt into one that refuses nothing.
+func (a *attempt) observe() error {
 	a.values.Observe = true
 	return a.render()
 }

@@ -13,7 +13,7 @@ import (
 // observe runs an attempt so that nothing is refused: as in Enforce mode first,
 // and if the guard refuses it, again without what refuses. In a transaction of
 // PostgreSQL, which an error would end, a savepoint is put before it.
-func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.NamedValue, run func(*attempt) (T, error)) (T, error) {
+func observe[T any](ctx context.Context, g *guard, a attempt, run func(*attempt) (T, error)) (T, error) {
 	save := g.inTx && g.fence.profile.dialect == Postgres
 	var none T
 	if save {
@@ -38,7 +38,7 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 		}
 	}
 	g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
-	if err := a.observe(own); err != nil {
+	if err := a.observe(); err != nil {
 		return none, err
 	}
 	return run(&a)

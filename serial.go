@@ -60,7 +60,7 @@ func (a *attempt) version(ctx context.Context, as form) error {
 	if !ok || !a.plan.Serial {
 		return nil
 	}
-	plan := a.fence.rewriter.VersionedPlan(a.query)
+	plan := a.fence.rewriter.VersionedPlan(a.text)
 	unguardable := func(reason string) error {
 		return &UnguardableError{Table: a.fence.tables[plan.Tables[0]].name, Reason: reason}
 	}
