@@ -1,7 +1,5 @@
 package rewrite
 
-import "sync/atomic"
-
 // A Verdict says what is to be done with a statement.
 type Verdict uint8
 
@@ -60,7 +58,7 @@ type Plan struct {
 	Returns bool
 
 	writer writer
-	usual  atomic.Pointer[Rendered] // of one token a table, as arguments, enforced
+	usual  *Rendered // of one token a table, as arguments, enforced
 }
 
 // A Target is one write to a registered table.

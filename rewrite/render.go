@@ -64,24 +64,27 @@ const (
 )
 
 // Usual returns the statement with its guard for one token a table that is
-// [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it. It is made once.
-func (p *Plan) Usual() *Rendered {
-	r := p.usual.Load()
-	if r == nil {
-		v := Values{Tokens: anyToken[:]}
-		if len(p.Tables) > 1 {
-			v.Tokens, v.First = make([]Token, 0, len(p.Tables)), make([]int, len(p.Tables))
-		}
-		for i := range v.First {
-			v.First[i] = len(v.Tokens)
-			if p.writer.tables[p.Tables[i]].Fenced() {
-				v.Tokens = append(v.Tokens, Token{})
-			}
-		}
-		r = p.Render(v)
-		p.usual.Store(r)
+// [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it.
+func (p *Plan) Usual() *Rendered { return p.usual }
+
+// renderUsual renders the usual form, and takes the second look at it: in other
+// forms the guard stands in the same places.
+func (p *Plan) renderUsual() (ok bool) {
+	v := Values{Tokens: anyToken[:]}
+	if len(p.Tables) > 1 {
+		v.Tokens, v.First = make([]Token, 0, len(p.Tables)), make([]int, len(p.Tables))
 	}
-	return r
+	for i := range v.First {
+		v.First[i] = len(v.Tokens)
+		if p.writer.tables[p.Tables[i]].Fenced() {
+			v.Tokens = append(v.Tokens, Token{})
+		}
+	}
+	var room [4]piece
+	w := p.writer
+	w.look, w.pieces = true, room[:0]
+	p.usual = w.render(v)
+	return confirmed(w.dialect, p.usual.SQL, w.pieces)
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.
@@ -91,6 +94,10 @@ var anyToken [1]Token
 // their order; text is only inserted.
 func (p *Plan) Render(v Values) *Rendered {
 	w := p.writer
+	return w.render(v)
+}
+
+func (w *writer) render(v Values) *Rendered {
 	w.Values = v
 	r := &Rendered{SQL: w.statement(), Args: w.args}
 	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
@@ -115,6 +122,8 @@ type writer struct {
 	table   int         // its index in Plan.Tables
 	schema  string      // as the statement names it
 	lo, hi  int         // its tokens
+	look    bool        // whether to note the pieces
+	pieces  []piece     // what the edits wrote
 	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
 	numbers map[Arg]int // of the placeholders, if there are many
 }
@@ -129,7 +138,11 @@ func (w *writer) statement() string {
 		if e.apart&before != 0 {
 			w.b.WriteByte(' ')
 		}
+		lo := w.b.Len()
 		w.edit(e)
+		if e.op != opText && w.b.Len() > lo && w.look {
+			w.pieces = append(w.pieces, piece{e, lo, w.b.Len()})
+		}
 		if e.apart&behind != 0 {
 			w.b.WriteByte(' ')
 		}

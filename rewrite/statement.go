@@ -26,6 +26,9 @@ func (r *reader) script() *Plan {
 	p.Tables, p.Targets = r.written, r.targets
 	p.Inputs, p.Params = r.inputs.count, !r.inputs.named
 	p.writer = writer{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p}
+	if !p.renderUsual() {
+		return refusal(r.written[0], 0, unconfirmed)
+	}
 	return p
 }
 
