@@ -115,8 +115,12 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 	own := len(a.own) - opts.count
 	a.values.Literal = !plan.Params || own != plan.Inputs || hasNamed(a.own) ||
 		as == execForm && own == 0 || as == queryForm && own == 0 && !a.fence.profile.cachesQueries
-	if err := a.render(); err != nil {
-		a.plan = nil
+	err := a.render()
+	if err == nil && !a.plan.Inlines && !a.fence.profile.noOptions && len(a.args) > opts.count {
+		err = errInlined
+	}
+	if err != nil {
+		a.plan, a.sql, a.args, a.moved = nil, a.text, a.own, a.rewritten
 		return a.refuse(ctx, err)
 	}
 	return nil
@@ -298,6 +302,12 @@ func (a *attempt) render() error {
 // errTwoWays refuses a statement for what [rewrite.Rendered] calls unsafe.
 var errTwoWays = &UnguardableError{
 	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
+
+// errInlined refuses a statement in which pgx may take other places than the server
+// for placeholders; that its connection is in such a mode can't be seen from here.
+var errInlined = &UnguardableError{
+	Reason: "in the simple protocol pgx would write the arguments into the text at other places than the server reads them; " +
+		"put names with $ in double quotes, a blank before strings, and pass strings with quotes or $ as arguments"}
 
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
 	switch arg.Field {

@@ -84,6 +84,7 @@ func (p *Plan) renderUsual() (ok bool) {
 	w := p.writer
 	w.look, w.pieces = true, room[:0]
 	p.usual = w.render(v)
+	p.Inlines = w.dialect != Postgres || inlines(p.usual.SQL)
 	return confirmed(w.dialect, p.usual.SQL, w.pieces)
 }
 
