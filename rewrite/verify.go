@@ -376,7 +376,7 @@ func (v *verifier) target(i int) bool {
 		f.part, f.ended = inTables, false
 	case v.is(i, "values"):
 		f.part = inValues
-	case v.is(i, "default", "overriding", "system", "user", "value"):
+	case v.isOf(f, "insert") && v.is(i, "default", "overriding", "system", "user", "value"):
 	case v.is(i, "select", "with"):
 		f.part, f.ended = inSelect, false
 	case v.clause(i, f):

@@ -14,8 +14,8 @@ type sent struct {
 // its name.
 
 func postgresMark(v string) string {
-	return `, "fence_token" = CASE WHEN COALESCE("books"."fence_token", 0) <= ` + v + ` THEN ` + v +
-		` ELSE ('sqlfence:stale:0:' || "books"."fence_token")::bigint END`
+	return `, ("fence_token") = ROW(CASE WHEN COALESCE("books"."fence_token", 0) <= ` + v + ` THEN ` + v +
+		` ELSE ('sqlfence:stale:0:' || "books"."fence_token")::bigint END)`
 }
 
 func postgresCheck(v string) string {
