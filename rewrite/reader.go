@@ -214,7 +214,8 @@ func (r *reader) hiddenWrite(lo, hi int) int {
 		switch next := r.toks[i+1]; {
 		case r.isWord(t, "update"):
 			name := next.kind == quoted || next.kind == text && r.dialect == SQLite || next.kind == word &&
-				!r.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit")
+				!r.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",
+					"and", "or", "is", "in", "not", "like", "ilike", "isnull", "notnull", "then", "when", "else", "end", "on", "using", "returning")
 			if name { // else a label
 				return i
 			}

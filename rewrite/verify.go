@@ -329,9 +329,8 @@ func (v *verifier) word(i int, mine bool) bool {
 	}
 	verbs := f.verb == "" && f.part == atStart
 	switch {
-	case v.is(i, "with") && verbs:
-		f.with = true
-	case v.is(i, "explain") && verbs:
+	case v.is(i, "with") && verbs: // or a name
+		f.with, f.ended = true, true
 	case v.is(i, "select") && verbs:
 		f.part, f.ended = inSelect, false
 	case v.is(i, "group") && v.is(i-1, "within") && v.kind(i+1) == '(', v.is(i, "on") && v.is(i-1, "distinct"):
