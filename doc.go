@@ -66,7 +66,9 @@
 //     statement may set them off, and their writes are not compared;
 //   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
 //     connection, whose method Raw() driver.Conn returns the base driver's; the
-//     [Observer] is told;
+//     [Observer] is told. The same goes for statements that were prepared under a
+//     name there and are executed by it, and for what a pgx.QueryRewriter of the
+//     application does with the connection that it is given;
 //   - reads. A SELECT by a holder that has lost its resource returns data as
 //     ever; only its writes are refused;
 //   - anything outside this database: files, queues, mails.
