@@ -50,6 +50,10 @@ func (r *reader) where(t *target, from int, check bool) bool {
 // prev if there is none.
 func (r *reader) whereEdits(t *target, prev int32, lo, hi int, check, ledger bool) {
 	at := prev
+	if lo < hi && r.dialect == SQLite && r.isWord(r.toks[lo], "with") {
+		// The guard puts the condition in brackets, and there SQLite reads the keyword.
+		r.refuse(t.table, lo, "the condition begins with a column called with, which a guard can't be put before; put the name in quotes")
+	}
 	if lo < hi {
 		at = r.toks[hi-1].end
 		open := "("
