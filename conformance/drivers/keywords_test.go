@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-var keywordStatements = flag.Int("keywords", 400, "how many statements TestKeywordsAsNames runs in each dialect")
+var keywordStatements = flag.Int("keywords", 1000, "how many statements TestKeywordsAsNames runs in each dialect")
 
 // keywordList are the words that mean something to some database, from SQLite's
 // tool/mkkeywordhash.c and PostgreSQL's kwlist.h, as far as statements of rows have them.
@@ -285,8 +285,10 @@ func (k *keywords) pgxArgs(query string) (string, []any) {
 	names := pgx.NamedArgs{}
 	for i := len(k.args); i > 0; i-- {
 		name := k.word(keywordList)
-		for names[name] != nil {
-			name = k.word(keywordList)
+		for names[name] != nil || k.maybe(50) {
+			if name = k.word([]string{"case", "end", "as", "when", "from", "where", "returning", "limit", "order", "on"}); names[name] != nil {
+				name = k.word(keywordList)
+			}
 		}
 		names[name] = k.args[i-1]
 		query = strings.ReplaceAll(query, fmt.Sprintf("$%d::", i), "@"+name+"::")
