@@ -9,48 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
-
-// driverOptions is what leading arguments tell a driver about an execution.
-type driverOptions struct {
-	count    int  // how many arguments are options
-	rewrites bool // one of them replaces names in the text by placeholders
-}
-
-// driverOptions recognises the options that pgx takes before the arguments: an
-// execution mode, result formats, and a QueryRewriter. Of the last only pgx's
-// own NamedArgs and StrictNamedArgs can be allowed, which put placeholders where
-// names stand; another might write any statement, after the guard was added.
-func (f *fence) driverOptions(args []driver.NamedValue) (driverOptions, error) {
-	var o driverOptions
-	if f.profile.noOptions || len(f.tables) == 0 {
-		return o, nil
-	}
-	for _, arg := range args {
-		switch arg.Value.(type) {
-		case nil, int64, float64, bool, []byte, string, time.Time, int, int32:
-			return o, nil
-		}
-		t := reflect.TypeOf(arg.Value)
-		_, rewrites := t.MethodByName("RewriteQuery")
-		ofPgx := strings.HasPrefix(t.PkgPath(), "github.com/jackc/pgx/")
-		switch name := t.Name(); {
-		case rewrites && ofPgx && (name == "NamedArgs" || name == "StrictNamedArgs"):
-			o.rewrites = true
-		case rewrites:
-			return o, &UnguardableError{Reason: fmt.Sprintf("the query rewriter %v could write to any table; pass arguments, or pgx.NamedArgs", t)}
-		case ofPgx && slices.Contains([]string{"QueryExecMode", "QueryResultFormats", "QueryResultFormatsByOID"}, name):
-		default:
-			return o, nil
-		}
-		o.count++
-	}
-	return o, nil
-}
 
 func hasNamed(args []driver.NamedValue) bool {
 	return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return a.Name != "" })
@@ -141,8 +103,8 @@ func (a *attempt) keyText(t *table, k rewrite.KeyValue, args []driver.NamedValue
 		}
 	}
 	if i >= 0 && i < len(args) {
-		i += len(a.args) - len(args)
-		if key, read, ok := textOf(a.args[i].Value, a.fence.profile.dialect); ok {
+		i += len(a.own) - len(args)
+		if key, read, ok := textOf(a.own[i].Value, a.fence.profile.dialect); ok {
 			a.keep(i, read)
 			return key, t.canonical(key)
 		}
@@ -190,14 +152,14 @@ func (t *table) canonical(key string) error {
 // keep sends v as the argument i, instead of what may answer otherwise when the
 // driver asks it again.
 func (a *attempt) keep(i int, v any) {
-	was := a.args[i].Value
+	was := a.own[i].Value
 	if _, ok := was.(driver.Valuer); !ok && reflect.TypeOf(was).Kind() != reflect.Pointer {
 		return
 	}
-	if !a.ownArgs {
-		a.args, a.ownArgs = slices.Clone(a.args), true
+	if !a.copied {
+		a.own, a.copied = slices.Clone(a.own), true
 	}
-	a.args[i].Value = v
+	a.own[i].Value = v
 }
 
 // textOf returns the text that a database which speaks d makes of an integer, a

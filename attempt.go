@@ -15,12 +15,16 @@ import (
 // needed to understand a refusal by the database.
 type attempt struct {
 	fence  *fence
-	query  string // as the application wrote it
-	sql    string // what is sent
-	args   []driver.NamedValue
-	events []Event // to be reported
+	query  string              // as the application wrote it
+	text   string              // what is planned: query, or what a rewriter among the arguments made of it
+	sql    string              // what is sent
+	own    []driver.NamedValue // the arguments of text, options in front
+	args   []driver.NamedValue // what is sent
+	events []Event             // to be reported
 
-	ownArgs bool // args is a copy of the caller's
+	rewritten bool // text is not query
+	moved     bool // and it is what is sent: of a prepared statement, by its connection
+	copied    bool // own is not the caller's slice
 
 	// The rest is of a guarded statement.
 
@@ -42,11 +46,29 @@ const (
 	preparedQueryForm             // QueryContext of a prepared statement
 )
 
-// admit decides about one execution of a statement with this plan: it returns
-// what to send, or why nothing may be sent.
-func (f *fence) admit(ctx context.Context, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
-	a := attempt{fence: f, query: query, sql: query, args: args}
-	opts, err := f.driverOptions(args)
+// unprepared returns the form of a prepared statement that its connection executes.
+func (f form) unprepared() form {
+	switch f {
+	case preparedForm:
+		return execForm
+	case preparedQueryForm:
+		return queryForm
+	}
+	return f
+}
+
+// admit decides about one execution of a statement with this plan on a base
+// connection: it returns what to send, or why nothing may be sent.
+func (f *fence) admit(ctx context.Context, base driver.Conn, query string, plan *rewrite.Plan, args []driver.NamedValue, as form) (attempt, error) {
+	a := attempt{fence: f, query: query, text: query, sql: query, own: args, args: args}
+	opts, err := f.driverOptions(args, as)
+	if err == nil && opts.rewriter.IsValid() {
+		var failed error
+		if opts, err, failed = a.rewriteQuery(ctx, base, opts); failed != nil {
+			return a, failed
+		}
+		plan, as = f.rewriter.Plan(a.text), as.unprepared()
+	}
 	if err == nil && plan.Verdict == rewrite.Pass {
 		return a, nil
 	}
@@ -84,7 +106,7 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		}
 	}
 	rows := plan.Serial || plan.Locks // there is something to guard without tokens
-	if err := a.findTokens(ctx, a.args[opts.count:]); err != nil {
+	if err := a.findTokens(ctx, a.own[opts.count:]); err != nil {
 		err := a.refuse(ctx, err)
 		if err != nil || !rows {
 			a.plan = nil
@@ -96,11 +118,15 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		a.plan = nil
 		return nil
 	}
-	given := len(a.args) - opts.count
-	a.values.Literal = !plan.Params || opts.rewrites || given != plan.Inputs || hasNamed(a.args) ||
+	given := len(a.own) - opts.count
+	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) ||
 		as == execForm && given == 0 || as == queryForm && given == 0 && !a.fence.profile.cachesQueries
-	if err := a.render(); err != nil {
-		a.plan = nil
+	err := a.render()
+	if err == nil && !a.plan.Inlines && !a.fence.profile.noOptions && len(a.args) > opts.count {
+		err = errInlined
+	}
+	if err != nil {
+		a.plan, a.sql, a.args, a.moved = nil, a.text, a.own, a.rewritten
 		return a.refuse(ctx, err)
 	}
 	return nil
@@ -266,12 +292,12 @@ func (a *attempt) render() error {
 	if r.Unsafe {
 		return errTwoWays
 	}
-	a.sql = r.SQL
+	a.sql, a.args, a.moved = r.SQL, a.own, a.rewritten
 	if len(r.Args) == 0 {
 		return nil
 	}
-	args := make([]driver.NamedValue, len(a.args), len(a.args)+len(r.Args))
-	copy(args, a.args)
+	args := make([]driver.NamedValue, len(a.own), len(a.own)+len(r.Args))
+	copy(args, a.own)
 	for _, arg := range r.Args {
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: a.value(arg)})
 	}
@@ -282,6 +308,12 @@ func (a *attempt) render() error {
 // errTwoWays refuses a statement for what [rewrite.Rendered] calls unsafe.
 var errTwoWays = &UnguardableError{
 	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
+
+// errInlined refuses a statement in which pgx may take other places than the server
+// for placeholders; that its connection is in such a mode can't be seen from here.
+var errInlined = &UnguardableError{
+	Reason: "in the simple protocol pgx would write the arguments into the text at other places than the server reads them; " +
+		"put names with $ in double quotes, a blank before strings, and pass strings with quotes or $ as arguments"}
 
 func (a *attempt) value(arg rewrite.Arg) driver.Value {
 	switch arg.Field {
@@ -302,12 +334,11 @@ func (a *attempt) value(arg rewrite.Arg) driver.Value {
 
 // observe turns the attempt into one that refuses nothing, after it was refused
 // for a reason. A mark doesn't rise to a token that was never issued, or it would be
-// above all that are. given are the application's arguments.
-func (a *attempt) observe(given []driver.NamedValue, reason error) error {
+// above all that are.
+func (a *attempt) observe(reason error) error {
 	if errors.Is(reason, ErrNotIssued) {
 		a.dropTokens()
 	}
-	a.args = given
 	a.values.Observe = true
 	return a.render()
 }

@@ -107,17 +107,17 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 		return nil, driver.ErrSkip
 	}
 	g := c.guard
-	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, execForm)
+	a, err := g.fence.admit(ctx, c.base, query, g.fence.rewriter.Plan(query), args, execForm)
 	if err != nil {
 		return nil, err
 	}
 	if !a.guarded() {
 		res, err := execBase(ctx, c.base, a.sql, a.args)
-		g.followTx(query, err)
+		g.followTx(a.sql, err)
 		a.tell(ctx, err)
 		return res, err
 	}
-	return g.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return execBase(ctx, c.base, a.sql, a.args) })
+	return g.exec(ctx, a, func(a *attempt) (driver.Result, error) { return execBase(ctx, c.base, a.sql, a.args) })
 }
 
 // QueryContext implements driver.QueryerContext.
@@ -126,17 +126,17 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		return nil, driver.ErrSkip
 	}
 	g := c.guard
-	a, err := g.fence.admit(ctx, query, g.fence.rewriter.Plan(query), args, queryForm)
+	a, err := g.fence.admit(ctx, c.base, query, g.fence.rewriter.Plan(query), args, queryForm)
 	if err != nil {
 		return nil, err
 	}
 	if !a.guarded() {
 		rows, err := queryBase(ctx, c.base, a.sql, a.args)
-		g.followTx(query, err)
+		g.followTx(a.sql, err)
 		a.tell(ctx, err)
 		return rows, err
 	}
-	return g.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return queryBase(ctx, c.base, a.sql, a.args) })
+	return g.query(ctx, a, func(a *attempt) (driver.Rows, error) { return queryBase(ctx, c.base, a.sql, a.args) })
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none

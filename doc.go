@@ -84,7 +84,9 @@
 //     FTS5's books_content, are tables by themselves;
 //   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
 //     connection, whose method Raw() driver.Conn returns the base driver's; the
-//     [Observer] is told;
+//     [Observer] is told. The same goes for statements that were prepared under a
+//     name there and are executed by it, and for what a pgx.QueryRewriter of the
+//     application does with the connection that it is given;
 //   - by [RowFence] alone, against a token that nobody issued. The row can't know: any
 //     higher number passes and marks it, and refuses every honest holder from then on;
 //   - by [RowFence] alone, a row that was deleted. Its mark is gone with it, and an

@@ -176,7 +176,7 @@ func (e *LockedError) Temporary() bool { return false }
 type UnguardableError struct {
 	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if the statement couldn't be read far enough to tell
 	Reason string // what is wrong and what to write instead
-	Offset int    // where in the statement, in bytes from its start
+	Offset int    // where in the statement, in bytes from its start; of one that pgx's query rewriter has made, in its text
 }
 
 func (e *UnguardableError) Error() string {

@@ -58,10 +58,10 @@ func (o opened) QueryContext(context.Context, string, []driver.NamedValue) (driv
 	return nil, driver.ErrSkip
 }
 
-// exec runs a guarded statement by run. own are the application's arguments.
-func (g *guard) exec(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Result, error)) (driver.Result, error) {
+// exec runs a guarded statement by run.
+func (g *guard) exec(ctx context.Context, a attempt, run func(*attempt) (driver.Result, error)) (driver.Result, error) {
 	if g.fence.mode == Observe {
-		res, err := observe(ctx, g, a, own, run)
+		res, err := observe(ctx, g, a, run)
 		a.tell(ctx, err)
 		if err == nil {
 			_ = a.reached(ctx, res) // reports what it finds
@@ -77,11 +77,11 @@ func (g *guard) exec(ctx context.Context, a attempt, own []driver.NamedValue, ru
 
 // query runs a guarded statement that returns rows. sqlmw wraps these rows, so
 // that a refusal which comes with them can be explained.
-func (g *guard) query(ctx context.Context, a attempt, own []driver.NamedValue, run func(*attempt) (driver.Rows, error)) (driver.Rows, error) {
+func (g *guard) query(ctx context.Context, a attempt, run func(*attempt) (driver.Rows, error)) (driver.Rows, error) {
 	r := &result{ctx: ctx, guard: g, attempt: &a}
 	g.run = func() (driver.Rows, error) {
 		if g.fence.mode == Observe {
-			rows, err := observe(ctx, g, a, own, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
+			rows, err := observe(ctx, g, a, func(a *attempt) (driver.Rows, error) { return r.readAhead(run(a)) })
 			a.tell(ctx, err)
 			if failed, ok := rows.(failedRows); ok && err != nil {
 				failed.err = err

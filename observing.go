@@ -18,7 +18,7 @@ import (
 // that or anything else fails, as the application wrote it. What failed has no
 // effects. In a transaction of PostgreSQL, which an error would end, a savepoint
 // is put before it.
-func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.NamedValue, run func(*attempt) (T, error)) (T, error) {
+func observe[T any](ctx context.Context, g *guard, a attempt, run func(*attempt) (T, error)) (T, error) {
 	saved := g.savepoint(ctx)
 	got, err := run(&a)
 	if err == nil {
@@ -34,7 +34,7 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 	refused := typed != err // is it the same error?
 	if refused {
 		g.fence.report(ctx, Event{Kind: WouldRefuse, Query: a.query, Err: typed})
-		if a.observe(own, typed) == nil {
+		if a.observe(typed) == nil {
 			got, errObserved := run(&a)
 			if errObserved == nil {
 				return got, nil
@@ -44,7 +44,7 @@ func observe[T any](ctx context.Context, g *guard, a attempt, own []driver.Named
 			}
 		}
 	}
-	a.sql, a.args = a.query, own
+	a.sql, a.args, a.moved = a.text, a.own, a.rewritten
 	got, errPlain := run(&a)
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before

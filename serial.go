@@ -116,7 +116,7 @@ func (a *attempt) version(ctx context.Context, as form) error {
 	case !ok:
 		return a.unversioned()
 	}
-	plan := a.fence.rewriter.VersionedPlan(a.query)
+	plan := a.fence.rewriter.VersionedPlan(a.text)
 	unguardable := func(reason string) error {
 		return &UnguardableError{Table: a.fence.tables[plan.Tables[0]].name, Reason: reason}
 	}

@@ -111,35 +111,38 @@ func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedForm)
+	a, err := s.guard.fence.admit(ctx, s.guard.base, s.query, s.plan, args, preparedForm)
 	if err != nil {
 		return nil, err
 	}
 	if !a.guarded() {
 		res, err := s.exec(ctx, &a)
-		s.guard.followTx(s.query, err)
+		s.guard.followTx(a.sql, err)
 		a.tell(ctx, err)
 		return res, err
 	}
-	return s.guard.exec(ctx, a, args, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
+	return s.guard.exec(ctx, a, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
 }
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	a, err := s.guard.fence.admit(ctx, s.query, s.plan, args, preparedQueryForm)
+	a, err := s.guard.fence.admit(ctx, s.guard.base, s.query, s.plan, args, preparedQueryForm)
 	if err != nil {
 		return nil, err
 	}
 	if !a.guarded() {
 		rows, err := s.rows(ctx, &a)
-		s.guard.followTx(s.query, err)
+		s.guard.followTx(a.sql, err)
 		a.tell(ctx, err)
 		return rows, err
 	}
-	return s.guard.query(ctx, a, args, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
+	return s.guard.query(ctx, a, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
 }
 
 func (s *stmt) exec(ctx context.Context, a *attempt) (driver.Result, error) {
+	if a.moved {
+		return execBase(ctx, s.guard.base, a.sql, a.args)
+	}
 	if err := s.use(ctx, a.sql); err != nil {
 		return nil, err
 	}
@@ -154,6 +157,9 @@ func (s *stmt) exec(ctx context.Context, a *attempt) (driver.Result, error) {
 }
 
 func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
+	if a.moved {
+		return queryBase(ctx, s.guard.base, a.sql, a.args)
+	}
 	if err := s.use(ctx, a.sql); err != nil {
 		return nil, err
 	}

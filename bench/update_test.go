@@ -35,8 +35,8 @@ var settings = []setting{
 
 const (
 	postgresPlain  = "UPDATE bench_books SET price = $1 WHERE id = $2"
-	postgresByHand = `UPDATE bench_books SET price = $1, "fence_token" = CASE WHEN COALESCE("bench_books"."fence_token", 0) <= $3::bigint ` +
-		`THEN $3::bigint ELSE ('sqlfence:stale:0:' || "bench_books"."fence_token")::bigint END WHERE id = $2`
+	postgresByHand = `UPDATE bench_books SET price = $1, ("fence_token") = ROW(CASE WHEN COALESCE("bench_books"."fence_token", 0) <= $3::bigint ` +
+		`THEN $3::bigint ELSE ('sqlfence:stale:0:' || "bench_books"."fence_token")::bigint END) WHERE id = $2`
 )
 
 func postgres(b *testing.B) string {

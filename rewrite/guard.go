@@ -128,12 +128,19 @@ func (w *writer) byKey(qualifier string, one func(token int), otherwise func(key
 	w.write(" END")
 }
 
-// mark writes the assignment of the row's new mark.
+// mark writes the assignment of the row's new mark. PostgreSQL takes it as it is
+// written for an assignment only: anywhere else it would compare a number with a
+// record, which is an error.
 func (w *writer) mark(qualifier string) {
 	if w.lo == w.hi {
 		return
 	}
-	w.write(", ", w.rules.fence, " = ")
+	if w.dialect == Postgres {
+		w.write(", (", w.rules.fence, ") = ROW(")
+		defer w.write(")")
+	} else {
+		w.write(", ", w.rules.fence, " = ")
+	}
 	if w.Observe {
 		w.risenMark(qualifier)
 		return

@@ -48,7 +48,7 @@ type insertion struct {
 // columnList reads the columns and adds the fence and the serial to them.
 func (r *insertion) columnList() bool {
 	open := r.tok()
-	if !isPunct(open, '(') || r.isWord(r.peek(1), "select", "with", "values") || isPunct(r.peek(1), '(') {
+	if !isPunct(open, '(') || r.dialect == Postgres && r.queryInBrackets() {
 		return true
 	}
 	r.columns = 0
@@ -102,6 +102,14 @@ func (r *insertion) namesTwice(column string, i int) bool {
 		}
 	}
 	return false
+}
+
+// queryInBrackets reports whether a query stands in the bracket that is next, and
+// not a list of columns. SQLite has none in this place, and there a column may be
+// called with; in PostgreSQL one may be called values.
+func (r *insertion) queryInBrackets() bool {
+	return r.isWord(r.peek(1), "select", "with", "table") || isPunct(r.peek(1), '(') ||
+		r.isWord(r.peek(1), "values") && isPunct(r.peek(2), '(')
 }
 
 // mergedRow reads the one row of a MERGE's INSERT, and adds the mark to it.
@@ -421,9 +429,9 @@ func (r *insertion) queryArm() bool {
 // selection reads the columns of a SELECT and adds the mark to them.
 func (r *insertion) selection() bool {
 	lo := r.i
-	follow := []string{"from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "on", "returning"}
-	if r.dialect == Postgres { // in SQLite they are names too
-		follow = append(follow, "window", "offset", "fetch", "for", "into")
+	follow := []string{"from", "where", "group", "having", "union", "intersect", "except", "window", "order", "limit", "on", "returning"}
+	if r.dialect == Postgres { // no words of SQLite's, or none that stand here
+		follow = append(follow, "offset", "fetch", "for", "into")
 	}
 	hi := r.until(follow...)
 	if r.rules.Fence == "" && !r.addsSerial() {

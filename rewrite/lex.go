@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -250,7 +251,28 @@ scan:
 	if !named {
 		return &lexError{start, fmt.Sprintf("%q has no meaning here", l.src[start]), unread}
 	}
+	if err := l.blankInName(start); err != nil {
+		return err
+	}
 	l.emit(param, start)
+	return nil
+}
+
+// blankInName refuses what Unicode calls blank space in the name that began at
+// start. To SQLite it is part of the name; mattn's driver cuts it off at the ends of
+// what follows the first statement, and so makes another name of it.
+func (l *lexer) blankInName(start int) *lexError {
+	if l.dialect != SQLite {
+		return nil
+	}
+	for i := start; i < l.pos; i++ {
+		if l.src[i] < utf8.RuneSelf {
+			continue
+		}
+		if r, _ := utf8.DecodeRuneInString(l.src[i:]); unicode.IsSpace(r) {
+			return &lexError{i, fmt.Sprintf("the blank %U stands outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes", r), unread}
+		}
+	}
 	return nil
 }
 
@@ -267,6 +289,9 @@ func (l *lexer) number() {
 func (l *lexer) name() *lexError {
 	start := l.pos
 	l.run(isNamePart)
+	if err := l.blankInName(start); err != nil {
+		return err
+	}
 	if n := len(l.toks); n > 0 && l.dialect == Postgres && l.toks[n-1].kind == quoted &&
 		l.src[l.toks[n-1].start]|0x20 == 'u' && strings.EqualFold(l.src[start:l.pos], "uescape") {
 		return &lexError{int(l.toks[n-1].start), "a name spelled with UESCAPE isn't understood; write it in double quotes", unread}

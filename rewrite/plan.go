@@ -1,7 +1,5 @@
 package rewrite
 
-import "sync/atomic"
-
 // A Verdict says what is to be done with a statement.
 type Verdict uint8
 
@@ -49,6 +47,11 @@ type Plan struct {
 	// the statement's own; else they have to be written into the text.
 	Params bool
 
+	// Inlines tells that a driver which writes the arguments' values into the text of
+	// [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
+	// placeholders as the server does.
+	Inlines bool
+
 	// Serial and Locks tell whether a table written to has a serial column, or
 	// locks: then there is something to do without tokens, too.
 	Serial, Locks bool
@@ -61,7 +64,7 @@ type Plan struct {
 	Returns bool
 
 	writer writer
-	usual  atomic.Pointer[Rendered] // of one token a table, as arguments, enforced
+	usual  *Rendered // of one token a table, as arguments, enforced
 }
 
 // A Target is one write to a registered table.

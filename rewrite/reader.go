@@ -187,46 +187,45 @@ func (r *reader) refuse(table, at int, reason string) bool {
 
 // until moves to the next of the words that stands as a keyword outside of
 // brackets and of CASE, or to the end of the region, and returns where that is.
+// It refuses the statement where a word could be a keyword or a name.
 func (r *reader) until(words ...string) int {
-	for cases := 0; r.i < r.stop; r.i = r.skip(r.i) {
-		switch t := r.tok(); {
-		case t.kind != word || !r.isKeyword(r.i):
-		case r.isWord(t, "case"):
-			// A label without AS stands where its expression ends.
-			if next := r.peek(1); r.i+1 < r.stop && !isPunct(next, ',') && !r.isWord(next, words...) {
-				cases++
-			}
-		case cases > 0:
-			if r.isWord(t, "end") {
-				cases--
-			}
-		case r.isWord(t, words...):
+	var p phrase
+	for ; r.i < r.stop; r.i = r.skip(r.i) {
+		keyword := p.step(r, r.i)
+		if p.doubtful {
+			r.doubt(r.i)
+		}
+		if keyword && p.cases == 0 && r.isWord(r.tok(), words...) && r.begins(r.i) {
 			return r.i
 		}
 	}
 	r.i = r.stop
+	if p.cases > 0 {
+		r.doubt(r.stop)
+	}
 	return r.i
 }
 
-// isKeyword reports whether the word at i stands as a keyword and not as a
-// label (b.where, AS from) or as a part of another construct.
-func (r *reader) isKeyword(i int) bool {
-	t := r.toks[i]
-	keyword := func(i int, s string) bool { return i >= 0 && r.isWord(r.toks[i], s) && !r.toks[i].label }
-	switch {
-	case t.label:
-		return false
-	case r.isWord(t, "from"): // else IS [NOT] DISTINCT FROM
-		is := keyword(i-2, "is") || keyword(i-2, "not") && keyword(i-3, "is")
-		return !(keyword(i-1, "distinct") && is)
-	case r.isWord(t, "group"): // else WITHIN GROUP (ORDER BY ...)
-		return !(keyword(i-1, "within") && isPunct(r.toks[i+1], '('))
+// begins reports whether the keyword at i begins what until looks for, where
+// others begin with it, too.
+func (r *reader) begins(i int) bool {
+	next, third := r.toks[i+1], r.toks[min(i+2, len(r.toks)-1)]
+	switch t := r.toks[i]; {
 	case r.isWord(t, "on"): // else a join's
-		return r.isWord(r.toks[i+1], "conflict")
-	case r.isWord(t, "when"): // a MERGE's, else a CASE's, which until has entered
-		return r.isWord(r.toks[i+1], "matched") || r.isWord(r.toks[i+1], "not") && r.isWord(r.toks[i+2], "matched")
+		return r.isWord(next, "conflict") && (isPunct(third, '(') || r.isWord(third, "do", "on"))
+	case r.isWord(t, "when"): // a MERGE's
+		return r.isWord(next, "matched") || r.isWord(next, "not") && r.isWord(third, "matched")
 	}
 	return true
+}
+
+// doubt refuses the statement for the word at i.
+func (r *reader) doubt(i int) {
+	table := -1
+	if n := len(r.written); n > 0 {
+		table = r.written[n-1]
+	}
+	r.refuse(table, i, "a word before this may be a keyword or a name, or a CASE has no END; put names that are keywords in quotes")
 }
 
 // hiddenWrite returns the index of a word among tokens lo to hi that may begin
@@ -248,7 +247,8 @@ func (r *reader) hiddenWrite(lo, hi int) int {
 		switch next := r.toks[i+1]; {
 		case r.isWord(t, "update"):
 			name := next.kind == quoted || next.kind == text && r.dialect == SQLite || next.kind == word &&
-				!r.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit")
+				!r.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",
+					"and", "or", "is", "in", "not", "like", "ilike", "isnull", "notnull", "then", "when", "else", "end", "on", "using", "returning")
 			if name { // else a label
 				return i
 			}

@@ -65,39 +65,50 @@ const (
 )
 
 // Usual returns the statement with its guard for one token a table that is
-// [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it. It is made once.
-func (p *Plan) Usual() *Rendered {
-	r := p.usual.Load()
-	if r == nil {
-		v := Values{Tokens: anyToken[:]}
-		if len(p.Tables) > 1 {
-			v.Tokens, v.First = make([]Token, 0, len(p.Tables)), make([]int, len(p.Tables))
-		}
-		for i := range v.First {
-			v.First[i] = len(v.Tokens)
-			if p.writer.tables[p.Tables[i]].Fenced() {
-				v.Tokens = append(v.Tokens, Token{})
-			}
-		}
-		r = p.Render(v)
-		p.usual.Store(r)
+// [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it.
+func (p *Plan) Usual() *Rendered { return p.usual }
+
+// renderUsual renders the usual form, and takes the second look at it: in other
+// forms the guard stands in the same places.
+func (p *Plan) renderUsual() (ok bool) {
+	v := Values{Tokens: anyToken[:]}
+	if len(p.Tables) > 1 {
+		v.Tokens, v.First = make([]Token, 0, len(p.Tables)), make([]int, len(p.Tables))
 	}
-	return r
+	for i := range v.First {
+		v.First[i] = len(v.Tokens)
+		if p.writer.tables[p.Tables[i]].Fenced() {
+			v.Tokens = append(v.Tokens, Token{})
+		}
+	}
+	var room [4]piece
+	w := p.writer
+	w.look, w.pieces = true, room[:0]
+	p.usual = w.render(v)
+	p.Inlines = w.dialect != Postgres || inlines(p.usual.SQL)
+	return confirmed(w.dialect, p.usual.SQL, w.pieces)
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.
 var anyToken [1]Token
 
 // Render returns the statement with its guard. All of the user's bytes stay, in
-// their order; text is only inserted.
+// their order; text is only inserted. Where the arguments would be more than the
+// database takes, the values are written into the text.
 func (p *Plan) Render(v Values) *Rendered {
 	w := p.writer
+	r := w.render(v)
+	if len(r.Args) > 0 && p.Inputs+len(r.Args) > maxInputs(w.dialect) {
+		v.Literal = true
+		w = p.writer
+		r = w.render(v)
+	}
+	return r
+}
+
+func (w *writer) render(v Values) *Rendered {
 	w.Values = v
 	r := &Rendered{SQL: w.statement(), Args: w.args}
-	if p.Inputs+len(w.args) > maxInputs(w.dialect) && len(w.args) > 0 {
-		v.Literal = true
-		return p.Render(v)
-	}
 	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
 	return r
 }
@@ -134,6 +145,8 @@ type writer struct {
 	schema  string      // as the statement names it
 	changes bool        // it writes rows that are there, see Target.Changes
 	lo, hi  int         // its tokens
+	look    bool        // whether to note the pieces
+	pieces  []piece     // what the edits wrote
 	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
 	numbers map[Arg]int // of the placeholders, if there are many
 }
@@ -148,7 +161,11 @@ func (w *writer) statement() string {
 		if e.apart&before != 0 {
 			w.b.WriteByte(' ')
 		}
+		lo := w.b.Len()
 		w.edit(e)
+		if e.op != opText && w.b.Len() > lo && w.look {
+			w.pieces = append(w.pieces, piece{e, lo, w.b.Len()})
+		}
 		if e.apart&behind != 0 {
 			w.b.WriteByte(' ')
 		}

@@ -14,7 +14,7 @@ func (r *reader) script() *Plan {
 		if ok && count > 1 && len(r.written) > 0 {
 			ok = r.refuse(r.written[0], begin, "it writes to a registered table and is one of several statements in one text; send each by itself")
 		}
-		if !ok || !r.endsAlone() {
+		if !ok || r.refused != nil || !r.endsAlone() {
 			return &Plan{Verdict: Refuse, Refusal: *r.refused}
 		}
 		r.i = r.stop
@@ -30,6 +30,9 @@ func (r *reader) script() *Plan {
 	p.Inputs = r.inputs.count
 	p.Params = !r.inputs.named && p.Inputs+usualArgs*len(p.Tables) <= maxInputs(r.dialect)
 	p.writer = writer{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p}
+	if !p.renderUsual() {
+		return refusal(r.written[0], 0, unconfirmed)
+	}
 	return p
 }
 
@@ -125,7 +128,9 @@ func (r *reader) explain(begin int) bool {
 //	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
 //	[SEARCH ...] [CYCLE ...], ... statement
 func (r *reader) with(begin int, top bool) bool {
-	r.accept("recursive")
+	if r.dialect != Postgres || !r.isWord(r.peek(1), "as") && !isPunct(r.peek(1), '(') { // else a name
+		r.accept("recursive")
+	}
 	if top {
 		r.ledgerAt, r.ledgerWith = r.toks[r.i-1].end, true
 	}
@@ -215,11 +220,11 @@ func (r *reader) searchAndCycle(begin int) bool {
 		}
 		r.step(1)
 		if r.accept("to") {
-			r.step(1)
+			r.constants("default")
 			if !r.accept("default") {
 				return r.unreadable(begin)
 			}
-			r.step(1)
+			r.constants("using")
 		}
 		if !r.accept("using") {
 			return r.unreadable(begin)
@@ -227,6 +232,14 @@ func (r *reader) searchAndCycle(begin int) bool {
 		r.step(1)
 	}
 	return true
+}
+
+// constants steps over a constant, which may have a type before it or fields
+// behind it, up to a word that PostgreSQL reserves.
+func (r *reader) constants(reserved string) {
+	for r.i < r.stop && !r.isWord(r.tok(), reserved) {
+		r.i = r.skip(r.i)
+	}
 }
 
 // unreadable decides about a statement whose structure can't be read: it is

@@ -50,6 +50,10 @@ func (r *reader) where(t *target, from int, check bool) bool {
 // prev if there is none.
 func (r *reader) whereEdits(t *target, prev int32, lo, hi int, check, ledger bool) {
 	at := prev
+	if lo < hi && r.dialect == SQLite && r.isWord(r.toks[lo], "with") {
+		// The guard puts the condition in brackets, and there SQLite reads the keyword.
+		r.refuse(t.table, lo, "the condition begins with a column called with, which a guard can't be put before; put the name in quotes")
+	}
 	if lo < hi {
 		at = r.toks[hi-1].end
 		open := "("
@@ -89,16 +93,14 @@ func (r *reader) repeatable(lo, hi int) [][2]int {
 		return [][2]int{{lo, hi}}
 	}
 	var parts [][2]int
-	from, cases, betweens := lo, 0, 0
+	var p phrase
+	from, betweens := lo, 0
 	for i := lo; i < hi; i = r.skip(i) {
-		switch t := r.toks[i]; {
-		case t.kind != word || !r.isKeyword(i):
-		case r.isWord(t, "case"):
-			cases++
-		case cases > 0:
-			if r.isWord(t, "end") {
-				cases--
-			}
+		switch keyword, t := p.step(r, i), r.toks[i]; {
+		case p.doubtful:
+			r.doubt(i)
+			return nil
+		case !keyword || p.cases > 0:
 		case r.isWord(t, "or"):
 			return nil
 		case r.isWord(t, "between"):

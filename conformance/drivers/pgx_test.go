@@ -123,44 +123,6 @@ func TestPgxNamedArgs(t *testing.T) {
 	})
 }
 
-// rewriter is an application's own QueryRewriter, which may write anything.
-type rewriter struct{ query string }
-
-func (r rewriter) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
-	return r.query, nil, nil
-}
-
-// NamedArgs is a type of the application's that only looks like pgx's.
-type NamedArgs map[string]any
-
-func (NamedArgs) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
-	return "UPDATE books SET price = 30", nil, nil
-}
-
-func TestPgxQueryRewriter(t *testing.T) {
-	onPgx(t, func(t *testing.T, s *shop) {
-		s.reset(t, 9)
-		defer s.unchanged(t)()
-		sneak := rewriter{"UPDATE books SET price = 30"}
-		for _, query := range []string{"SELECT 1", "UPDATE pens SET price = 1", "UPDATE books SET price = 1 WHERE id = 1"} {
-			for _, args := range [][]any{{sneak}, {&sneak}, {pgx.QueryExecModeExec, sneak}, {NamedArgs{}}, {sneak, 1}} {
-				for name, run := range ways {
-					if strings.HasPrefix(name, "prepared") {
-						continue
-					}
-					err := run(holding(t, 10), s.db, query, args...)
-					wantOnly(t, err, sqlfence.ErrUnguardable)
-				}
-			}
-		}
-		// It is nobody's business on a database without registered tables.
-		db := s.fenced(t, s.source)
-		if err := ways["exec"](t.Context(), db, "SELECT 1", rewriter{"SELECT 2"}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // Values that only pgx takes keep their place and their type.
 func TestPgxTypes(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *shop) {

@@ -18,8 +18,8 @@ func postgresRaise(kind, detail string) string {
 }
 
 func postgresMark(v string) string {
-	return `, "fence_token" = CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v + `) THEN ` + v +
-		` ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` END`
+	return `, ("fence_token") = ROW(CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v + `) THEN ` + v +
+		` ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` END)`
 }
 
 func postgresCheck(v string) string {

@@ -121,7 +121,8 @@ func (u *unguarder) set(n object, table *rewrite.Table) {
 		return
 	}
 	item := get(u.last(n, "targetList"), "ResTarget")
-	if str(item, "name") != fenceColumn || !hasMarker(get(item, "val", "CaseExpr")) {
+	row := items(get(item, "val", "MultiAssignRef", "source", "RowExpr"), "args") // (column) = ROW(guard)
+	if str(item, "name") != fenceColumn || len(row) != 1 || !hasMarker(get(row[0], "CaseExpr")) {
 		u.fail("SET has no guard")
 	}
 }

@@ -1,0 +1,65 @@
+package drivers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// In the simple protocol pgx writes the arguments into the text. Where its scanner
+// and the server's read a text in different ways it is not sent at all; whatever is
+// sent says what it says in the extended protocol. The pieces of the texts are those
+// in which scanners differ.
+func TestPgxInlines(t *testing.T) {
+	pieces := []string{
+		"a$1", "$1", "$2", "'$1'", "'it''s'", `"a$1"`, "E'\\'$1'", "date'\\'", "time'$1'", "$$ $1 ' $$", "$x$ ' $x$",
+		"-- '\n", "/* ' /* $1 */ */", "U&'\\0041'", "n'$1'", "b'1'", "e", "\n", " ", "-", "::text", "||", "a$b$", "$3",
+	}
+	rw, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", Fence: "fence_token"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onPgx(t, func(t *testing.T, s *shop) {
+		s.exec(t, `ALTER TABLE books ADD COLUMN "a$1" text, ADD COLUMN note text`)
+		r := rand.New(rand.NewPCG(1, 2))
+		sent, refused := 0, 0
+		for range 800 {
+			var b strings.Builder
+			for range 1 + r.IntN(4) {
+				b.WriteString(pieces[r.IntN(len(pieces))])
+			}
+			query := fmt.Sprintf("UPDATE books SET note = (%s), isbn = $1::text || $2::text WHERE id = 1", b.String())
+			var left [2]string
+			var errs [2]error
+			for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+				s.reset(t, 9)
+				_, errs[i] = s.db.ExecContext(holding(t, 9), query, mode, "it's", `x\y`)
+				if err := s.plain.QueryRow("SELECT concat(isbn, ' ', note, ' ', fence_token) FROM books WHERE id = 1").Scan(&left[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p := rw.Plan(query); p.Verdict == rewrite.Guard && !p.Inlines {
+				refused++
+				for _, err := range errs {
+					wantOnly(t, err, sqlfence.ErrUnguardable)
+				}
+				continue
+			}
+			if errs[0] == nil {
+				if sent++; errs[1] == nil && left[0] != left[1] {
+					t.Errorf("%q\nleft %s\nand in the simple protocol %s", query, left[0], left[1])
+				}
+			}
+		}
+		t.Logf("%d sent, %d refused", sent, refused)
+		if sent < 20 || refused < 20 {
+			t.Errorf("%d sent, %d refused", sent, refused)
+		}
+	})
+}
