@@ -17,7 +17,7 @@ type scope struct {
 	*execution
 	sources []source
 	outer   *scope
-	count   int64 // of the rows that count(*) is about
+	group   []*scope // the rows that an aggregate is about
 }
 
 type source struct {
@@ -259,7 +259,7 @@ func (p *parser) call(function string) expr {
 		} else {
 			p.aggregate = true
 		}
-		return func(s *scope) driver.Value { return s.count }
+		return func(s *scope) driver.Value { return int64(len(s.group)) }
 	}
 	if function == "CAST" {
 		e := p.expr()
@@ -273,6 +273,18 @@ func (p *parser) call(function string) expr {
 		args = append(args, p.expr())
 		if !p.op(",") && !p.isOp(")") {
 			panic(p.unexpected(p.peek()))
+		}
+	}
+	if function == "MAX" && len(args) == 1 {
+		p.aggregate = true
+		return func(s *scope) driver.Value {
+			var highest driver.Value
+			for _, row := range s.group {
+				if v := args[0](row); v != nil && (highest == nil || compare(v, highest) > 0) {
+					highest = v
+				}
+			}
+			return highest
 		}
 	}
 	f, ok := functions[function]

@@ -33,7 +33,7 @@ type parser struct {
 	*script
 	text      string
 	tokens    []token
-	aggregate bool       // the query has count(*)
+	aggregate bool       // the query has an aggregate function
 	reference *reference // the one read last
 }
 

@@ -186,14 +186,14 @@ func (q *query) run(outer *scope) (r *result) {
 	if q.order != nil {
 		slices.SortStableFunc(matched, func(a, b *scope) int { return compare(q.order(a), q.order(b)) })
 	}
-	count := int64(len(matched))
+	group := matched
 	if q.aggregate {
 		matched = []*scope{{execution: outer.execution, outer: outer}}
 	}
 	r = &result{columns: resultColumns(&s, q.items)}
 	defer caught(&r.err)
 	for _, one := range matched {
-		one.count = count
+		one.group = group
 		r.rows = append(r.rows, project(one, q.items))
 	}
 	return r
