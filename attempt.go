@@ -119,10 +119,11 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		return nil
 	}
 	given := len(a.own) - opts.count
-	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) ||
+	inlined := !plan.Inlines && !a.fence.profile.noOptions // what pgx writes into the text may get to other places
+	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) || given == 0 && inlined ||
 		as == execForm && given == 0 || as == queryForm && given == 0 && !a.fence.profile.cachesQueries
 	err := a.render()
-	if err == nil && !a.plan.Inlines && !a.fence.profile.noOptions && len(a.args) > opts.count {
+	if err == nil && inlined && given > 0 {
 		err = errInlined
 	}
 	if err != nil {

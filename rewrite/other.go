@@ -6,10 +6,9 @@ func (r *reader) other(begin int) bool {
 	switch {
 	case r.dialect == Postgres && r.isWord(r.tok(), "do"):
 		return r.do()
-	case r.dialect == Postgres && r.isWord(r.tok(), "call", "prepare"):
-		if table >= 0 {
-			return r.refuse(table, at, codeNames)
-		}
+	case r.dialect == Postgres && table >= 0 && r.isWord(r.tok(), "call", "prepare"):
+		return r.refuse(table, at, codeNames)
+	case r.dialect == Postgres && r.isWord(r.tok(), "call"):
 		// The name may stand inside of a string that is run.
 		return r.codeNamesNothing(begin, r.src[r.toks[begin].start:r.toks[r.stop].start])
 	case r.dialect == SQLite && r.writesSchema():

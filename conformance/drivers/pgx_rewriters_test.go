@@ -119,11 +119,11 @@ func TestPgxNamesFillNoCache(t *testing.T) {
 		}
 		defer c.Close()
 		s.reset(t, 1)
-		for value := range int64(20) {
-			if _, err := c.ExecContext(holding(t, value+1), "UPDATE books SET price = @p WHERE id = @id", pgx.NamedArgs{"p": 1, "id": 1}); err != nil {
+		for value := int64(1); value <= 20; value++ {
+			s.raise(t, "books", value)
+			if _, err := c.ExecContext(holding(t, value), "UPDATE books SET price = @p WHERE id = @id", pgx.NamedArgs{"p": 1, "id": 1}); err != nil {
 				t.Fatal(err)
 			}
-			s.raise(t, "books", value+1)
 		}
 		var n int
 		if err := c.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%books%'").Scan(&n); err != nil || n > 2 {
