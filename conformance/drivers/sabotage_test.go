@@ -62,7 +62,7 @@ var sabotages = []struct {
 	{name: "changes the text of statements", fault: fault{query: func(q string) string { return q + " -- sent by us" }},
 		noticed: []string{"other tables"}},
 	{name: "sends what was refused", options: observing,
-		noticed: []string{"fail closed", "no token", "stale writes", "all or nothing", "driver's error", "token at execution", "paused writer",
+		noticed: []string{"fail closed", "no token", "stale writes", "unissued tokens", "all or nothing", "driver's error", "token at execution", "paused writer",
 			"single use", "keys", "unknown name", "bypass and observe", "observer", "round trips"}},
 }
 
