@@ -90,7 +90,9 @@ func TestSerialAssignedHasToRise(t *testing.T) {
 func TestSerialAssignedTypes(t *testing.T) {
 	eachBase(t, func(t *testing.T, b base) {
 		types := []string{"bigint", "integer"}
+		unclosed := "7" // a comment that is never closed: legal in SQLite
 		if b.dialect == sqlfence.Postgres {
+			unclosed = ""
 			types = append(types, "smallint", "numeric")
 		}
 		for _, typ := range types {
@@ -117,7 +119,7 @@ func TestSerialAssignedTypes(t *testing.T) {
 				{"CASE WHEN price > 1 THEN 8 END", nil, "8"},
 				{"CASE WHEN price > 99 THEN 8 END", nil, "7"},
 				{"books.serial + 1", nil, "8"},
-				{"books.serial /* + 1", nil, ""}, // not closed
+				{"books.serial /* + 1", nil, unclosed},
 			} {
 				w := write{"", "UPDATE books SET price = 30, serial = " + tt.value + " WHERE id = 1", tt.args}.as(b.dialect)
 				sh.version(t, 7)

@@ -34,10 +34,10 @@ func TestMostArguments(t *testing.T) {
 			for _, name := range []string{"query", "prepared exec"} {
 				run := ways[name]
 				s.reset(t, 9)
+				s.raise(t, "books", 10)
 				if err := run(holding(t, 10), s.db, query, args...); err != nil {
 					t.Errorf("%s by %s: %v", fence.name, name, err)
 				}
-				s.raise(t, "books", 10)
 				before := s.state(t, true)
 				if !strings.HasPrefix(before, "1:10@9 2:30@") {
 					t.Errorf("%s by %s: books are %s", fence.name, name, before)
