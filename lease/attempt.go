@@ -176,7 +176,7 @@ func (l *Leases) sendSQLite(ctx context.Context, r *request, o *outcome) error {
 		return err
 	}
 	if o.won != nil {
-		if _, err := tx.ExecContext(own.Context(ctx), l.sql.ledger, r.key, o.won.Token.Value); err != nil {
+		if _, err := tx.ExecContext(own.Context(ctx, l.sql.ledger), l.sql.ledger, r.key, o.won.Token.Value); err != nil {
 			return err
 		}
 		o.committing = true

@@ -83,7 +83,7 @@ type querier interface {
 }
 
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := db.QueryContext(own.Context(ctx), query, args...)
+	rows, err := db.QueryContext(own.Context(ctx, query), query, args...)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (l *Leases) sendFloored(ctx context.Context, f sqltext.Floored, send func(t
 // exec runs a statement that gives no rows, and returns how many it changed.
 func (l *Leases) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
 	err = retry(func() error {
-		result, err := l.db.ExecContext(own.Context(ctx), query, args...)
+		result, err := l.db.ExecContext(own.Context(ctx, query), query, args...)
 		if err == nil {
 			n, err = result.RowsAffected()
 		}

@@ -156,7 +156,7 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (value int
 }
 
 func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64, error) {
-	rows, err := s.db.QueryContext(own.Context(ctx), query, args...)
+	rows, err := s.db.QueryContext(own.Context(ctx, query), query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -184,7 +184,7 @@ func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64
 // exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	return retry(func() error {
-		_, err := s.db.ExecContext(own.Context(ctx), query, args...)
+		_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
 		return err
 	})
 }
