@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Issue gives out a token for name that is newer than every one before it, and
@@ -55,6 +56,12 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 		if err == nil {
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
+		}
+		if sqltext.IsUnseen(err) {
+			if err := s.Ensure(ctx, name); err != nil {
+				return 0, 0, err
+			}
+			continue
 		}
 		if dberr.SQLState(err) == dberr.OutOfRange {
 			return 0, 0, fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", table, err)
