@@ -21,7 +21,9 @@ import (
 // way, newcomers wait and then share the next one, each with a token of its
 // own. It takes one connection for a name; only where a statement is not answered
 // within 100 ms the next one is sent on another connection, and then again after twice
-// as long, so that a connection that has gone dead stops no other caller. The shared statement doesn't belong
+// as long, so that a connection that has gone dead stops no other caller: at most three
+// times, and with [sql.DB.SetMaxOpenConns] on at most a quarter of the pool's
+// connections. The shared statement doesn't belong
 // to one caller, so it carries none of their contexts' values, and it is
 // cancelled only when all of them have gone.
 //
