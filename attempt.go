@@ -72,7 +72,7 @@ func (f *fence) admit(ctx context.Context, base driver.Conn, query string, plan 
 	if err == nil && plan.Verdict == rewrite.Pass {
 		return a, nil
 	}
-	if own.Is(ctx) {
+	if own.Is(ctx, a.text) {
 		return a, nil
 	}
 	if reason, ok := bypassReason(ctx); ok {

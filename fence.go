@@ -69,6 +69,9 @@ func isFenced(base any) bool {
 
 // report tells the observers and the log.
 func (f *fence) report(ctx context.Context, e Event) {
+	if e.Kind == Bypassed {
+		ctx = Bypass(ctx, "") // it is for the statement, not for what an observer does
+	}
 	for _, o := range f.observers {
 		o(ctx, e)
 	}

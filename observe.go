@@ -7,7 +7,8 @@ import "context"
 // would have refused, and what [Bypass] let through. It is called before the
 // statement's own call returns, from the goroutine that made it, on several
 // goroutines at once; it must be safe for that, and quick. It must not panic, nor
-// use the connection or transaction that the statement was sent on.
+// use the connection or transaction that the statement was sent on. The context is
+// the statement's, without its Bypass.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is one thing an [Observer] is told.

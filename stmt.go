@@ -40,7 +40,7 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	usual, added := query, 0
 	_, bypassed := bypassReason(ctx)
 	switch {
-	case bypassed, own.Is(ctx):
+	case bypassed, own.Is(ctx, query):
 	case g.fence.mode == Observe && plan.Verdict == rewrite.Guard:
 		// An error of the guard's must not be the application's: see observe.
 	case plan.Verdict == rewrite.Refuse:

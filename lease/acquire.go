@@ -21,7 +21,8 @@ import (
 // after a pause, when the lease would end, and when it is woken by a release in
 // this process or heard by a [Listener]. When it isn't answered within 100 ms, the
 // next in the line asks too, on another connection; the one after that has to wait
-// twice as long, and so on.
+// twice as long, and so on: at most three, and with [sql.DB.SetMaxOpenConns] on at
+// most a quarter of the pool's connections.
 //
 // If ctx ends it returns at once; what a statement under way may still take is
 // released in the background. What can't be released, because the database can't

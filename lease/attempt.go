@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A request is what one call asks for.
@@ -143,10 +144,19 @@ func (l *Leases) send(ctx context.Context, r *request) (_ *outcome, unknown bool
 		start, o = time.Now(), outcome{}
 		if l.dialect == sqlfence.Postgres {
 			o.committing = true
-			return l.sendFloored(ctx, l.sql.acquire, func(text string) error {
-				return queryOnce(ctx, l.db, o.scan, text,
-					r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
-			})
+			for {
+				err := l.sendFloored(ctx, l.sql.acquire, func(text string) error {
+					return queryOnce(ctx, l.db, o.scan, text,
+						r.key, r.lockID, r.owner, r.ttl.Microseconds(), r.session, r.refresh)
+				})
+				if !sqltext.IsUnseen(err) {
+					return err
+				}
+				if err := l.ledger.Ensure(ctx, r.key); err != nil {
+					return err
+				}
+				start = time.Now()
+			}
 		}
 		return l.sendSQLite(ctx, r, &o)
 	})
@@ -176,7 +186,7 @@ func (l *Leases) sendSQLite(ctx context.Context, r *request, o *outcome) error {
 		return err
 	}
 	if o.won != nil {
-		if _, err := tx.ExecContext(own.Context(ctx), l.sql.ledger, r.key, o.won.Token.Value); err != nil {
+		if _, err := tx.ExecContext(own.Context(ctx, l.sql.ledger), l.sql.ledger, r.key, o.won.Token.Value); err != nil {
 			return err
 		}
 		o.committing = true

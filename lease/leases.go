@@ -61,6 +61,7 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	}
 	l.session.db, l.session.turn = db, make(chan struct{}, 1)
 	l.session.turn <- struct{}{}
+	l.lines.db = db
 	l.hearing.listener, l.hearing.heard = c.listener, l.lines.wake
 	return l, nil
 }

@@ -2,12 +2,18 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/late"
 )
 
 func TestNormalizeKey(t *testing.T) {
@@ -192,7 +198,7 @@ func TestLineStepsOut(t *testing.T) {
 		}
 		a, b, c := l.join("k"), l.join("k"), l.join("k")
 		a.asks()
-		time.Sleep(patience - 1)
+		time.Sleep(late.Patience - 1)
 		synctest.Wait()
 		if first(b) {
 			t.Fatal("the second may ask too early")
@@ -203,7 +209,7 @@ func TestLineStepsOut(t *testing.T) {
 			t.Fatal("the second may not ask, or the third may")
 		}
 		b.asks()
-		time.Sleep(2*patience - 1)
+		time.Sleep(2*late.Patience - 1)
 		synctest.Wait()
 		if first(c) {
 			t.Fatal("the third may ask as early as the second")
@@ -238,6 +244,43 @@ func TestLineStepsOut(t *testing.T) {
 			t.Error("the line is still there")
 		}
 	})
+}
+
+// Only so many step out of the line, of a small pool hardly anybody: the others wait.
+func TestLineIsNotFlooded(t *testing.T) {
+	for pool, want := range map[int]int{0: 4, 100: 4, 8: 3, 4: 2, 3: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			db := sql.OpenDB(new(fakedb.DB))
+			defer db.Close()
+			db.SetMaxOpenConns(pool)
+			l := lines{db: db}
+			var asking atomic.Int32
+			ctx, cancel := context.WithCancel(t.Context())
+			var waiters sync.WaitGroup
+			for range 10 {
+				p := l.join("k")
+				waiters.Go(func() {
+					if p.await(ctx) {
+						asking.Add(1)
+						p.asks()
+						<-ctx.Done() // what it asks is not answered
+						p.answered(nil)
+					}
+					p.leave()
+				})
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if got := int(asking.Load()); got != want {
+				t.Errorf("a pool of %d: %d ask at once, want %d", pool, got, want)
+			}
+			cancel()
+			waiters.Wait()
+			if l.busy("k") {
+				t.Error("the line is still there")
+			}
+		})
+	}
 }
 
 // What somebody was told counts no longer than the lease that it was told of.

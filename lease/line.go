@@ -2,9 +2,12 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/late"
 )
 
 // lines are the waiters of this process, in a line for each key. Only the first
@@ -12,6 +15,8 @@ import (
 // processes, not of waiters. One whose attempt is not answered in time, because its
 // server can't be reached or the attempt waits there, steps out of the line until it is.
 type lines struct {
+	db *sql.DB // whose connections the attempts use; nil for any number of them
+
 	mu    sync.Mutex
 	byKey map[string]*line
 }
@@ -23,14 +28,6 @@ type line struct {
 	last   *outcome // the last answer that said that the lease is held; nil without one that still counts
 	until  time.Time
 }
-
-// patience is how long the first in the line may wait for an answer before the next
-// one may ask. It is twice as long for each that is late already, up to
-// patienceDoubles times, so that a slow database isn't flooded.
-const (
-	patience        = 100 * time.Millisecond
-	patienceDoubles = 6
-)
 
 // A place is that of one waiter.
 type place struct {
@@ -102,10 +99,14 @@ func (p *place) asks() {
 	p.lines.mu.Lock()
 	defer p.lines.mu.Unlock()
 	var asking *time.Timer
-	asking = time.AfterFunc(patience<<min(p.line.late, patienceDoubles), func() {
+	asking = time.AfterFunc(late.After(p.line.late), func() {
 		p.lines.mu.Lock()
 		defer p.lines.mu.Unlock()
-		if p.asking == asking {
+		switch {
+		case p.asking != asking:
+		case p.line.late >= late.Most(p.lines.db):
+			asking.Reset(late.After(p.line.late))
+		default:
 			p.exit()
 			p.late = true
 			p.line.late++

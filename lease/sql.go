@@ -65,6 +65,8 @@ func expand(text string) string {
 	text = strings.ReplaceAll(text, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10))
 	text = strings.ReplaceAll(text, "{now}", "CAST(round((julianday('now') - 2440587.5) * 86400000) AS integer)")
 	text = strings.ReplaceAll(text, "{durable}", sqltext.Durable)
+	text = strings.ReplaceAll(text, "{seen}", sqltext.Seen("$1::text"))
+	text = strings.ReplaceAll(text, "{overtaken}", sqltext.Raise("'"+overtaken+"'", "t.token"))
 	text = turnMacro.ReplaceAllStringFunc(text, func(turn string) string {
 		return sqltext.Turn(turnMacro.FindStringSubmatch(turn)[1])
 	})
@@ -83,7 +85,7 @@ type querier interface {
 }
 
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := db.QueryContext(own.Context(ctx), query, args...)
+	rows, err := db.QueryContext(own.Context(ctx, query), query, args...)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (l *Leases) sendFloored(ctx context.Context, f sqltext.Floored, send func(t
 // exec runs a statement that gives no rows, and returns how many it changed.
 func (l *Leases) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
 	err = retry(func() error {
-		result, err := l.db.ExecContext(own.Context(ctx), query, args...)
+		result, err := l.db.ExecContext(own.Context(ctx, query), query, args...)
 		if err == nil {
 			n, err = result.RowsAffected()
 		}
@@ -120,6 +122,9 @@ func (l *Leases) exec(ctx context.Context, query string, args ...any) (n int64, 
 	})
 	return n, err
 }
+
+// overtaken is what acquire raises where a newer token was issued meanwhile.
+const overtaken = "sqlfence:lease:"
 
 // retry sends a statement again that has changed nothing because others got on.
 // Once the context ends the error is another.
@@ -129,8 +134,7 @@ func retry(send func() error) error {
 		switch dberr.SQLState(err) {
 		case dberr.SerializationFailure, dberr.DeadlockDetected:
 		case dberr.InvalidText:
-			// Only acquire casts a text, and only where it was overtaken.
-			if !strings.Contains(err.Error(), "sqlfence:lease:") {
+			if !strings.Contains(err.Error(), overtaken) {
 				return err
 			}
 		default:

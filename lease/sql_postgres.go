@@ -28,7 +28,7 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // to read its newest token. A key without a row has nothing to be locked first:
 // its newcomers get their turn before they add the row. ledger raises the token;
 // a name whose first token somebody else issues at the same moment is not seen by
-// the snapshot, and fails the cast: the statement is undone and sent again.
+// the snapshot, and raises: the statement is undone and sent again.
 const acquirePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.expires_at, {durable} AS durable,
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
@@ -43,7 +43,7 @@ const acquirePostgres = `WITH seen AS MATERIALIZED (
 	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
 	FROM seen, LATERAL (SELECT clock_timestamp() AS now FROM (SELECT CASE WHEN seen.absent
 		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
-	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text ELSE seen.token BETWEEN 0 AND {max} - 1 END
+	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text ELSE seen.token BETWEEN 0 AND {max} - 1 AND {seen} END
 	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
 		SELECT
 			CASE WHEN same THEN l.lock_id ELSE excluded.lock_id END,
@@ -65,7 +65,7 @@ const acquirePostgres = `WITH seen AS MATERIALIZED (
 	WHERE won.lock_id = $2::text
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
-		ELSE ('sqlfence:lease:' || t.token)::bigint END
+		ELSE {overtaken} END
 )
 SELECT seen.live, seen.session, seen.token, COALESCE(seen.holder, ''), {µs seen.expires_at}, {µs seen.expires_at - seen.now},
 	won.key, won.lock_id, won.holder, won.token, {µs won.acquired_at}, {µs won.expires_at},

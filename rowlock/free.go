@@ -93,7 +93,7 @@ func (t *Table) freeHeld(ctx context.Context, do string, h Held, where frag) (fr
 		since := frag{" = CAST(", arg{stampOf(t.dialect, h.Since)}, " AS bigint)"}
 		text, args := render(t.dialect, "DELETE FROM rowlocks WHERE table_name = ", arg{t.name}, " AND row_key = ", arg{h.Row},
 			" AND user_id = ", arg{h.User}, " AND session = ", arg{h.Session}, " AND ", stamp(t.dialect, "since"), since, " AND ", where)
-		result, err := q.ExecContext(own.Context(ctx), text, args...)
+		result, err := q.ExecContext(own.Context(ctx, text), text, args...)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (m *Manager) list(ctx context.Context, where frag) (all []Held, err error) 
 		stamp(m.dialect, "since"), ", ", stamp(m.dialect, "expiry"), ", ", stamp(m.dialect, "heartbeat"),
 		" FROM rowlocks WHERE ", where, " ORDER BY table_name, row_key")
 	err = resend(func() error {
-		all, err = m.scan(m.db.QueryContext(own.Context(ctx), text, args...))
+		all, err = m.scan(m.db.QueryContext(own.Context(ctx, text), text, args...))
 		return err
 	})
 	if err != nil {
@@ -151,7 +151,7 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	// In a transaction, so that a deadlock with one that takes several locks is
 	// tried again.
 	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q querier) error {
-		_, err := q.ExecContext(own.Context(ctx), text, args...)
+		_, err := q.ExecContext(own.Context(ctx, text), text, args...)
 		return err
 	})
 	if err != nil {

@@ -87,7 +87,8 @@ func (m *Manager) Setup(ctx context.Context) error {
 // create doesn't fail where another process does the same at once: in PostgreSQL,
 // IF NOT EXISTS doesn't keep the two from a collision.
 func (m *Manager) create(ctx context.Context) error {
-	_, err := m.db.ExecContext(own.Context(ctx), createText(m.dialect))
+	text := createText(m.dialect)
+	_, err := m.db.ExecContext(own.Context(ctx, text), text)
 	if dberr.IsCreated(err) {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (t *Table) note(ctx context.Context, q querier, key []any, session string) 
 		c.since, ", ", c.expiry, ", ", now(t.dialect), " FROM ", t.quoted, " ", t.where(key),
 		" ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session, ",
 		"since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat")
-	_, err := q.ExecContext(own.Context(ctx), text, args...)
+	_, err := q.ExecContext(own.Context(ctx, text), text, args...)
 	return err
 }
 
@@ -126,7 +127,7 @@ func (t *Table) forget(ctx context.Context, q querier, key []any) error {
 	text, args := render(t.dialect,
 		"DELETE FROM rowlocks WHERE table_name = ", arg{t.name},
 		" AND row_key = (SELECT ", t.keyText(), " FROM ", t.quoted, " ", t.where(key), ")")
-	_, err := q.ExecContext(own.Context(ctx), text, args...)
+	_, err := q.ExecContext(own.Context(ctx, text), text, args...)
 	return err
 }
 

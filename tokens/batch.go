@@ -2,9 +2,12 @@ package tokens
 
 import (
 	"context"
+	"database/sql"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/late"
 )
 
 // lines lets concurrent calls for one name share a statement. There is a line
@@ -17,6 +20,7 @@ import (
 type lines struct {
 	// take takes n tokens of name, or as many as there are left.
 	take func(ctx context.Context, name string, n int64) (last, taken int64, err error)
+	db   *sql.DB // whose connections take uses; nil for any number of them
 
 	mu     sync.Mutex
 	byName map[string]*line // of the names that have a statement under way
@@ -29,18 +33,6 @@ type line struct {
 	late    int    // statements under way that the next one doesn't wait for any more
 }
 
-// patience is how long the next statement of a name waits for the one under way,
-// which may have gone to a server that can't be reached. It is twice as long for each
-// that is late already, up to patienceDoubles times,
-// so that a slow database isn't flooded.
-const (
-	patience        = 100 * time.Millisecond
-	patienceDoubles = 6
-)
-
-// patience of l is how long its next statement may take before it is late.
-func (l *line) patience() time.Duration { return patience << min(l.late, patienceDoubles) }
-
 // A batch is the callers that share one statement.
 type batch struct {
 	// ctx is no caller's: it ends when all of them have gone.
@@ -50,8 +42,9 @@ type batch struct {
 	joined int64 // not written after the statement has started
 	gone   int64
 
-	patience    time.Duration // not written after the statement has started
-	ended, late bool          // belong to lines.mu
+	// These belong to lines.mu.
+	overdue     *time.Timer // nil before the statement has started
+	ended, late bool
 
 	done        chan struct{} // closed when the statement has ended and the rest is set
 	last, taken int64
@@ -119,9 +112,7 @@ func (l *lines) leave(name string, b *batch) {
 // is late, and another goroutine serves the name.
 func (l *lines) serve(name string, n *line) {
 	for b := l.start(name, n); b != nil; b = l.start(name, n) {
-		late := time.AfterFunc(b.patience, func() { l.overtake(name, n, b) })
 		b.last, b.taken, b.err = l.take(b.ctx, name, b.joined)
-		late.Stop()
 		b.cancel()
 		close(b.done)
 		if l.end(name, n, b) {
@@ -145,16 +136,20 @@ func (l *lines) start(name string, n *line) *batch {
 		l.forget(name, n)
 		return nil
 	}
-	b.patience = n.patience()
+	b.overdue = time.AfterFunc(late.After(n.late), func() { l.overtake(name, n, b) })
 	return b
 }
 
 // overtake has the next statement of name not wait for that of b any more, unless
-// it has just ended.
+// it has just ended. Where as many are late as may be, it waits until one of them has ended.
 func (l *lines) overtake(name string, n *line, b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.ended {
+		return
+	}
+	if n.late >= late.Most(l.db) {
+		b.overdue.Reset(late.After(n.late))
 		return
 	}
 	b.late = true
@@ -166,10 +161,11 @@ func (l *lines) overtake(name string, n *line, b *batch) {
 }
 
 // end takes note that the statement of b has ended, and reports whether it was late.
-func (l *lines) end(name string, n *line, b *batch) (late bool) {
+func (l *lines) end(name string, n *line, b *batch) (wasLate bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.ended = true
+	b.overdue.Stop()
 	if b.late {
 		n.late--
 		l.forget(name, n)

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/late"
 )
 
 // A ledger stands for the database: a statement waits until the test lets it
@@ -296,17 +299,17 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(ledger)
 		stuck := make(chan struct{})
-		late := true
+		stuckFirst := true
 		l := &lines{take: func(ctx context.Context, name string, n int64) (int64, int64, error) {
-			if late {
-				late = false
+			if stuckFirst {
+				stuckFirst = false
 				<-stuck
 			}
 			return d.take(ctx, name, n)
 		}}
 		first := call(l, "books")
 		second, third := call(l, "books"), call(l, "books")
-		time.Sleep(patience - 1)
+		time.Sleep(late.Patience - 1)
 		if second.returned() {
 			t.Fatal("the second statement was sent before the first one was late")
 		}
@@ -336,15 +339,24 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 	for _, test := range []struct {
 		takes, lasts time.Duration
+		pool         int // how many connections it has at the most; 0 for any number
 		most, sent   int // statements at once and altogether
 	}{
-		{patience - 1, 100 * patience, 1, 102},
-		{30 * patience, 30*patience - 1, 5, 5}, // at 0, 1, 3, 7 and 15
+		{late.Patience - 1, 100 * late.Patience, 0, 1, 102},
+		{7*late.Patience - 1, 7*late.Patience - 2, 0, 3, 3}, // at 0, 1 and 3
+		{500 * late.Patience, 499 * late.Patience, 0, 4, 4}, // and at 7, but no more
+		{500 * late.Patience, 499 * late.Patience, 12, 4, 4},
+		{500 * late.Patience, 499 * late.Patience, 8, 3, 3},
+		{500 * late.Patience, 499 * late.Patience, 4, 2, 2},
+		{500 * late.Patience, 499 * late.Patience, 3, 1, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
 			var now, most, sent int
-			l := &lines{take: func(_ context.Context, _ string, n int64) (int64, int64, error) {
+			db := sql.OpenDB(new(fakedb.DB))
+			defer db.Close()
+			db.SetMaxOpenConns(test.pool)
+			l := &lines{db: db, take: func(_ context.Context, _ string, n int64) (int64, int64, error) {
 				mu.Lock()
 				now, sent = now+1, sent+1
 				most = max(most, now)
@@ -356,12 +368,12 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 				return n, n, nil
 			}}
 			var wg sync.WaitGroup
-			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(patience / 10) {
+			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(late.Patience / 10) {
 				wg.Go(func() { _, _ = l.issue(context.Background(), "books") })
 			}
 			mu.Lock()
 			if most != test.most || sent > test.sent {
-				t.Errorf("statements of %v: %d at once, %d in all; want %d and at most %d", test.takes, most, sent, test.most, test.sent)
+				t.Errorf("statements of %v, a pool of %d: %d at once, %d in all; want %d and at most %d", test.takes, test.pool, most, sent, test.most, test.sent)
 			}
 			mu.Unlock()
 			wg.Wait()

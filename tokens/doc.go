@@ -97,5 +97,6 @@
 //
 // On PostgreSQL, where the default isolation level is REPEATABLE READ or
 // SERIALIZABLE, a statement may meet a serialization failure (40001). It has
-// changed nothing then and is sent again, until its context ends.
+// changed nothing then and is sent again, until its context ends. A name's first token
+// takes three statements there.
 package tokens

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Issue gives out a token for name that is newer than every one before it, and
@@ -20,7 +21,9 @@ import (
 // way, newcomers wait and then share the next one, each with a token of its
 // own. It takes one connection for a name; only where a statement is not answered
 // within 100 ms the next one is sent on another connection, and then again after twice
-// as long, so that a connection that has gone dead stops no other caller. The shared statement doesn't belong
+// as long, so that a connection that has gone dead stops no other caller: at most three
+// times, and with [sql.DB.SetMaxOpenConns] on at most a quarter of the pool's
+// connections. The shared statement doesn't belong
 // to one caller, so it carries none of their contexts' values, and it is
 // cancelled only when all of them have gone.
 //
@@ -55,6 +58,12 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 		if err == nil {
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
+		}
+		if sqltext.IsUnseen(err) {
+			if err := s.Ensure(ctx, name); err != nil {
+				return 0, 0, err
+			}
+			continue
 		}
 		if dberr.SQLState(err) == dberr.OutOfRange {
 			return 0, 0, fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", table, err)

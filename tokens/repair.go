@@ -37,17 +37,18 @@ func (s *Store) Repair(ctx context.Context, floor int64) error {
 		return fmt.Errorf("%w: a floor of %d, the highest is %d", sqlfence.ErrTokenLimit, floor, int64(sqlfence.MaxToken))
 	}
 	send := func(start string) error {
-		return s.transact(own.Context(ctx), func(ctx context.Context, tx *sql.Tx) error {
+		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			if s.sql.lock != "" { // nobody adds a name meanwhile who hasn't seen the new start
 				if _, err := tx.ExecContext(ctx, s.sql.lock); err != nil {
 					return err
 				}
 			}
-			if _, err := tx.ExecContext(ctx, start, floor); err != nil {
-				return err
+			for _, text := range []string{start, s.sql.raise} {
+				if _, err := tx.ExecContext(own.Context(ctx, text), text, floor); err != nil {
+					return err
+				}
 			}
-			_, err := tx.ExecContext(ctx, s.sql.raise, floor)
-			return err
+			return nil
 		})
 	}
 	if err := s.sendFloored(ctx, s.sql.start, send); err != nil {

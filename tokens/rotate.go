@@ -36,7 +36,8 @@ type Mark struct {
 //     for example Resource("books-2"); its first token is 1.
 //
 // The first step may be left out only if all of the tables have Ledger beside
-// RowFence. Otherwise nothing refuses the old name's tokens once the marks are gone: a
+// RowFence, and none has Key: a row that the ledger doesn't know yet would still get a
+// token under the old name. Otherwise nothing refuses the old name's tokens once the marks are gone: a
 // process that still runs with one overwrites what the new holders write, and its
 // token, back in the marks, refuses them. Where a table was left out in the second step its
 // rows refuse the new tokens; call Rotate again, which changes nothing else.

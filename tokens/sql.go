@@ -53,12 +53,12 @@ func statementsFor(d sqlfence.Dialect) statements {
 		issue := `INSERT INTO fencing_tokens (name, token)
 SELECT {name}, turn.floor + {count}
 FROM (SELECT {turn}, ` + sqltext.Durable + `, {floor} AS floor OFFSET 0) AS turn
-WHERE turn.floor <= {max} - {count}
+WHERE turn.floor <= {max} - {count} AND {seen}
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE(fencing_tokens.token, 0) + {count}, excluded.token)
 WHERE COALESCE(fencing_tokens.token, 0) BETWEEN 0 AND {max} - {count}
 RETURNING token`
-		arguments := strings.NewReplacer("{turn}", sqltext.Turn("$1::text"), "{name}", "$1::text", "{count}", "$2::bigint", "{max}", limit)
-		constants := strings.NewReplacer("{turn}", sqltext.Turn("'books'"), "{name}", "'books'", "{count}", "1", "{max}", limit)
+		arguments := strings.NewReplacer("{turn}", sqltext.Turn("$1::text"), "{seen}", sqltext.Seen("$1::text"), "{name}", "$1::text", "{count}", "$2::bigint", "{max}", limit)
+		constants := strings.NewReplacer("{turn}", sqltext.Turn("'books'"), "{seen}", sqltext.Seen("'books'"), "{name}", "'books'", "{count}", "1", "{max}", limit)
 		return statements{
 			issue: sqltext.NewFloored(arguments.Replace(issue), true),
 			floor: sqltext.NewFloored("SELECT {floor}", true),
@@ -156,7 +156,7 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (value int
 }
 
 func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64, error) {
-	rows, err := s.db.QueryContext(own.Context(ctx), query, args...)
+	rows, err := s.db.QueryContext(own.Context(ctx, query), query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -184,7 +184,7 @@ func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64
 // exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	return retry(func() error {
-		_, err := s.db.ExecContext(own.Context(ctx), query, args...)
+		_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
 		return err
 	})
 }

@@ -42,7 +42,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, dialect: c.dialect, sql: statementsFor(c.dialect), logger: c.logger}
-	s.lines.take = s.take
+	s.lines.take, s.lines.db = s.take, db
 	return s, nil
 }
 

@@ -9,8 +9,7 @@ import (
 )
 
 // transact runs do in a transaction, again where it met a serialization failure or a
-// deadlock. ctx says why its statements may pass a fenced database. On PostgreSQL each of
-// them sees what was committed before it.
+// deadlock. On PostgreSQL each of its statements sees what was committed before it.
 func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	var level *sql.TxOptions
 	if s.dialect == sqlfence.Postgres {

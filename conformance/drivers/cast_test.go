@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
 )
 
 // softened returns the data source name of a database whose own casts and
@@ -150,6 +152,50 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 		_, err := b.fenced(t, source, books(ledger)).ExecContext(stale(t.Context()), "INSERT INTO books (id) VALUES (2)")
 		wantError(t, err, sqlfence.ErrStale)
 	})
+}
+
+// Nor does it soften what keeps a lease from a token that was overtaken by another one.
+func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
+	for _, b := range bases[:2] {
+		t.Run(b.name, func(t *testing.T) {
+			postgresDSN(t)
+			db := b.raw(t, softened(t, b))
+			mustExec(t, db, "CREATE TABLE fencing_tokens (name text UNIQUE, token bigint)") // which may be NULL
+			leases := newLeases(t, db)
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tx.Rollback()
+			// As if somebody issued the key's first tokens.
+			const turn = "SELECT pg_advisory_xact_lock(hashtextextended(concat('sqlfence:', 'jobs'), 0))"
+			if _, err := tx.Exec(turn); err != nil {
+				t.Fatal(err)
+			}
+			acquired := make(chan *lease.Lease, 1)
+			go func() {
+				l, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(time.Minute))
+				if err != nil {
+					t.Error(err)
+				}
+				acquired <- l
+			}()
+			eventually(t, "the one who waits for its turn", func() (waits bool) {
+				_ = db.QueryRow("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))").Scan(&waits)
+				return waits
+			})
+			if _, err := tx.Exec("INSERT INTO fencing_tokens VALUES ('jobs', 5)"); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if l := <-acquired; l != nil {
+				wantToken(t, l, "jobs", 6)
+			}
+			wantRows(t, db, "jobs=6")
+		})
+	}
 }
 
 // A fence column of a type in which neighbouring tokens are equal, or that is

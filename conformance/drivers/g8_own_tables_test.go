@@ -3,6 +3,7 @@ package drivers
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ngrok/sqlmw"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
@@ -251,6 +254,85 @@ func TestG8PackagesWriteToTheirTables(t *testing.T) {
 		if strings.Contains(told.String(), "INTO rowlocks") || strings.Contains(told.String(), "FROM rowlocks") {
 			t.Errorf("writing to rowlocks told the log: %s", told.String())
 		}
+	})
+}
+
+// A contextSpy stands beneath sqlfence, as a tracer does, and keeps the contexts that it
+// is shown.
+type contextSpy struct {
+	sqlmw.NullInterceptor
+	seen []context.Context
+}
+
+func (s *contextSpy) ConnBeginTx(ctx context.Context, c driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
+	s.seen = append(s.seen, ctx)
+	return s.NullInterceptor.ConnBeginTx(ctx, c, opts)
+}
+
+func (s *contextSpy) ConnExecContext(ctx context.Context, c driver.ExecerContext, query string, args []driver.NamedValue) (driver.Result, error) {
+	s.seen = append(s.seen, ctx)
+	return s.NullInterceptor.ConnExecContext(ctx, c, query, args)
+}
+
+func (s *contextSpy) ConnQueryContext(ctx context.Context, c driver.QueryerContext, query string, args []driver.NamedValue) (context.Context, driver.Rows, error) {
+	s.seen = append(s.seen, ctx)
+	return s.NullInterceptor.ConnQueryContext(ctx, c, query, args)
+}
+
+// What lets the packages' own statements pass is worth nothing to a tracer that sends
+// something with the contexts that it is shown, nor to an observer.
+func TestG8ContextsOfThePackagesWriteNothingElse(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		sh := ownShop(t, b)
+		sh.exec(t, "INSERT INTO books (id) VALUES (70)")
+		spy := new(contextSpy)
+		var observed []context.Context
+		d, err := sqlfence.WrapDriver(sqlmw.Driver(sh.plain.Driver(), spy), books(sqlfence.Ledger()),
+			sqlfence.WithObserver(func(ctx context.Context, e sqlfence.Event) {
+				if e.Kind == sqlfence.Bypassed {
+					observed = append(observed, ctx)
+				}
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.(driver.DriverContext).OpenConnector(sh.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := closing(t, sql.OpenDB(c), nil)
+
+		store := newStore(t, db)
+		issueToken(t, store, "books")
+		if err := errors.Join(store.Ensure(t.Context(), "pens"), store.Repair(t.Context(), 20)); err != nil {
+			t.Fatal(err)
+		}
+		leases := newLeases(t, db)
+		held := mustAcquire(t, leases, "jobs")
+		spy.seen = append(spy.seen, held.Context())
+		mustRelease(t, held)
+		m, err := rowlock.NewManager(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Locks(t.Context(), rowlock.Filter{}); err != nil {
+			t.Fatal(err)
+		}
+		seen := slices.Clone(spy.seen)
+		mustExec(t, db, "DELETE FROM books WHERE id = 0") // a bypass of the application's, which its tracer may use
+		if len(seen) < 8 || len(observed) != 1 {
+			t.Fatalf("%d contexts seen, and %d by the observer", len(seen), len(observed))
+		}
+		seen = append(seen, observed...)
+		unchanged := sh.unchanged(t)
+		for i, ctx := range seen {
+			for _, query := range []string{"UPDATE books SET price = 77", "DELETE FROM fencing_tokens", "DELETE FROM rowlocks"} {
+				if _, err := db.ExecContext(context.WithoutCancel(ctx), query); !errors.Is(err, sqlfence.ErrUnguardable) && !errors.Is(err, sqlfence.ErrNoFence) {
+					t.Errorf("context %d of %d, %s: %v", i, len(seen), query, err)
+				}
+			}
+		}
+		unchanged()
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
@@ -104,6 +105,65 @@ func TestTokensRepairMakesHoldersStale(t *testing.T) {
 		}
 		_, err := forms[0].run(holding(t, 8), sh.db, rowWrites[0])
 		wantStale(t, err, 8, 20)
+	})
+}
+
+// Whoever has waited for Repair to end, with a name that the ledger didn't know, begins
+// above its floor, also with a snapshot from before.
+func TestTokensRepairHoldsForNewNames(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh := s.shop(t)
+		app := s.raw(t, sh.source)
+		store, leases := newStore(t, app), newLeases(t, app)
+		for floor := int64(100); floor <= 300; floor += 100 {
+			// Statements that the driver has prepared take their snapshot before they
+			// wait; so do those that are on their way when Repair comes.
+			for i := range 4 {
+				issueToken(t, store, fmt.Sprintf("warm-%d-%d", floor, i))
+				mustRelease(t, mustAcquire(t, leases, fmt.Sprintf("warm lease-%d-%d", floor, i)))
+			}
+			tx, err := sh.plain.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec("LOCK TABLE fencing_tokens IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+				t.Fatal(err)
+			}
+			repaired := make(chan error, 1)
+			go func() { repaired <- newStore(t, sh.plain).Repair(t.Context(), floor) }()
+			waiting := func(n int) {
+				t.Helper()
+				eventually(t, "those who wait for the table", func() bool {
+					var got int
+					err := sh.plain.QueryRow("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'fencing_tokens'::regclass").Scan(&got)
+					return err == nil && got >= n
+				})
+			}
+			waiting(1)
+			var callers sync.WaitGroup
+			for i := range 2 {
+				callers.Go(func() {
+					token, err := store.Issue(t.Context(), fmt.Sprintf("new-%d-%d", floor, i))
+					if err != nil || token.Value <= floor {
+						t.Errorf("Issue of a new name = %v, %v; want one above %d", token, err, floor)
+					}
+				})
+				callers.Go(func() {
+					l, err := leases.Acquire(t.Context(), fmt.Sprintf("new lease-%d-%d", floor, i), lease.Timeout(time.Minute))
+					if err != nil || l.Token().Value <= floor {
+						t.Errorf("Acquire of a new key = %v, %v; want a token above %d", l, err, floor)
+					}
+				})
+			}
+			waiting(5)
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			callers.Wait()
+			if err := <-repaired; err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }
 

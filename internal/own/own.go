@@ -1,17 +1,33 @@
 // Package own marks the statements that sqlfence's packages send on its own tables.
 package own
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 type key struct{}
 
-// Context returns a context whose statements a fenced database sends as they are.
-// It is for one statement, never for what an application does.
-func Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, key{}, true)
+// Context returns the context to send one statement with, which a fenced database
+// then sends as it is. Drivers, and what is put around them, show the context to hooks
+// of the application: in their hands it is worth nothing for another text.
+func Context(ctx context.Context, query string) context.Context {
+	return context.WithValue(ctx, key{}, query)
 }
 
-// Is reports whether ctx comes from [Context].
-func Is(ctx context.Context) bool {
-	return ctx.Value(key{}) != nil
+// Is reports whether ctx comes from [Context] for query. Whoever stands between the
+// package and the fence may have put a comment behind it, as for tracing.
+func Is(ctx context.Context, query string) bool {
+	text, ok := ctx.Value(key{}).(string)
+	if !ok {
+		return false
+	}
+	rest, same := strings.CutPrefix(query, text)
+	return same && (rest == "" || isComment(strings.TrimSpace(rest)))
+}
+
+func isComment(s string) bool {
+	inner, opened := strings.CutPrefix(s, "/*")
+	inner, closed := strings.CutSuffix(inner, "*/")
+	return opened && closed && !strings.Contains(inner, "*/")
 }

@@ -2,11 +2,42 @@
 // expressions that stand in a statement of the package that uses them.
 package sqltext
 
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
 // Turn is the lock of PostgreSQL's that orders those who raise the token of a name
 // and, shared, those who write under the ledger's guard. name is an expression of
 // type text.
 func Turn(name string) string {
-	return "pg_advisory_xact_lock(hashtextextended('sqlfence:' || " + name + ", 0))"
+	return "pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', " + name + "), 0))"
+}
+
+// Raise is an expression of type bigint that raises 22P02 with a text, in parts that
+// are expressions. Something in them has to depend on the row or the time, or it is
+// evaluated by the planner. No cast of the database's own softens it.
+func Raise(parts ...string) string {
+	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(" + strings.Join(parts, ", ") + ")))"
+}
+
+// Seen is a condition for a statement that may add the name to the ledger, an
+// expression of type text, above [Floor]. Above READ COMMITTED the statement's snapshot
+// may be older than a Repair that it has waited for; a name that Repair has raised
+// is a serialization failure then, but one that is new would begin too low. So it
+// raises there, [IsUnseen], and the name has to be added first.
+func Seen(name string) string {
+	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN true" +
+		" WHEN EXISTS (SELECT FROM fencing_tokens WHERE name = " + name + ") THEN true" +
+		" ELSE " + Raise("'"+unseen+"'", name) + " IS NOT NULL END"
+}
+
+const unseen = "sqlfence:unseen:"
+
+// IsUnseen reports whether err is what [Seen] raises.
+func IsUnseen(err error) bool {
+	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), unseen)
 }
 
 // Durable is an expression that has the statement's transaction wait until its
