@@ -90,15 +90,19 @@ func LeftNothing(err error, aborts bool) bool {
 }
 
 // SQLiteCode returns SQLite's extended result code in err's chain, and whether
-// there is one: modernc.org/sqlite tells it by a method, mattn/go-sqlite3 in a field.
+// there is one: modernc.org/sqlite tells it by a method, ncruces/go-sqlite3 by one of
+// a type of its own, mattn/go-sqlite3 in a field.
 func SQLiteCode(err error) (code int, ok bool) {
 	var coded interface{ Code() int }
 	if errors.As(err, &coded) {
 		return coded.Code(), true
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.Indirect(reflect.ValueOf(err))
-		if v.Kind() != reflect.Struct {
+		v := reflect.ValueOf(err)
+		if m := v.MethodByName("ExtendedCode"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && m.Type().Out(0).Kind() == reflect.Uint16 {
+			return int(m.Call(nil)[0].Uint()), true
+		}
+		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 			continue
 		}
 		if f := v.FieldByName("ExtendedCode"); f.IsValid() && f.CanInt() {
