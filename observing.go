@@ -72,8 +72,8 @@ func (g *guard) savepoint(ctx context.Context) bool {
 
 // leftNothing reports whether a statement that failed with err can be run once
 // more: it has changed nothing, and its transaction is as it was. In SQLite rows
-// may stay changed, or the transaction be undone, by OR FAIL, OR ROLLBACK and the
-// RAISE of a trigger.
+// may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK, also
+// where a table declares them, and by the RAISE of a trigger.
 func (g *guard) leftNothing(ctx context.Context, a *attempt, err error, saved bool) bool {
 	switch {
 	case err == driver.ErrSkip, errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
@@ -83,9 +83,8 @@ func (g *guard) leftNothing(ctx context.Context, a *attempt, err error, saved bo
 	case a.explain(err) != err: // the guard's own never do
 		return true
 	}
-	code, ok := dberr.SQLiteCode(err)
 	query := strings.ToLower(a.query)
-	return ok && code != dberr.SQLiteTrigger && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
+	return dberr.LeftNothing(err, a.plan.Aborts && !a.values.Observe) && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
 }
 
 // send executes a statement of ours on the base connection.

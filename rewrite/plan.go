@@ -56,6 +56,10 @@ type Plan struct {
 	// locks: then there is something to do without tokens, too.
 	Serial, Locks bool
 
+	// Aborts tells that the guard says OR ABORT, but with [Values.Observe]: a broken
+	// constraint undoes the statement, whatever the table of SQLite's declares.
+	Aborts bool
+
 	// Versioned tells that the statement applies only to rows at [Values.Serial],
 	// or raises. Of zero rows it is the caller's part to say that they are gone.
 	Versioned bool

@@ -118,5 +118,6 @@ func (r *reader) orClause() (unguardable string, found bool) {
 func (r *reader) orAbort(t *target, verb int) {
 	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "" || t.rules.Serial != "" || t.rules.locks()) {
 		r.insert(r.toks[verb].end, opAbort, t, "")
+		r.plan.Aborts = true
 	}
 }

@@ -1,5 +1,7 @@
 package rewrite
 
+import "strings"
+
 // where guards the rows that a statement reaches, from the place where its
 // WHERE stands or would stand to its end. With check set, a row that is reached
 // has to meet the check for the row.
@@ -114,11 +116,41 @@ func (r *reader) repeatable(lo, hi int) [][2]int {
 	}
 	pure := parts[:0]
 	for _, p := range append(parts, [2]int{from, hi}) {
-		if p[0] < p[1] && r.isPure(p[0], p[1]) {
+		if p[0] < p[1] && r.isPure(p[0], p[1]) && !r.mayFail(p[0], p[1]) {
 			pure = append(pure, p)
 		}
 	}
 	return pure
+}
+
+// mayFail holds for a part of a condition that some rows may be an error for. Another
+// part may leave those out, one that isn't repeated and so is evaluated later: what
+// is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
+func (r *reader) mayFail(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		t, next := r.toks[i], r.toks[i+1]
+		arrow := isPunct(t, '-') && isPunct(next, '>') && next.start == t.end
+		switch {
+		case r.isWord(t, "abs"):
+			return true
+		case r.dialect == SQLite:
+			if arrow {
+				return true
+			}
+		case r.isWord(t, "cast"):
+			return true
+		case isPunct(t, ':') && isPunct(next, ':'):
+			if k := r.toks[i-1].kind; k != param && k != text && k != number {
+				return true
+			}
+			i++
+		case t.kind == punct && !arrow && strings.IndexByte("+-*/%^", t.char) >= 0:
+			if negative := i > lo && r.toks[i-1].kind == punct && !isPunct(r.toks[i-1], ')') && next.kind == number; !negative {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isPure holds for an expression without subqueries and without calls of other

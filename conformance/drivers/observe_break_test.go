@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -252,6 +253,93 @@ func TestObserveAfterFailedText(t *testing.T) {
 					t.Errorf("books are %s", got)
 				}
 			})
+		}
+	})
+}
+
+// A table of SQLite's may declare that a broken constraint leaves the rows written before
+// it, or ends the transaction; and a full disk ends it. Then nothing is run once more,
+// also where the guard had refused the statement before.
+func TestObserveWhereATableDeclaresWhatAConflictLeaves(t *testing.T) {
+	const bump = "UPDATE books SET price = price + 1, isbn = CASE id WHEN 2 THEN %s ELSE isbn END"
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("a failed statement leaves nothing in PostgreSQL")
+		}
+		for _, rule := range fences {
+			for _, tt := range []struct{ declared, taken string }{
+				{"UNIQUE ON CONFLICT FAIL", "'i3'"},
+				{"NOT NULL ON CONFLICT FAIL", "NULL"},
+				{"UNIQUE ON CONFLICT ROLLBACK", "'i3'"},
+				{"NOT NULL ON CONFLICT ROLLBACK", "NULL"},
+			} {
+				for _, query := range []string{
+					fmt.Sprintf(bump, tt.taken),
+					fmt.Sprintf("INSERT INTO books (isbn, price) VALUES ('i5', 1), (%s, 1)", tt.taken),
+					fmt.Sprintf("INSERT INTO books (isbn, price) VALUES (%s, 1)", strings.Replace(tt.taken, "i3", "i4", 1)),
+				} {
+					for _, mark := range []int64{9, 50} {
+						left := make(map[string]string)
+						for _, of := range []string{"raw", "fenced"} {
+							w := watch(t, b, observe, books(rule.rule))
+							w.exec(t, "DROP TABLE books")
+							w.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, isbn text "+tt.declared+", price integer, fence_token integer)")
+							w.exec(t, fmt.Sprintf("INSERT INTO books VALUES (1, 'i1', 10, %d), (2, 'i2', 10, 3), (3, 'i3', 10, 3)", mark))
+							db := w.db
+							if of == "raw" {
+								db = w.plain
+							}
+							tx, err := db.BeginTx(t.Context(), nil)
+							if err != nil {
+								t.Fatal(err)
+							}
+							if _, err := tx.ExecContext(holding(t, 10), "INSERT INTO books (isbn, price) VALUES ('i4', 10)"); err != nil {
+								t.Fatal(err)
+							}
+							_, err = tx.ExecContext(holding(t, 10), query)
+							committed := tx.Commit()
+							left[of] = fmt.Sprint(w.prices(t), ", failed: ", err != nil, ", committed: ", committed == nil)
+						}
+						if left["raw"] != left["fenced"] {
+							t.Errorf("%s, %s, mark %d: %s\n   raw %s\nfenced %s", rule.name, tt.declared, mark, query, left["raw"], left["fenced"])
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestObserveOnAFullDisk(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.SQLite {
+			t.Skip("a failed statement ends no other transaction in PostgreSQL")
+		}
+		w := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+		w.clear(t, 9)
+		c, err := w.db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fill := func(bytes int) error {
+			_, err := c.ExecContext(holding(t, 10), "INSERT INTO books (isbn, price) VALUES (zeroblob(?), 20)", bytes)
+			return err
+		}
+		for _, query := range []string{"PRAGMA max_page_count = 90", "BEGIN"} {
+			if _, err := c.ExecContext(t.Context(), query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := fill(120_000); err != nil {
+			t.Fatal(err)
+		}
+		// The database has room for one of them: without the other it succeeds.
+		if err := fill(120_001); err == nil {
+			t.Error("the database is full, and there was no error")
+		}
+		if got := w.state(t, true); got != "1:10@9 2:10@9 3:10@9" {
+			t.Errorf("books are %s", got)
 		}
 	})
 }

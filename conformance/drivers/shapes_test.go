@@ -194,3 +194,42 @@ func TestDefaultOfRowidColumn(t *testing.T) {
 		}
 	})
 }
+
+// A part of a condition leaves out the rows that another part would be an error for, as
+// with the base driver.
+func TestConditionThatKeepsRowsFromAnother(t *testing.T) {
+	conditions := map[sqlfence.Dialect][]string{
+		sqlfence.Postgres: {
+			"translate(isbn, '0123456789', '') = '' AND isbn::int > 3",
+			"translate(isbn, '0123456789', '') = '' AND CAST(isbn AS int) > 3",
+			"strpos(isbn, '9') = 1 AND 1 / (id - id) = 1",
+			"left(isbn, 1) = '{' AND (isbn::json)->>'a' = '1'",
+		},
+		sqlfence.SQLite: {
+			"json_valid(isbn) AND isbn ->> 'a' = 1 AND EXISTS (SELECT 1 FROM pens WHERE pens.id = books.id)",
+			"price = trim('11') AND isbn->'a' = '1' AND (SELECT true)",
+			"substr(isbn, 1, 1) = '{' AND id > 1 AND isbn -> 'a' = '1' AND id IN (SELECT id FROM pens WHERE id < 9)",
+			"hex(isbn) = '' AND abs(-9223372036854775807 - id) > 1 AND (SELECT true)",
+		},
+	}
+	eachBase(t, func(t *testing.T, b base) {
+		for _, fence := range fences {
+			s := newShop(t, b, fence.rule)
+			for _, condition := range conditions[b.dialect] {
+				query := "DELETE FROM books WHERE " + condition
+				s.reset(t, 9)
+				if _, err := s.plain.ExecContext(t.Context(), query); err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+				want := s.state(t, true)
+				s.reset(t, 9)
+				if _, err := s.db.ExecContext(holding(t, 9), query); err != nil {
+					t.Errorf("%s: %s: %v", fence.name, query, err)
+				}
+				if got := s.state(t, true); got != want {
+					t.Errorf("%s: %s left %s, want %s", fence.name, query, got, want)
+				}
+			}
+		}
+	})
+}

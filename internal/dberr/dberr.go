@@ -47,20 +47,62 @@ func IsCreated(err error) bool {
 	return false
 }
 
-// SQLiteTrigger is the code of an error that a trigger raised.
-// Source: https://sqlite.org/rescode.html#constraint_trigger
-const SQLiteTrigger = 1811
+// The codes of SQLite that are told apart: a primary one stands in the lowest byte of
+// an extended one.
+// Source: https://sqlite.org/rescode.html
+const (
+	sqliteError      = 1
+	sqliteLocked     = 6
+	sqliteTooBig     = 18
+	sqliteConstraint = 19
+	sqliteAuth       = 23
+	sqliteRange      = 25
+
+	sqliteCheck    = sqliteConstraint | 1<<8
+	sqliteNotNull  = sqliteConstraint | 5<<8
+	sqliteKey      = sqliteConstraint | 6<<8
+	sqliteUnique   = sqliteConstraint | 8<<8
+	sqliteRowid    = sqliteConstraint | 10<<8
+	sqliteDatatype = sqliteConstraint | 12<<8
+)
+
+// LeftNothing reports whether a statement that failed in SQLite with err has changed
+// nothing, and left its transaction as it was; false where that isn't sure. A full disk
+// may end the transaction; a broken constraint too, or leave the rows written before it,
+// as the table declares or a trigger says, unless aborts tells that the statement says
+// OR ABORT. Another OR clause of the statement's is the caller's part.
+func LeftNothing(err error, aborts bool) bool {
+	code, ok := SQLiteCode(err)
+	if !ok {
+		return false
+	}
+	switch code {
+	case sqliteCheck, sqliteDatatype:
+		return true
+	case sqliteNotNull, sqliteKey, sqliteUnique, sqliteRowid:
+		return aborts
+	}
+	switch code & 0xff {
+	case sqliteError, sqliteLocked, sqliteTooBig, sqliteAuth, sqliteRange:
+		return true
+	}
+	return false
+}
 
 // SQLiteCode returns SQLite's extended result code in err's chain, and whether
-// there is one: modernc.org/sqlite tells it by a method, mattn/go-sqlite3 in a field.
+// there is one: modernc.org/sqlite tells it by a method, ncruces/go-sqlite3 by one of
+// a type of its own, mattn/go-sqlite3 in a field.
 func SQLiteCode(err error) (code int, ok bool) {
 	var coded interface{ Code() int }
 	if errors.As(err, &coded) {
 		return coded.Code(), true
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.Indirect(reflect.ValueOf(err))
-		if v.Kind() != reflect.Struct {
+		v := reflect.ValueOf(err)
+		if m := v.MethodByName("ExtendedCode"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && m.Type().Out(0).Kind() == reflect.Uint16 {
+			return int(m.Call(nil)[0].Uint()), true
+		}
+		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 			continue
 		}
 		if f := v.FieldByName("ExtendedCode"); f.IsValid() && f.CanInt() {

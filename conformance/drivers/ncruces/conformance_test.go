@@ -34,3 +34,26 @@ func TestConformance(t *testing.T) {
 		Options: []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 	})
 }
+
+// Observe mode breaks nothing on this driver either: it reads the code of its errors.
+func TestObserveWithoutTheFenceColumn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles SQLite to WebAssembly first")
+	}
+	c, err := new(sqlite.SQLite).OpenConnector("file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "test.db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlfence.OpenDB(c, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithMode(sqlfence.Observe),
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 9})
+	for _, query := range []string{"CREATE TABLE books (id integer)", "INSERT INTO books (id) VALUES (1)", "UPDATE books SET id = 2"} {
+		if _, err := db.ExecContext(ctx, query); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
