@@ -71,7 +71,8 @@ func (g *guard) savepoint(ctx context.Context) bool {
 }
 
 // leftNothing reports whether a statement that failed with err can be run once
-// more: it has changed nothing, and its transaction is as it was. In SQLite rows
+// more: it has changed nothing, and its transaction is as it was. That is so if the
+// server failed, not if the driver can't read what the server answered. In SQLite rows
 // may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK, also
 // where a table declares them, and by the RAISE of a trigger.
 func (g *guard) leftNothing(ctx context.Context, a *attempt, err error, saved bool) bool {
@@ -79,7 +80,7 @@ func (g *guard) leftNothing(ctx context.Context, a *attempt, err error, saved bo
 	case err == driver.ErrSkip, errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return false
 	case g.fence.profile.dialect == Postgres:
-		return saved || !g.inTx
+		return saved || !g.inTx && dberr.SQLState(err) != ""
 	case a.explain(err) != err: // the guard's own never do
 		return true
 	}

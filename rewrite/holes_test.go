@@ -231,6 +231,46 @@ func TestRepeatedParts(t *testing.T) {
 	}
 }
 
+// The part of a condition that stands in a CASE is not repeated as one of its own,
+// whatever operator stands before the CASE. The operators are those of pg_operator,
+// and some that an application may create.
+func TestCaseBehindOperators(t *testing.T) {
+	for _, op := range strings.Fields(`!~ !~* !~~ !~~* # ## #- #> #>> % & && &&& &< &<| &> * *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<|
+		<= <> <@ <^ = > >= >> >>= >^ ? ?# ?& ?- ?-| ?| ?|| @ @> @? @@ @@@ @-@ ^ ^@ | |&> |/ |>> || ||/ ~ ~* ~< ~<=~ ~<~ ~= ~> ~>=~ ~>~ ~~ ~~*
+		<#> <=> =* <->* !* OPERATOR(pg_catalog.=) OPERATOR(pg_catalog.~*)`) {
+		s := sample{sql: "DELETE FROM books WHERE a " + op + " CASE WHEN f(x) AND price = 1 AND f(y) THEN b ELSE c END"}
+		switch p := s.plan(t, Postgres, "row"); {
+		case p.Verdict != Guard:
+			t.Errorf("%s: %s", op, p.Refusal.Reason)
+		case strings.Count(p.Usual().SQL, "price = 1") > 1:
+			t.Errorf("%s: a part of the CASE is repeated: %s", op, p.Usual().SQL)
+		}
+		s.sql = "MERGE INTO books USING s ON true WHEN MATCHED AND a " + op + " CASE WHEN true THEN b END THEN DELETE"
+		if p := s.plan(t, Postgres, "row"); p.Verdict != Guard {
+			t.Errorf("%s in a MERGE: %s", op, p.Refusal.Reason)
+		}
+	}
+}
+
+// Types with a time zone, and what stands behind IS JSON, begin no WITH.
+func TestWithThatBeginsNoClause(t *testing.T) {
+	for _, condition := range []string{
+		"CASE WHEN a::timestamp with time zone < now() THEN true ELSE false END",
+		"CASE WHEN a = time with time zone '12:00' THEN true END",
+		"(CASE WHEN x THEN a ELSE b::timestamp(3) with time zone END < now())",
+		"(CASE WHEN x THEN a ELSE b::timestamp without time zone END < now())",
+		"CASE WHEN a IS JSON OBJECT WITH UNIQUE KEYS THEN true END",
+		"CASE WHEN a AT TIME ZONE CASE WHEN x THEN 'UTC' ELSE 'CET' END < now() THEN true END",
+	} {
+		for _, sql := range []string{"DELETE FROM books WHERE " + condition, "UPDATE books SET price = " + condition + " WHERE " + condition} {
+			s := sample{sql: sql}
+			if p := s.plan(t, Postgres, "row"); p.Verdict != Guard {
+				t.Errorf("%s: %s", sql, p.Refusal.Reason)
+			}
+		}
+	}
+}
+
 // TestValidStatements are valid and guarded (or passed) by rights.
 func TestValidStatements(t *testing.T) {
 	// Over-refusals or broken renderings, closed either way.

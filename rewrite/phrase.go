@@ -1,5 +1,7 @@
 package rewrite
 
+import "strings"
+
 // A phrase follows expressions, lists of them and the clauses around them, token
 // by token and outside of brackets, and tells keywords from names: many words are
 // both. Which one a word is depends on whether an operand is wanted where it
@@ -121,7 +123,7 @@ func (p *phrase) punct(r *reader, i int, prefixed bool) {
 		if p.place == wanted && !prefixed {
 			p.place = complete
 		}
-	case t.char == '*' && p.place == wanted: // all columns
+	case t.char == '*' && p.place == wanted && !(i > 0 && isOperator(r.toks[i-1])): // all columns
 		p.place = complete
 	default:
 		p.place = wanted
@@ -225,6 +227,8 @@ func (p *phrase) clause(r *reader, i int, after func(int, ...string) bool) (keyw
 		return false
 	case r.isWord(t, "group") && after(1, "within") && isPunct(next, '('): // WITHIN GROUP (ORDER BY ...)
 		return false
+	case r.dialect == Postgres && r.isWord(t, "with") && r.isWord(next, "time", "unique"): // WITH TIME ZONE, IS JSON WITH UNIQUE KEYS
+		return false
 	case r.isWord(t, "for") && after(1, "collation") && isPunct(next, '('): // COLLATION FOR (...)
 		p.place = complete
 		return false
@@ -240,6 +244,11 @@ func (p *phrase) clause(r *reader, i int, after func(int, ...string) bool) (keyw
 	}
 	p.place = wanted
 	return true
+}
+
+// isOperator reports whether t is an operator, or a part of one such as ~*.
+func isOperator(t token) bool {
+	return t.kind == punct && strings.IndexByte(",.()[];", t.char) < 0
 }
 
 func isName(t token) bool { return t.kind == word || t.kind == quoted || t.kind == text }

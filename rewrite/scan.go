@@ -14,7 +14,7 @@ type scanned struct {
 var known = func() map[string]string {
 	words := make(map[string]string)
 	for _, w := range strings.Fields(`
-		all analyse analyze and as asymmetric between by case collate conflict constraint default delete
+		all analyse analyze and as asymmetric at between by case collate conflict constraint default delete
 		distinct do else end escape except explain fetch for from glob group having ilike
 		in indexed insert intersect into is join lateral like limit match matched merge not
 		nothing offset on only operator or order overlaps overriding recursive regexp replace returning select

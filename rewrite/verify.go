@@ -51,6 +51,8 @@ type frame struct {
 	ended bool // an operand has ended
 	or    bool // an OR stands in the condition, outside of CASE
 	full  bool // the SET list has its mark, or the row its value
+
+	operator bool // of OPERATOR(...), which no operand has ended with
 }
 
 // A verifier takes one second look.
@@ -283,7 +285,7 @@ func (v *verifier) step(i int, mine bool) bool {
 	}
 	switch t.kind {
 	case '(', '[':
-		inner := frame{}
+		inner := frame{operator: v.is(i-1, "operator") && !f.ended}
 		if f.part == inTarget && v.is(i-1, "only") {
 			inner.part, inner.verb = inTarget, f.verb // ONLY (name)
 		}
@@ -295,7 +297,7 @@ func (v *verifier) step(i int, mine bool) bool {
 		}
 		v.frames = v.frames[:len(v.frames)-1]
 		outer := v.top()
-		outer.ended = true
+		outer.ended = !f.operator
 		if outer.part == inTarget && !outer.named && f.part == inTarget {
 			outer.name, outer.named = f.name, f.named
 		}
@@ -308,8 +310,10 @@ func (v *verifier) step(i int, mine bool) bool {
 		return v.word(i, mine)
 	case 'q', 's', 'n', '$':
 		v.operand(i)
-	default: // all columns, or a placeholder of other drivers
-		f.ended = (t.kind == '*' || t.kind == '?') && !f.ended
+	case '*': // all columns by itself, else it ends an operator such as ~*
+		f.ended = !f.ended && strings.IndexByte("wq,.)", v.kind(i-1)) >= 0
+	default: // a placeholder of other drivers, unless it ends @?
+		f.ended = t.kind == '?' && !f.ended && v.kind(i-1) != '@'
 	}
 	return true
 }
@@ -502,6 +506,7 @@ func (v *verifier) expression(i int, mine bool) bool {
 		return true
 	case v.is(i, "not", "distinct", "all"):
 		return true
+	case v.is(i, "zone") && !v.is(i-2, "at"): // of a type
 	case v.is(i, "and", "or", "in", "is", "like", "ilike", "glob", "regexp", "match", "between", "escape", "collate", "overlaps", "zone", "operator", "to") && f.ended:
 		f.or = f.or || f.cases == 0 && !mine && v.is(i, "or")
 		f.ended = false

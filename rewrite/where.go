@@ -103,6 +103,9 @@ func (r *reader) repeatable(lo, hi int) [][2]int {
 			r.doubt(i)
 			return nil
 		case !keyword || p.cases > 0:
+		case r.isWord(t, "when", "then"): // the CASE was taken for a name
+			r.doubt(i)
+			return nil
 		case r.isWord(t, "or"):
 			return nil
 		case r.isWord(t, "between"):

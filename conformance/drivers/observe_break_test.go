@@ -343,3 +343,28 @@ func TestObserveOnAFullDisk(t *testing.T) {
 		}
 	})
 }
+
+// A row that the driver can't read is no failure of the statement, which is not run
+// once more.
+func TestObserveRunsOnceWhatCannotBeRead(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.name != "pq" {
+			t.Skip("only lib/pq reads dates as text")
+		}
+		w := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+		w.db.SetMaxOpenConns(1)
+		w.clear(t, 9)
+		if _, err := w.db.ExecContext(t.Context(), "SET datestyle TO german"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"query", "prepared query"} {
+			err := ways[name](holding(t, 9), w.db, "UPDATE books SET price = price + 1 WHERE id = 1 RETURNING '2020-01-02 03:04:05.25+00'::timestamptz")
+			if err == nil {
+				t.Fatalf("by %s the driver reads the date", name)
+			}
+		}
+		if got := w.prices(t); !strings.HasPrefix(got, "1:12 ") {
+			t.Errorf("prices are %s; want 1:12", got)
+		}
+	})
+}

@@ -142,6 +142,37 @@ func TestUpdateOrFail(t *testing.T) {
 	})
 }
 
+// A CASE behind an operator that ends in an asterisk: a DELETE reaches the rows that
+// it reaches without sqlfence.
+func TestCaseBehindAsterisk(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite has no such operator")
+		}
+		const query = "DELETE FROM books WHERE isbn !~* CASE WHEN substr(isbn, 1) = 'x' AND price = 77 AND substr(isbn, 1) <> '' THEN 'i' ELSE 'i3' END"
+		for _, fence := range fences {
+			s := newShop(t, b, fence.rule)
+			s.reset(t, 9)
+			for name, run := range ways {
+				tx, err := s.db.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := run(holding(t, 9), tx, query); err != nil {
+					t.Errorf("%s by %s: %v", fence.name, name, err)
+				}
+				var left string
+				if err := tx.QueryRowContext(t.Context(), "SELECT string_agg(isbn, ' ') FROM books").Scan(&left); err != nil || left != "i3" {
+					t.Errorf("%s by %s: left are %q, %v; want i3", fence.name, name, left, err)
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
 // SQLite takes a comment that is never closed for one up to the text's end.
 func TestOpenComment(t *testing.T) {
 	eachBase(t, func(t *testing.T, b base) {
