@@ -34,12 +34,48 @@ func (r *reader) do() bool {
 	if !r.codeNamesNothing(code, body) {
 		return false
 	}
-	for i := range len(body) {
-		if hasPrefixFold(body[i:], "execute") {
-			return r.refuse(-1, code, "what EXECUTE runs is put together at run time and can't be seen; "+noCode)
-		}
+	if executes(body) {
+		return r.refuse(-1, code, "what EXECUTE runs is put together at run time and can't be seen; "+noCode)
 	}
 	return true
+}
+
+// executes reports whether PL/pgSQL may run a string: the word EXECUTE stands
+// anywhere in the code but where it names a trigger's function or a privilege.
+func executes(code string) bool {
+	count := 0
+	for i := range len(code) {
+		if hasPrefixFold(code[i:], "execute") {
+			count++
+		}
+	}
+	if count == 0 {
+		return false
+	}
+	toks, err := lex(Postgres, code, nil)
+	if err != nil {
+		return true
+	}
+	r := reader{dialect: Postgres, src: code, toks: toks}
+	for i := 1; i < len(toks); i++ {
+		if r.isWord(toks[i], "execute") && r.namesFunction(i) {
+			count--
+		}
+	}
+	return count > 0
+}
+
+// namesFunction holds for the EXECUTE at token i if no statement of PL/pgSQL can
+// begin there, as none follows these words or a bracket.
+//
+//	FOR EACH {ROW | STATEMENT} [WHEN (condition)] EXECUTE {FUNCTION | PROCEDURE}
+//	{GRANT | REVOKE} EXECUTE ON
+func (r *reader) namesFunction(i int) bool {
+	before, behind := r.toks[i-1], r.toks[i+1]
+	if r.isWord(behind, "on") {
+		return r.isWord(before, "grant", "revoke")
+	}
+	return r.isWord(behind, "function", "procedure") && (r.isWord(before, "row", "statement") || isPunct(before, ')'))
 }
 
 // codeNamesNothing refuses code, at a token, in which the name of a registered table

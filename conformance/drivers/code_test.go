@@ -17,6 +17,9 @@ var hiddenCode = []string{
 	"DO LANGUAGE plpgsql $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
 	"DO LANGUAGE 'plpgsql' $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$",
 	"DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 0'; END $$ LANGUAGE plpgsql",
+	"DO $$ DECLARE function text := 'UPDATE bo' || 'oks SET price = 0'; BEGIN -- FOR EACH ROW\n EXECUTE function; END $$",
+	"DO $$ DECLARE function text := 'UPDATE bo' || 'oks SET price = 0'; BEGIN <<row>> BEGIN EXECUTE function; END; END $$",
+	"DO $$ DECLARE function text := 'UPDATE bo' || 'oks SET price = 0 RETURNING 1'; row int; BEGIN FOR row IN EXECUTE function LOOP END LOOP; END $$",
 	`DO E'BEGIN UPDATE bo\157ks SET price = 0; END'`,
 	`DO E'BEGIN UPDATE b\u006foks SET price = 0; END'`,
 	`DO U&'BEGIN UPDATE bo\006fks SET price = 0; END'`,
@@ -54,7 +57,8 @@ func TestHiddenCodeIsRefused(t *testing.T) {
 			}
 		}
 		s.reset(t, 9)
-		for _, code := range []string{"DO $$ BEGIN UPDATE pens SET price = 3; END $$", "SELECT 1; DO $$ BEGIN PERFORM 1; END $$"} {
+		for _, code := range []string{"DO $$ BEGIN UPDATE pens SET price = 3; END $$", "SELECT 1; DO $$ BEGIN PERFORM 1; END $$",
+			"DO $$ BEGIN CREATE TRIGGER pens BEFORE UPDATE ON pens FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger(); END $$"} {
 			if _, err := s.db.ExecContext(t.Context(), code); err != nil {
 				t.Errorf("%s: %v", code, err)
 			}
