@@ -405,13 +405,14 @@ func (v *verifier) target(i int) bool {
 			return false
 		}
 		f.part, f.ended, f.cases = inSet, false, 0
-	case v.is(i, "into", "from", "or") && !f.named, v.is(i, "as", "only", "not", "indexed"):
+	case v.is(i, "into", "from", "or") && !f.named, v.is(i, "as"), v.is(i, "only") && v.dialect == Postgres,
+		v.is(i, "not", "indexed") && f.named && v.dialect == SQLite:
 	case v.is(i, "by") && v.is(i-1, "indexed"):
 	case v.is(i, "using"):
 		f.part, f.ended = inTables, false
 	case v.is(i, "values"):
 		f.part = inValues
-	case v.isOf(f, "insert") && v.is(i, "default", "overriding", "system", "user", "value"):
+	case v.isOf(f, "insert") && f.named && v.is(i, "default", "overriding", "system", "user", "value"):
 	case v.is(i, "select", "with"):
 		f.part, f.ended = inSelect, false
 	case v.clause(i, f):

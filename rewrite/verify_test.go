@@ -133,3 +133,30 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 		}
 	}
 }
+
+// A table may be called like a word that means something behind the verb.
+func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
+	named := map[Dialect]string{
+		Postgres: "system value overriding indexed source target matched conflict by do set_ merge replace",
+		SQLite:   "user system value overriding only indexed source target matched conflict by do merge replace key row end of",
+	}
+	for d, names := range named {
+		for _, name := range strings.Fields(names) {
+			r, err := New(d, []Table{{Name: name, Fence: "fence", Ledger: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, query := range []string{
+				"UPDATE % SET a = 1", "UPDATE % AS b SET a = 1 WHERE b.a = 2", "UPDATE public.% SET a = 1 RETURNING a",
+				"DELETE FROM %", "DELETE FROM % WHERE a = 1 AND %.a = 2",
+				"INSERT INTO % (a) VALUES (1)", "INSERT INTO % DEFAULT VALUES", "INSERT INTO public.% AS b (a) SELECT 1",
+				"INSERT INTO % (a) VALUES (1), (2) ON CONFLICT (a) DO UPDATE SET a = excluded.a WHERE %.a > 1",
+			} {
+				query = strings.ReplaceAll(query, "%", name)
+				if p := r.Plan(query); p.Verdict != Guard {
+					t.Errorf("%v: %s: %v %s", d, query, p.Verdict, p.Refusal.Reason)
+				}
+			}
+		}
+	}
+}
