@@ -16,6 +16,21 @@ import (
 // beside both cases of a letter those are, in Turkish, İ and i.
 func foldRune(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 
+// hasPrefixFold reports whether s begins with a name, in either case.
+func hasPrefixFold(s, name string) bool {
+	for i := 0; i < len(name); i++ {
+		switch {
+		case i == len(s):
+			return false
+		case (s[i]|name[i])&0x80 != 0:
+			return hasPrefixFoldRunes(s[i:], name[i:])
+		case lowerByte(s[i]) != lowerByte(name[i]):
+			return false
+		}
+	}
+	return true
+}
+
 // hasPrefixFoldRunes is hasPrefixFold for more than ASCII.
 func hasPrefixFoldRunes(s, name string) bool {
 	for name != "" && s != "" {

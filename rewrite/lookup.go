@@ -91,21 +91,6 @@ func (r *Rewriter) opensUnseen(query string, i int) bool {
 	return hasPrefixFold(query[i:], "do") && isWhole(query, i, i+len("do"))
 }
 
-// hasPrefixFold reports whether s begins with a name, in either case.
-func hasPrefixFold(s, name string) bool {
-	for i := 0; i < len(name); i++ {
-		switch {
-		case i == len(s):
-			return false
-		case (s[i]|name[i])&0x80 != 0:
-			return hasPrefixFoldRunes(s[i:], name[i:])
-		case lowerByte(s[i]) != lowerByte(name[i]):
-			return false
-		}
-	}
-	return true
-}
-
 // isWhole reports whether no name goes on before i or at j.
 func isWhole(s string, i, j int) bool {
 	return (i == 0 || !isNamePart(s[i-1])) && (j == len(s) || !isNamePart(s[j]))
