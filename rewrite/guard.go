@@ -270,20 +270,23 @@ func (w *writer) ledgerStatements(with string) {
 // It takes its turn first, a lock that is granted in the order of the requests:
 // shared locks of a row are not, and writers whose transactions overlap could
 // hold off the next token for ever.
+//
+// It compares what it has locked, not what the snapshot shows: a newer token than the
+// snapshot's is a serialization failure, which says nothing against the token.
 func (w *writer) ledgerCheck(token int) {
 	ofName := func() {
 		w.write("fencing_tokens WHERE fencing_tokens.name = ")
 		w.field(token, FieldName)
 	}
 	w.write("COALESCE((SELECT CASE WHEN ")
-	w.compare("=", "int8eq", func() { w.write("COALESCE(fencing_tokens.token, 0)") }, token)
+	w.compare("=", "int8eq", func() { w.write("COALESCE(held.token, 0)") }, token)
 	w.write(" THEN true ELSE ")
-	w.raiseBoolean(markLedger, token, "COALESCE(fencing_tokens.token, 0)")
-	w.write(" END FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ")
+	w.raiseBoolean(markLedger, token, "COALESCE(held.token, 0)")
+	w.write(" END FROM (SELECT fencing_tokens.token FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ")
 	w.field(token, FieldName)
 	w.write("), 0)) OFFSET 0) AS turn, ")
 	ofName()
-	w.write(" FOR SHARE OF fencing_tokens), (SELECT ")
+	w.write(" FOR SHARE OF fencing_tokens) AS held), (SELECT ")
 	w.raiseBoolean(markUnknown, token, "pg_catalog.count(*)")
 	w.write(" FROM ")
 	ofName()

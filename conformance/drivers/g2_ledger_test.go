@@ -316,3 +316,40 @@ func TestG2LedgerTogetherWithRowFence(t *testing.T) {
 		}
 	})
 }
+
+// A transaction whose snapshot is older than its token can't know that the token is the
+// newest. That is a serialization failure, after which it is tried again, and no token
+// that was never issued.
+func TestG2TokenNewerThanTheSnapshot(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s setting) {
+		sh := s.shop(t, sqlfence.Ledger())
+		sh.reset(t, 8)
+		var ctx context.Context
+		tries := 0
+		opts := sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: s.level}}
+		err := sqlfence.Retry(t.Context(), sh.db, opts, func(retried context.Context, tx *sql.Tx) error {
+			tries++
+			if _, err := returned(tx.QueryContext(retried, "SELECT id FROM pens")); err != nil {
+				return err
+			}
+			if ctx == nil {
+				newest, err := sh.issue(retried)
+				if err != nil {
+					return err
+				}
+				ctx = holding(t, newest)
+			}
+			_, err := tx.ExecContext(ctx, "UPDATE books SET price = 30")
+			if errors.Is(err, sqlfence.ErrNotIssued) {
+				t.Errorf("a token that was issued after the snapshot: %v", err)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{true: 2, false: 1}[s.level > sql.LevelReadCommitted]; tries != want {
+			t.Errorf("tried %d times, want %d", tries, want)
+		}
+	})
+}
