@@ -120,7 +120,7 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 	}
 	given := len(a.own) - opts.count
 	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) ||
-		as == execForm && given == 0 || as == queryForm && given == 0 && !a.fence.profile.cachesQueries
+		as == execForm && given == 0 || as == queryForm && given == 0 && (!a.fence.profile.cachesQueries || !a.plan.Inlines)
 	err := a.render()
 	if err == nil && !a.plan.Inlines && !a.fence.profile.noOptions && len(a.args) > opts.count {
 		err = errInlined
