@@ -11,7 +11,15 @@ func (r *reader) other(begin int) bool {
 			return r.refuse(table, at, codeNames)
 		}
 		// The name may stand inside of a string that is run.
-		return r.codeNamesNothing(begin, r.src[r.toks[begin].start:r.toks[r.stop].start])
+		if table := r.namedIn(r.src[r.toks[begin].start:r.toks[r.stop].start]); table >= 0 {
+			return r.refuse(table, begin, codeNames)
+		}
+		for i := begin; i < r.stop; i++ {
+			if t := r.toks[i]; t.kind == text && !r.codeNamesNothing(i, r.src[t.start:t.end]) {
+				return false
+			}
+		}
+		return true
 	case r.dialect == SQLite && r.writesSchema():
 		return r.refuse(-1, begin, "with writable_schema a table can be changed without its name; run it under Bypass")
 	case table < 0, r.changesNoRows():
