@@ -92,8 +92,8 @@ func (r *reader) codeNamesNothing(at int, code string) bool {
 	return true
 }
 
-// namedIn returns a registered table, or one of sqlfence's own, whose name stands in s, be it as a part of
-// another word; or -1.
+// namedIn returns a registered table, or one of sqlfence's own, whose name stands in
+// s, be it as a part of another word; or -1.
 func (r *reader) namedIn(s string) int {
 	for i := range len(s) {
 		for k := range r.tables {

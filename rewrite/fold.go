@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,16 +76,22 @@ func (r *reader) foldsClearly() bool {
 			continue
 		}
 		name, _ := normal(r.dialect, r.src, t)
+		mayBe := func(known string) bool {
+			return name != known && len(known) > 0 && hasPrefixFoldRunes(name, known) && hasPrefixFoldRunes(known, name)
+		}
 		for k := range r.tables {
-			for _, known := range r.tables[k].names() {
-				if name != known && len(known) > 0 && hasPrefixFoldRunes(name, known) && hasPrefixFoldRunes(known, name) {
-					return r.refuse(k, i, "whether PostgreSQL takes this word for a name that sqlfence guards depends on the database's encoding; write it in double quotes")
-				}
+			if names := r.tables[k].names(); slices.ContainsFunc(names[:], mayBe) {
+				return r.refuse(k, i, foldsUnclearly)
 			}
+		}
+		if own := slices.IndexFunc(ownTables[:], mayBe); own >= 0 {
+			return r.refuse(len(r.tables)+own, i, foldsUnclearly)
 		}
 	}
 	return true
 }
+
+const foldsUnclearly = "whether PostgreSQL takes this word for a name that sqlfence guards depends on the database's encoding; write it in double quotes"
 
 // names returns the names that the table's rules know; some may be empty.
 func (t *Table) names() [8]string {

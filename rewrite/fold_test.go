@@ -28,6 +28,7 @@ func TestFoldedByLocale(t *testing.T) {
 		"UPDATE BÜCHEREI SET preis = 1":                           Pass,
 		"UPDATE preise SET name = 'BÜCHER'":                       Pass,
 		"UPDATE İSSUES SET preis = 1":                             Refuse,
+		"UPDATE FENCİNG_TOKENS SET token = 0":                     Refuse,
 		"UPDATE LÄDEN.issues SET preis = 1":                       Refuse,
 		"UPDATE Ärger SET preis = 1":                              Refuse,
 		"UPDATE ärger SET preis = 1":                              Guard,

@@ -9,8 +9,13 @@ func (r *reader) other(begin int) bool {
 	case r.dialect == Postgres && table >= 0 && r.isWord(r.tok(), "call", "prepare"):
 		return r.refuse(table, at, codeNames)
 	case r.dialect == Postgres && r.isWord(r.tok(), "call"):
-		// The name may stand inside of a string that is run.
-		return r.codeNamesNothing(begin, r.src[r.toks[begin].start:r.toks[r.stop].start])
+		// The procedure may run a string.
+		for i := begin; i < r.stop; i++ {
+			if t := r.toks[i]; t.kind == text && !r.codeNamesNothing(i, r.src[t.start:t.end]) {
+				return false
+			}
+		}
+		return true
 	case r.dialect == SQLite && r.writesSchema():
 		return r.refuse(-1, begin, "with writable_schema a table can be changed without its name; run it under Bypass")
 	case table < 0, r.changesNoRows():

@@ -63,3 +63,21 @@ func TestPgxInlines(t *testing.T) {
 		}
 	})
 }
+
+// Without arguments there is nothing to write into the text: the guard's values
+// stand in it, and it is sent.
+func TestPgxInlinesNothing(t *testing.T) {
+	onPgx(t, func(t *testing.T, s *shop) {
+		const query = "UPDATE books SET price = 30, isbn = $$it's$$ WHERE id = 1 RETURNING id"
+		for _, name := range []string{"exec", "query"} {
+			s.reset(t, 9)
+			wantOnly(t, ways[name](holding(t, 8), s.db, query), sqlfence.ErrStale)
+			if err := ways[name](holding(t, 9), s.db, query); err != nil {
+				t.Errorf("by %s: %v", name, err)
+			}
+			if got := s.state(t, true); !strings.HasPrefix(got, "1:30@9 ") {
+				t.Errorf("by %s: books are %s", name, got)
+			}
+		}
+	})
+}
