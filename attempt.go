@@ -122,7 +122,7 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) ||
 		as == execForm && given == 0 || as == queryForm && given == 0 && !a.fence.profile.cachesQueries
 	err := a.render()
-	if err == nil && !a.plan.Inlines && !a.fence.profile.noOptions && len(a.args) > opts.count {
+	if err == nil && !a.fence.profile.noOptions && len(a.args) > opts.count && !a.plan.Inlines() {
 		err = errInlined
 	}
 	if err != nil {

@@ -47,11 +47,6 @@ type Plan struct {
 	// the statement's own; else they have to be written into the text.
 	Params bool
 
-	// Inlines tells that a driver which writes the arguments' values into the text of
-	// [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
-	// placeholders as the server does.
-	Inlines bool
-
 	// Serial and Locks tell whether a table written to has a serial column, or
 	// locks: then there is something to do without tokens, too.
 	Serial, Locks bool
@@ -64,7 +59,7 @@ type Plan struct {
 	Returns bool
 
 	writer writer
-	usual  *Rendered // of one token a table, as arguments, enforced
+	usual  *usual // of one token a table, as arguments, enforced
 }
 
 // A Target is one write to a registered table.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Token is one fencing token that a statement runs with.
@@ -66,7 +67,26 @@ const (
 
 // Usual returns the statement with its guard for one token a table that is
 // [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it.
-func (p *Plan) Usual() *Rendered { return p.usual }
+func (p *Plan) Usual() *Rendered { return &p.usual.Rendered }
+
+// usual is the usual form, and what is found out about it when it is asked for.
+type usual struct {
+	Rendered
+	once    sync.Once
+	inlines bool
+}
+
+// Inlines reports whether a driver that writes the arguments' values into the text of
+// [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
+// placeholders as the server does.
+func (p *Plan) Inlines() bool {
+	if p.writer.dialect != Postgres {
+		return true
+	}
+	u := p.usual
+	u.once.Do(func() { u.inlines = inlines(u.SQL) })
+	return u.inlines
+}
 
 // renderUsual renders the usual form, and takes the second look at it: in other
 // forms the guard stands in the same places.
@@ -84,8 +104,10 @@ func (p *Plan) renderUsual() (ok bool) {
 	var room [4]piece
 	w := p.writer
 	w.look, w.pieces = true, room[:0]
-	p.usual = w.render(v)
-	p.Inlines = w.dialect != Postgres || inlines(p.usual.SQL)
+	if len(w.edits) > len(room) {
+		w.pieces = make([]piece, 0, len(w.edits))
+	}
+	p.usual = &usual{Rendered: w.render(v)}
 	return confirmed(w.dialect, p.usual.SQL, w.pieces)
 }
 
@@ -103,12 +125,12 @@ func (p *Plan) Render(v Values) *Rendered {
 		w = p.writer
 		r = w.render(v)
 	}
-	return r
+	return &r
 }
 
-func (w *writer) render(v Values) *Rendered {
+func (w *writer) render(v Values) Rendered {
 	w.Values = v
-	r := &Rendered{SQL: w.statement(), Args: w.args}
+	r := Rendered{SQL: w.statement(), Args: w.args}
 	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
 	return r
 }
@@ -251,30 +273,37 @@ func (w *writer) write(parts ...string) {
 	}
 }
 
+func (w *writer) integer(n int64) {
+	var room [20]byte
+	w.b.Write(strconv.AppendInt(room[:0], n, 10))
+}
+
 // field writes a field of a token: as a constant, or as a placeholder, the same
 // one each time.
 func (w *writer) field(token int, f Field) {
 	if w.Literal {
 		switch f {
 		case FieldValue:
-			w.write(strconv.FormatInt(w.Tokens[token].Value, 10))
+			w.integer(w.Tokens[token].Value)
 		case FieldName:
 			w.write(quoteText(w.dialect, w.Tokens[token].Name))
 		case FieldKey:
 			w.write(quoteText(w.dialect, w.Tokens[token].Key))
 		case FieldSerial:
-			w.write(strconv.FormatInt(w.Serial, 10))
+			w.integer(w.Serial)
 		case FieldEditor:
 			w.write(quoteText(w.dialect, w.Editor))
 		}
 		return
 	}
-	number := w.number(Arg{Token: token, Field: f})
+	number := int64(w.number(Arg{Token: token, Field: f}))
 	if w.dialect == SQLite {
-		w.write("?", strconv.Itoa(number))
+		w.write("?")
+		w.integer(number)
 		return
 	}
-	w.write("$", strconv.Itoa(number))
+	w.write("$")
+	w.integer(number)
 	if f == FieldValue || f == FieldSerial {
 		w.write("::bigint")
 	} else {

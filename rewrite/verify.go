@@ -127,8 +127,8 @@ func (v *verifier) over(p *piece) bool {
 		if v.blank(v.hi) >= p.hi {
 			v.follow(signNumber)
 			f := v.top()
-			f.ended, f.head = true, false
-			f.with = f.with || p.edit.op == opStatements
+			f.ended, f.head = v.sign != ',', false
+			f.with = f.with || p.edit.op == opStatements && p.edit.text != ""
 			return depth == 0
 		}
 		if !v.scanner.next() {
