@@ -99,4 +99,5 @@ type planned struct {
 	table  [1]int
 	target [1]Target
 	edits  [6]edit
+	usual  usual
 }

@@ -72,6 +72,7 @@ func (p *Plan) Usual() *Rendered { return &p.usual.Rendered }
 // usual is the usual form, and what is found out about it when it is asked for.
 type usual struct {
 	Rendered
+	room    [2]Arg
 	once    sync.Once
 	inlines bool
 }
@@ -101,14 +102,14 @@ func (p *Plan) renderUsual() (ok bool) {
 			v.Tokens = append(v.Tokens, Token{})
 		}
 	}
-	var room [4]piece
-	w := p.writer
-	w.look, w.pieces = true, room[:0]
-	if len(w.edits) > len(room) {
-		w.pieces = make([]piece, 0, len(w.edits))
-	}
-	p.usual = &usual{Rendered: w.render(v)}
-	return confirmed(w.dialect, p.usual.SQL, w.pieces)
+	look := verifiers.Get().(*verifier)
+	w, u := p.writer, p.usual
+	w.look, w.pieces, w.args = true, look.pieces[:0], u.room[:0]
+	u.Rendered = w.render(v)
+	look.pieces = w.pieces
+	ok = look.confirms(w.dialect, u.SQL)
+	look.release()
+	return ok
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.
@@ -174,7 +175,11 @@ type writer struct {
 }
 
 func (w *writer) statement() string {
-	w.b.Grow(len(w.src) + 160*(1+len(w.edits)/4))
+	size := len(w.src)
+	for i := range w.edits {
+		size += w.edits[i].size()
+	}
+	w.b.Grow(size)
 	last := int32(0)
 	for i := range w.edits {
 		e := &w.edits[i]

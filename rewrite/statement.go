@@ -25,6 +25,7 @@ func (r *reader) script() *Plan {
 	r.ledgerStatements()
 	order(r.edits, r.src)
 	p := &r.plan.Plan
+	p.usual = &r.plan.usual
 	p.Verdict = Guard
 	p.Tables, p.Targets = r.written, r.targets
 	p.Inputs = r.inputs.count

@@ -23,6 +23,7 @@ const unconfirmed = "the guard can't be confirmed to stand where it belongs; wri
 // A verifier takes one second look, and goes through the text token by token.
 type verifier struct {
 	scanner
+	pieces []piece
 	frames []frame // the brackets that are open, the whole text first
 
 	// Around a serial that the statement assigns stand two pieces: how many frames
@@ -32,18 +33,34 @@ type verifier struct {
 
 var verifiers = sync.Pool{New: func() any { return new(verifier) }}
 
-// maxFrames is how many frames a verifier keeps for its next look.
-const maxFrames = 1024
+// maxFrames and maxPieces are what a verifier keeps room for when it is released.
+const (
+	maxFrames = 1 << 10
+	maxPieces = 16 << 10
+)
 
 // confirmed reports whether the pieces of a rendered statement stand where they guard.
 func confirmed(d Dialect, text string, pieces []piece) bool {
-	v := verifiers.Get().(*verifier)
-	*v = verifier{scanner: scanner{dialect: d, text: text}, frames: append(v.frames[:0], frame{head: true})}
-	ok := v.walk(pieces)
-	if v.text = ""; cap(v.frames) <= maxFrames {
-		verifiers.Put(v)
+	v := verifier{pieces: pieces}
+	return v.confirms(d, text)
+}
+
+// confirms is confirmed for the verifier's own pieces.
+func (v *verifier) confirms(d Dialect, text string) bool {
+	v.scanner = scanner{dialect: d, text: text}
+	v.frames = append(v.frames[:0], frame{head: true})
+	v.outside, v.between = 0, 0
+	return v.walk(v.pieces)
+}
+
+// release keeps a verifier for the next look, without what it has looked at.
+func (v *verifier) release() {
+	if cap(v.frames) > maxFrames || cap(v.pieces) > maxPieces {
+		return
 	}
-	return ok
+	v.text = ""
+	clear(v.pieces)
+	verifiers.Put(v)
 }
 
 // walk goes through the tokens, and at each piece asks whether it belongs there.
