@@ -28,21 +28,36 @@ const (
 
 // next moves to the next token, and reports whether there is one that can be read.
 func (s *scanner) next() bool {
-	s.sign, s.lo = 0, s.blank(s.hi)
-	if s.lo < 0 || s.lo == len(s.text) {
-		s.failed = s.lo < 0
-		return false
+	i := s.hi
+	for i < len(s.text) {
+		switch c := s.text[i]; bytesOf[c] {
+		case blankByte:
+			i++
+			continue
+		case nameByte:
+			s.lo = i
+			s.word()
+		case digitByte:
+			s.lo = i
+			s.number()
+		case singleByte:
+			s.sign, s.lo, s.hi = sign(c), i, i+1
+			return true
+		default:
+			s.lo = i
+			if i = s.comment(i); i != s.lo {
+				if s.failed = i < 0; s.failed {
+					return false
+				}
+				continue
+			}
+			s.other(c)
+		}
+		s.failed = s.hi < 0
+		return !s.failed
 	}
-	switch c := s.text[s.lo]; {
-	case inName[c] && c != '$' && !isDigit(c):
-		s.word()
-	case isDigit(c) || c == '.' && isDigit(s.at(s.lo+1)):
-		s.number()
-	default:
-		s.other(c)
-	}
-	s.failed = s.hi < 0
-	return !s.failed
+	s.sign, s.lo = 0, i
+	return false
 }
 
 // at returns the byte at i, or 0 behind the end.
@@ -53,22 +68,16 @@ func (s *scanner) at(i int) byte {
 	return 0
 }
 
-// blank returns the first place from i on that is neither blank nor in a comment, or
-// -1 if a comment has no end.
-func (s *scanner) blank(i int) int {
-	for i >= 0 && i < len(s.text) {
-		switch c := s.text[i]; {
-		case c == ' ' || c >= '\t' && c <= '\r':
-			i++
-		case c == '-' && s.at(i+1) == '-':
-			i = lineEnd(s.dialect, s.text, i)
-		case c == '/' && s.at(i+1) == '*':
-			i = commentEnd(s.dialect, s.text, i)
-		case c == 0xEF && s.dialect == SQLite && strings.HasPrefix(s.text[i:], "\uFEFF"):
-			i += 3
-		default:
-			return i
-		}
+// comment returns the place behind what is like a blank at i: a comment, or SQLite's
+// byte order mark; -1 if a comment has no end.
+func (s *scanner) comment(i int) int {
+	switch c := s.text[i]; {
+	case c == '-' && s.at(i+1) == '-':
+		return lineEnd(s.dialect, s.text, i)
+	case c == '/' && s.at(i+1) == '*':
+		return commentEnd(s.dialect, s.text, i)
+	case c == 0xEF && s.dialect == SQLite && strings.HasPrefix(s.text[i:], "\uFEFF"):
+		return i + 3
 	}
 	return i
 }
@@ -105,11 +114,15 @@ func (s *scanner) number() {
 	s.sign, s.hi = signNumber, i
 }
 
-// other reads what begins neither a word nor a number.
+// other reads what begins with a special byte.
 func (s *scanner) other(c byte) {
 	text, i := s.text, s.lo
 	postgres, sqlite := s.dialect == Postgres, s.dialect == SQLite
 	switch {
+	case c == 0xEF:
+		s.word()
+	case c == '.' && isDigit(s.at(i+1)):
+		s.number()
 	case c == '\'':
 		s.sign, s.hi = signString, quoteEnd(text, i+1, c, false)
 	case c == '"' || c == '`' && sqlite:
@@ -132,11 +145,38 @@ func (s *scanner) other(c byte) {
 	}
 }
 
+// A byteKind is what a token may be that begins with a byte.
+type byteKind uint8
+
+const (
+	specialByte byteKind = iota // it depends on what follows, or on the dialect
+	blankByte
+	nameByte
+	digitByte
+	singleByte // a token by itself
+)
+
+var bytesOf = func() (kinds [256]byteKind) {
+	for i := range kinds {
+		switch c := byte(i); {
+		case c == ' ' || c >= '\t' && c <= '\r':
+			kinds[i] = blankByte
+		case isDigit(c):
+			kinds[i] = digitByte
+		case inName[i] && c != '$' && c != 0xEF:
+			kinds[i] = nameByte
+		case c != 0xEF && strings.IndexByte("-/.'\"`[$?:@#", c) < 0:
+			kinds[i] = singleByte
+		}
+	}
+	return kinds
+}()
+
 // inName holds for the bytes that may continue a word.
 var inName = func() (in [256]bool) {
-	for c := range in {
-		b := byte(c)
-		in[c] = b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' || b == '$' || b >= 0x80
+	for i := range in {
+		c := byte(i)
+		in[i] = c|0x20 >= 'a' && c|0x20 <= 'z' || isDigit(c) || c == '_' || c == '$' || c >= 0x80
 	}
 	return in
 }()

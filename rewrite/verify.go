@@ -134,25 +134,27 @@ func (v *verifier) begins(p *piece) bool {
 // over goes to the last token of a piece, which the current one begins, and reports
 // whether the piece ends with it and has closed the brackets that it opened.
 func (v *verifier) over(p *piece) bool {
-	for depth := 0; depth >= 0 && v.hi <= p.hi; {
+	depth, last, end := 0, v.sign, v.hi
+	for v.lo < p.hi {
 		switch v.sign {
 		case '(', '[':
 			depth++
 		case ')', ']':
-			depth--
+			if depth--; depth < 0 {
+				return false
+			}
 		}
-		if v.blank(v.hi) >= p.hi {
-			v.follow(signNumber)
-			f := v.top()
-			f.ended, f.head = v.sign != ',', false
-			f.with = f.with || p.edit.op == opStatements && p.edit.text != ""
-			return depth == 0
-		}
-		if !v.scanner.next() {
-			return false
+		last, end = v.sign, v.hi
+		if end >= p.hi || !v.scanner.next() {
+			break
 		}
 	}
-	return false
+	v.hi = end
+	v.follow(signNumber)
+	f := v.top()
+	f.ended, f.head = last != ',', false
+	f.with = f.with || p.edit.op == opStatements && p.edit.text != ""
+	return depth == 0 && end <= p.hi && !v.failed
 }
 
 // closes reports whether a piece that began in a number of frames may end before
