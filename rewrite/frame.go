@@ -69,7 +69,7 @@ func (v *verifier) step(mine bool) bool {
 	case '(', '[':
 		v.open()
 	case ')', ']':
-		return v.close()
+		return v.close(mine)
 	case ';':
 		*f = frame{head: true}
 	case ',':
@@ -97,8 +97,12 @@ func (v *verifier) open() {
 	v.frames = append(v.frames, inner)
 }
 
-// close ends it.
-func (v *verifier) close() bool {
+// close ends it. The value of a serial is assigned as a whole: it may not close what
+// the guard has opened before it.
+func (v *verifier) close(mine bool) bool {
+	if !mine && len(v.frames) == v.between {
+		return false
+	}
 	f := v.top()
 	if len(v.frames) == 1 || f.cases > 0 && f.part != inRest && f.part != inSelect && f.part != inTables {
 		return false

@@ -34,6 +34,7 @@ const (
 	kwOrder
 	kwRecursive
 	kwReplace
+	kwRow
 	kwSelect
 	kwSet
 	kwThen
@@ -66,7 +67,7 @@ var keywords = func() (by [maxKeyword + 1][26][]signedWord) {
 		"end": kwEnd, "explain": kwExplain, "from": kwFrom, "group": kwGroup, "indexed": kwIndexed,
 		"insert": kwInsert, "into": kwInto, "is": kwIs, "join": kwJoin, "matched": kwMatched, "merge": kwMerge,
 		"not": kwNot, "nothing": kwNothing, "on": kwOn, "only": kwOnly, "or": kwOr, "order": kwOrder,
-		"recursive": kwRecursive, "replace": kwReplace, "select": kwSelect, "set": kwSet, "then": kwThen,
+		"recursive": kwRecursive, "replace": kwReplace, "row": kwRow, "select": kwSelect, "set": kwSet, "then": kwThen,
 		"update": kwUpdate, "using": kwUsing, "values": kwValues, "when": kwWhen, "where": kwWhere,
 		"with": kwWith, "within": kwWithin,
 

@@ -180,10 +180,8 @@ func (v *verifier) belongs(p *piece) bool {
 		f.full = true
 		return v.assigns(f, p) && f.ended && v.sign == ','
 	case opRaised:
-		if v.before(0) != '=' && len(v.frames) > 1 { // in a row of values
-			f = v.parent()
-		}
-		return v.between == 0 && v.assigns(f, p)
+		f := v.valueOf()
+		return f != nil && v.between == 0 && v.assigns(f, p)
 	case opRaisedEnd:
 		return v.between > 0 && len(v.frames) == v.between && f.cases == 0
 	case opCheck, opTokens:
@@ -210,6 +208,24 @@ func (v *verifier) belongs(p *piece) bool {
 // assigns reports whether a piece may stand in a frame as it does in a SET list.
 func (v *verifier) assigns(f *frame, p *piece) bool {
 	return f.part == inSet && f.cases == 0 && f.does(kwUpdate) && v.isOwn(f, p)
+}
+
+// valueOf returns the frame in which the value is assigned that the current token
+// begins: behind =, or in a row of values behind that. It may be nil.
+func (v *verifier) valueOf() *frame {
+	switch v.before(0) {
+	case '=':
+		return v.top()
+	case '(', ',':
+		if len(v.frames) == 1 {
+			return nil
+		}
+		f := v.parent()
+		if last := sign(f.last); last == '=' || last == kwRow && sign(f.last>>8) == '=' {
+			return f
+		}
+	}
+	return nil
 }
 
 // checks reports whether a condition begins with a piece that comes next: that of a

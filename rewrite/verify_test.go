@@ -70,6 +70,17 @@ func TestSecondLook(t *testing.T) {
 		{opCheck, "MERGE INTO books USING s ON true WHEN MATCHED AND " + check + " THEN DELETE", true},
 		{opCheck, "MERGE INTO books USING s ON " + check + " WHEN MATCHED THEN DELETE", false},
 
+		{opTokens, "UPDATE books SET a = 1 WHERE " + check, true},
+		{opTokens, "UPDATE books SET a = 1 WHERE " + where + " RETURNING id", true},
+		{opTokens, "MERGE INTO books USING s ON true WHEN NOT MATCHED BY SOURCE AND " + where + " THEN DELETE", true},
+		{opTokens, "UPDATE books SET a = " + check + " WHERE true", false},
+		{opTokens, "UPDATE pens SET a = 1 WHERE " + check, false},
+		{opTokens, "UPDATE books SET a = 1 WHERE (" + check + ")", false},
+		{opTokens, "UPDATE books SET a = 1 WHERE CASE WHEN a THEN " + check + " END", false},
+		{opTokens, "UPDATE books SET a = 1 WHERE true AND " + check, false},
+		{opTokens, "UPDATE books SET a = 1 WHERE true RETURNING " + check, false},
+		{opTokens, "UPDATE books SET a = 1 WHERE «CASE WHEN (fence <= 7» THEN true END)", false},
+
 		{opColumn, "INSERT INTO books (id«, fence») VALUES (1)", true},
 		{opColumn, "INSERT INTO books (id«, fence», a) VALUES (1)", true}, // the serial may follow; a count that differs is an error
 		{opColumn, "INSERT INTO books (id) VALUES (1«, fence»)", false},
@@ -96,6 +107,67 @@ func TestSecondLook(t *testing.T) {
 		p := piece{&edit{op: tt.op, text: `"books"`}, len(before), len(before) + len(inside)}
 		if got := confirmed(Postgres, before+inside+after, []piece{p}); got != tt.want {
 			t.Errorf("confirmed = %v, want %v: %s", got, tt.want, tt.text)
+		}
+	}
+}
+
+// A serial that the statement assigns has a piece before it and one behind it, in «»
+// here. They are refused anywhere but around the whole of one assigned value.
+func TestSecondLookAtAnAssignedSerial(t *testing.T) {
+	const value = "«greatest((»$1«), serial)»"
+	for text, want := range map[string]bool{
+		"UPDATE books SET serial = " + value:                                                 true,
+		"UPDATE books SET serial = " + value + ", a = 1 WHERE id = 1":                        true,
+		"UPDATE books SET serial = " + value + " FROM pens":                                  true,
+		"UPDATE books SET serial = «greatest((»(SELECT max(a) FROM pens)«), serial)»":        true,
+		"UPDATE books SET serial = «greatest((»CASE WHEN a THEN 1 END«), serial)»":           true,
+		"UPDATE books SET (a, serial) = (1, " + value + ")":                                  true,
+		"UPDATE books SET (serial, a) = ROW(" + value + ", 1) WHERE id = 1":                  true,
+		"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET serial = " + value: true,
+		"MERGE INTO books USING s ON true WHEN MATCHED THEN UPDATE SET serial = " + value:    true,
+		"UPDATE books SET a = 1 WHERE serial = " + value:                                     false,
+		"UPDATE books SET a = 1 RETURNING serial = " + value:                                 false,
+		"INSERT INTO books (serial) VALUES (" + value + ")":                                  false,
+		"SELECT serial = " + value:                                                           false,
+		"UPDATE pens SET serial = " + value:                                                  false,
+		"WITH a AS (UPDATE books SET a = 1) UPDATE pens SET serial = " + value:               false,
+		"UPDATE books SET a = 1; UPDATE pens SET serial = " + value:                          false,
+		"UPDATE books SET a = 1 FROM (SELECT serial = " + value + ") AS s":                   false,
+		"UPDATE books SET serial = f(" + value + ")":                                         false,
+		"UPDATE books SET serial = (a = " + value + ")":                                      false,
+		"UPDATE books SET serial = 1 + " + value:                                             false,
+		"UPDATE books SET serial = " + value + " + 1":                                        false,
+		"UPDATE books SET serial = " + value + "::int":                                       false,
+		"UPDATE books SET serial = " + value + " OR true":                                    false,
+		"UPDATE books SET serial = CASE WHEN a = " + value + " THEN 1 END":                   false,
+		"UPDATE books SET serial = «greatest((»CASE WHEN a THEN 1«), serial)» END":           false,
+		"UPDATE books SET serial = «greatest((»1) + (2«), serial)»":                          false,
+		"UPDATE books SET serial = «greatest((»(1«), serial)»)":                              false,
+		"UPDATE books SET serial = «greatest((»1)«), serial)»":                               false,
+		"UPDATE books SET serial = «greatest((»1«), serial»)":                                false,
+		"UPDATE books SET serial = «greatest »1«, serial»":                                   false,
+		"UPDATE books SET serial = «greatest((»«greatest((»1«), serial)»«), serial)»":        false,
+		"UPDATE books SET serial = «greatest((»1), serial)":                                  false,
+		"UPDATE books SET serial = greatest((1«), serial)»":                                  false,
+		"UPDATE books SET serial = «greatest((»1 -- «), serial)»\n), serial)":                false,
+	} {
+		var pieces []piece
+		rest, plain := text, ""
+		for {
+			before, after, ok := strings.Cut(rest, "«")
+			if plain += before; !ok {
+				break
+			}
+			inside, after, _ := strings.Cut(after, "»")
+			op := opRaised
+			if strings.Contains(inside, "serial") {
+				op = opRaisedEnd
+			}
+			pieces = append(pieces, piece{&edit{op: op, text: `"books"`}, len(plain), len(plain) + len(inside)})
+			plain, rest = plain+inside, after
+		}
+		if got := confirmed(Postgres, plain, pieces); got != want {
+			t.Errorf("confirmed = %v, want %v: %s", got, want, text)
 		}
 	}
 }
