@@ -95,7 +95,7 @@ func (v *verifier) walk(pieces []piece) bool {
 	if v.failed || inside != nil && !v.closes(inside, depth) {
 		return false
 	}
-	return len(pieces) == 0 && len(v.frames) == 1 && v.between == 0
+	return len(pieces) == 0 && len(v.frames) == 1
 }
 
 // next moves to the next token. Behind a dot or AS any word is a name.
@@ -181,9 +181,9 @@ func (v *verifier) belongs(p *piece) bool {
 		return v.assigns(f, p) && f.ended && v.sign == ','
 	case opRaised:
 		f := v.valueOf()
-		return f != nil && v.between == 0 && v.assigns(f, p)
+		return f != nil && v.assigns(f, p)
 	case opRaisedEnd:
-		return v.between > 0 && len(v.frames) == v.between && f.cases == 0
+		return len(v.frames) == v.between
 	case opCheck, opTokens:
 		return v.checks(f, p)
 	case opLedger:
@@ -207,7 +207,7 @@ func (v *verifier) belongs(p *piece) bool {
 
 // assigns reports whether a piece may stand in a frame as it does in a SET list.
 func (v *verifier) assigns(f *frame, p *piece) bool {
-	return f.part == inSet && f.cases == 0 && f.does(kwUpdate) && v.isOwn(f, p)
+	return f.part == inSet && f.cases == 0 && v.isOwn(f, p)
 }
 
 // valueOf returns the frame in which the value is assigned that the current token
@@ -231,14 +231,14 @@ func (v *verifier) valueOf() *frame {
 // checks reports whether a condition begins with a piece that comes next: that of a
 // frame's WHERE or arm. A user's own stands around it as CASE WHEN (...) THEN.
 func (v *verifier) checks(f *frame, p *piece) bool {
-	first, cases := 0, 0
+	first := 0
 	if v.before(0) == kwThen {
 		if v.before(1) != ')' || v.before(2) != kwWhen || v.before(3) != kwCase {
 			return false
 		}
-		first, cases = 4, 1
+		first = 4
 	}
-	if f.cases != cases || !v.isOwn(f, p) {
+	if !v.isOwn(f, p) {
 		return false
 	}
 	if f.part == inArm {

@@ -37,6 +37,10 @@ func TestSecondLook(t *testing.T) {
 		{opMark, "UPDATE books SET price = E'\\'" + mark + "'", false},
 		{opMark, "UPDATE books SET price = 1" + mark[:len(mark)-len("»")] + " -- »\n", true},
 		{opMark, "UPDATE books SET price = 1«, fence = (7», 8)", false},
+		{opMark, "UPDATE books SET price = 1«, fence = (7»", false},
+		{opMark, "UPDATE books SET price = 1«, fence = 7)(»", false},
+		{opMark, "UPDATE books SET price = 1«, fence = 7»7", false},
+		{opMark, "UPDATE books SET price = CASE WHEN a THEN 1" + mark, false},
 		{opMark, "UPDATE pens SET price = 1" + mark, false},
 		{opMark, "UPDATE pens AS books SET price = 1" + mark, true},
 		{opMark, "UPDATE books AS b SET price = 1" + mark, false},
@@ -64,6 +68,8 @@ func TestSecondLook(t *testing.T) {
 		{opCheck, "DELETE FROM books WHERE id IN (SELECT id FROM books WHERE " + where + ")", false},
 		{opCheck, "DELETE FROM pens WHERE " + where, false},
 		{opCheck, "DELETE FROM books USING a JOIN b ON " + check, false},
+		{opCheck, "DELETE FROM books WHERE fre«sh»", false},
+		{opCheck, "DELETE FROM books WHERE CASE WHEN a THEN b WHEN (c) THEN " + check, false},
 		{opCheck, "UPDATE books SET a = 1 WHERE " + where, true},
 		{opCheck, "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) WHERE " + check + " DO UPDATE SET id = 1", false},
 		{opCheck, "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 1 WHERE " + check, true},
@@ -100,6 +106,9 @@ func TestSecondLook(t *testing.T) {
 		{opLedger, "UPDATE books SET a = 1 WHERE b OR c AND «ledger(1)»", false},
 		{opLedger, "UPDATE books SET a = 1 RETURNING b AND «ledger(1)»", false},
 		{opLedger, "INSERT INTO books SELECT * FROM (VALUES (1)) WHERE «ledger(1)»", true},
+		{opGone, "INSERT INTO books (id) VALUES (1) «RETURNING id»", true},
+		{opGone, "INSERT INTO books (id) VALUES (1) «RETURNING i»d", false},
+		{opGone, "UPDATE books SET id = 1 «RETURNING id»", false},
 		{opLedger, "INSERT INTO books SELECT * FROM (SELECT 1 WHERE «ledger(1)»)", false},
 	} {
 		before, rest, _ := strings.Cut(tt.text, "«")
@@ -148,6 +157,7 @@ func TestSecondLookAtAnAssignedSerial(t *testing.T) {
 		"UPDATE books SET serial = «greatest »1«, serial»":                                   false,
 		"UPDATE books SET serial = «greatest((»«greatest((»1«), serial)»«), serial)»":        false,
 		"UPDATE books SET serial = «greatest((»1), serial)":                                  false,
+		"UPDATE books SET serial = " + value + ", a = greatest((1«), serial)»":               false,
 		"UPDATE books SET serial = greatest((1«), serial)»":                                  false,
 		"UPDATE books SET serial = «greatest((»1 -- «), serial)»\n), serial)":                false,
 	} {
