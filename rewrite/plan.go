@@ -58,7 +58,7 @@ type Plan struct {
 	// Returns tells of a versioned statement that it returns rows.
 	Returns bool
 
-	writer writer
+	source source
 	usual  *usual // of one token a table, as arguments, enforced
 }
 

@@ -25,7 +25,7 @@ type reader struct {
 	refused *Refusal
 	inputs  inputs
 
-	inOneWay  bool // see writer
+	inOneWay  bool // see source
 	versioned bool // the context carries a serial
 	explained bool // it is the statement of an EXPLAIN
 

@@ -81,7 +81,7 @@ type usual struct {
 // [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
 // placeholders as the server does.
 func (p *Plan) Inlines() bool {
-	if p.writer.dialect != Postgres {
+	if p.source.dialect != Postgres {
 		return true
 	}
 	u := p.usual
@@ -98,12 +98,12 @@ func (p *Plan) renderUsual() (ok bool) {
 	}
 	for i := range v.First {
 		v.First[i] = len(v.Tokens)
-		if p.writer.tables[p.Tables[i]].Fenced() {
+		if p.source.tables[p.Tables[i]].Fenced() {
 			v.Tokens = append(v.Tokens, Token{})
 		}
 	}
 	look := verifiers.Get().(*verifier)
-	w, u := p.writer, p.usual
+	w, u := writer{source: p.source}, p.usual
 	w.look, w.pieces, w.args = true, look.pieces[:0], u.room[:0]
 	u.Rendered = w.render(v)
 	look.pieces = w.pieces
@@ -119,11 +119,11 @@ var anyToken [1]Token
 // their order; text is only inserted. Where the arguments would be more than the
 // database takes, the values are written into the text.
 func (p *Plan) Render(v Values) *Rendered {
-	w := p.writer
+	w := writer{source: p.source}
 	r := w.render(v)
 	if len(r.Args) > 0 && p.Inputs+len(r.Args) > maxInputs(w.dialect) {
 		v.Literal = true
-		w = p.writer
+		w = writer{source: p.source}
 		r = w.render(v)
 	}
 	return &r
@@ -149,8 +149,8 @@ func maxInputs(d Dialect) int {
 // name and key of a token, the serial and the editor.
 const usualArgs = 5
 
-// A writer writes one rendering of a statement.
-type writer struct {
+// A source is what a plan renders a statement from.
+type source struct {
 	dialect Dialect
 	src     string
 	edits   []edit
@@ -160,6 +160,11 @@ type writer struct {
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.
 	inOneWay bool
+}
+
+// A writer writes one rendering of a statement.
+type writer struct {
+	source
 
 	Values
 	b       strings.Builder

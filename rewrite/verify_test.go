@@ -197,17 +197,17 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 		}
 		toks, _ := lex(Postgres, query, nil)
-		for n := range p.writer.edits {
-			if p.writer.edits[n].op != opMark {
+		for n := range p.source.edits {
+			if p.source.edits[n].op != opMark {
 				continue
 			}
-			right := p.writer.edits[n].at
+			right := p.source.edits[n].at
 			for _, tok := range toks[:len(toks)-1] {
 				moved := *p
-				moved.writer.edits = append([]edit(nil), p.writer.edits...)
-				moved.writer.edits[n].at = tok.end
-				order(moved.writer.edits, query)
-				moved.writer.plan = &moved
+				moved.source.edits = append([]edit(nil), p.source.edits...)
+				moved.source.edits[n].at = tok.end
+				order(moved.source.edits, query)
+				moved.source.plan = &moved
 				if ok := moved.renderUsual(); ok != (tok.end == right) {
 					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.end, ok, moved.usual.SQL)
 				}
