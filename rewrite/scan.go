@@ -156,6 +156,7 @@ const (
 	singleByte // a token by itself
 )
 
+// bytesOf tells the kind of each byte.
 var bytesOf = func() (kinds [256]byteKind) {
 	for i := range kinds {
 		switch c := byte(i); {
