@@ -119,11 +119,10 @@ func (a *attempt) guard(ctx context.Context, plan *rewrite.Plan, opts driverOpti
 		return nil
 	}
 	given := len(a.own) - opts.count
-	inlined := !plan.Inlines && !a.fence.profile.noOptions // what pgx writes into the text may get to other places
-	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) || given == 0 && inlined ||
+	a.values.Literal = !plan.Params || given != plan.Inputs || hasNamed(a.own) || given == 0 && a.inlined() ||
 		as == execForm && given == 0 || as == queryForm && given == 0 && !a.fence.profile.cachesQueries
 	err := a.render()
-	if err == nil && inlined && given > 0 {
+	if err == nil && given > 0 && a.inlined() {
 		err = errInlined
 	}
 	if err != nil {
@@ -309,6 +308,10 @@ func (a *attempt) render() error {
 // errTwoWays refuses a statement for what [rewrite.Rendered] calls unsafe.
 var errTwoWays = &UnguardableError{
 	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
+
+// inlined reports whether pgx may write values into the text at other places than the
+// server reads them.
+func (a *attempt) inlined() bool { return !a.fence.profile.noOptions && !a.plan.Inlines() }
 
 // errInlined refuses a statement in which pgx may take other places than the server
 // for placeholders; that its connection is in such a mode can't be seen from here.

@@ -116,8 +116,8 @@ func TestPlanConcurrently(t *testing.T) {
 				}
 				query := fmt.Sprintf("DELETE FROM books WHERE id = ? AND n = %d", i)
 				p := r.Plan(query)
-				if p.Verdict != Guard || p.writer.src != query || p.Inputs != 1 {
-					t.Errorf("%q: got %v of %q", query, p.Verdict, p.writer.src)
+				if p.Verdict != Guard || p.source.src != query || p.Inputs != 1 {
+					t.Errorf("%q: got %v of %q", query, p.Verdict, p.source.src)
 					return
 				}
 				if u := p.Usual(); !strings.Contains(u.SQL, fmt.Sprintf("n = %d)", i)) || len(u.Args) != 2 {

@@ -59,6 +59,25 @@ func order(edits []edit, src string) {
 	}
 }
 
+// size returns about how many bytes an edit writes, for one token.
+func (e *edit) size() int {
+	switch e.op {
+	case opText, opColumn:
+		return len(e.text)
+	case opAbort, opValue:
+		return 16
+	case opStatements:
+		return 800
+	}
+	return 256
+}
+
+// isWhole reports whether what an edit writes is an operand or a list by itself: it
+// closes what it opens, and begins no other part of the statement.
+func (e *edit) isWhole() bool {
+	return e.op != opRaised && e.op != opRaisedEnd && e.op != opGone
+}
+
 // begins returns the first byte that an edit writes, or one of its kind.
 func (e *edit) begins() byte {
 	switch e.op {

@@ -81,7 +81,7 @@ func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
 	as := either
-	if p.writer.inOneWay && !r.Unsafe {
+	if p.source.inOneWay && !r.Unsafe {
 		as = standard
 	}
 	if _, err := lexAs(d, r.SQL, nil, as); err != nil && !r.Unsafe {

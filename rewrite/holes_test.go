@@ -305,7 +305,7 @@ func TestCacheKeepsClone(t *testing.T) {
 	big := strings.Repeat("x", 1<<20) + "UPDATE books SET price = 1"
 	query := big[1<<20:]
 	p := r.Plan(query)
-	if stringData(p.writer.src) == stringData(query) {
+	if stringData(p.source.src) == stringData(query) {
 		t.Error("the plan holds on to the caller's text")
 	}
 }

@@ -9,34 +9,28 @@ package rewrite
 // inlines reports whether such a driver finds the same placeholders in a statement
 // as the server does, and puts no value where it would run together with a string.
 func inlines(text string) bool {
-	buf := scannedPool.Get().(*[]scanned)
-	toks, ok := scan(Postgres, text, (*buf)[:0])
-	if !ok {
-		return false
-	}
-	defer func() {
-		*buf = toks[:0]
-		scannedPool.Put(buf)
-	}()
-	places := make([]int, 0, 16)
-	for i, t := range toks {
-		if t.kind != '$' {
-			continue
-		}
+	s := scanner{dialect: Postgres, text: text}
+	before, newer, older := sign(0), -1, -1
+	for s.next() {
 		// 'a' and a string behind a newline are one string.
-		if i > 0 && toks[i-1].kind == 's' || i+1 < len(toks) && toks[i+1].kind == 's' {
+		if s.sign == signInput && before == signString || s.sign == signString && before == signInput {
 			return false
 		}
-		places = append(places, t.lo)
+		if before = s.sign; s.sign != signInput {
+			continue
+		}
+		newer, older = inlined(text, newer+1, true), inlined(text, older+1, false)
+		if newer != s.lo || older != s.lo {
+			return false
+		}
 	}
-	return inlined(text, true, places) && inlined(text, false, places)
+	return !s.failed && inlined(text, newer+1, true) < 0 && inlined(text, older+1, false) < 0
 }
 
-// inlined reports whether the placeholders that a scanner without names finds are
-// at these places; dollars tells whether it knows dollar quotes.
-func inlined(s string, dollars bool, places []int) bool {
-	found := 0
-	for i := 0; i >= 0 && i < len(s); {
+// inlined returns the first placeholder from i on that a scanner without names finds,
+// or -1; dollars tells whether it knows dollar quotes.
+func inlined(s string, i int, dollars bool) int {
+	for i >= 0 && i < len(s) {
 		next := byte(0)
 		if i+1 < len(s) {
 			next = s[i+1]
@@ -50,15 +44,11 @@ func inlined(s string, dollars bool, places []int) bool {
 			i = lineEnd(Postgres, s, i)
 		case c == '/' && next == '*':
 			i = commentEnd(Postgres, s, i)
-		case c == '$' && next >= '0' && next <= '9':
-			if found == len(places) || places[found] != i {
-				return false
-			}
-			found++
-			i++
+		case c == '$' && isDigit(next):
+			return i
 		case c == '$' && dollars:
 			tag := i + 1
-			for tag < len(s) && (inName(s[tag]) || s[tag] >= '0' && s[tag] <= '9') && s[tag] != '$' {
+			for tag < len(s) && inName[s[tag]] && s[tag] != '$' {
 				tag++
 			}
 			if i++; tag < len(s) && s[tag] == '$' {
@@ -68,5 +58,5 @@ func inlined(s string, dollars bool, places []int) bool {
 			i++
 		}
 	}
-	return found == len(places)
+	return -1
 }

@@ -92,7 +92,7 @@ func TestMarkersAreRead(t *testing.T) {
 	for _, d := range []Dialect{Postgres, SQLite} {
 		for kind, want := range map[string]MarkerKind{markStale: Stale, markLedger: NotNewest, markScope: OutOfScope, markUnknown: UnknownName,
 			markConflict: Conflict, markGone: Gone, markNotSerial: NotSerial} {
-			w := writer{dialect: d}
+			w := writer{source: source{dialect: d}}
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")

@@ -187,7 +187,11 @@ func (p *phrase) word(r *reader, i int, opened bool) (keyword bool) {
 		p.place = wanted
 		return true
 	}
-	// END
+	return p.end()
+}
+
+// end reads an END. Behind an operand and outside of CASE it is a label.
+func (p *phrase) end() (keyword bool) {
 	switch {
 	case p.place == wanted:
 		p.doubtful = true

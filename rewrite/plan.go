@@ -47,11 +47,6 @@ type Plan struct {
 	// the statement's own; else they have to be written into the text.
 	Params bool
 
-	// Inlines tells that a driver which writes the arguments' values into the text of
-	// [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
-	// placeholders as the server does.
-	Inlines bool
-
 	// Serial and Locks tell whether a table written to has a serial column, or
 	// locks: then there is something to do without tokens, too.
 	Serial, Locks bool
@@ -67,8 +62,8 @@ type Plan struct {
 	// Returns tells of a versioned statement that it returns rows.
 	Returns bool
 
-	writer writer
-	usual  *Rendered // of one token a table, as arguments, enforced
+	source source
+	usual  *usual // of one token a table, as arguments, enforced
 }
 
 // A Target is one write to a registered table.
@@ -108,4 +103,5 @@ type planned struct {
 	table  [1]int
 	target [1]Target
 	edits  [6]edit
+	usual  usual
 }

@@ -27,14 +27,14 @@ func insertions(p *Plan, v Values) (*Rendered, error) {
 			return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
 		}
 	}
-	if own.String() != p.writer.src {
+	if own.String() != p.source.src {
 		return r, fmt.Errorf("without the guard it is %q", own.String())
 	}
 	return r, nil
 }
 
 func (p *Plan) maskedWriter() *writer {
-	w := p.writer
+	w := writer{source: p.source}
 	w.src = strings.Repeat("\x00", len(w.src))
 	return &w
 }
@@ -51,8 +51,8 @@ func TestOnlyInserts(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p.writer.src != s.sql {
-			t.Errorf("it was made of %q", p.writer.src)
+		if p.source.src != s.sql {
+			t.Errorf("it was made of %q", p.source.src)
 		}
 		if r.SQL == s.sql && !rulesets[rules].values.Observe && !byRow(rules) {
 			t.Error("nothing was inserted")

@@ -25,6 +25,7 @@ type reader struct {
 	refused *Refusal
 	inputs  inputs
 
+	inOneWay  bool // see source
 	versioned bool // the context carries a serial
 	explained bool // it is the statement of an EXPLAIN
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Token is one fencing token that a statement runs with.
@@ -66,7 +67,27 @@ const (
 
 // Usual returns the statement with its guard for one token a table that is
 // [Table.Fenced], passed as arguments, in the form that [Plan.Render] gives for it.
-func (p *Plan) Usual() *Rendered { return p.usual }
+func (p *Plan) Usual() *Rendered { return &p.usual.Rendered }
+
+// usual is the usual form, and what is found out about it when it is asked for.
+type usual struct {
+	Rendered
+	room    [2]Arg
+	once    sync.Once
+	inlines bool
+}
+
+// Inlines reports whether a driver that writes the arguments' values into the text of
+// [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
+// placeholders as the server does.
+func (p *Plan) Inlines() bool {
+	if p.source.dialect != Postgres {
+		return true
+	}
+	u := p.usual
+	u.once.Do(func() { u.inlines = inlines(u.SQL) })
+	return u.inlines
+}
 
 // renderUsual renders the usual form, and takes the second look at it: in other
 // forms the guard stands in the same places.
@@ -77,16 +98,18 @@ func (p *Plan) renderUsual() (ok bool) {
 	}
 	for i := range v.First {
 		v.First[i] = len(v.Tokens)
-		if p.writer.tables[p.Tables[i]].Fenced() {
+		if p.source.tables[p.Tables[i]].Fenced() {
 			v.Tokens = append(v.Tokens, Token{})
 		}
 	}
-	var room [4]piece
-	w := p.writer
-	w.look, w.pieces = true, room[:0]
-	p.usual = w.render(v)
-	p.Inlines = w.dialect != Postgres || inlines(p.usual.SQL)
-	return confirmed(w.dialect, p.usual.SQL, w.pieces)
+	look := verifiers.Get().(*verifier)
+	w, u := writer{source: p.source}, p.usual
+	w.look, w.pieces, w.args = true, look.pieces[:0], u.room[:0]
+	u.Rendered = w.render(v)
+	look.pieces = w.pieces
+	ok = look.confirms(w.dialect, u.SQL)
+	look.release()
+	return ok
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.
@@ -96,19 +119,19 @@ var anyToken [1]Token
 // their order; text is only inserted. Where the arguments would be more than the
 // database takes, the values are written into the text.
 func (p *Plan) Render(v Values) *Rendered {
-	w := p.writer
+	w := writer{source: p.source}
 	r := w.render(v)
 	if len(r.Args) > 0 && p.Inputs+len(r.Args) > maxInputs(w.dialect) {
 		v.Literal = true
-		w = p.writer
+		w = writer{source: p.source}
 		r = w.render(v)
 	}
-	return r
+	return &r
 }
 
-func (w *writer) render(v Values) *Rendered {
+func (w *writer) render(v Values) Rendered {
 	w.Values = v
-	r := &Rendered{SQL: w.statement(), Args: w.args}
+	r := Rendered{SQL: w.statement(), Args: w.args}
 	r.Unsafe = w.inOneWay && !rejectedEscaping(r.SQL)
 	return r
 }
@@ -126,8 +149,8 @@ func maxInputs(d Dialect) int {
 // name and key of a token, the serial and the editor.
 const usualArgs = 5
 
-// A writer writes one rendering of a statement.
-type writer struct {
+// A source is what a plan renders a statement from.
+type source struct {
 	dialect Dialect
 	src     string
 	edits   []edit
@@ -137,6 +160,11 @@ type writer struct {
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.
 	inOneWay bool
+}
+
+// A writer writes one rendering of a statement.
+type writer struct {
+	source
 
 	Values
 	b       strings.Builder
@@ -152,7 +180,11 @@ type writer struct {
 }
 
 func (w *writer) statement() string {
-	w.b.Grow(len(w.src) + 160*(1+len(w.edits)/4))
+	size := len(w.src)
+	for i := range w.edits {
+		size += w.edits[i].size()
+	}
+	w.b.Grow(size)
 	last := int32(0)
 	for i := range w.edits {
 		e := &w.edits[i]
@@ -251,30 +283,37 @@ func (w *writer) write(parts ...string) {
 	}
 }
 
+func (w *writer) integer(n int64) {
+	var room [20]byte
+	w.b.Write(strconv.AppendInt(room[:0], n, 10))
+}
+
 // field writes a field of a token: as a constant, or as a placeholder, the same
 // one each time.
 func (w *writer) field(token int, f Field) {
 	if w.Literal {
 		switch f {
 		case FieldValue:
-			w.write(strconv.FormatInt(w.Tokens[token].Value, 10))
+			w.integer(w.Tokens[token].Value)
 		case FieldName:
 			w.write(quoteText(w.dialect, w.Tokens[token].Name))
 		case FieldKey:
 			w.write(quoteText(w.dialect, w.Tokens[token].Key))
 		case FieldSerial:
-			w.write(strconv.FormatInt(w.Serial, 10))
+			w.integer(w.Serial)
 		case FieldEditor:
 			w.write(quoteText(w.dialect, w.Editor))
 		}
 		return
 	}
-	number := w.number(Arg{Token: token, Field: f})
+	number := int64(w.number(Arg{Token: token, Field: f}))
 	if w.dialect == SQLite {
-		w.write("?", strconv.Itoa(number))
+		w.write("?")
+		w.integer(number)
 		return
 	}
-	w.write("$", strconv.Itoa(number))
+	w.write("$")
+	w.integer(number)
 	if f == FieldValue || f == FieldSerial {
 		w.write("::bigint")
 	} else {

@@ -147,17 +147,17 @@ func (r *Rewriter) readAs(query string, versioned bool) *Plan {
 	if err != nil {
 		return refusal(-1, err.offset, "it can't be read: "+err.reason)
 	}
-	rd := reader{dialect: r.dialect, src: query, toks: toks, tables: r.tables, versioned: versioned}
+	rd := reader{dialect: r.dialect, src: query, toks: toks, tables: r.tables, inOneWay: inOneWay, versioned: versioned}
 	p := rd.script()
-	if inOneWay && p.Verdict == Guard {
-		p.writer.inOneWay = true
-	}
-	if cap(toks) <= 4096 {
+	if cap(toks) <= maxKept {
 		*buf = toks
 		r.tokens.Put(buf)
 	}
 	return p
 }
+
+// maxKept is how many tokens' room is kept for the next statement.
+const maxKept = 64 << 10
 
 func refusal(table, offset int, reason string) *Plan {
 	return &Plan{Verdict: Refuse, Refusal: Refusal{Table: table, Reason: reason, Offset: offset}}

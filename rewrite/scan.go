@@ -2,121 +2,185 @@ package rewrite
 
 import "strings"
 
-// A scanned token is a piece of a rendered statement, as the second look reads it.
+// A scanner goes through a rendered statement token by token, for the second look.
 // It shares nothing with the lexer, so that a mistake in one isn't one in both.
-type scanned struct {
-	kind   byte   // 'w' word, 'q' quoted name, 's' string, 'n' number, '$' placeholder; else the character itself
-	word   string // of a word that means something here, in lower case
-	lo, hi int
+//
+// Backslashes in plain strings of PostgreSQL are characters: a text that reads
+// otherwise without standard_conforming_strings isn't rendered.
+type scanner struct {
+	dialect Dialect
+	text    string
+	sign    sign // of the current token
+	lo, hi  int  // where it stands
+	failed  bool // the text can't be read
 }
 
-// known are the words that mean something to the second look.
-var known = func() map[string]string {
-	words := make(map[string]string)
-	for _, w := range strings.Fields(`
-		all analyse analyze and as asymmetric at between by case collate conflict constraint default delete
-		distinct do else end escape except explain fetch for from glob group having ilike
-		in indexed insert intersect into is join lateral like limit match matched merge not
-		nothing offset on only operator or order overlaps overriding recursive regexp replace returning select
-		set source symmetric system target then to union update user using value values verbose
-		when where window with within zone`) {
-		words[w] = w
+// A sign says what a token is: one of these, or a character that stands by itself.
+type sign uint8
+
+const (
+	signWord   sign = 'w'
+	signName   sign = 'q' // in quotes
+	signString sign = 's'
+	signNumber sign = 'n'
+	signInput  sign = '$' // a placeholder
+)
+
+// next moves to the next token, and reports whether there is one that can be read.
+func (s *scanner) next() bool {
+	i := s.hi
+	for i < len(s.text) {
+		switch c := s.text[i]; bytesOf[c] {
+		case blankByte:
+			i++
+			continue
+		case nameByte:
+			s.lo = i
+			s.word()
+		case digitByte:
+			s.lo = i
+			s.number()
+		case singleByte:
+			s.sign, s.lo, s.hi = sign(c), i, i+1
+			return true
+		default:
+			s.lo = i
+			if i = s.comment(i); i != s.lo {
+				if s.failed = i < 0; s.failed {
+					return false
+				}
+				continue
+			}
+			s.other(c)
+		}
+		s.failed = s.hi < 0
+		return !s.failed
 	}
-	return words
+	s.sign, s.lo = 0, i
+	return false
+}
+
+// at returns the byte at i, or 0 behind the end.
+func (s *scanner) at(i int) byte {
+	if i < len(s.text) {
+		return s.text[i]
+	}
+	return 0
+}
+
+// comment returns the place behind what is like a blank at i: a comment, or SQLite's
+// byte order mark; -1 if a comment has no end.
+func (s *scanner) comment(i int) int {
+	switch c := s.text[i]; {
+	case c == '-' && s.at(i+1) == '-':
+		return lineEnd(s.dialect, s.text, i)
+	case c == '/' && s.at(i+1) == '*':
+		return commentEnd(s.dialect, s.text, i)
+	case c == 0xEF && s.dialect == SQLite && strings.HasPrefix(s.text[i:], "\uFEFF"):
+		return i + 3
+	}
+	return i
+}
+
+// word reads a word, or the string or quoted name that a letter introduces.
+func (s *scanner) word() {
+	i := s.lo + 1
+	for i < len(s.text) && inName[s.text[i]] {
+		i++
+	}
+	s.sign, s.hi = signWord, i
+	if i > s.lo+1 || s.at(i) != '\'' && s.at(i) != '&' {
+		return
+	}
+	postgres, plain := s.dialect == Postgres, s.text[i] == '\''
+	switch letter := s.text[s.lo] | 0x20; {
+	case plain && (letter == 'x' || postgres && (letter == 'b' || letter == 'n')):
+		s.sign, s.hi = signString, quoteEnd(s.text, i+1, '\'', false)
+	case plain && postgres && letter == 'e':
+		s.sign, s.hi = signString, continuedEnd(s.text, quoteEnd(s.text, i+1, '\'', true))
+	case postgres && letter == 'u' && strings.HasPrefix(s.text[i:], "&'"):
+		s.sign, s.hi = signString, quoteEnd(s.text, i+2, '\'', false)
+	case postgres && letter == 'u' && strings.HasPrefix(s.text[i:], `&"`):
+		s.sign, s.hi = signName, quoteEnd(s.text, i+2, '"', false)
+	}
+}
+
+// number reads digits and dots, but not the two dots of a range.
+func (s *scanner) number() {
+	i := s.lo
+	for isDigit(s.at(i)) || s.at(i) == '.' && s.at(i+1) != '.' {
+		i++
+	}
+	s.sign, s.hi = signNumber, i
+}
+
+// other reads what begins with a special byte.
+func (s *scanner) other(c byte) {
+	text, i := s.text, s.lo
+	postgres, sqlite := s.dialect == Postgres, s.dialect == SQLite
+	switch {
+	case c == 0xEF:
+		s.word()
+	case c == '.' && isDigit(s.at(i+1)):
+		s.number()
+	case c == '\'':
+		s.sign, s.hi = signString, quoteEnd(text, i+1, c, false)
+	case c == '"' || c == '`' && sqlite:
+		s.sign, s.hi = signName, quoteEnd(text, i+1, c, false)
+	case c == '[' && sqlite:
+		s.sign, s.hi = signName, endOf(text, i, "]")
+	case c == '$' && postgres && !isDigit(s.at(i+1)):
+		s.sign, s.hi = signString, -1
+		if tag := strings.IndexByte(text[i+1:], '$'); tag >= 0 {
+			s.hi = endOf(text, i+tag+2, text[i:i+tag+2])
+		}
+	case c == '?' && sqlite, c == '$' && postgres:
+		for i++; isDigit(s.at(i)); i++ {
+		}
+		s.sign, s.hi = signInput, i
+	case sqlite && (c == ':' || c == '@' || c == '#' || c == '$'):
+		s.sign, s.hi = signInput, variableEnd(text, i+1)
+	default:
+		s.sign, s.hi = sign(c), i+1
+	}
+}
+
+// A byteKind is what a token may be that begins with a byte.
+type byteKind uint8
+
+const (
+	specialByte byteKind = iota // it depends on what follows, or on the dialect
+	blankByte
+	nameByte
+	digitByte
+	singleByte // a token by itself
+)
+
+// bytesOf tells the kind of each byte.
+var bytesOf = func() (kinds [256]byteKind) {
+	for i := range kinds {
+		switch c := byte(i); {
+		case c == ' ' || c >= '\t' && c <= '\r':
+			kinds[i] = blankByte
+		case isDigit(c):
+			kinds[i] = digitByte
+		case inName[i] && c != '$' && c != 0xEF:
+			kinds[i] = nameByte
+		case c != 0xEF && strings.IndexByte("-/.'\"`[$?:@#", c) < 0:
+			kinds[i] = singleByte
+		}
+	}
+	return kinds
 }()
 
-// lookup returns a word in lower case, if it is one of those.
-func lookup(s string) string {
-	var folded [12]byte
-	if len(s) > len(folded) {
-		return ""
+// inName holds for the bytes that may continue a word.
+var inName = func() (in [256]bool) {
+	for i := range in {
+		c := byte(i)
+		in[i] = c|0x20 >= 'a' && c|0x20 <= 'z' || isDigit(c) || c == '_' || c == '$' || c >= 0x80
 	}
-	for i := range len(s) {
-		folded[i] = s[i]
-		if s[i] >= 'A' && s[i] <= 'Z' {
-			folded[i] += 'a' - 'A'
-		}
-	}
-	return known[string(folded[:len(s)])]
-}
-
-// scan returns the tokens of a rendered statement; ok is false where it can't be
-// read. Backslashes in plain strings of PostgreSQL are characters: a text that
-// reads otherwise without standard_conforming_strings isn't rendered.
-func scan(d Dialect, s string, toks []scanned) (_ []scanned, ok bool) {
-	for i := 0; i < len(s); {
-		lo, kind, c := i, s[i], s[i]
-		next := byte(0)
-		if i+1 < len(s) {
-			next = s[i+1]
-		}
-		switch {
-		case c == ' ' || c >= '\t' && c <= '\r' || d == SQLite && strings.HasPrefix(s[i:], "\uFEFF"):
-			i++
-			if c == 0xEF {
-				i += 2
-			}
-			continue
-		case c == '-' && next == '-':
-			i = lineEnd(d, s, i)
-			continue
-		case c == '/' && next == '*':
-			if i = commentEnd(d, s, i); i < 0 {
-				return nil, false
-			}
-			continue
-		case c == '\'':
-			kind, i = 's', quoteEnd(s, i+1, c, false)
-		case c == '"' || c == '`' && d == SQLite:
-			kind, i = 'q', quoteEnd(s, i+1, c, false)
-		case c == '[' && d == SQLite:
-			kind, i = 'q', endOf(s, i, "]")
-		case d == Postgres && (c == 'e' || c == 'E') && next == '\'':
-			kind, i = 's', continuedEnd(s, quoteEnd(s, i+2, '\'', true))
-		case d == Postgres && strings.IndexByte("bBxXnN", c) >= 0 && next == '\'', d == SQLite && (c == 'x' || c == 'X') && next == '\'':
-			kind, i = 's', quoteEnd(s, i+2, '\'', false)
-		case d == Postgres && (c == 'u' || c == 'U') && (strings.HasPrefix(s[i+1:], "&'") || strings.HasPrefix(s[i+1:], `&"`)):
-			kind, i = 's', quoteEnd(s, i+3, s[i+2], false)
-			if s[lo+2] == '"' {
-				kind = 'q'
-			}
-		case c >= '0' && c <= '9' || c == '.' && next >= '0' && next <= '9':
-			for kind = 'n'; i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i] == '.' && !strings.HasPrefix(s[i:], "..")); i++ {
-			}
-		case inName(c) && c != '$':
-			for kind = 'w'; i < len(s) && (inName(s[i]) || s[i] >= '0' && s[i] <= '9'); i++ {
-			}
-		case c == '$' && d == Postgres && !(next >= '0' && next <= '9'):
-			tag := strings.IndexByte(s[i+1:], '$')
-			if tag < 0 {
-				return nil, false
-			}
-			kind, i = 's', endOf(s, i+tag+2, s[i:i+tag+2])
-		case c == '?' && d == SQLite, c == '$' && d == Postgres:
-			kind = '$'
-			for i++; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-			}
-		case d == SQLite && strings.IndexByte(":@#$", c) >= 0:
-			kind = '$'
-			i = variableEnd(s, i+1)
-		default:
-			i++
-		}
-		if i < 0 {
-			return nil, false
-		}
-		t := scanned{kind: kind, lo: lo, hi: i}
-		if kind == 'w' {
-			t.word = lookup(s[lo:i])
-		}
-		toks = append(toks, t)
-	}
-	return toks, true
-}
-
-func inName(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$' || c >= 0x80
-}
+	return in
+}()
 
 // endOf returns where the next end behind i ends; -1 if there is none.
 func endOf(s string, i int, end string) int {
@@ -199,7 +263,7 @@ func continuedEnd(s string, i int) int {
 func variableEnd(s string, i int) int {
 	for i < len(s) {
 		switch {
-		case inName(s[i]) || s[i] >= '0' && s[i] <= '9':
+		case inName[s[i]]:
 			i++
 		case strings.HasPrefix(s[i:], "::"):
 			i += 2

@@ -25,11 +25,12 @@ func (r *reader) script() *Plan {
 	r.ledgerStatements()
 	order(r.edits, r.src)
 	p := &r.plan.Plan
+	p.usual = &r.plan.usual
 	p.Verdict = Guard
 	p.Tables, p.Targets = r.written, r.targets
 	p.Inputs = r.inputs.count
 	p.Params = !r.inputs.named && p.Inputs+usualArgs*len(p.Tables) <= maxInputs(r.dialect)
-	p.writer = writer{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p}
+	p.source = source{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p, inOneWay: r.inOneWay}
 	if !p.renderUsual() {
 		return refusal(r.written[0], 0, unconfirmed)
 	}

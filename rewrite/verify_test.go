@@ -37,6 +37,10 @@ func TestSecondLook(t *testing.T) {
 		{opMark, "UPDATE books SET price = E'\\'" + mark + "'", false},
 		{opMark, "UPDATE books SET price = 1" + mark[:len(mark)-len("»")] + " -- »\n", true},
 		{opMark, "UPDATE books SET price = 1«, fence = (7», 8)", false},
+		{opMark, "UPDATE books SET price = 1«, fence = (7»", false},
+		{opMark, "UPDATE books SET price = 1«, fence = 7)(»", false},
+		{opMark, "UPDATE books SET price = 1«, fence = 7»7", false},
+		{opMark, "UPDATE books SET price = CASE WHEN a THEN 1" + mark, false},
 		{opMark, "UPDATE pens SET price = 1" + mark, false},
 		{opMark, "UPDATE pens AS books SET price = 1" + mark, true},
 		{opMark, "UPDATE books AS b SET price = 1" + mark, false},
@@ -64,11 +68,24 @@ func TestSecondLook(t *testing.T) {
 		{opCheck, "DELETE FROM books WHERE id IN (SELECT id FROM books WHERE " + where + ")", false},
 		{opCheck, "DELETE FROM pens WHERE " + where, false},
 		{opCheck, "DELETE FROM books USING a JOIN b ON " + check, false},
+		{opCheck, "DELETE FROM books WHERE fre«sh»", false},
+		{opCheck, "DELETE FROM books WHERE CASE WHEN a THEN b WHEN (c) THEN " + check, false},
 		{opCheck, "UPDATE books SET a = 1 WHERE " + where, true},
 		{opCheck, "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) WHERE " + check + " DO UPDATE SET id = 1", false},
 		{opCheck, "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 1 WHERE " + check, true},
 		{opCheck, "MERGE INTO books USING s ON true WHEN MATCHED AND " + check + " THEN DELETE", true},
 		{opCheck, "MERGE INTO books USING s ON " + check + " WHEN MATCHED THEN DELETE", false},
+
+		{opTokens, "UPDATE books SET a = 1 WHERE " + check, true},
+		{opTokens, "UPDATE books SET a = 1 WHERE " + where + " RETURNING id", true},
+		{opTokens, "MERGE INTO books USING s ON true WHEN NOT MATCHED BY SOURCE AND " + where + " THEN DELETE", true},
+		{opTokens, "UPDATE books SET a = " + check + " WHERE true", false},
+		{opTokens, "UPDATE pens SET a = 1 WHERE " + check, false},
+		{opTokens, "UPDATE books SET a = 1 WHERE (" + check + ")", false},
+		{opTokens, "UPDATE books SET a = 1 WHERE CASE WHEN a THEN " + check + " END", false},
+		{opTokens, "UPDATE books SET a = 1 WHERE true AND " + check, false},
+		{opTokens, "UPDATE books SET a = 1 WHERE true RETURNING " + check, false},
+		{opTokens, "UPDATE books SET a = 1 WHERE «CASE WHEN (fence <= 7» THEN true END)", false},
 
 		{opColumn, "INSERT INTO books (id«, fence») VALUES (1)", true},
 		{opColumn, "INSERT INTO books (id«, fence», a) VALUES (1)", true}, // the serial may follow; a count that differs is an error
@@ -89,6 +106,9 @@ func TestSecondLook(t *testing.T) {
 		{opLedger, "UPDATE books SET a = 1 WHERE b OR c AND «ledger(1)»", false},
 		{opLedger, "UPDATE books SET a = 1 RETURNING b AND «ledger(1)»", false},
 		{opLedger, "INSERT INTO books SELECT * FROM (VALUES (1)) WHERE «ledger(1)»", true},
+		{opGone, "INSERT INTO books (id) VALUES (1) «RETURNING id»", true},
+		{opGone, "INSERT INTO books (id) VALUES (1) «RETURNING i»d", false},
+		{opGone, "UPDATE books SET id = 1 «RETURNING id»", false},
 		{opLedger, "INSERT INTO books SELECT * FROM (SELECT 1 WHERE «ledger(1)»)", false},
 	} {
 		before, rest, _ := strings.Cut(tt.text, "«")
@@ -96,6 +116,68 @@ func TestSecondLook(t *testing.T) {
 		p := piece{&edit{op: tt.op, text: `"books"`}, len(before), len(before) + len(inside)}
 		if got := confirmed(Postgres, before+inside+after, []piece{p}); got != tt.want {
 			t.Errorf("confirmed = %v, want %v: %s", got, tt.want, tt.text)
+		}
+	}
+}
+
+// A serial that the statement assigns has a piece before it and one behind it, in «»
+// here. They are refused anywhere but around the whole of one assigned value.
+func TestSecondLookAtAnAssignedSerial(t *testing.T) {
+	const value = "«greatest((»$1«), serial)»"
+	for text, want := range map[string]bool{
+		"UPDATE books SET serial = " + value:                                                 true,
+		"UPDATE books SET serial = " + value + ", a = 1 WHERE id = 1":                        true,
+		"UPDATE books SET serial = " + value + " FROM pens":                                  true,
+		"UPDATE books SET serial = «greatest((»(SELECT max(a) FROM pens)«), serial)»":        true,
+		"UPDATE books SET serial = «greatest((»CASE WHEN a THEN 1 END«), serial)»":           true,
+		"UPDATE books SET (a, serial) = (1, " + value + ")":                                  true,
+		"UPDATE books SET (serial, a) = ROW(" + value + ", 1) WHERE id = 1":                  true,
+		"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET serial = " + value: true,
+		"MERGE INTO books USING s ON true WHEN MATCHED THEN UPDATE SET serial = " + value:    true,
+		"UPDATE books SET a = 1 WHERE serial = " + value:                                     false,
+		"UPDATE books SET a = 1 RETURNING serial = " + value:                                 false,
+		"INSERT INTO books (serial) VALUES (" + value + ")":                                  false,
+		"SELECT serial = " + value:                                                           false,
+		"UPDATE pens SET serial = " + value:                                                  false,
+		"WITH a AS (UPDATE books SET a = 1) UPDATE pens SET serial = " + value:               false,
+		"UPDATE books SET a = 1; UPDATE pens SET serial = " + value:                          false,
+		"UPDATE books SET a = 1 FROM (SELECT serial = " + value + ") AS s":                   false,
+		"UPDATE books SET serial = f(" + value + ")":                                         false,
+		"UPDATE books SET serial = (a = " + value + ")":                                      false,
+		"UPDATE books SET serial = 1 + " + value:                                             false,
+		"UPDATE books SET serial = " + value + " + 1":                                        false,
+		"UPDATE books SET serial = " + value + "::int":                                       false,
+		"UPDATE books SET serial = " + value + " OR true":                                    false,
+		"UPDATE books SET serial = CASE WHEN a = " + value + " THEN 1 END":                   false,
+		"UPDATE books SET serial = «greatest((»CASE WHEN a THEN 1«), serial)» END":           false,
+		"UPDATE books SET serial = «greatest((»1) + (2«), serial)»":                          false,
+		"UPDATE books SET serial = «greatest((»(1«), serial)»)":                              false,
+		"UPDATE books SET serial = «greatest((»1)«), serial)»":                               false,
+		"UPDATE books SET serial = «greatest((»1«), serial»)":                                false,
+		"UPDATE books SET serial = «greatest »1«, serial»":                                   false,
+		"UPDATE books SET serial = «greatest((»«greatest((»1«), serial)»«), serial)»":        false,
+		"UPDATE books SET serial = «greatest((»1), serial)":                                  false,
+		"UPDATE books SET serial = " + value + ", a = greatest((1«), serial)»":               false,
+		"UPDATE books SET serial = greatest((1«), serial)»":                                  false,
+		"UPDATE books SET serial = «greatest((»1 -- «), serial)»\n), serial)":                false,
+	} {
+		var pieces []piece
+		rest, plain := text, ""
+		for {
+			before, after, ok := strings.Cut(rest, "«")
+			if plain += before; !ok {
+				break
+			}
+			inside, after, _ := strings.Cut(after, "»")
+			op := opRaised
+			if strings.Contains(inside, "serial") {
+				op = opRaisedEnd
+			}
+			pieces = append(pieces, piece{&edit{op: op, text: `"books"`}, len(plain), len(plain) + len(inside)})
+			plain, rest = plain+inside, after
+		}
+		if got := confirmed(Postgres, plain, pieces); got != want {
+			t.Errorf("confirmed = %v, want %v: %s", got, want, text)
 		}
 	}
 }
@@ -115,17 +197,17 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 		}
 		toks, _ := lex(Postgres, query, nil)
-		for n := range p.writer.edits {
-			if p.writer.edits[n].op != opMark {
+		for n := range p.source.edits {
+			if p.source.edits[n].op != opMark {
 				continue
 			}
-			right := p.writer.edits[n].at
+			right := p.source.edits[n].at
 			for _, tok := range toks[:len(toks)-1] {
 				moved := *p
-				moved.writer.edits = append([]edit(nil), p.writer.edits...)
-				moved.writer.edits[n].at = tok.end
-				order(moved.writer.edits, query)
-				moved.writer.plan = &moved
+				moved.source.edits = append([]edit(nil), p.source.edits...)
+				moved.source.edits[n].at = tok.end
+				order(moved.source.edits, query)
+				moved.source.plan = &moved
 				if ok := moved.renderUsual(); ok != (tok.end == right) {
 					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.end, ok, moved.usual.SQL)
 				}

@@ -344,7 +344,7 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 	}{
 		{late.Patience - 1, 100 * late.Patience, 0, 1, 102},
 		{7*late.Patience - 1, 7*late.Patience - late.Patience/10, 0, 3, 3}, // at 0, 1 and 3
-		{500 * late.Patience, 499 * late.Patience, 0, 4, 4}, // and at 7, but no more
+		{500 * late.Patience, 499 * late.Patience, 0, 4, 4},                // and at 7, but no more
 		{500 * late.Patience, 499 * late.Patience, 12, 4, 4},
 		{500 * late.Patience, 499 * late.Patience, 8, 3, 3},
 		{500 * late.Patience, 499 * late.Patience, 4, 2, 2},

@@ -44,7 +44,7 @@ func TestPgxInlines(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if p := rw.Plan(query); p.Verdict == rewrite.Guard && !p.Inlines {
+			if p := rw.Plan(query); p.Verdict == rewrite.Guard && !p.Inlines() {
 				refused++
 				for _, err := range errs {
 					wantOnly(t, err, sqlfence.ErrUnguardable)
