@@ -6,19 +6,10 @@ package rewrite
 // names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and
 // in date'\' a string with escapes.
 
-// inlines reports whether such a driver finds the same placeholders in a statement
+// inlined reports whether such a driver finds the same placeholders in a statement
 // as the server does, and puts no value where it would run together with a string.
-func inlines(text string) bool {
-	buf := scannedPool.Get().(*[]scanned)
-	toks, ok := scan(Postgres, text, (*buf)[:0])
-	if !ok {
-		return false
-	}
-	defer func() {
-		*buf = toks[:0]
-		scannedPool.Put(buf)
-	}()
-	places := make([]int, 0, 16)
+func inlined(text string, toks []scanned) bool {
+	places := make([]int32, 0, 16)
 	for i, t := range toks {
 		if t.kind != '$' {
 			continue
@@ -29,12 +20,12 @@ func inlines(text string) bool {
 		}
 		places = append(places, t.lo)
 	}
-	return inlined(text, true, places) && inlined(text, false, places)
+	return inlinedAt(text, places, true) && inlinedAt(text, places, false)
 }
 
-// inlined reports whether the placeholders that a scanner without names finds are
+// inlinedAt reports whether the placeholders that a scanner without names finds are
 // at these places; dollars tells whether it knows dollar quotes.
-func inlined(s string, dollars bool, places []int) bool {
+func inlinedAt(s string, places []int32, dollars bool) bool {
 	found := 0
 	for i := 0; i >= 0 && i < len(s); {
 		next := byte(0)
@@ -51,7 +42,7 @@ func inlined(s string, dollars bool, places []int) bool {
 		case c == '/' && next == '*':
 			i = commentEnd(Postgres, s, i)
 		case c == '$' && next >= '0' && next <= '9':
-			if found == len(places) || places[found] != i {
+			if found == len(places) || int(places[found]) != i {
 				return false
 			}
 			found++

@@ -85,8 +85,8 @@ func (p *Plan) renderUsual() (ok bool) {
 	w := p.writer
 	w.look, w.pieces = true, room[:0]
 	p.usual = w.render(v)
-	p.Inlines = w.dialect != Postgres || inlines(p.usual.SQL)
-	return confirmed(w.dialect, p.usual.SQL, w.pieces)
+	ok, p.Inlines = look(w.dialect, p.usual.SQL, w.pieces)
+	return ok
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.
@@ -164,7 +164,7 @@ func (w *writer) statement() string {
 		lo := w.b.Len()
 		w.edit(e)
 		if e.op != opText && w.b.Len() > lo && w.look {
-			w.pieces = append(w.pieces, piece{e, lo, w.b.Len()})
+			w.pieces = append(w.pieces, piece{e, int32(lo), int32(w.b.Len())})
 		}
 		if e.apart&behind != 0 {
 			w.b.WriteByte(' ')

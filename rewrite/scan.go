@@ -1,35 +1,43 @@
 package rewrite
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A scanned token is a piece of a rendered statement, as the second look reads it.
 // It shares nothing with the lexer, so that a mistake in one isn't one in both.
 type scanned struct {
-	kind   byte   // 'w' word, 'q' quoted name, 's' string, 'n' number, '$' placeholder; else the character itself
-	word   string // of a word that means something here, in lower case
-	lo, hi int
+	kind   byte  // 'w' word, 'q' quoted name, 's' string, 'n' number, '$' placeholder; else the character itself
+	known  uint8 // of a word that means something here: its index in known; else 0
+	lo, hi int32
 }
 
-// known are the words that mean something to the second look.
-var known = func() map[string]string {
-	words := make(map[string]string)
-	for _, w := range strings.Fields(`
+// word returns such a word in lower case; "" for others.
+func (t scanned) word() string { return known[t.known] }
+
+// known are the words that mean something to the second look, behind an empty one.
+var known = append([]string{""}, strings.Fields(`
 		all analyse analyze and as asymmetric between by case collate conflict constraint default delete
 		distinct do else end escape except explain fetch for from glob group having ilike
 		in indexed insert intersect into is join lateral like limit match matched merge not
 		nothing offset on only operator or order overlaps overriding recursive regexp replace returning select
 		set source symmetric system target then to union update user using value values verbose
-		when where window with within zone`) {
-		words[w] = w
+		when where window with within zone`)...)
+
+var knownIndex = func() map[string]uint8 {
+	index := make(map[string]uint8)
+	for i, w := range known {
+		index[w] = uint8(i)
 	}
-	return words
+	return index
 }()
 
-// lookup returns a word in lower case, if it is one of those.
-func lookup(s string) string {
+// lookup returns the index of a word in known; 0 for others.
+func lookup(s string) uint8 {
 	var folded [12]byte
 	if len(s) > len(folded) {
-		return ""
+		return 0
 	}
 	for i := range len(s) {
 		folded[i] = s[i]
@@ -37,13 +45,14 @@ func lookup(s string) string {
 			folded[i] += 'a' - 'A'
 		}
 	}
-	return known[string(folded[:len(s)])]
+	return knownIndex[string(folded[:len(s)])]
 }
 
 // scan returns the tokens of a rendered statement; ok is false where it can't be
 // read. Backslashes in plain strings of PostgreSQL are characters: a text that
 // reads otherwise without standard_conforming_strings isn't rendered.
 func scan(d Dialect, s string, toks []scanned) (_ []scanned, ok bool) {
+	toks = slices.Grow(toks, len(s)/4)
 	for i := 0; i < len(s); {
 		lo, kind, c := i, s[i], s[i]
 		next := byte(0)
@@ -105,9 +114,9 @@ func scan(d Dialect, s string, toks []scanned) (_ []scanned, ok bool) {
 		if i < 0 {
 			return nil, false
 		}
-		t := scanned{kind: kind, lo: lo, hi: i}
+		t := scanned{kind: kind, lo: int32(lo), hi: int32(i)}
 		if kind == 'w' {
-			t.word = lookup(s[lo:i])
+			t.known = lookup(s[lo:i])
 		}
 		toks = append(toks, t)
 	}

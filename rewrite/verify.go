@@ -17,7 +17,7 @@ import (
 // A piece is what one edit wrote, from lo to hi of the rendered text.
 type piece struct {
 	edit   *edit
-	lo, hi int
+	lo, hi int32
 }
 
 // unconfirmed is why a statement is refused that the second look can't confirm.
@@ -67,33 +67,36 @@ type verifier struct {
 
 var scannedPool = sync.Pool{New: func() any { s := make([]scanned, 0, 256); return &s }}
 
-// confirmed reports whether the pieces of a rendered statement stand where they guard.
-func confirmed(d Dialect, text string, pieces []piece) bool {
+// look takes the second look at a rendered statement: whether its pieces stand where
+// they guard, and whether [Plan.Inlines] holds.
+func look(d Dialect, text string, pieces []piece) (confirmed, inlines bool) {
 	buf := scannedPool.Get().(*[]scanned)
 	toks, ok := scan(d, text, (*buf)[:0])
 	if !ok {
-		return false
+		return false, false
 	}
 	v := verifier{dialect: d, text: text, toks: toks}
 	var room [8]frame
 	v.frames = append(room[:0], frame{})
-	ok = v.walk(pieces)
+	confirmed = v.walk(pieces)
+	inlines = d != Postgres || inlined(text, toks)
 	if cap(toks) <= 4096 {
 		*buf = toks
 		scannedPool.Put(buf)
 	}
-	return ok
+	return confirmed, inlines
 }
 
 func (v *verifier) top() *frame { return &v.frames[len(v.frames)-1] }
 
 // is reports whether token i is one of the words, and not a label.
 func (v *verifier) is(i int, words ...string) bool {
-	if i < 0 || i >= len(v.toks) || v.toks[i].word == "" || v.isLabel(i) {
+	if i < 0 || i >= len(v.toks) || v.toks[i].known == 0 || v.isLabel(i) {
 		return false
 	}
+	word := v.toks[i].word()
 	for _, w := range words {
-		if v.toks[i].word == w {
+		if word == w {
 			return true
 		}
 	}
@@ -105,7 +108,7 @@ func (v *verifier) isLabel(i int) bool {
 		return false
 	}
 	t := v.toks[i-1]
-	return t.kind == '.' || t.word == "as" && (i < 2 || v.toks[i-2].kind != '.')
+	return t.kind == '.' || t.word() == "as" && (i < 2 || v.toks[i-2].kind != '.')
 }
 
 func (v *verifier) kind(i int) byte {
@@ -341,7 +344,7 @@ func (v *verifier) isNamed(t scanned, qualifier string) bool {
 	if t.kind == 'w' && len(s) <= maxPostgresName {
 		return equalFold(s, qualifier[1:len(qualifier)-1])
 	}
-	as := token{kind: quoted, start: int32(t.lo), end: int32(t.hi)}
+	as := token{kind: quoted, start: t.lo, end: t.hi}
 	switch t.kind {
 	case 'w':
 		as.kind = word
@@ -355,7 +358,7 @@ func (v *verifier) isNamed(t scanned, qualifier string) bool {
 // word reads a word: as what begins another part, where it can only be that.
 func (v *verifier) word(i int, mine bool) bool {
 	f := v.top()
-	if v.toks[i].word == "" && f.part != atThen || v.isLabel(i) {
+	if v.toks[i].known == 0 && f.part != atThen || v.isLabel(i) {
 		v.operand(i)
 		return true
 	}
@@ -368,7 +371,7 @@ func (v *verifier) word(i int, mine bool) bool {
 	case v.is(i, "group") && v.is(i-1, "within") && v.kind(i+1) == '(', v.is(i, "on") && v.is(i-1, "distinct"):
 	case f.with && verbs && v.is(i, "using", "from", "on"): // of CYCLE, or names
 	case v.is(i, "update", "delete", "insert", "merge", "replace") && verbs && v.beginsWrite(i, f):
-		f.verb, f.part = v.toks[i].word, inTarget
+		f.verb, f.part = v.toks[i].word(), inTarget
 	case f.part == inTarget:
 		return v.target(i)
 	case f.part == atThen:

@@ -93,8 +93,8 @@ func TestSecondLook(t *testing.T) {
 	} {
 		before, rest, _ := strings.Cut(tt.text, "«")
 		inside, after, _ := strings.Cut(rest, "»")
-		p := piece{&edit{op: tt.op, text: `"books"`}, len(before), len(before) + len(inside)}
-		if got := confirmed(Postgres, before+inside+after, []piece{p}); got != tt.want {
+		p := piece{&edit{op: tt.op, text: `"books"`}, int32(len(before)), int32(len(before) + len(inside))}
+		if got, _ := look(Postgres, before+inside+after, []piece{p}); got != tt.want {
 			t.Errorf("confirmed = %v, want %v: %s", got, tt.want, tt.text)
 		}
 	}
