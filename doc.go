@@ -101,7 +101,8 @@
 // that. What its text doesn't show is not: SET search_path, ALTER SCHEMA ... RENAME,
 // DROP SCHEMA, IMPORT FOREIGN SCHEMA, SQL in stored functions and in the strings that
 // they execute, what a pgx.QueryRewriter writes where no table is registered, and in
-// SQLite a database that is attached before there is a ledger in the main one.
+// SQLite a database that is attached before there is a ledger in the main one, and
+// writes to sqlite_schema where no table is registered.
 //
 // What a guard calls to raise its error is PostgreSQL's own, whatever casts and
 // operators a database has. In SQLite it is json_extract, which an application can

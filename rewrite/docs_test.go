@@ -28,7 +28,7 @@ A statement that isn't recognised and names a registered table is refused.
 sqlfence's own tables, fencing_tokens, fencing_leases and rowlocks in any schema, are
 registered always. Reads of them pass, and so does what changes no rows, such as LOCK or
 GRANT; writes to them, and all that defines one of them or a view of one, are refused. So
-is SQLite's PRAGMA writable_schema.
+are writes to SQLite's sqlite_schema, whose rows are definitions of tables.
 
 Names are folded as the database folds them. "books" registered stands for books in any
 schema; "shop.books" for that one and for an unqualified books: other.books isn't it. In

@@ -16,8 +16,6 @@ func (r *reader) other(begin int) bool {
 			}
 		}
 		return true
-	case r.dialect == SQLite && r.writesSchema():
-		return r.refuse(-1, begin, "with writable_schema a table can be changed without its name; run it under Bypass")
 	case table < 0, r.changesNoRows():
 		return true
 	case r.addsPart():
@@ -108,21 +106,6 @@ func (r *reader) addsPart() bool {
 	for i := r.i; i < r.stop; i = r.skip(i) {
 		if r.isWord(r.toks[i], "partition") && r.isWord(r.toks[i+1], "of") ||
 			r.isWord(r.toks[i], "inherits") && isPunct(r.toks[i+1], '(') {
-			return true
-		}
-	}
-	return false
-}
-
-// writesSchema holds for SQLite's PRAGMA that lets the schema's own table be
-// written, where a table's name and its rows are data.
-func (r *reader) writesSchema() bool {
-	if !r.isWord(r.tok(), "pragma") {
-		return false
-	}
-	for i := r.i + 1; i+1 < r.stop; i++ {
-		name, _ := normal(r.dialect, r.src, r.toks[i])
-		if name == "writable_schema" && (isPunct(r.toks[i+1], '=') || isPunct(r.toks[i+1], '(')) {
 			return true
 		}
 	}

@@ -154,19 +154,36 @@ func TestNamesLikeThoseOfOwnTables(t *testing.T) {
 	}
 }
 
-func TestWritableSchemaIsRefused(t *testing.T) {
-	r, err := New(SQLite, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, query := range []string{"PRAGMA writable_schema = ON", "pragma main.Writable_Schema(1)", `PRAGMA "writable_schema" = 1`, "SELECT 1; PRAGMA [writable_schema] = reset"} {
-		if p := r.Plan(query); p.Verdict != Refuse {
-			t.Errorf("%s: %v, want refuse", query, p.Verdict)
+// With PRAGMA writable_schema, which a DSN may set as well, the definitions of tables
+// are rows of a table.
+func TestWritesToTheSchemaAreRefused(t *testing.T) {
+	for _, tables := range [][]Table{nil, {{Name: "books", Ledger: true}}} {
+		r, err := New(SQLite, tables)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, query := range []string{"PRAGMA table_info(fencing_tokens)", "PRAGMA table_info('writable')", "SELECT 'writable_schema'"} {
-		if p := r.Plan(query); p.Verdict != Pass {
-			t.Errorf("%s: %v, want pass", query, p.Verdict)
+		want := Pass
+		if len(tables) > 0 {
+			want = Refuse
+		}
+		for _, name := range []string{"sqlite_schema", "SQLite_Master", "main.sqlite_schema", `temp."sqlite_temp_schema"`, "[sqlite_temp_master]"} {
+			for _, query := range []string{
+				"UPDATE % SET sql = replace(sql, 'a', 'b')", "DELETE FROM % WHERE name = 'x'", "INSERT INTO % (name) VALUES ('x')",
+				"REPLACE INTO % (name) VALUES ('x')", "SELECT 1; UPDATE % SET name = 'x'", "WITH w AS (SELECT 1) UPDATE % SET name = 'x'",
+			} {
+				query = strings.ReplaceAll(query, "%", name)
+				if p := r.Plan(query); p.Verdict != want {
+					t.Errorf("%d tables: %s: %v, want %v", len(tables), query, p.Verdict, want)
+				}
+			}
+			if p := r.Plan("SELECT sql FROM " + name); p.Verdict != Pass {
+				t.Errorf("%d tables: a read of %s: %v, want pass", len(tables), name, p.Verdict)
+			}
+		}
+		for _, query := range []string{"PRAGMA writable_schema = ON", "PRAGMA table_info(fencing_tokens)", "CREATE TABLE sqlite_x (a)"} {
+			if p := r.Plan(query); p.Verdict != Pass {
+				t.Errorf("%d tables: %s: %v, want pass", len(tables), query, p.Verdict)
+			}
 		}
 	}
 }

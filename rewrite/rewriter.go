@@ -65,11 +65,11 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		r.lookFor("fencing_")
 		r.lookFor("rowlocks")
 	}
-	switch d {
-	case Postgres:
+	switch {
+	case d == Postgres:
 		r.lookFor(`u&"`) // it spells any name: U&"\0062ooks"
-	case SQLite:
-		r.lookFor("writable_schema")
+	case d == SQLite && len(tables) > 0:
+		r.lookFor("sqlite_") // the tables of the schema
 	}
 	return r, nil
 }

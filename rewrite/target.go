@@ -32,6 +32,9 @@ func (r *reader) target(verb int, follow ...string) (*target, bool) {
 	if !r.readsOnly(verb, r.i) {
 		return t, false
 	}
+	if r.dialect == SQLite && isSchemaTable(n.name) && len(r.tables) > 0 {
+		return t, r.refuse(-1, n.first, "a row of this table is a table's definition, so that one could be put in another's place; run it under Bypass")
+	}
 	t.qualifier = quoteName(r.dialect, n.name)
 	if n.schema != "" {
 		t.schema = quoteName(r.dialect, n.schema) + "."
@@ -56,6 +59,18 @@ func (r *reader) target(verb int, follow ...string) (*target, bool) {
 		}
 	}
 	return t, true
+}
+
+// isSchemaTable reports whether SQLite keeps the definitions of tables in this one,
+// which can be written under PRAGMA writable_schema.
+//
+// Source: https://sqlite.org/schematab.html.
+func isSchemaTable(name string) bool {
+	switch name {
+	case "sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master":
+		return true
+	}
+	return false
 }
 
 // addTarget notes a write to a registered table.

@@ -54,7 +54,6 @@ var (
 			"DROP TABLE @", "ALTER TABLE @ RENAME TO old", "ALTER TABLE spare RENAME TO '@'",
 			"CREATE TEMP TABLE @ AS SELECT 'books' AS name, 1 AS token", "CREATE TEMP VIEW [@] AS SELECT 'books' AS name, 1 AS token",
 			"CREATE VIEW over_it AS SELECT * FROM @", "CREATE TRIGGER t AFTER UPDATE ON books BEGIN DELETE FROM @; END", "CREATE INDEX i ON @ (#)",
-			"PRAGMA writable_schema = ON",
 		},
 	}
 )

@@ -54,8 +54,6 @@ var suites = []suite{
 		},
 		leftOut: []leftOut{
 			{"TestConnectorDriverIsRegisteredDriver", "compares DB.Driver with the driver's own type"},
-			{"TestDefensiveIsPerConnection", "sets writable_schema, which sqlfence refuses outside of Bypass"},
-			{"TestDefensiveModeBlocksDangerousOperations", "likewise"},
 			{"TestVtabRegisterModuleHonoursDB", "vtab.RegisterModule looks for the driver in DB.Driver; give it one opened without sqlfence"},
 		},
 	},
