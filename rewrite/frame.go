@@ -69,6 +69,9 @@ func (v *verifier) step(mine bool) bool {
 	ok := true
 	switch v.sign {
 	case '(', '[':
+		if len(v.frames) == maxNesting {
+			return false
+		}
 		v.open()
 	case ')', ']':
 		return v.close(mine)
@@ -102,6 +105,9 @@ func (v *verifier) columnsMayFollow() bool {
 		return s >= kwAll
 	}
 }
+
+// maxNesting is how deeply brackets may be nested: more than either database reads.
+const maxNesting = 10_000
 
 // open begins the frame of a bracket.
 func (v *verifier) open() {
