@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"strconv"
-	"strings"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -41,91 +40,16 @@ type statements struct {
 	probe   sqltext.Floored // fails if issue would, and changes nothing
 }
 
-// statementsFor returns the statements in a dialect. In SQLite's the arguments stand
-// in their order and once each, because drivers differ in how they count them;
-// PostgreSQL's are cast, because it takes an untyped one for text.
+// statementsFor returns the statements in a dialect.
 func statementsFor(d sqlfence.Dialect) statements {
-	limit := strconv.FormatInt(sqlfence.MaxToken, 10)
 	if d == sqlfence.Postgres {
-		// The guard of the ledger takes its turn too, shared. Turns are granted in the
-		// order of the requests, so writers whose transactions overlap can't hold
-		// off the next token for ever, as they could by sharing the row.
-		issue := `INSERT INTO fencing_tokens (name, token)
-SELECT {name}, turn.floor + {count}
-FROM (SELECT {turn}, ` + sqltext.Durable + `, {floor} AS floor OFFSET 0) AS turn
-WHERE turn.floor <= {max} - {count} AND {seen}
-ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE(fencing_tokens.token, 0) + {count}, excluded.token)
-WHERE COALESCE(fencing_tokens.token, 0) BETWEEN 0 AND {max} - {count}
-RETURNING token`
-		arguments := strings.NewReplacer("{turn}", sqltext.Turn("$1::text"), "{seen}", sqltext.Seen("$1::text"), "{name}", "$1::text", "{count}", "$2::bigint", "{max}", limit)
-		constants := strings.NewReplacer("{turn}", sqltext.Turn("'books'"), "{seen}", sqltext.Seen("'books'"), "{name}", "'books'", "{count}", "1", "{max}", limit)
-		return statements{
-			issue: sqltext.NewFloored(arguments.Replace(issue), true),
-			floor: sqltext.NewFloored("SELECT {floor}", true),
-			stands: sqltext.NewFloored(`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
-FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = $1::text`, true),
-			// It writes also when the stored token is higher: that is how one
-			// statement can tell it.
-			adopt: `INSERT INTO fencing_tokens (name, token)
-SELECT $1::text, $2::bigint FROM (SELECT ` + sqltext.Turn("$1::text") + `, ` + sqltext.Durable + ` OFFSET 0) AS turn
-ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)
-RETURNING token`,
-			current: `SELECT token FROM fencing_tokens WHERE name = $1::text`,
-			ensure: `INSERT INTO fencing_tokens (name, token)
-SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
-ON CONFLICT (name) DO NOTHING`,
-			begin: []string{
-				"SELECT " + sqltext.Durable,
-				// Rows that the role can't see would keep their marks.
-				"SELECT pg_catalog.set_config('row_security', 'off', true)",
-			},
-			lock: "LOCK TABLE fencing_tokens IN SHARE ROW EXCLUSIVE MODE",
-			start: sqltext.NewFloored(`INSERT INTO fencing_tokens (name, token)
-VALUES ('', GREATEST($1::bigint - ({floor} - `+sqltext.Start+`), 0))
-ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)`, true),
-			raise: `UPDATE fencing_tokens SET token = $1::bigint WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`,
-			turn:  "SELECT " + sqltext.Turn("$1::text"),
-			retire: `UPDATE fencing_tokens SET token = $2::bigint
-WHERE name = $1::text OR starts_with(name, $1::text || '/')`,
-			columns: `SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
-FROM pg_catalog.pg_attribute
-WHERE attrelid = to_regclass('fencing_tokens') AND attnum > 0 AND NOT attisdropped`,
-			// EXPLAIN plans without running: columns, types, the unique index that
-			// ON CONFLICT needs, and the privileges are looked up for it.
-			probe: sqltext.NewFloored("EXPLAIN "+constants.Replace(issue), true),
-		}
+		return postgresStatements()
 	}
-	// The count is what the token that didn't fit is above the floor.
-	issue := strings.NewReplacer("{given}", "(excluded.token - {floor})", "{max}", limit).Replace(`INSERT INTO fencing_tokens (name, token)
-SELECT new.name, new.floor + new.count FROM (SELECT {name} AS name, {count} AS count, {floor} AS floor) AS new
-WHERE new.floor <= {max} - new.count
-ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0) + {given}, excluded.token)
-WHERE COALESCE(fencing_tokens.token, 0) BETWEEN 0 AND {max} - {given}
-RETURNING token`)
-	return statements{
-		issue: sqltext.NewFloored(strings.NewReplacer("{name}", "?", "{count}", "?").Replace(issue), false),
-		stands: sqltext.NewFloored(`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
-FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = ?`, false),
-		adopt: `INSERT INTO fencing_tokens (name, token) VALUES (?, ?)
-ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0), excluded.token)
-RETURNING token`,
-		current: `SELECT token FROM fencing_tokens WHERE name = ?`,
-		// WHERE true: without it ON would be read as a join's.
-		ensure: `INSERT INTO fencing_tokens (name, token)
-SELECT value, 0 FROM json_each(?) WHERE true
-ON CONFLICT (name) DO NOTHING`,
-		start: sqltext.NewFloored(`INSERT INTO fencing_tokens (name, token) VALUES ('', ?)
-ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0), excluded.token)`, false),
-		raise: `UPDATE fencing_tokens SET token = new.floor FROM (SELECT ? AS floor) AS new
-WHERE COALESCE(token, 0) < new.floor AND name <> ''`,
-		retire: `UPDATE fencing_tokens SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
-WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`,
-		// An INTEGER PRIMARY KEY gets its value from SQLite.
-		columns: `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
-FROM pragma_table_info('fencing_tokens')`,
-		probe: sqltext.NewFloored("EXPLAIN "+strings.NewReplacer("{name}", "'books'", "{count}", "1").Replace(issue), false),
-	}
+	return sqliteStatements()
 }
+
+// limit is the highest token, as a constant.
+var limit = strconv.FormatInt(sqlfence.MaxToken, 10)
 
 // sendFloored sends a statement that holds the floor of the tokens.
 func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
