@@ -79,6 +79,8 @@ func (g *guard) leftNothing(ctx context.Context, a *attempt, err error, saved bo
 	switch {
 	case err == driver.ErrSkip, errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return false
+	case dberr.IsPassing(err): // the guard has no part in it
+		return false
 	case g.fence.profile.dialect == Postgres:
 		return saved || !g.inTx && dberr.SQLState(err) != ""
 	case a.explain(err) != err: // the guard's own never do

@@ -368,3 +368,48 @@ func TestObserveRunsOnceWhatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// A statement that ran into a timeout is not run once more: that would take twice as
+// long, and the guard has no part in it.
+func TestObserveRunsOnceWhatTimesOut(t *testing.T) {
+	eachBase(t, func(t *testing.T, b base) {
+		if b.dialect != sqlfence.Postgres {
+			t.Skip("SQLite has no statement_timeout")
+		}
+		w := watch(t, b, observe, books(sqlfence.RowFence("fence_token")))
+		w.db.SetMaxOpenConns(1)
+		w.clear(t, 9)
+		if _, err := w.db.ExecContext(t.Context(), "SET statement_timeout TO '50ms'"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"exec", "exec in a transaction"} {
+			w.c.reset()
+			var q interface {
+				ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+			} = w.db
+			if name != "exec" {
+				tx, err := w.db.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tx.Rollback()
+				q = tx
+			}
+			if _, err := q.ExecContext(holding(t, 10), "UPDATE books SET price = 30 WHERE id = 1 AND pg_sleep(60) IS NOT NULL"); err == nil {
+				t.Fatalf("%s: no error", name)
+			}
+			sent := 0
+			for _, text := range w.c.texts() {
+				if strings.Contains(text, "pg_sleep") {
+					sent++
+				}
+			}
+			if sent != 1 {
+				t.Errorf("%s: sent %d times: %q", name, sent, w.c.texts())
+			}
+			if len(w.events) > 0 {
+				t.Errorf("%s: the observer was told %v", name, w.events)
+			}
+		}
+	})
+}

@@ -22,6 +22,8 @@ const (
 	InsufficientPrivilege = "42501"
 	UndefinedFunction     = "42883"
 
+	lockNotAvailable = "55P03"
+
 	ConnectionClass   = "08"  // such as 08P01
 	InterventionClass = "57P" // such as 57P01, admin_shutdown
 )
@@ -45,6 +47,20 @@ func IsCreated(err error) bool {
 		return true
 	}
 	return false
+}
+
+// IsPassing reports whether PostgreSQL says that a statement failed for what was going
+// on around it, such as a deadlock, a timeout or a shutdown, and not for what it says.
+func IsPassing(err error) bool {
+	code := SQLState(err)
+	if len(code) != 5 {
+		return false
+	}
+	switch code[:2] {
+	case "08", "40", "53", "57", "58": // connection, rollback, resources, intervention, system
+		return true
+	}
+	return code == lockNotAvailable
 }
 
 // The codes of SQLite that are told apart: a primary one stands in the lowest byte of
