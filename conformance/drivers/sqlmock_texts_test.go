@@ -29,10 +29,10 @@ func postgresCheck(v string) string {
 
 func postgresLedger(n, v string) string {
 	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token / 0 WHERE name = ` + n +
-		` AND NOT COALESCE((SELECT CASE WHEN pg_catalog.int8eq(COALESCE(fencing_tokens.token, 0), ` + v +
-		`) THEN true ELSE ` + postgresRaise("ledger", "COALESCE(fencing_tokens.token, 0)") + ` IS NOT NULL END` +
-		` FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ` + n + `), 0)) OFFSET 0) AS turn,` +
-		` fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE OF fencing_tokens),` +
+		` AND NOT COALESCE((SELECT CASE WHEN pg_catalog.int8eq(COALESCE(held.token, 0), ` + v +
+		`) THEN true ELSE ` + postgresRaise("ledger", "COALESCE(held.token, 0)") + ` IS NOT NULL END` +
+		` FROM (SELECT fencing_tokens.token FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ` + n + `), 0)) OFFSET 0) AS turn,` +
+		` fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE OF fencing_tokens) AS held),` +
 		` (SELECT ` + postgresRaise("unknown", "pg_catalog.count(*)") + ` IS NOT NULL FROM fencing_tokens WHERE fencing_tokens.name = ` + n + `))) `
 }
 
