@@ -55,6 +55,10 @@ var (
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
 	ErrTokenLimit = errors.New("sqlfence: token limit reached")
+
+	// ErrInvalid: an argument that can't be used, such as a floor of 0 for
+	// tokens.Store.Repair. Nothing was sent.
+	ErrInvalid = errors.New("sqlfence: invalid argument")
 )
 
 // A StaleError tells which write was refused because a newer token had been

@@ -27,12 +27,12 @@ import (
 // until they pass floor. It waits for the transactions that have written under the
 // ledger's guard, and holds off those that want to.
 //
-// A floor below 1 is refused, one over [sqlfence.MaxToken] with
-// [sqlfence.ErrTokenLimit]. Other errors are the database's own.
+// Errors: [sqlfence.ErrInvalid] for a floor below 1, [sqlfence.ErrTokenLimit] for one
+// over [sqlfence.MaxToken], or the database's own.
 func (s *Store) Repair(ctx context.Context, floor int64) error {
 	switch {
 	case floor < 1:
-		return fmt.Errorf("tokens: repair: a floor of %d, the lowest is 1", floor)
+		return fmt.Errorf("%w: repair: a floor of %d, the lowest is 1", sqlfence.ErrInvalid, floor)
 	case floor > sqlfence.MaxToken:
 		return fmt.Errorf("%w: a floor of %d, the highest is %d", sqlfence.ErrTokenLimit, floor, int64(sqlfence.MaxToken))
 	}

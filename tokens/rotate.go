@@ -48,7 +48,7 @@ type Mark struct {
 //
 // Errors: [sqlfence.ErrUnknownName] if the ledger knows neither the name nor one of
 // its rows (call [Store.Ensure] first if its tokens came from elsewhere and were never
-// adopted), one for a Mark that can't be read, what [sqlfence.ValidateName] says of an
+// adopted), [sqlfence.ErrInvalid] for a Mark that can't be read, what [sqlfence.ValidateName] says of an
 // invalid name, or the database's own. Nothing has changed then.
 func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows int64, err error) {
 	name, err = normalize(name)
@@ -57,7 +57,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 	}
 	locks, resets, err := s.resets(marks)
 	if err != nil {
-		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
+		return 0, fmt.Errorf("%w: rotate %q: %w", sqlfence.ErrInvalid, name, err)
 	}
 	err = s.transact(sqlfence.Bypass(ctx, "tokens: rotate"), func(ctx context.Context, tx *sql.Tx) error {
 		// Tables come before the ledger, as for whoever writes to them.

@@ -37,7 +37,7 @@ func TestTokensRepair(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, floor := range []int64{0, -1, sqlfence.MaxToken + 1} {
-			if err := store.Repair(ctx, floor); err == nil || errors.Is(err, sqlfence.ErrTokenLimit) != (floor > 0) {
+			if err := store.Repair(ctx, floor); errors.Is(err, sqlfence.ErrTokenLimit) != (floor > 0) || errors.Is(err, sqlfence.ErrInvalid) != (floor < 1) {
 				t.Errorf("Repair to %d: %v", floor, err)
 			}
 		}
@@ -315,7 +315,7 @@ func TestTokensRotate(t *testing.T) {
 	})
 }
 
-// All of it or nothing, and nothing for what can't be meant.
+// All of it or nothing, and nothing for what is no name.
 func TestTokensRotateChangesNothing(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b base, r rotating) {
 		issueToken(t, r.store, "books")
@@ -328,10 +328,10 @@ func TestTokensRotateChangesNothing(t *testing.T) {
 			{"empty name", "", []tokens.Mark{rowMark}, sqlfence.ErrNoFence},
 			{"unknown table", "books", []tokens.Mark{rowMark, {Table: "bokos", Column: "fence_token"}}, nil},
 			{"unknown column", "books", []tokens.Mark{rowMark, {Table: "books", Column: "fnce"}}, nil},
-			{"no table", "books", []tokens.Mark{rowMark, {Column: "fence_token"}}, nil},
-			{"no column", "books", []tokens.Mark{rowMark, {Table: "books"}}, nil},
-			{"not a name", "books", []tokens.Mark{{Table: "books SET price = 0 --", Column: "fence_token"}}, nil},
-			{"not a column", "books", []tokens.Mark{{Table: "books", Column: "price = 0, fence_token"}}, nil},
+			{"no table", "books", []tokens.Mark{rowMark, {Column: "fence_token"}}, sqlfence.ErrInvalid},
+			{"no column", "books", []tokens.Mark{rowMark, {Table: "books"}}, sqlfence.ErrInvalid},
+			{"not a name", "books", []tokens.Mark{{Table: "books SET price = 0 --", Column: "fence_token"}}, sqlfence.ErrInvalid},
+			{"not a column", "books", []tokens.Mark{{Table: "books", Column: "price = 0, fence_token"}}, sqlfence.ErrInvalid},
 		} {
 			n, err := r.store.Rotate(t.Context(), test.rotate, test.marks...)
 			if n != 0 || err == nil || test.want != nil && !errors.Is(err, test.want) {
