@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
-	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -143,42 +141,9 @@ func rolledBack(err error) bool {
 }
 
 // sqliteBusy reports whether err is SQLITE_BUSY or SQLITE_LOCKED, plain or
-// extended (such as BUSY_SNAPSHOT, 517). This is the one place that knows how the
-// drivers spell it: modernc's error has a method Code, and mattn's is a struct
-// with a field Code, which is read by reflection since its package can't be
-// imported here.
+// extended (such as BUSY_SNAPSHOT, 517).
 func sqliteBusy(err error) bool {
 	const busy, locked, primary = 5, 6, 0xff
-	is := func(code int64) bool { return code&primary == busy || code&primary == locked }
-	var coded interface{ Code() int }
-	if errors.As(err, &coded) {
-		return is(int64(coded.Code()))
-	}
-	for _, e := range chain(err, nil) {
-		v := reflect.Indirect(reflect.ValueOf(e))
-		if v.Kind() != reflect.Struct || !strings.HasSuffix(v.Type().PkgPath(), "github.com/mattn/go-sqlite3") {
-			continue
-		}
-		if code := v.FieldByName("Code"); code.IsValid() && code.CanInt() {
-			return is(code.Int())
-		}
-	}
-	return false
-}
-
-// chain appends err and all that it wraps.
-func chain(err error, to []error) []error {
-	if err == nil {
-		return to
-	}
-	to = append(to, err)
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return chain(e.Unwrap(), to)
-	case interface{ Unwrap() []error }:
-		for _, wrapped := range e.Unwrap() {
-			to = chain(wrapped, to)
-		}
-	}
-	return to
+	code, ok := dberr.SQLiteCode(err)
+	return ok && (code&primary == busy || code&primary == locked)
 }

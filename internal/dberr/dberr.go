@@ -105,25 +105,48 @@ func LeftNothing(err error, aborts bool) bool {
 	return false
 }
 
-// SQLiteCode returns SQLite's extended result code in err's chain, and whether
-// there is one: modernc.org/sqlite tells it by a method, ncruces/go-sqlite3 by one of
-// a type of its own, mattn/go-sqlite3 in a field.
+// SQLiteCode returns SQLite's result code in err's chain, the extended one where the
+// driver tells it, and whether there is one: modernc.org/sqlite tells it by a method,
+// ncruces/go-sqlite3 by one of a type of its own, mattn/go-sqlite3 in a field, which is
+// read by reflection since its package can't be imported here.
 func SQLiteCode(err error) (code int, ok bool) {
 	var coded interface{ Code() int }
 	if errors.As(err, &coded) {
 		return coded.Code(), true
 	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.ValueOf(err)
+	for _, e := range chain(err, nil) {
+		v := reflect.ValueOf(e)
 		if m := v.MethodByName("ExtendedCode"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && m.Type().Out(0).Kind() == reflect.Uint16 {
 			return int(m.Call(nil)[0].Uint()), true
 		}
 		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 			continue
 		}
-		if f := v.FieldByName("ExtendedCode"); f.IsValid() && f.CanInt() {
-			return int(f.Int()), true
+		extended := v.FieldByName("ExtendedCode")
+		if !extended.IsValid() || !extended.CanInt() {
+			continue
 		}
+		if plain := v.FieldByName("Code"); extended.Int() == 0 && plain.IsValid() && plain.CanInt() {
+			return int(plain.Int()), true
+		}
+		return int(extended.Int()), true
 	}
 	return 0, false
+}
+
+// chain appends err and all that it wraps.
+func chain(err error, to []error) []error {
+	if err == nil {
+		return to
+	}
+	to = append(to, err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return chain(e.Unwrap(), to)
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range e.Unwrap() {
+			to = chain(wrapped, to)
+		}
+	}
+	return to
 }
