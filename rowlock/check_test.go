@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 			[]string{"no column `id`", "no column `serial`", "no column `editedby`", "no column `editedsince`", "no column `editedexpiry`"}},
 		{"a version of texts", change("serial", "text", true), []string{`"serial" is of type text, want bigint`}, []string{"`serial` is of type text, want bigint"}},
 		{"a version that may be NULL", change("serial", "integer", false), []string{`"serial" may be NULL`}, []string{"`serial` may be NULL"}},
-		{"no way to say nobody", change("editedby", "text", true), []string{"by the option Nobody"}, []string{"by the option Nobody"}},
+		{"no way to say nobody", change("editedby", "text", true), []string{"by WithNobody"}, []string{"by WithNobody"}},
 		{"an expiry that can't end", func(d *desk) {
 			for i, c := range d.catalogue {
 				if c[0] == "editedexpiry" {
@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 	// With what stands for nobody, the column of the holder needs no NULL.
 	eachDialect(t, func(t *testing.T, d *desk) {
 		change("editedby", "text", true)(d)
-		if err := d.table(t, rowlock.Nobody("")).Check(t.Context()); err != nil {
+		if err := d.table(t, rowlock.WithNobody("")).Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -241,7 +241,7 @@ func TestG8PackagesWriteToTheirTables(t *testing.T) {
 		_, err = m.Locks(ctx, rowlock.Filter{})
 		must("locks", err)
 		must("heartbeat", m.Heartbeat(ctx, "s1"))
-		invoice, err := rowlock.New(db, "invoice", rowlock.Managed(m))
+		invoice, err := rowlock.New(db, "invoice", rowlock.WithManager(m))
 		must("new table", err)
 		_, err = invoice.Request(ctx, rowlock.Edit{ID: 7, Serial: 1, User: "ada", Session: "s1"})
 		if err != nil {

@@ -113,7 +113,7 @@ func TestRowLockNames(t *testing.T) {
 		}
 		mustExec(t, db, fmt.Sprintf(`CREATE TABLE %s (region text, "number" integer, "ver$ion" integer NOT NULL, "who" text, at %s, "un`+"`"+`til" %[2]s, PRIMARY KEY (region, "number"))`, name, typ))
 		mustExec(t, db, fmt.Sprintf(`INSERT INTO %s (region, number, ver$ion) VALUES ('eu', 7, 3), ('us', 7, 3)`, name))
-		table, err := rowlock.New(db, name, rowlock.Key("region", `"number"`), rowlock.Serial("ver$ion"), rowlock.Columns("who", "at", "\"un`til\""))
+		table, err := rowlock.New(db, name, rowlock.WithKey("region", `"number"`), rowlock.WithSerial("ver$ion"), rowlock.WithColumns("who", "at", "\"un`til\""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,12 +121,12 @@ func TestRowLockNames(t *testing.T) {
 			t.Error(err)
 		}
 		var region string
-		e := rowlock.Edit{ID: rowlock.Composite{"eu", 7}, Serial: 3, User: "ada"}
+		e := rowlock.Edit{ID: rowlock.CompositeKey{"eu", 7}, Serial: 3, User: "ada"}
 		if lock, err := table.LoadLocked(t.Context(), e, "region", &region); err != nil || region != "eu" || lock.By != "ada" {
 			t.Errorf("LoadLocked = %+v, %v; region %q", lock, err, region)
 		}
 		for region, want := range map[string]bool{"eu": true, "us": false} {
-			if locked, err := table.IsLocked(t.Context(), rowlock.Composite{region, 7}); err != nil || locked != want {
+			if locked, err := table.IsLocked(t.Context(), rowlock.CompositeKey{region, 7}); err != nil || locked != want {
 				t.Errorf("IsLocked of %s = %v, %v", region, locked, err)
 			}
 		}

@@ -29,7 +29,7 @@ func eachManaged(t *testing.T, test func(t *testing.T, d *desk, m *rowlock.Manag
 			}
 		}
 		d.exec(t, "INSERT INTO invoice (id, total) VALUES (8, 10)")
-		d.invoice = d.table(t, "invoice", rowlock.Managed(m))
+		d.invoice = d.table(t, "invoice", rowlock.WithManager(m))
 		test(t, d, m)
 	})
 }
@@ -334,7 +334,7 @@ func TestRowLockManagerKeys(t *testing.T) {
 			typ = "integer"
 		}
 		mustExec(t, db, "CREATE TABLE invoice (region text, number bigint, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+typ+", editedexpiry "+typ+", PRIMARY KEY (region, number))")
-		table, err := rowlock.New(db, "invoice", rowlock.Key("region", "number"), rowlock.Managed(m))
+		table, err := rowlock.New(db, "invoice", rowlock.WithKey("region", "number"), rowlock.WithManager(m))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +345,7 @@ func TestRowLockManagerKeys(t *testing.T) {
 			mustExec(t, db, "INSERT INTO invoice (region, number) VALUES ($1, 9007199254740993)", region)
 			for range 2 {
 				for _, number := range []any{int64(9007199254740993), sql.NullInt64{Int64: 9007199254740993, Valid: true}} {
-					if _, err := table.Request(t.Context(), rowlock.Edit{ID: rowlock.Composite{region, number}, Serial: 1, User: "ada"}); err != nil {
+					if _, err := table.Request(t.Context(), rowlock.Edit{ID: rowlock.CompositeKey{region, number}, Serial: 1, User: "ada"}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -396,7 +396,7 @@ func TestRowLockManagerHeartbeatInTime(t *testing.T) {
 		if err := m.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		d.invoice = d.table(t, "invoice", rowlock.Managed(m))
+		d.invoice = d.table(t, "invoice", rowlock.WithManager(m))
 		d.take(t, 7, "ada", "s1")
 		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
 		tx, err := d.plain.Begin()
@@ -446,7 +446,7 @@ func TestRowLockManagerRefusesOnce(t *testing.T) {
 		if err := m.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		table := d.table(t, "invoice", rowlock.Managed(m))
+		table := d.table(t, "invoice", rowlock.WithManager(m))
 		calls.reset()
 		old := edit("ada")
 		old.Serial = 0

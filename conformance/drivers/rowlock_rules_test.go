@@ -250,7 +250,7 @@ func TestRowLockNobody(t *testing.T) {
 			if nobody == 0 {
 				d.ada, d.bob = 1, 2
 			}
-			d.open(t, rowlock.Nobody(nobody))
+			d.open(t, rowlock.WithNobody(nobody))
 			d.mustRequest(t, edit(d.ada))
 			if err := d.invoice.Release(t.Context(), 7, d.ada); err != nil {
 				t.Error(err)
