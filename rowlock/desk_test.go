@@ -219,9 +219,9 @@ func (d *desk) execute(s statement) (fakedb.Answer, error) {
 		}
 		return fakedb.Answer{}, nil
 	case s.has("INSERT INTO rowlocks"):
-		return d.note(s)
+		return d.record(s)
 	case s.has("DELETE FROM rowlocks"):
-		return d.strike(s)
+		return d.unrecord(s)
 	case s.has("UPDATE rowlocks SET heartbeat"):
 		return d.heartbeat(s)
 	case s.has("FROM rowlocks"):
@@ -360,7 +360,9 @@ func (d *desk) assign(r *row, set statement) {
 		r.serial = r.serial.(int64) + 1
 	}
 	if set.has(d.since + " = ") {
-		if keeps := set.has(d.since+" = CASE") && r.by == by && d.live(*r); !keeps || r.since.IsZero() {
+		// It stays for the holder, if the lock is live or the statement doesn't ask.
+		keeps := set.has(d.since+" = CASE") && r.by == by && (d.live(*r) || !set.has(d.expiry+" > "))
+		if !keeps || r.since.IsZero() {
 			r.since = d.now
 		}
 	}
@@ -390,70 +392,4 @@ func (d *desk) look(s statement) (answer fakedb.Answer, err error) {
 		answer.Rows = [][]any{{r.total}}
 	}
 	return answer, nil
-}
-
-func (d *desk) note(s statement) (answer fakedb.Answer, err error) {
-	key, r, ok, err := d.find(s)
-	if err != nil || !ok {
-		return answer, err
-	}
-	table, _ := s.arg("SELECT CAST(@ AS text), ")
-	session, _ := s.arg("CAST(" + d.by + " AS text), CAST(@ AS text)")
-	d.tables.held[key] = held{table.(string), fmt.Sprint(r.by), session.(string), r.since, r.expiry, d.now}
-	return fakedb.Answer{Affected: 1}, nil
-}
-
-// strike deletes from rowlocks the lock of a row, or one that is as listed.
-func (d *desk) strike(s statement) (answer fakedb.Answer, err error) {
-	if s.has("row_key = (SELECT") {
-		key, _, _, err := d.find(s)
-		delete(d.tables.held, key)
-		return fakedb.Answer{}, err
-	}
-	for _, key := range d.matching(s.between(" WHERE ", ";")) {
-		delete(d.tables.held, key)
-		answer.Affected++
-	}
-	return answer, nil
-}
-
-func (d *desk) heartbeat(s statement) (answer fakedb.Answer, err error) {
-	for _, key := range d.matching(s.between(" WHERE ", ";")) {
-		h := d.tables.held[key]
-		h.heartbeat = d.now
-		d.tables.held[key] = h
-		answer.Affected++
-	}
-	return answer, nil
-}
-
-func (d *desk) list(s statement) (answer fakedb.Answer, err error) {
-	for _, key := range d.matching(s.between(" WHERE ", " ORDER BY ")) {
-		h := d.tables.held[key]
-		answer.Rows = append(answer.Rows, []any{h.table, key, h.user, h.session, d.stamp(h.since), d.stamp(h.expiry), d.stamp(h.heartbeat)})
-	}
-	return answer, nil
-}
-
-// matching returns the keys in rowlocks for which all conditions in where hold.
-func (d *desk) matching(where statement) (keys []string) {
-	for key, h := range d.tables.held {
-		same := true
-		for column, value := range map[string]any{"table_name": h.table, "row_key": key, "user_id": h.user, "session": h.session} {
-			if want, ok := where.arg(column + " = @"); ok && want != value {
-				same = false
-			}
-		}
-		since, ok := where.arg("= CAST(@") // the one time that is compared so
-		same = same && (!ok || since == d.stamp(h.since))
-		same = same && (!where.has("session <> ''") || h.session != "")
-		same = same && (!where.has("expiry > ") || h.expiry.After(d.now))
-		silence, ok := where.arg("+ CAST(@")
-		same = same && (!ok || !h.heartbeat.After(d.now.Add(d.term(silence))))
-		if same {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +30,8 @@ func TestRowLockBadTables(t *testing.T) {
 		{"no holder", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, " + times, "it has no column", true, "editedby"},
 		{"no times", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text", "it has no column", true, "edited"},
 		{"times are text", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince text, editedexpiry text", "is of type text, want", false, ""},
-		{"expiry isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince TIME, editedexpiry TIME NOT NULL DEFAULT NOW", "has none", false, ""},
-		{"holder isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text NOT NULL DEFAULT '', " + times, "option Nobody", false, ""},
+		{"expiry isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince TIME, editedexpiry TIME NOT NULL DEFAULT NOW", "is NULL while nobody holds the lock", false, ""},
+		{"holder isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text NOT NULL DEFAULT '', " + times, "by WithNobody", false, ""},
 		{"no unique key", "id integer, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, " + times, "no unique index", false, ""},
 		{"key is unique with another", "id integer, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, " + times + ", UNIQUE (id, total)", "no unique index", false, ""},
 		{"unique index", "id integer NOT NULL UNIQUE, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, " + times, "", false, ""},
@@ -131,6 +132,61 @@ func TestRowLockNames(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Package rowlock and the rule EditLock agree on who is nobody, in columns of both types
+// and in IDs.
+func TestNobody(t *testing.T) {
+	values := map[string]bool{ // how SQL writes them; whether they are nobody
+		"NULL": true, "''": true, "' '": true, "0": true, "'0'": true, "'00'": true, "'-0'": true, "' 0'": true, "'0.0'": true,
+		"7": false, "'7'": false, "'-7'": false, "'07'": false, "'ada'": false, "'0a'": false,
+	}
+	eachBase(t, func(t *testing.T, b base) {
+		for _, typ := range []string{"text", "bigint"} {
+			d := &desk{setting: setting{b, sql.LevelDefault}, ada: "ada", bob: "bob"}
+			if typ == "bigint" {
+				d.ada, d.bob = 1, 2
+			}
+			d.open(t)
+			fenced := b.fenced(t, d.source, sqlfence.WithTable("invoice", sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
+			for value, nobody := range values {
+				if typ == "bigint" && !isInteger(value) {
+					continue
+				}
+				d.set(t, value, d.time(60))
+				locked, err := d.invoice.IsLocked(t.Context(), 7)
+				if err != nil || locked == nobody {
+					t.Errorf("%s as %s: rowlock says that somebody has the lock: %v, %v", value, typ, locked, err)
+				}
+				_, err = fenced.ExecContext(t.Context(), "UPDATE invoice SET total = 10 WHERE id = 7")
+				if errors.Is(err, sqlfence.ErrLocked) == nobody || nobody && err != nil {
+					t.Errorf("%s as %s: EditLock says %v", value, typ, err)
+				}
+				if value == "NULL" {
+					continue
+				}
+				// As an ID it is refused where it may be nobody, whatever the columns are.
+				var id any = strings.Trim(value, "'")
+				if n, err := strconv.Atoi(value); err == nil {
+					id = n
+				}
+				d.set(t, "NULL", "NULL")
+				if _, err := d.invoice.Lockable(t.Context(), 7, id); errors.Is(err, sqlfence.ErrInvalid) != nobody {
+					t.Errorf("%s as an ID: rowlock says %v", value, err)
+				}
+				_, err = fenced.ExecContext(sqlfence.WithEditor(t.Context(), id), "UPDATE invoice SET total = 10 WHERE id = 7")
+				if (err != nil) != nobody {
+					t.Errorf("%s as an ID: EditLock says %v", value, err)
+				}
+			}
+		}
+	})
+}
+
+// isInteger reports whether a column of integers takes a value that SQL writes so.
+func isInteger(value string) bool {
+	_, err := strconv.Atoi(strings.TrimSpace(strings.Trim(value, "'")))
+	return value == "NULL" || err == nil
 }
 
 // What can be loaded, and what can't: the lock is not lost sight of.
