@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/editlock"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -57,7 +58,7 @@ func (a *attempt) findEditor(ctx context.Context) error {
 		user = string(b)
 	}
 	text, _, ok := textOf(user, a.fence.profile.dialect)
-	if !ok || text == "" || text == "0" {
+	if !ok || editlock.IsNobody(text) {
 		return &UnguardableError{Table: a.table(0).name, Reason: fmt.Sprintf("the context's editor %#v could be nobody; give WithEditor the user's integer or text", user)}
 	}
 	a.values.Editor = text

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/editlock"
 )
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
@@ -60,7 +62,7 @@ func (w *writer) lockCheck(qualifier string) {
 		text, later = "CAST("+by+" AS TEXT) COLLATE BINARY", expiry+" > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 		micros = func(column string) string { return "COALESCE(CAST(" + column + " AS INTEGER) * 1000, 0)" }
 	}
-	w.write("CASE WHEN ", by, " IS NULL OR ", text, " IN ('', '0') OR ", text, " = ")
+	w.write("CASE WHEN ", editlock.Nobody(by, text), " OR ", text, " = ")
 	w.field(0, FieldEditor)
 	w.write(" OR NOT COALESCE(", later, ", ", boolean(w.dialect, false), ") THEN ", boolean(w.dialect, true), " ELSE ")
 	w.afterLedger(func() {
