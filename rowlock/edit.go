@@ -9,8 +9,8 @@ import (
 )
 
 // An Edit says who wants to edit which row, at the version that the user has seen.
-// It is a plain value: a web application makes it anew from each request. Its methods'
-// errors for a field that can't be used are [sqlfence.ErrInvalid], and nothing is sent.
+// It is a plain value: a web application makes it anew from each request. A method that
+// is given a field it can't use returns [sqlfence.ErrInvalid] and sends nothing.
 type Edit struct {
 	// ID is the value of the row's key column; for a key of several columns a
 	// [CompositeKey].
@@ -26,7 +26,7 @@ type Edit struct {
 	User any
 
 	// TTL is how long the lock lasts unless it is renewed: at least 1 ms; 0 means
-	// the table's (see [WithTTL]). SQLite drops what is less than a millisecond.
+	// the table's (see [WithTTL]). SQLite rounds it up to whole milliseconds.
 	TTL time.Duration
 
 	// Session names the user's session that keeps the lock alive in the [Manager]. An
@@ -73,7 +73,7 @@ func (t *Table) key(id any) ([]any, error) {
 		values = CompositeKey{id}
 	}
 	if len(values) != len(t.keys) {
-		return nil, invalid("table %q: %d values for a key of %d columns", t.name, len(values), len(t.keys))
+		return nil, invalid("table %q: number of key values: got %d, want %d", t.name, len(values), len(t.keys))
 	}
 	for _, v := range values {
 		if plain, err := driver.DefaultParameterConverter.ConvertValue(v); err == nil && plain == nil {

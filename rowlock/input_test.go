@@ -24,7 +24,7 @@ func TestBadInputIsNotSent(t *testing.T) {
 			want     string
 		}{
 			{nil, "ada", "the key is NULL"},
-			{rowlock.CompositeKey{7, 8}, "ada", "2 values for a key of 1 columns"},
+			{rowlock.CompositeKey{7, 8}, "ada", "number of key values: got 2, want 1"},
 			{7, nil, "means nobody"},
 			{7, 1.5, "want an integer or a text"},
 		} {

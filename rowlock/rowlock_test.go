@@ -51,11 +51,12 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"nil option", db, "invoice", []Option{lite, nil}, "nil option"},
 		{"no table", db, "", []Option{lite}, "name"},
 		{"no name", db, "invoice; DROP TABLE invoice", []Option{lite}, "name"},
-		{"no column", db, "invoice", []Option{lite, WithSerial("a b")}, "name"},
+		{"no column", db, "invoice", []Option{lite, WithSerial("a b")}, `WithSerial: name "a b"`},
 		{"no key", db, "invoice", []Option{lite, WithKey()}, "WithKey without a column"},
-		{"empty column", db, "invoice", []Option{lite, WithColumns("", "since", "expiry")}, "name"},
+		{"empty column", db, "invoice", []Option{lite, WithColumns("", "since", "expiry")}, `WithColumns: name ""`},
 		{"one column twice", db, "invoice", []Option{lite, WithColumns("by", "at", "AT")}, `two columns of the name "at"`},
 		{"key is the version", db, "invoice", []Option{lite, WithKey("serial")}, `two columns of the name "serial"`},
+		{"key of an expression", db, "invoice", []Option{lite, WithKey("a", "b+1")}, `WithKey: name "b+1"`},
 		{"no ttl", db, "invoice", []Option{lite, WithTTL(0)}, "less than 1ms"},
 		{"negative ttl", db, "invoice", []Option{lite, WithTTL(-time.Second)}, "less than 1ms"},
 		{"nobody is 0", db, "invoice", []Option{lite, WithNobody(0)}, ""},
@@ -122,8 +123,8 @@ func TestEditIsChecked(t *testing.T) {
 		{"tiny ttl", single, Edit{ID: 7, User: "ada", TTL: time.Microsecond}, "less than 1ms"},
 		{"NULL key", single, Edit{User: "ada"}, "the key is NULL"},
 		{"NULL in key", double, Edit{ID: CompositeKey{"eu", nil}, User: "ada"}, "the key is NULL"},
-		{"short key", double, Edit{ID: 7, User: "ada"}, "1 values for a key of 2 columns"},
-		{"long key", single, Edit{ID: CompositeKey{1, 2}, User: "ada"}, "2 values for a key of 1 columns"},
+		{"short key", double, Edit{ID: 7, User: "ada"}, "number of key values: got 1, want 2"},
+		{"long key", single, Edit{ID: CompositeKey{1, 2}, User: "ada"}, "number of key values: got 2, want 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := test.table.check(test.edit)
@@ -141,6 +142,40 @@ func TestEditIsChecked(t *testing.T) {
 				t.Errorf("Request = %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// broken is an ID that doesn't know how it is stored.
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Value() (driver.Value, error) { return nil, errBroken }
+
+func TestUserIDsOwnError(t *testing.T) {
+	if _, err := userID(broken{}); !errors.Is(err, errBroken) || !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// Each dialect has all texts, and they only name pieces that there are.
+func TestDialectsAreWhole(t *testing.T) {
+	for _, d := range dialects.All() {
+		table := &Table{dialect: d, table: "invoice", schema: "sales", quoted: d.Quote("invoice"), keys: []string{"a", "b"}, keyNames: []string{"a", "b"},
+			columns: columns{"serial", "by", "since", "expiry"}}
+		table.pieces = table.newPieces()
+		for name, text := range map[string]string{
+			"version": d.version(), "versioned": d.versioned(), "keyText": d.keyText(), "keyComma": d.keyComma(), "timeType": d.timeType(),
+			"listColumns": d.listColumns(), "hasUniqueKey": d.hasUniqueKey(),
+		} {
+			if rendered, _ := table.render(text, nil, nil); rendered == "" {
+				t.Errorf("%T: %s is empty", d, name)
+			}
+		}
+		table.render(d.lockRow(), []any{1, 2}, nil)
+		if d.checkTime(d.timeType()) != "" && d.checkTime("timestamp with time zone") != "" {
+			t.Errorf("%T takes no type of a time's column, not even its own", d)
+		}
 	}
 }
 

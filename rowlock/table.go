@@ -81,23 +81,28 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 // readColumns folds and quotes the columns' names.
 func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	seen := make(map[string]bool)
-	read := func(name string) (folded string) {
+	read := func(option, name string) (folded string) {
 		folded, err := rewrite.ParseColumn(named, name)
 		switch {
 		case err != nil:
-			c.Fail(err)
+			c.Fail(fmt.Errorf("%s: %w", option, err))
 		case seen[folded]:
-			c.Fail(fmt.Errorf("two columns of the name %q", folded))
+			c.Fail(fmt.Errorf("%s: two columns of the name %q", option, folded))
 		}
 		seen[folded] = true
 		return folded
 	}
 	for i, name := range c.key {
-		t.keyNames[i] = read(name)
+		t.keyNames[i] = read("WithKey", name)
 		t.keys[i] = t.dialect.Quote(t.keyNames[i])
 	}
-	quote := func(name string) string { return t.dialect.Quote(read(name)) }
-	t.columns = columns{quote(c.serial), quote(c.by), quote(c.since), quote(c.expiry)}
+	quoted := func(option, name string) string { return t.dialect.Quote(read(option, name)) }
+	t.columns = columns{
+		serial: quoted("WithSerial", c.serial),
+		by:     quoted("WithColumns", c.by),
+		since:  quoted("WithColumns", c.since),
+		expiry: quoted("WithColumns", c.expiry),
+	}
 }
 
 // In returns a Table whose methods take part in tx, a transaction of the same
