@@ -19,7 +19,7 @@ type HeldLock struct {
 	Session   string    // the session that keeps it alive; empty if none does
 	Since     time.Time // since when the holder has held it without a lapse
 	Expiry    time.Time // when the lock lapses
-	Heartbeat time.Time // when the session last gave a sign of life
+	Heartbeat time.Time // the session's last sign of life
 }
 
 // A Filter selects locks: those for which all fields that are set are the same. The zero
@@ -27,7 +27,7 @@ type HeldLock struct {
 type Filter struct {
 	Table string // as in [HeldLock]
 	Row   string // as in [HeldLock]; blanks in it don't matter
-	User  any    // as in [Edit]
+	User  any    // as in [Edit]; nil for all users
 }
 
 // Locks lists the live locks that f selects, by table and key; it doesn't list those

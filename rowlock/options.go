@@ -60,7 +60,7 @@ func WithTTL(ttl time.Duration) Option {
 
 // WithNobody sets the value that is written to the column of the holder where nobody
 // holds the lock: nil (NULL, the default), 0 or "". A column that is NOT NULL needs it.
-// When read, all three mean nobody.
+// When read, all three mean nobody, and so does a text that spells zero.
 func WithNobody(value any) Option {
 	return func(c *config) {
 		plain, err := driver.DefaultParameterConverter.ConvertValue(value)
