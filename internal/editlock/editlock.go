@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// zeros are the characters of a text that is empty or spells zero in decimal notation.
+// zeros are the characters that a text which spells zero in decimal notation consists of.
 const zeros = " +-0."
 
 // IsNobody reports whether an ID, as text, is nobody's. It also takes for nobody's what
