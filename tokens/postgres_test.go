@@ -30,7 +30,7 @@ type server struct {
 	tokens  map[string]int64
 	columns [][]any // of the ledger; none without one
 	floor   int64
-	untold  bool // the server doesn't tell its timeline
+	hidden  bool // the timeline can't be read
 	fails   func(c fakedb.Call) error
 }
 
@@ -62,7 +62,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	if err := s.fails(c); err != nil {
 		return fakedb.Answer{}, err
 	}
-	if s.untold && strings.Contains(c.Query, "pg_walfile_name") {
+	if s.hidden && strings.Contains(c.Query, "pg_walfile_name") {
 		return fakedb.Answer{}, stateError{"42883", "function pg_walfile_name does not exist"}
 	}
 	one := func(v any) (fakedb.Answer, error) { return fakedb.Answer{Rows: [][]any{{v}}}, nil }
@@ -302,10 +302,10 @@ func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
 	}
 }
 
-// Without its timeline the server is asked once, and told of in the log.
+// A server whose timeline can't be read is asked for it once, and the log says so.
 func TestPostgresWithoutTimelines(t *testing.T) {
 	s := newServer(t)
-	s.untold = true
+	s.hidden = true
 	for want := int64(1); want <= 3; want++ {
 		if got := issue(t, s.store, "books"); got != want {
 			t.Errorf("token %d, want %d", got, want)
