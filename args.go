@@ -31,8 +31,8 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 	for token := lo; token < hi; token++ {
 		keys[t.key(a.tokens[token])] = token
 	}
-	rows := make([]int, len(target.Keys))
-	for row, k := range target.Keys {
+	rows := make([]int, 0, len(target.Keys))
+	for _, k := range target.Keys {
 		key, err := a.keyText(t, k, args)
 		if err != nil {
 			return err
@@ -41,15 +41,15 @@ func (a *attempt) matchRows(i int, args []driver.NamedValue) error {
 		if !ok {
 			return &rowError{ErrOutOfScope, t.outOfScope(key), nil}
 		}
-		rows[row] = token
+		rows = append(rows, token-lo)
 	}
 	if hi-lo == 1 {
 		return nil
 	}
-	if a.values.Rows == nil {
-		a.values.Rows = make([][]int, len(a.plan.Targets))
+	if a.rows == nil {
+		a.rows = make([][]int, len(a.plan.Tables))
 	}
-	a.values.Rows[i] = rows
+	a.rows[target.Table] = append(a.rows[target.Table], rows...)
 	return nil
 }
 

@@ -30,7 +30,9 @@ type attempt struct {
 
 	plan   *rewrite.Plan
 	tokens []Token        // of the plan's tables, one table's after the other's
-	values rewrite.Values // for a rendering other than the usual
+	first  []int          // where in tokens those of each table begin; nil for one table
+	rows   [][]int        // by table, what its rows' tokens are; nil where it has one
+	values rewrite.Values // without the tables'
 	told   bool           // its refusal by the database is reported; rows may repeat it
 }
 
@@ -156,7 +158,7 @@ func (a *attempt) tell(ctx context.Context, err error) {
 }
 
 func (f *fence) unguardable(r rewrite.Refusal) error {
-	err := &UnguardableError{Table: r.Own, Reason: r.Reason, Offset: r.Offset}
+	err := &UnguardableError{Table: r.Own, Reason: r.Reason, Offset: max(r.Offset, 0)}
 	if r.Table >= 0 {
 		err.Table = f.tables[r.Table].name
 	}
@@ -201,13 +203,13 @@ func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err
 	if len(a.plan.Tables) == 1 {
 		a.tokens, err = a.table(0).tokens(ctx)
 	} else {
-		a.values.First = make([]int, len(a.plan.Tables))
+		a.first = make([]int, len(a.plan.Tables))
 		for i := range a.plan.Tables {
 			tokens, err := a.table(i).tokens(ctx)
 			if err != nil {
 				return err
 			}
-			a.values.First[i] = len(a.tokens)
+			a.first[i] = len(a.tokens)
 			a.tokens = append(a.tokens, tokens...)
 		}
 	}
@@ -225,8 +227,8 @@ func (a *attempt) findTokens(ctx context.Context, args []driver.NamedValue) (err
 // dropTokens leaves the attempt without tokens: Observe mode counts serials also
 // where it would have refused the write for want of one.
 func (a *attempt) dropTokens() {
-	a.tokens, a.values.Rows = nil, nil
-	clear(a.values.First)
+	a.tokens, a.rows = nil, nil
+	clear(a.first)
 }
 
 // table returns the plan's table i.
@@ -235,11 +237,11 @@ func (a *attempt) table(i int) *table { return a.fence.tables[a.plan.Tables[i]] 
 // tokensOf returns where the tokens of the plan's table i are.
 func (a *attempt) tokensOf(i int) (lo, hi int) {
 	lo, hi = 0, len(a.tokens)
-	if i < len(a.values.First) {
-		lo = a.values.First[i]
+	if i < len(a.first) {
+		lo = a.first[i]
 	}
-	if i+1 < len(a.values.First) {
-		hi = a.values.First[i+1]
+	if i+1 < len(a.first) {
+		hi = a.first[i+1]
 	}
 	return lo, hi
 }
@@ -247,26 +249,10 @@ func (a *attempt) tokensOf(i int) (lo, hi int) {
 // tableOf returns the table that a token is for.
 func (a *attempt) tableOf(token int) *table {
 	i := len(a.plan.Tables) - 1
-	for i > 0 && token < a.values.First[i] {
+	for i > 0 && token < a.first[i] {
 		i--
 	}
 	return a.table(i)
-}
-
-// usual reports whether the plan's usual form will do: each table that is fenced
-// has one token.
-func (a *attempt) usual() bool {
-	hasValues := len(a.tokens) > 0 || a.plan.Versioned || a.plan.Locks
-	if a.values.Literal && hasValues || a.values.Observe {
-		return false
-	}
-	for i := range a.plan.Tables {
-		lo, hi := a.tokensOf(i)
-		if fenced := a.table(i).rules.Fenced(); fenced && hi-lo != 1 || !fenced && hi != lo {
-			return false
-		}
-	}
-	return true
 }
 
 // key returns the key of the row that a token of the table covers.
@@ -277,20 +263,24 @@ func (t *table) key(token Token) string {
 	return strings.TrimPrefix(token.Name, t.resource+"/")
 }
 
-// render writes the guarded statement, in the usual form if it is for one token.
+// render writes the guarded statement.
 func (a *attempt) render() error {
-	var r *rewrite.Rendered
-	if a.usual() {
-		r = a.plan.Usual()
-	} else {
-		a.values.Tokens = make([]rewrite.Token, len(a.tokens))
-		for i, t := range a.tokens {
-			a.values.Tokens[i] = rewrite.Token{Name: t.Name, Key: a.tableOf(i).key(t), Value: t.Value}
+	v := a.values
+	// Of one table and token, which is common, the values stay on the stack.
+	var token [1]rewrite.Token
+	var table [1]rewrite.TableValues
+	if t := a.table(0); len(a.plan.Tables) == 1 && len(a.tokens) <= 1 {
+		for i := range a.tokens {
+			token[i] = t.value(a.tokens[i])
 		}
-		r = a.plan.Render(a.values)
+		table[0] = rewrite.TableValues{Tokens: token[:len(a.tokens)], Unfenced: len(a.tokens) == 0 && t.rules.Fenced()}
+		v.Tables = table[:]
+	} else {
+		v.Tables = a.tableValues()
 	}
-	if r.Unsafe {
-		return errTwoWays
+	r, err := a.plan.Render(v)
+	if err != nil {
+		return a.fence.unrendered(err)
 	}
 	a.sql, a.args, a.moved = r.SQL, a.own, a.rewritten
 	if len(r.Args) == 0 {
@@ -299,15 +289,43 @@ func (a *attempt) render() error {
 	args := make([]driver.NamedValue, len(a.own), len(a.own)+len(r.Args))
 	copy(args, a.own)
 	for _, arg := range r.Args {
-		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: a.value(arg)})
+		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: arg.Value(&v)})
 	}
 	a.args = args
 	return nil
 }
 
-// errTwoWays refuses a statement for what [rewrite.Rendered] calls unsafe.
-var errTwoWays = &UnguardableError{
-	Reason: "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"}
+// tableValues returns the tokens of the plan's tables.
+func (a *attempt) tableValues() []rewrite.TableValues {
+	tables := make([]rewrite.TableValues, len(a.plan.Tables))
+	tokens := make([]rewrite.Token, len(a.tokens))
+	for i := range tables {
+		t := a.table(i)
+		lo, hi := a.tokensOf(i)
+		for n := lo; n < hi; n++ {
+			tokens[n] = t.value(a.tokens[n])
+		}
+		tables[i] = rewrite.TableValues{Tokens: tokens[lo:hi], Unfenced: lo == hi && t.rules.Fenced()}
+		if a.rows != nil {
+			tables[i].Rows = a.rows[i]
+		}
+	}
+	return tables
+}
+
+// value returns a token of the table for a rendering.
+func (t *table) value(token Token) rewrite.Token {
+	return rewrite.Token{Name: token.Name, Key: t.key(token), Value: token.Value}
+}
+
+// unrendered returns the typed error for why a guarded statement can't be rendered.
+func (f *fence) unrendered(err error) error {
+	var refusal *rewrite.Refusal
+	if errors.As(err, &refusal) {
+		return f.unguardable(*refusal)
+	}
+	return fmt.Errorf("sqlfence: %w", err)
+}
 
 // inlined reports whether pgx may write values into the text at other places than the
 // server reads them.
@@ -318,23 +336,6 @@ func (a *attempt) inlined() bool { return !a.fence.profile.noOptions && !a.plan.
 var errInlined = &UnguardableError{
 	Reason: "in the simple protocol pgx would write the arguments into the text at other places than the server reads them; " +
 		"put names with $ in double quotes, a blank before strings, and pass strings with quotes or $ as arguments"}
-
-func (a *attempt) value(arg rewrite.Arg) driver.Value {
-	switch arg.Field {
-	case rewrite.FieldSerial:
-		return a.values.Serial
-	case rewrite.FieldEditor:
-		return a.values.Editor
-	}
-	token := a.tokens[arg.Token]
-	switch arg.Field {
-	case rewrite.FieldName:
-		return token.Name
-	case rewrite.FieldKey:
-		return a.tableOf(arg.Token).key(token)
-	}
-	return token.Value
-}
 
 // observe turns the attempt into one that refuses nothing, after it was refused
 // for a reason. A mark doesn't rise to a token that was never issued, or it would be

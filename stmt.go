@@ -30,7 +30,7 @@ type stmt struct {
 	sql  string // what base was prepared from
 }
 
-// prepare prepares the usual form of a statement.
+// prepare prepares the default form of a statement.
 func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*stmt, error) {
 	s := &stmt{guard: g, query: query, plan: plan}
 	if _, ok := serialFrom(ctx); ok && g.fence.serials && plan.Verdict == rewrite.Guard {
@@ -48,10 +48,10 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 			return nil, err
 		}
 	case plan.Params:
-		r := plan.Usual()
-		if !r.Unsafe {
+		r, err := plan.Default()
+		if err == nil {
 			usual, added = r.SQL, len(r.Args)
-		} else if err := g.fence.unpreparable(ctx, query, errTwoWays); err != nil {
+		} else if err := g.fence.unpreparable(ctx, query, g.fence.unrendered(err)); err != nil {
 			return nil, err
 		}
 	}

@@ -29,7 +29,7 @@ type Rule func(*table)
 // every UPDATE and DELETE with [ErrUnguardable]: in a floating type neighbouring
 // tokens are equal.
 func RowFence(column string) Rule {
-	return func(t *table) { t.once(&t.rules.Fence, "RowFence", column) }
+	return func(t *table) { t.once(&t.rules.FenceColumn, "RowFence", column) }
 }
 
 // Ledger lets a write pass only with the newest token issued or adopted for its
@@ -133,7 +133,7 @@ func (t *table) resolve(d Dialect) error {
 	if len(t.errs) > 0 {
 		return errors.Join(t.errs...)
 	}
-	if t.rules.Fence == "" {
+	if t.rules.FenceColumn == "" {
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
 		if t.rules.Serial == "" && t.rules.Lock.By == "" || t.rules.Key != "" || t.resource != "" || t.optional {
 			t.rules.Ledger = true
@@ -146,7 +146,7 @@ func (t *table) resolve(d Dialect) error {
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
 		return err
 	}
-	for _, column := range []*string{&t.rules.Fence, &t.rules.Key, &t.rules.Serial,
+	for _, column := range []*string{&t.rules.FenceColumn, &t.rules.Key, &t.rules.Serial,
 		&t.rules.Lock.By, &t.rules.Lock.Since, &t.rules.Lock.Expiry} {
 		if *column == "" {
 			continue

@@ -208,8 +208,8 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 				moved.source.edits[n].at = tok.end
 				order(moved.source.edits, query)
 				moved.source.plan = &moved
-				if ok := moved.renderUsual(); ok != (tok.end == right) {
-					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.end, ok, moved.usual.SQL)
+				if ok := moved.renderDefault(); ok != (tok.end == right) {
+					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.end, ok, moved.form.SQL)
 				}
 			}
 		}
@@ -224,7 +224,7 @@ func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
 	}
 	for d, names := range named {
 		for _, name := range strings.Fields(names) {
-			r, err := New(d, []Table{{Name: name, Fence: "fence", Ledger: true}})
+			r, err := New(d, []Table{{Name: name, FenceColumn: "fence", Ledger: true}})
 			if err != nil {
 				t.Fatal(err)
 			}
