@@ -9,12 +9,11 @@ import (
 )
 
 // textOf returns the text that a database makes of an integer, a string or a UUID,
-// and the plain value that it read. Of a value that can tell its
-// text pgx may send this text or its plain value, depending on the column, so the
-// two have to be the same.
+// and the plain value behind it. Of a fmt.Stringer pgx may send the text or the plain
+// value, depending on the column, so the two have to be the same.
 func textOf(v any, db database) (text string, read any, ok bool) {
 	text, read, ok = plainText(v, db)
-	if s, tells := v.(fmt.Stringer); ok && tells && s.String() != text {
+	if s, prints := v.(fmt.Stringer); ok && prints && s.String() != text {
 		return "", nil, false
 	}
 	return text, read, ok

@@ -22,8 +22,8 @@ type database interface {
 	// text that they spell.
 	storesBytesAsText() bool
 
-	// countsReturning reports whether drivers tell for Exec of a statement with
-	// RETURNING how many rows it wrote.
+	// countsReturning reports whether drivers count the rows that a statement with
+	// RETURNING wrote when it is run by Exec.
 	countsReturning() bool
 
 	// checksArgCount reports whether a driver that returns -1 from NumInput refuses

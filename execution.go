@@ -53,8 +53,7 @@ const (
 type call[T any] struct {
 	// send sends a request to the base driver.
 	send func(ctx context.Context, s *connState, r request) (T, error)
-	// inspect looks at the answer to a guarded statement for what tells that the
-	// guard refuses it.
+	// inspect looks for a refusal in the answer to a guarded statement.
 	inspect func(ctx context.Context, e *execution, got T) (T, error)
 	// finish returns what the application gets of a guarded statement.
 	finish func(ctx context.Context, e *execution, got T, err error) (T, error)

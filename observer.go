@@ -2,16 +2,16 @@ package sqlfence
 
 import "context"
 
-// An Observer is told what became of statements that concern registered
-// tables: what was refused, what [Observe] mode let through that [Enforce]
-// would have refused, and what [Bypass] let through. It is called before the
-// statement's own call returns, from the goroutine that made it, on several
-// goroutines at once; it must be safe for that, and quick. It must not panic, nor
-// use the connection or transaction that the statement was sent on. The context is
-// the statement's, without its Bypass.
+// An Observer receives events about statements on registered tables: those that were
+// refused, those that [Observe] mode let through although [Enforce] would have
+// refused them, and those that [Bypass] let through. It is called on the statement's
+// goroutine before the statement's call returns, so it may run on several goroutines
+// at once; it must be safe for that, and quick. It must not panic, nor use the
+// connection or transaction that the statement was sent on. The context is the
+// statement's, without its Bypass.
 type Observer func(ctx context.Context, e Event)
 
-// An Event is one thing an [Observer] is told.
+// An Event is what an [Observer] receives.
 type Event struct {
 	Kind  EventKind
 	Query string // as the application wrote it
@@ -19,12 +19,12 @@ type Event struct {
 	// Reason is the one given to [Bypass]; empty for other kinds.
 	Reason string
 
-	// Err is why the statement was, or would have been, refused; errors.Is and
-	// errors.As tell more. Nil for Bypassed and RawAccess.
+	// Err is why the statement was, or would have been, refused, for errors.Is and
+	// errors.As. Nil for Bypassed and RawAccess.
 	Err error
 }
 
-// EventKind says what an [Event] is about.
+// EventKind is the kind of an [Event].
 type EventKind int
 
 const (
@@ -32,10 +32,10 @@ const (
 	Refused EventKind = iota + 1
 	// WouldRefuse: [Observe] mode let a statement through that [Enforce] would have refused.
 	WouldRefuse
-	// Bypassed: a statement that [Enforce] guards or refuses passed as written under [Bypass].
+	// Bypassed: a statement that would have been guarded or refused was sent as written under [Bypass].
 	Bypassed
 	// RawAccess: the base driver's connection was handed out through sql.Conn.Raw,
-	// a way around the fence. Query is empty.
+	// which isn't guarded. Query is empty.
 	RawAccess
 )
 

@@ -19,7 +19,7 @@ const (
 	MySQL    = rewrite.MySQL
 )
 
-// A Mode says what happens to a write that the guard would refuse.
+// A Mode is what happens to a write that the guard refuses.
 type Mode uint8
 
 const (
@@ -108,7 +108,7 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// options is what the options of one database say, before they are checked.
+// options are those of one database, before they are checked.
 type options struct {
 	tables    []*table
 	dialect   Dialect

@@ -15,7 +15,7 @@ import (
 // given. What is planned has to be what the server will read, so a rewriter is run
 // before the statement is planned, in the way of pgx's Conn.Exec and Conn.Query.
 
-// driverOptions are the leading arguments by which pgx is told how to execute.
+// driverOptions are the leading arguments that pgx takes for options.
 type driverOptions struct {
 	count    int           // how many arguments are options
 	rewriter reflect.Value // the method RewriteQuery of one of them

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// settings is what the options of one database say, checked. It is shared by the
+// settings are the options of one database, checked. It is shared by the
 // connections and safe for concurrent use.
 type settings struct {
 	profile   profile
@@ -23,8 +23,8 @@ type settings struct {
 	logger    *slog.Logger
 }
 
-// newSettings checks the options together; its error tells all that is wrong with
-// them. bases are where the base driver may be recognised.
+// newSettings checks the options together; its error has all of their faults. bases
+// are where the base driver may be recognised.
 func newSettings(opts []Option, bases ...any) (*settings, error) {
 	var o options
 	for _, opt := range opts {
@@ -74,7 +74,7 @@ func (s *settings) addTables(o *options) {
 	}
 }
 
-// optionsError is what is wrong with the options of one database. It is ErrInvalid.
+// optionsError has the faults of the options of one database. It is ErrInvalid.
 type optionsError struct{ faults []error }
 
 func (e *optionsError) Error() string        { return fmt.Sprintf("sqlfence: %v", errors.Join(e.faults...)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Rule says how a registered table is guarded. See [WithTable].
+// A Rule is a way to guard a registered table. See [WithTable].
 type Rule func(*table)
 
 // RowFence stores the token in the row: column is a 64-bit integer column of the
@@ -33,10 +33,10 @@ func RowFence(column string) Rule {
 }
 
 // Ledger lets a write pass only with the newest token issued or adopted for its
-// name, as the table fencing_tokens has it (see package tokens): a lower one is
+// name, which the table fencing_tokens holds (see package tokens): a lower one is
 // [ErrStale], a higher one [ErrNotIssued]. A token of another service has to be
-// adopted before it is written with. The guarded table needs no column.
-// The default where no rule says otherwise. On SQLite the ledger has to be in
+// adopted before it is used. The guarded table needs no column.
+// It is the default for a table without rules. On SQLite the ledger has to be in
 // the database file of the guarded table; INSERT ... SELECT * between tables with
 // generated columns fails, name the columns instead; and DEFAULT VALUES fails for a
 // table WITHOUT ROWID, and ignores the default of a column called _rowid_. PostgreSQL
