@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // A Token is one fencing token that a statement runs with.
@@ -81,11 +83,11 @@ type usual struct {
 // [Plan.Usual], in the place of PostgreSQL's placeholders, finds the same
 // placeholders as the server does.
 func (p *Plan) Inlines() bool {
-	if p.source.dialect != Postgres {
+	u := p.usual
+	if u == nil {
 		return true
 	}
-	u := p.usual
-	u.once.Do(func() { u.inlines = inlines(u.SQL) })
+	u.once.Do(func() { u.inlines = confirmDialects[p.source.dialect].Inlines(u.SQL) })
 	return u.inlines
 }
 
@@ -102,14 +104,12 @@ func (p *Plan) renderUsual() (ok bool) {
 			v.Tokens = append(v.Tokens, Token{})
 		}
 	}
-	look := verifiers.Get().(*verifier)
+	check := confirm.Begin()
+	defer check.Release()
 	w, u := writer{source: p.source}, p.usual
-	w.look, w.pieces, w.args = true, look.pieces[:0], u.room[:0]
+	w.pieces, w.args = check, u.room[:0]
 	u.Rendered = w.render(v)
-	look.pieces = w.pieces
-	ok = look.confirms(w.dialect, u.SQL)
-	look.release()
-	return ok
+	return check.Confirms(confirmDialects[w.dialect], u.SQL, requoters[w.dialect])
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.
@@ -168,15 +168,14 @@ type writer struct {
 
 	Values
 	b       strings.Builder
-	rules   *Table      // of the table that is being written for
-	table   int         // its index in Plan.Tables
-	schema  string      // as the statement names it
-	changes bool        // it writes rows that are there, see Target.Changes
-	lo, hi  int         // its tokens
-	look    bool        // whether to note the pieces
-	pieces  []piece     // what the edits wrote
-	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
-	numbers map[Arg]int // of the placeholders, if there are many
+	rules   *Table         // of the table that is being written for
+	table   int            // its index in Plan.Tables
+	schema  string         // as the statement names it
+	changes bool           // it writes rows that are there, see Target.Changes
+	lo, hi  int            // its tokens
+	pieces  *confirm.Check // notes what the edits write; nil for none
+	args    []Arg          // of the added placeholders, which are numbered from Plan.Inputs+1 on
+	numbers map[Arg]int    // of the placeholders, if there are many
 }
 
 func (w *writer) statement() string {
@@ -195,8 +194,8 @@ func (w *writer) statement() string {
 		}
 		lo := w.b.Len()
 		w.edit(e)
-		if e.op != opText && w.b.Len() > lo && w.look {
-			w.pieces = append(w.pieces, piece{e, lo, w.b.Len()})
+		if e.op != opText && w.b.Len() > lo && w.pieces != nil {
+			w.pieces.Add(e.piece(lo, w.b.Len()))
 		}
 		if e.apart&behind != 0 {
 			w.b.WriteByte(' ')
