@@ -109,7 +109,7 @@ func (p *Plan) renderUsual() (ok bool) {
 	w, u := writer{source: p.source}, p.usual
 	w.pieces, w.args = check, u.room[:0]
 	u.Rendered = w.render(v)
-	return check.Confirms(confirmDialects[w.dialect], u.SQL, requoters[w.dialect])
+	return check.Confirms(confirmDialects[w.dialect], u.SQL)
 }
 
 // anyToken stands for the one token of the usual form, whose value is an argument.

@@ -27,23 +27,5 @@ func (e *edit) piece(lo, hi int) confirm.Piece {
 	return confirm.Piece{Kind: pieceKinds[e.op], Target: e.text, Lo: lo, Hi: hi}
 }
 
-// requoters write a name that stands in a statement as quoteName does.
-var requoters = [...]func(string) string{
-	Postgres: func(s string) string { return requote(Postgres, s) },
-	SQLite:   func(s string) string { return requote(SQLite, s) },
-}
-
-func requote(d Dialect, s string) string {
-	t := token{kind: word, end: int32(len(s))}
-	switch s[len(s)-1] {
-	case '\'':
-		t.kind = text
-	case '"', '`', ']':
-		t.kind = quoted
-	}
-	name, _ := normal(d, s, t)
-	return quoteName(d, name)
-}
-
 // confirmDialects are the dialects that can be guarded, as the second look knows them.
 var confirmDialects = [...]*confirm.Dialect{Postgres: confirm.Postgres, SQLite: confirm.SQLite}

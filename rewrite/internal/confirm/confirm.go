@@ -51,8 +51,6 @@ type Check struct {
 	pieces []Piece
 	frames []frame // the brackets that are open, the whole text first
 
-	requote func(string) string // see Confirms
-
 	// Around a value that is assigned stand two pieces: how many frames there are
 	// outside of them, and between them; 0 elsewhere.
 	outside, between int
@@ -72,11 +70,9 @@ func Begin() *Check { return checks.Get().(*Check) }
 // Add adds a piece. Pieces are added in the order of the text.
 func (c *Check) Add(p Piece) { c.pieces = append(c.pieces, p) }
 
-// Confirms reports whether all pieces stand in text where they guard. Requote
-// writes a name that stands in a statement, quoted or not, as [Piece.Target] does.
-func (c *Check) Confirms(d *Dialect, text string, requote func(name string) string) bool {
+// Confirms reports whether all pieces stand in text where they guard.
+func (c *Check) Confirms(d *Dialect, text string) bool {
 	c.scanner = scanner{dialect: d, text: text}
-	c.requote = requote
 	c.frames = append(c.frames[:0], frame{head: true})
 	c.outside, c.between = 0, 0
 	return c.walk(c.pieces)

@@ -6,7 +6,7 @@ import (
 )
 
 // confirmed takes the check of a text in which «» are around each piece, of these
-// kinds in their order. The pieces are written for the table "books".
+// kinds in their order. The pieces are written for the table books.
 func confirmed(d *Dialect, marked string, kinds ...Kind) bool {
 	c := Begin()
 	defer c.Release()
@@ -15,10 +15,10 @@ func confirmed(d *Dialect, marked string, kinds ...Kind) bool {
 		before, rest, _ := strings.Cut(marked, "«")
 		inside, after, _ := strings.Cut(rest, "»")
 		lo := len(text) + len(before)
-		c.Add(Piece{Kind: kind, Lo: lo, Hi: lo + len(inside), Target: `"books"`})
+		c.Add(Piece{Kind: kind, Lo: lo, Hi: lo + len(inside), Target: d.names.Quote("books")})
 		text, marked = text+before+inside, after
 	}
-	return c.Confirms(d, text+marked, requote)
+	return c.Confirms(d, text+marked)
 }
 
 // around returns the kinds of the pieces in a text: a closing one has "serial".
@@ -32,15 +32,6 @@ func around(marked string) (kinds []Kind) {
 		}
 	}
 	return kinds
-}
-
-// requote knows the names in these tests.
-func requote(name string) string {
-	switch name {
-	case `"books"`, `u&"books"`, "[books]", "`books`", "'books'":
-		return `"books"`
-	}
-	return name
 }
 
 // testKind confirms texts with a piece of one kind in PostgreSQL's dialect.

@@ -1,5 +1,7 @@
 package confirm
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
 // A Dialect is what the check knows of the SQL that a database speaks.
 type Dialect struct {
 	// Comments and white space.
@@ -19,8 +21,9 @@ type Dialect struct {
 	variables   string // the bytes that begin a placeholder with a name
 	inlined     bool   // drivers may write values into the text, see [Dialect.Inlines]
 
-	bareAlias bool     // a write's target may have an alias without AS
-	keywords  keywords // words that mean something to the check
+	bareAlias bool       // a write's target may have an alias without AS
+	keywords  keywords   // words that mean something to the check
+	names     *lex.Rules // what a name stands for
 }
 
 // An introduced string or name begins with a letter.

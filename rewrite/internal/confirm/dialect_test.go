@@ -35,10 +35,11 @@ func TestFacts(t *testing.T) {
 		`UPDATE books SET a = u&'\'` + mark:                  yes(Postgres, SQLite),
 		`UPDATE books SET a = e&'\'` + mark:                  yes(Postgres, SQLite),
 		`UPDATE u&"books" SET a = 1` + mark:                  yes(Postgres),
+		`UPDATE u&"\0062ooks" SET a = 1` + mark:              yes(Postgres),
 		`UPDATE "books" SET a = "b""c"` + mark:               yes(Postgres, SQLite),
 		"UPDATE `books` SET a = `\"`" + mark:                 yes(SQLite),
 		"UPDATE [books] SET a = [']" + mark:                  yes(SQLite),
-		"UPDATE 'books' SET a = 1" + mark:                    yes(Postgres, SQLite),
+		"UPDATE 'books' SET a = 1" + mark:                    yes(SQLite),
 		"UPDATE books SET a[1] = b[(2)]" + mark:              yes(Postgres, SQLite),
 		"UPDATE books SET a = $$'$$" + mark:                  yes(Postgres),
 		"UPDATE books SET a = $b$'$$ $b$" + mark:             yes(Postgres),
@@ -81,7 +82,7 @@ func (d *Dialect) name() string {
 // A dialect that lacks a fact reads some texts as another database would.
 func TestEveryDialectIsComplete(t *testing.T) {
 	for _, d := range dialects {
-		if d.lineEnds == "" || len(d.introduced) == 0 || d.nameQuotes == "" || d.placeholder == 0 {
+		if d.lineEnds == "" || len(d.introduced) == 0 || d.nameQuotes == "" || d.placeholder == 0 || d.names == nil {
 			t.Errorf("%s: a fact is missing: %+v", d.name(), d)
 		}
 		for word := range commonWords {

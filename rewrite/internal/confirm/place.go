@@ -1,5 +1,7 @@
 package confirm
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
 // belongs reports whether a piece may begin with the current token.
 func (c *Check) belongs(p *Piece) bool {
 	f := c.top()
@@ -98,9 +100,22 @@ func (c *Check) isOwn(f *frame, p *Piece) bool {
 	if f.name != signName && f.name != signString && len(s) <= maxPlain {
 		return isFolded(s, p.Target[1:len(p.Target)-1])
 	}
-	return c.requote(s) == p.Target
+	return c.dialect.requote(s, f.name) == p.Target
 }
 
 // maxPlain is the length up to which an unquoted name is its letters in lower case.
 // PostgreSQL cuts a longer one.
 const maxPlain = 63
+
+// requote writes a name that stands in a statement as a [Piece.Target].
+func (d *Dialect) requote(s string, as sign) string {
+	t := lex.Token{Kind: lex.Word, End: int32(len(s))}
+	switch as {
+	case signName:
+		t.Kind = lex.Quoted
+	case signString:
+		t.Kind = lex.Text
+	}
+	name, _ := d.names.Name(s, t)
+	return d.names.Quote(name)
+}

@@ -1,5 +1,7 @@
 package confirm
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
 // Postgres is PostgreSQL's dialect. Backslashes in plain strings are characters: a
 // text that reads otherwise without standard_conforming_strings isn't rendered.
 //
@@ -28,4 +30,5 @@ var Postgres = &Dialect{
 		"asymmetric": kwPrefix, "lateral": kwPrefix, "symmetric": kwPrefix,
 		"fetch": kwTail, "for": kwTail, "offset": kwTail, "window": kwTail,
 	}),
+	names: lex.Postgres,
 }

@@ -1,5 +1,7 @@
 package confirm
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
 // SQLite is SQLite's dialect.
 //
 // Source: SQLite's src/tokenize.c.
@@ -19,4 +21,5 @@ var SQLite = &Dialect{
 		"indexed": kwIndexed,
 		"fetch":   kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
 	}),
+	names: lex.SQLite,
 }
