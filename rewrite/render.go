@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"sync"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // Rendered is a guarded statement. It is not to be changed.
@@ -39,11 +41,11 @@ var errAmbiguous = &Refusal{Table: -1, Reason: ambiguousBackslash, Offset: -1}
 // [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
 // placeholders as the server does.
 func (p *Plan) Inlines() bool {
-	if p.source.dialect != Postgres {
+	f := p.form
+	if f == nil {
 		return true
 	}
-	f := p.form
-	f.once.Do(func() { f.inlines = inlines(f.SQL) })
+	f.once.Do(func() { f.inlines = confirmDialects[p.source.dialect].Inlines(f.SQL) })
 	return f.inlines
 }
 
@@ -58,14 +60,13 @@ func (p *Plan) renderDefault() (ok bool) {
 		}
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
 	}
-	look := verifiers.Get().(*verifier)
-	defer look.release()
+	check := confirm.Begin()
+	defer check.Release()
 	f := p.form
-	w.look, w.pieces, w.args = true, look.pieces[:0], f.room[:0]
+	w.pieces, w.args = check, f.room[:0]
 	f.SQL = w.statement()
 	f.Args, f.ambiguous = w.args, w.isAmbiguous(f.SQL)
-	look.pieces = w.pieces
-	return look.confirms(w.dialect, f.SQL)
+	return check.Confirms(confirmDialects[w.dialect], f.SQL)
 }
 
 // Render returns the statement with its guard. All of the user's bytes stay, in

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // A writer writes one rendering of a statement.
@@ -20,15 +22,14 @@ type writer struct {
 	editor  string
 
 	b       strings.Builder
-	rules   *Table      // of the table that is being written for
-	table   int         // its index in Plan.Tables
-	schema  string      // as the statement names it
-	changes bool        // it writes rows that are there, see Target.Changes
-	lo, hi  int         // its tokens
-	look    bool        // whether to note the pieces
-	pieces  []piece     // what the edits wrote
-	args    []Arg       // of the added placeholders, which are numbered from Plan.Inputs+1 on
-	numbers map[Arg]int // of the placeholders, if there are many
+	rules   *Table         // of the table that is being written for
+	table   int            // its index in Plan.Tables
+	schema  string         // as the statement names it
+	changes bool           // it writes rows that are there, see Target.Changes
+	lo, hi  int            // its tokens
+	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
+	args    []Arg          // of the added placeholders, which are numbered from Plan.Inputs+1 on
+	numbers map[Arg]int    // of the placeholders, if there are many
 }
 
 // A share is where the tokens and the rows of a table end.
@@ -92,8 +93,8 @@ func (w *writer) statement() string {
 		}
 		lo := w.b.Len()
 		w.edit(e)
-		if e.op != opText && w.b.Len() > lo && w.look {
-			w.pieces = append(w.pieces, piece{e, lo, w.b.Len()})
+		if e.op != opText && w.b.Len() > lo && w.pieces != nil {
+			w.pieces.Add(e.piece(lo, w.b.Len()))
 		}
 		if e.apart&behind != 0 {
 			w.b.WriteByte(' ')

@@ -40,7 +40,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	if err != nil {
 		return sqlfence.Token{}, err
 	}
-	value, err := s.lines.issue(ctx, name)
+	value, err := s.issuing.issue(ctx, name)
 	switch {
 	case errors.Is(err, sqlfence.ErrTokenLimit):
 		return sqlfence.Token{}, err
@@ -54,7 +54,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 // and how many it took.
 func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
-		last, err = s.queryFloored(ctx, s.sql.issue, name, n)
+		last, err = s.queryFloored(ctx, s.dialect.issue, name, n)
 		if err == nil {
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
@@ -66,13 +66,13 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			continue
 		}
 		if dberr.SQLState(err) == dberr.OutOfRange {
-			return 0, 0, fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", table, err)
+			return 0, 0, fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", sqltext.LedgerTable, err)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return 0, 0, err
 		}
 		// The statement refused: n tokens don't fit under the limit.
-		current, err := s.queryFloored(ctx, s.sql.stands, name)
+		current, err := s.queryFloored(ctx, s.dialect.reached, name)
 		switch {
 		case err != nil:
 			return 0, 0, err
@@ -82,7 +82,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			return 0, 0, errLimit(name, current)
 		case current+n <= sqlfence.MaxToken:
 			// They do fit, and a token never falls: someone else refused.
-			return 0, 0, fmt.Errorf("the table %s took no token: look for a trigger or a rule on it", table)
+			return 0, 0, fmt.Errorf("the table %s took no token: look for a trigger or a rule on it", sqltext.LedgerTable)
 		}
 		n = sqlfence.MaxToken - current
 	}

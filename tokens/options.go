@@ -1,9 +1,8 @@
 package tokens
 
 import (
-	"database/sql/driver"
+	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence"
@@ -18,15 +17,7 @@ type Option func(*config)
 // doesn't know; one that contradicts a known driver is refused, and so is
 // [sqlfence.MySQL], which is not supported.
 func WithDialect(d sqlfence.Dialect) Option {
-	return func(c *config) {
-		if c.dialect != 0 && c.dialect != d {
-			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
-		}
-		if d == 0 {
-			c.fail(errors.New("the zero dialect is none"))
-		}
-		c.dialect = d
-	}
+	return func(c *config) { c.NameDialect(d) }
 }
 
 // WithLogger sets where a warning is logged for each token from
@@ -36,38 +27,26 @@ func WithDialect(d sqlfence.Dialect) Option {
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
-			c.fail(errors.New("nil logger"))
+			c.Fail(errors.New("nil logger"))
 		}
 		c.logger = l
 	}
 }
 
 type config struct {
-	dialect sqlfence.Dialect
+	dialectopt.Options
+	dialect *dialect
 	logger  *slog.Logger
-	errs    []error
 }
 
-func (c *config) fail(err error) { c.errs = append(c.errs, err) }
-
-// configure applies the options and settles the dialect.
-func configure(d driver.Driver, opts []Option) (*config, error) {
+// configure applies the options and finds the dialect.
+func configure(db *sql.DB, opts []Option) (*config, error) {
 	c := new(config)
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail(errors.New("nil option"))
-			continue
-		}
-		opt(c)
+	dialectopt.Apply(c, opts)
+	if db == nil {
+		c.Fail(errors.New("nil database"))
+	} else {
+		c.dialect, _ = dialects.Find(&c.Options, db.Driver())
 	}
-	if len(c.errs) == 0 { // else what was given doesn't stand: there is nothing to compare
-		var err error
-		if c.dialect, err = dialectopt.Resolve(d, c.dialect); err != nil {
-			c.fail(err)
-		}
-	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
-	}
-	return c, nil
+	return c, c.Err("tokens")
 }

@@ -38,12 +38,11 @@ func (s *Store) Repair(ctx context.Context, floor int64) error {
 	}
 	send := func(start string) error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			if s.sql.lock != "" { // nobody adds a name meanwhile who hasn't seen the new start
-				if _, err := tx.ExecContext(ctx, s.sql.lock); err != nil {
-					return err
-				}
+			// Nobody adds a name meanwhile who hasn't seen the new start.
+			if err := execAll(ctx, tx, s.dialect.lock); err != nil {
+				return err
 			}
-			for _, text := range []string{start, s.sql.raise} {
+			for _, text := range []string{start, s.dialect.raise} {
 				if _, err := tx.ExecContext(own.Context(ctx, text), text, floor); err != nil {
 					return err
 				}
@@ -51,7 +50,7 @@ func (s *Store) Repair(ctx context.Context, floor int64) error {
 			return nil
 		})
 	}
-	if err := s.sendFloored(ctx, s.sql.start, send); err != nil {
+	if err := s.sendFloored(ctx, s.dialect.start, send); err != nil {
 		return fmt.Errorf("tokens: repair: %w", err)
 	}
 	return nil

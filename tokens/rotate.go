@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -61,32 +60,22 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 	}
 	err = s.transact(sqlfence.Bypass(ctx, "tokens: rotate"), func(ctx context.Context, tx *sql.Tx) error {
 		// Tables come before the ledger, as for whoever writes to them.
-		for _, lock := range locks {
-			if _, err := tx.ExecContext(ctx, lock); err != nil {
-				return err
-			}
+		if err := execAll(ctx, tx, locks); err != nil {
+			return err
 		}
-		if s.sql.turn != "" {
-			if _, err := tx.ExecContext(ctx, s.sql.turn, name); err != nil {
-				return err
-			}
+		if err := execAll(ctx, tx, s.dialect.turn, name); err != nil {
+			return err
 		}
-		result, err := tx.ExecContext(ctx, s.sql.retire, name, int64(sqlfence.MaxToken+1))
+		retired, err := execCount(ctx, tx, s.dialect.retire, name, int64(sqlfence.MaxToken+1))
 		if err != nil {
 			return err
 		}
-		if n, err := result.RowsAffected(); err != nil {
-			return err
-		} else if n == 0 {
+		if retired == 0 {
 			return fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 		}
 		rows = 0
 		for _, reset := range resets {
-			result, err := tx.ExecContext(ctx, reset)
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
+			n, err := execCount(ctx, tx, reset)
 			if err != nil {
 				return err
 			}
@@ -103,29 +92,36 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 	return rows, nil
 }
 
-// resets returns the statements that hold off writers, and those that reset marks.
+// resets returns the statements that keep others from writing to the tables, and those
+// that reset the marks.
 func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
-	quote := sqltext.QuoteSQLite
-	if s.dialect == sqlfence.Postgres {
-		quote = sqltext.QuotePostgres
-	}
+	d := s.dialect
 	for _, m := range marks {
-		schema, table, err := rewrite.ParseName(s.dialect, m.Table)
+		schema, table, err := rewrite.ParseName(d.names, m.Table)
 		if err != nil {
 			return nil, nil, err
 		}
-		column, err := rewrite.ParseColumn(s.dialect, m.Column)
+		column, err := rewrite.ParseColumn(d.names, m.Column)
 		if err != nil {
 			return nil, nil, err
 		}
-		table, column = quote(table), quote(column)
+		table, column = d.Quote(table), d.Quote(column)
 		if schema != "" {
-			table = quote(schema) + "." + table
+			table = d.Quote(schema) + "." + table
 		}
-		if s.dialect == sqlfence.Postgres {
-			locks = append(locks, "LOCK TABLE "+table+" IN SHARE ROW EXCLUSIVE MODE")
+		if d.lockRows != nil {
+			locks = append(locks, d.lockRows(table))
 		}
 		resets = append(resets, "UPDATE "+table+" SET "+column+" = 0 WHERE "+column+" <> 0")
 	}
 	return locks, resets, nil
+}
+
+// execCount runs a statement and returns how many rows it changed.
+func execCount(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, error) {
+	result, err := tx.ExecContext(ctx, text, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Setup creates the table fencing_tokens if there is none, and checks that the
@@ -24,7 +24,7 @@ func (s *Store) Setup(ctx context.Context) error {
 	}
 	if len(columns) == 0 {
 		if err := s.create(ctx); err != nil {
-			return fmt.Errorf("tokens: setup: create %s: %w", table, err)
+			return fmt.Errorf("tokens: setup: create %s: %w", sqltext.LedgerTable, err)
 		}
 		// Another process may have created another one.
 		if columns, err = s.columns(ctx); err != nil {
@@ -32,13 +32,14 @@ func (s *Store) Setup(ctx context.Context) error {
 		}
 	}
 	if err := usable(columns); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
 	}
 	probe := func(text string) error { return s.exec(ctx, text) }
-	if err := s.sendFloored(ctx, s.sql.probe, probe); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
+	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
 	}
-	if s.dialect == sqlfence.Postgres && isNarrow(columns) {
+	narrow := func(c column) bool { return c.name == "token" && c.typ == s.dialect.narrow }
+	if slices.ContainsFunc(columns, narrow) {
 		return s.checkNarrow(ctx)
 	}
 	return nil
@@ -47,19 +48,16 @@ func (s *Store) Setup(ctx context.Context) error {
 // checkNarrow tells what becomes of a token column that is not a bigint: after the
 // first failover no token fits into it.
 func (s *Store) checkNarrow(ctx context.Context) error {
-	floor, err := s.queryFloored(ctx, s.sql.floor)
+	floor, err := s.queryFloored(ctx, s.dialect.floor)
 	switch {
 	case err != nil:
 		return fmt.Errorf("tokens: setup: %w", err)
 	case floor >= math.MaxInt32:
-		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is an integer, but on this server tokens are above %d: make it a bigint", table, floor)
+		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is of type %s, but on this server tokens are above %d: make it a bigint", sqltext.LedgerTable, s.dialect.narrow, floor)
 	}
-	s.log().Warn("tokens: the column token of fencing_tokens is an integer, and after a failover or a restore tokens are above 10^10: make it a bigint")
+	s.log().Warn("tokens: the column token of " + sqltext.LedgerTable + " is of type " + s.dialect.narrow +
+		", which holds no token after a failover or a restore, when tokens are above 10^10: make it a bigint")
 	return nil
-}
-
-func isNarrow(columns []column) bool {
-	return slices.ContainsFunc(columns, func(c column) bool { return c.name == "token" && c.typ == "integer" })
 }
 
 // create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
@@ -81,7 +79,7 @@ type column struct {
 }
 
 func (s *Store) columns(ctx context.Context) ([]column, error) {
-	rows, err := s.db.QueryContext(ctx, s.sql.columns)
+	rows, err := s.db.QueryContext(ctx, s.dialect.columns)
 	if err != nil {
 		return nil, err
 	}

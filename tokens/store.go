@@ -20,10 +20,9 @@ import (
 // are coalesced within a Store.
 type Store struct {
 	db      *sql.DB
-	dialect sqlfence.Dialect
-	sql     statements
+	dialect *dialect
 	logger  *slog.Logger // nil: slog.Default() at the time of logging
-	lines   lines
+	issuing coalescer
 
 	timelines sqltext.Timelines
 }
@@ -34,15 +33,12 @@ type Store struct {
 // By default the dialect is found from the driver (an error if it can't be, see
 // [WithDialect]), and warnings go to [slog.Default].
 func New(db *sql.DB, opts ...Option) (*Store, error) {
-	if db == nil {
-		return nil, errors.New("tokens: nil database")
-	}
-	c, err := configure(db.Driver(), opts)
+	c, err := configure(db, opts)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: c.dialect, sql: statementsFor(c.dialect), logger: c.logger}
-	s.lines.take, s.lines.db = s.take, db
+	s := &Store{db: db, dialect: c.dialect, logger: c.logger}
+	s.issuing.take, s.issuing.db = s.take, db
 	return s, nil
 }
 
@@ -68,7 +64,7 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if err != nil {
 		return fmt.Errorf("tokens: ensure: %w", err)
 	}
-	if err := s.exec(ctx, s.sql.ensure, string(list)); err != nil {
+	if err := s.exec(ctx, s.dialect.ensure, string(list)); err != nil {
 		return fmt.Errorf("tokens: ensure: %w", err)
 	}
 	return nil
@@ -120,12 +116,12 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 		return err
 	}
 	token.Name = nfc.String(token.Name)
-	current, err := s.query(ctx, s.sql.adopt, token.Name, token.Value)
+	current, err := s.query(ctx, s.dialect.adopt, token.Name, token.Value)
 	if err != nil {
 		return fmt.Errorf("tokens: adopt %q: %w", token.Name, err)
 	}
 	if current > token.Value {
-		return &sqlfence.StaleError{Table: table, Token: token, Current: current}
+		return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}
 	}
 	s.warn(token)
 	return nil
@@ -133,7 +129,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 
 // read returns the stored value of name, which is not negative.
 func (s *Store) read(ctx context.Context, name string) (int64, error) {
-	value, err := s.query(ctx, s.sql.current, name)
+	value, err := s.query(ctx, s.dialect.current, name)
 	if err == nil && value < 0 {
 		err = errNegative(value)
 	}
@@ -162,7 +158,7 @@ func (s *Store) log() *slog.Logger {
 }
 
 func errNegative(value int64) error {
-	return fmt.Errorf("the table %s holds the negative token %d, which no one has issued: correct it by hand", table, value)
+	return fmt.Errorf("the table %s holds the negative token %d, which no one has issued: correct it by hand", sqltext.LedgerTable, value)
 }
 
 func errLimit(name string, current int64) error {

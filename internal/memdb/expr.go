@@ -323,6 +323,11 @@ var functions = map[string]func(*scope, []expr) driver.Value{
 	"JSON_EXTRACT": func(s *scope, args []expr) driver.Value {
 		panic(errorf("bad JSON path: '%s'", textOf(args[1](s))))
 	},
+	// JULIANDAY knows only the time now, which it counts in days, to the millisecond.
+	"JULIANDAY": func(*scope, []expr) driver.Value {
+		return float64(time.Now().UnixMilli())/86400000 + 2440587.5
+	},
+	"ROUND":    func(s *scope, args []expr) driver.Value { return math.Round(number(args[0](s))) },
 	"LOWER":    func(s *scope, args []expr) driver.Value { return strings.ToLower(textOf(args[0](s))) },
 	"DATABASE": func(*scope, []expr) driver.Value { return "fake" },
 	"SLEEP": func(s *scope, args []expr) driver.Value {

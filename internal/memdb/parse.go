@@ -35,6 +35,7 @@ type parser struct {
 	tokens    []token
 	aggregate bool       // the query has an aggregate function
 	reference *reference // the one read last
+	named     []string   // the tables that were named
 }
 
 // reserved can't be names.
@@ -42,7 +43,7 @@ var reserved = map[string]bool{}
 
 func init() {
 	for _, w := range strings.Fields(`SELECT FROM WHERE ORDER BY AND OR NOT AS SET VALUES ON RETURNING
-		CASE WHEN THEN ELSE END IS NULL BETWEEN WITH INSERT UPDATE DELETE COLLATE`) {
+		CASE WHEN THEN ELSE END IS NULL BETWEEN WITH INSERT UPDATE DELETE COLLATE LEFT JOIN`) {
 		reserved[w] = true
 	}
 }

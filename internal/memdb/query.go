@@ -30,6 +30,7 @@ type from struct {
 	name, alias string
 	query       *query
 	argument    expr
+	on          expr // of a LEFT JOIN; else nil
 }
 
 func (p *parser) query() *query {
@@ -50,12 +51,7 @@ func (p *parser) query() *query {
 	q.items = p.items()
 	q.aggregate, p.aggregate = p.aggregate, outer
 	if p.word("FROM") {
-		for {
-			q.from = append(q.from, p.from())
-			if !p.op(",") {
-				break
-			}
-		}
+		q.from = p.froms()
 	}
 	q.where = p.condition()
 	if p.word("ORDER") {
@@ -92,6 +88,25 @@ func (p *parser) items() (items []item) {
 	}
 }
 
+// froms takes what rows come from, with commas or LEFT JOIN between them.
+func (p *parser) froms() (all []from) {
+	all = append(all, p.from())
+	for {
+		switch {
+		case p.op(","):
+			all = append(all, p.from())
+		case p.word("LEFT"):
+			p.need("JOIN")
+			f := p.from()
+			p.need("ON")
+			f.on = p.expr()
+			all = append(all, f)
+		default:
+			return all
+		}
+	}
+}
+
 func (p *parser) from() from {
 	if p.op("(") {
 		q := p.query()
@@ -102,6 +117,8 @@ func (p *parser) from() from {
 	if p.op("(") {
 		f.argument = p.expr()
 		p.needOp(")")
+	} else {
+		p.named = append(p.named, f.name)
 	}
 	f.alias = p.alias(f.name)
 	return f
@@ -177,8 +194,16 @@ func (q *query) run(outer *scope) (r *result) {
 			}
 			return
 		}
+		on, joined := q.from[at].on, false
 		for _, row := range rows[at] {
 			s.sources[at].row = row
+			if on == nil || isTrue(on(&s)) {
+				joined = true
+				join(at + 1)
+			}
+		}
+		if on != nil && !joined {
+			s.sources[at].row = make([]driver.Value, len(s.sources[at].columns))
 			join(at + 1)
 		}
 	}

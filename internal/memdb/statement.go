@@ -31,13 +31,32 @@ func (p *parser) statement() statement {
 	case "CREATE", "DROP", "ALTER":
 		return statement{writes: true, run: p.define()}
 	case "EXPLAIN":
-		p.next()
-		p.statement()
-		return statement{run: func(*scope) *result { return &result{} }}
+		return statement{run: p.explain()}
 	case "BEGIN", "COMMIT", "ROLLBACK":
 		return statement{control: p.next().text}
 	}
 	panic(p.unexpected(t))
+}
+
+// explain takes EXPLAIN and a statement, which isn't run; its tables have to be there.
+func (p *parser) explain() func(*scope) *result {
+	p.next()
+	p.named = nil
+	p.statement()
+	named := p.named
+	return func(s *scope) *result {
+		for _, name := range named {
+			s.table(name)
+		}
+		return &result{}
+	}
+}
+
+// table takes the name of a table to write to.
+func (p *parser) table() string {
+	name := p.name()
+	p.named = append(p.named, name)
+	return name
 }
 
 // An assignment is column = expression.
@@ -101,7 +120,7 @@ func (p *parser) orAbort() {
 func (p *parser) update() func(*scope) *result {
 	p.need("UPDATE")
 	p.orAbort()
-	name := p.name()
+	name := p.table()
 	alias := name
 	if !p.at("SET") {
 		alias = p.alias(name)
@@ -123,7 +142,7 @@ func (p *parser) update() func(*scope) *result {
 
 func (p *parser) delete() func(*scope) *result {
 	p.need("DELETE", "FROM")
-	name := p.name()
+	name := p.table()
 	alias := p.alias(name)
 	where, returning := p.condition(), p.returning()
 	return func(s *scope) *result {
@@ -168,7 +187,7 @@ func (p *parser) insert() func(*scope) *result {
 	p.need("INSERT")
 	p.orAbort()
 	p.need("INTO")
-	name := p.name()
+	name := p.table()
 	alias := name
 	if p.word("AS") {
 		alias = p.name()

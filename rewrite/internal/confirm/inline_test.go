@@ -1,4 +1,4 @@
-package rewrite
+package confirm
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestInlines(t *testing.T) {
 		"UPDATE books SET a = E'\\''\n'\\'$1' WHERE id = $1":              false,
 		"UPDATE books SET a = 'x'\n$1":                                    false,
 	} {
-		if got := inlines(text); got != want {
+		if got := Postgres.Inlines(text); got != want {
 			t.Errorf("inlines = %v, want %v: %s", got, want, text)
 		}
 	}

@@ -63,12 +63,12 @@ type caller struct {
 	err    error
 }
 
-func call(l *lines, name string) *caller {
+func call(co *coalescer, name string) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		c.token, c.err = l.issue(ctx, name)
+		c.token, c.err = co.issue(ctx, name)
 	}()
 	synctest.Wait()
 	return c
@@ -85,24 +85,24 @@ func (c *caller) returned() bool {
 }
 
 // idle fails the test if a name is still served.
-func idle(t *testing.T, l *lines) {
+func idle(t *testing.T, co *coalescer) {
 	t.Helper()
 	synctest.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.byName) > 0 {
-		t.Errorf("names still served: %v", l.byName)
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if len(co.byName) > 0 {
+		t.Errorf("names still served: %v", co.byName)
 	}
 }
 
 func TestCallersShareTheNextStatement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &ledger{gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		first := call(l, "books")
+		co := &coalescer{take: d.take}
+		first := call(co, "books")
 		var rest []*caller
 		for range 5 {
-			rest = append(rest, call(l, "books"))
+			rest = append(rest, call(co, "books"))
 		}
 		d.gate <- struct{}{}
 		if !first.returned() || first.token != 1 || first.err != nil {
@@ -120,15 +120,15 @@ func TestCallersShareTheNextStatement(t *testing.T) {
 		if want := []string{"books+1", "books+5"}; !slices.Equal(d.sent, want) {
 			t.Errorf("sent %q, want %q", d.sent, want)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
 func TestNamesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &ledger{gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		books, pens := call(l, "books"), call(l, "pens")
+		co := &coalescer{take: d.take}
+		books, pens := call(co, "books"), call(co, "pens")
 		if want := []string{"books+1", "pens+1"}; !slices.Equal(d.sent, want) {
 			t.Errorf("sent %q, want %q", d.sent, want)
 		}
@@ -136,16 +136,16 @@ func TestNamesDoNotWaitForEachOther(t *testing.T) {
 		if !books.returned() || !pens.returned() || books.token != 1 || pens.token != 1 {
 			t.Errorf("tokens = %d, %d; want 1 and 1", books.token, pens.token)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
 func TestCancelledCallerHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &ledger{gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		first := call(l, "books")
-		second, third := call(l, "books"), call(l, "books")
+		co := &coalescer{take: d.take}
+		first := call(co, "books")
+		second, third := call(co, "books"), call(co, "books")
 		second.cancel()
 		if !second.returned() || !errors.Is(second.err, context.Canceled) {
 			t.Fatalf("second = %v, want context.Canceled at once", second.err)
@@ -157,16 +157,16 @@ func TestCancelledCallerHarmsNoOther(t *testing.T) {
 		if first.token != 1 || third.token != 3 {
 			t.Errorf("tokens = %d, %d; want 1 and 3", first.token, third.token)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
 func TestStatementIsCancelledWhenAllHaveGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &ledger{gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		first := call(l, "books")
-		second, third := call(l, "books"), call(l, "books")
+		co := &coalescer{take: d.take}
+		first := call(co, "books")
+		second, third := call(co, "books"), call(co, "books")
 		d.gate <- struct{}{} // now second and third share the statement under way
 		if !first.returned() {
 			t.Fatal("first waits")
@@ -179,20 +179,20 @@ func TestStatementIsCancelledWhenAllHaveGone(t *testing.T) {
 		if !third.returned() || len(d.ended) != 2 || d.ended[1] == nil {
 			t.Errorf("the statement was not cancelled: %v", d.ended)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
 func TestAbandonedBatchIsNotSentAndNotJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &ledger{gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		first, second := call(l, "books"), call(l, "books")
+		co := &coalescer{take: d.take}
+		first, second := call(co, "books"), call(co, "books")
 		second.cancel()
 		if !second.returned() {
 			t.Fatal("second waits")
 		}
-		third := call(l, "books")
+		third := call(co, "books")
 		close(d.gate)
 		if !first.returned() || !third.returned() || third.err != nil || third.token != 2 {
 			t.Errorf("third = %d, %v; want 2", third.token, third.err)
@@ -200,16 +200,16 @@ func TestAbandonedBatchIsNotSentAndNotJoined(t *testing.T) {
 		if want := []string{"books+1", "books+1"}; !slices.Equal(d.sent, want) {
 			t.Errorf("sent %q, want %q", d.sent, want)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
 func TestEndedContextSendsNothing(t *testing.T) {
 	d := new(ledger)
-	l := &lines{take: d.take}
+	co := &coalescer{take: d.take}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.issue(ctx, "books"); !errors.Is(err, context.Canceled) || len(d.sent) > 0 {
+	if _, err := co.issue(ctx, "books"); !errors.Is(err, context.Canceled) || len(d.sent) > 0 {
 		t.Errorf("error %v, sent %q; want context.Canceled and nothing", err, d.sent)
 	}
 }
@@ -218,14 +218,14 @@ func TestErrorReachesAllOfTheBatchOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		d := &ledger{gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		first := call(l, "books")
-		second, third := call(l, "books"), call(l, "books")
+		co := &coalescer{take: d.take}
+		first := call(co, "books")
+		second, third := call(co, "books"), call(co, "books")
 		d.gate <- struct{}{}
 		if !first.returned() || first.err != nil {
 			t.Fatalf("first: %v", first.err)
 		}
-		fourth := call(l, "books")
+		fourth := call(co, "books")
 		d.fail = broken
 		d.gate <- struct{}{}
 		if !second.returned() || !third.returned() || !errors.Is(second.err, broken) || !errors.Is(third.err, broken) {
@@ -236,15 +236,15 @@ func TestErrorReachesAllOfTheBatchOnly(t *testing.T) {
 		if !fourth.returned() || fourth.err != nil || fourth.token != 2 {
 			t.Errorf("fourth = %d, %v; want 2", fourth.token, fourth.err)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
 func TestAsManySucceedAsTokensAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &ledger{limit: 3, gate: make(chan struct{})}
-		l := &lines{take: d.take}
-		callers := []*caller{call(l, "books"), call(l, "books"), call(l, "books"), call(l, "books"), call(l, "books")}
+		co := &coalescer{take: d.take}
+		callers := []*caller{call(co, "books"), call(co, "books"), call(co, "books"), call(co, "books"), call(co, "books")}
 		close(d.gate)
 		for i, c := range callers {
 			if !c.returned() {
@@ -257,7 +257,7 @@ func TestAsManySucceedAsTokensAreLeft(t *testing.T) {
 				t.Errorf("call %d = %d, %v; want ErrTokenLimit", i, c.token, c.err)
 			}
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
@@ -265,7 +265,7 @@ func TestAsManySucceedAsTokensAreLeft(t *testing.T) {
 // each goroutine's tokens rise, and nothing is left behind.
 func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 	d := new(ledger)
-	l := &lines{take: d.take}
+	co := &coalescer{take: d.take}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	seen := make(map[int64]bool)
@@ -277,7 +277,7 @@ func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 				if (g+i)%3 == 0 {
 					go cancel()
 				}
-				token, err := l.issue(ctx, "books")
+				token, err := co.issue(ctx, "books")
 				cancel()
 				if errors.Is(err, context.Canceled) {
 					continue
@@ -300,15 +300,15 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 		d := new(ledger)
 		stuck := make(chan struct{})
 		stuckFirst := true
-		l := &lines{take: func(ctx context.Context, name string, n int64) (int64, int64, error) {
+		co := &coalescer{take: func(ctx context.Context, name string, n int64) (int64, int64, error) {
 			if stuckFirst {
 				stuckFirst = false
 				<-stuck
 			}
 			return d.take(ctx, name, n)
 		}}
-		first := call(l, "books")
-		second, third := call(l, "books"), call(l, "books")
+		first := call(co, "books")
+		second, third := call(co, "books"), call(co, "books")
 		time.Sleep(late.Patience - 1)
 		if second.returned() {
 			t.Fatal("the second statement was sent before the first one was late")
@@ -319,7 +319,7 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 		}
 		// From now on nobody waits for it.
 		for want := int64(3); want <= 5; want++ {
-			if c := call(l, "books"); !c.returned() || c.token != want {
+			if c := call(co, "books"); !c.returned() || c.token != want {
 				t.Errorf("token = %d, want %d", c.token, want)
 			}
 		}
@@ -330,7 +330,7 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 		if want := []string{"books+2", "books+1", "books+1", "books+1", "books+1"}; !slices.Equal(d.sent, want) {
 			t.Errorf("sent %q, want %q", d.sent, want)
 		}
-		idle(t, l)
+		idle(t, co)
 	})
 }
 
@@ -356,7 +356,7 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 			db := sql.OpenDB(new(fakedb.DB))
 			defer db.Close()
 			db.SetMaxOpenConns(test.pool)
-			l := &lines{db: db, take: func(_ context.Context, _ string, n int64) (int64, int64, error) {
+			co := &coalescer{db: db, take: func(_ context.Context, _ string, n int64) (int64, int64, error) {
 				mu.Lock()
 				now, sent = now+1, sent+1
 				most = max(most, now)
@@ -369,7 +369,7 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 			}}
 			var wg sync.WaitGroup
 			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(late.Patience / 10) {
-				wg.Go(func() { _, _ = l.issue(context.Background(), "books") })
+				wg.Go(func() { _, _ = co.issue(context.Background(), "books") })
 			}
 			mu.Lock()
 			if most != test.most || sent > test.sent {
@@ -377,7 +377,7 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 			}
 			mu.Unlock()
 			wg.Wait()
-			idle(t, l)
+			idle(t, co)
 		})
 	}
 }

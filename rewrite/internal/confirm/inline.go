@@ -1,4 +1,4 @@
-package rewrite
+package confirm
 
 // In PostgreSQL's simple protocol there are no arguments: pgx writes their values
 // into the text, where its own scanner finds placeholders (QueryExecModeSimpleProtocol,
@@ -6,10 +6,14 @@ package rewrite
 // names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and
 // in date'\' a string with escapes.
 
-// inlines reports whether such a driver finds the same placeholders in a statement
-// as the server does, and puts no value where it would run together with a string.
-func inlines(text string) bool {
-	s := scanner{dialect: Postgres, text: text}
+// Inlines reports whether a driver that writes values into the text finds the same
+// placeholders there as the server does, and puts no value where it would run together
+// with a string. It holds for a dialect whose drivers don't do so.
+func (d *Dialect) Inlines(text string) bool {
+	if !d.inlined {
+		return true
+	}
+	s := scanner{dialect: d, text: text}
 	before, newer, older := sign(0), -1, -1
 	for s.next() {
 		// 'a' and a string behind a newline are one string.
@@ -19,17 +23,17 @@ func inlines(text string) bool {
 		if before = s.sign; s.sign != signInput {
 			continue
 		}
-		newer, older = inlined(text, newer+1, true), inlined(text, older+1, false)
+		newer, older = d.inlinedAt(text, newer+1, true), d.inlinedAt(text, older+1, false)
 		if newer != s.lo || older != s.lo {
 			return false
 		}
 	}
-	return !s.failed && inlined(text, newer+1, true) < 0 && inlined(text, older+1, false) < 0
+	return !s.failed && d.inlinedAt(text, newer+1, true) < 0 && d.inlinedAt(text, older+1, false) < 0
 }
 
-// inlined returns the first placeholder from i on that a scanner without names finds,
-// or -1; dollars tells whether it knows dollar quotes.
-func inlined(s string, i int, dollars bool) int {
+// inlinedAt returns the first placeholder from i on that a scanner without names finds,
+// or -1; dollars says whether it knows dollar quotes.
+func (d *Dialect) inlinedAt(s string, i int, dollars bool) int {
 	for i >= 0 && i < len(s) {
 		next := byte(0)
 		if i+1 < len(s) {
@@ -41,9 +45,9 @@ func inlined(s string, i int, dollars bool) int {
 		case c == '\'' || c == '"':
 			i = quoteEnd(s, i+1, c, false)
 		case c == '-' && next == '-':
-			i = lineEnd(Postgres, s, i)
+			i = d.lineEnd(s, i)
 		case c == '/' && next == '*':
-			i = commentEnd(Postgres, s, i)
+			i = d.commentEnd(s, i)
 		case c == '$' && isDigit(next):
 			return i
 		case c == '$' && dollars:
