@@ -29,8 +29,8 @@ import (
 //
 // Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached
 // [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an error
-// of no type if the ledger has a negative value; that of [sqlfence.ValidateName] for an
-// invalid name; or the database's.
+// of no type if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
+// name; or the database's.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {

@@ -47,8 +47,8 @@ type Mark struct {
 //
 // Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
 // name nor one of its rows' (call [Store.Ensure] first if its tokens came from elsewhere
-// and were never adopted), [sqlfence.ErrInvalid] for a Mark that is no name of a table
-// and a column, that of [sqlfence.ValidateName] for an invalid name, or the database's.
+// and were never adopted), [sqlfence.ErrInvalid] for an invalid name and for a Mark that
+// is no name of a table and a column, or the database's.
 func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {

@@ -48,7 +48,8 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 // Adopt needs it; until then its writes fail with [sqlfence.ErrUnknownName]. Either all
 // names are added or none.
 //
-// Errors: that of [sqlfence.ValidateName] for an invalid name, or the database's.
+// Errors: [sqlfence.ErrInvalid] for an invalid name, with no name added (see
+// [sqlfence.ValidateName]), or the database's.
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -81,7 +82,7 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 //
 // Errors: [sqlfence.ErrUnknownName] if the ledger has no such name,
 // [sqlfence.ErrTokenLimit] if its value is above [sqlfence.MaxToken], an error of no
-// type for a negative value, that of [sqlfence.ValidateName] for an invalid name, or the
+// type for a negative value, [sqlfence.ErrInvalid] for an invalid name, or the
 // database's.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
@@ -111,8 +112,9 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 // overtaken a service's numbers, all its tokens are stale.
 //
 // Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) for a token below the
-// ledger's, with the ledger's in Current and nothing changed; that of
-// [sqlfence.Token.Validate] for an invalid token; or the database's.
+// ledger's, with the ledger's in Current and nothing changed; [sqlfence.ErrInvalid] or
+// [sqlfence.ErrTokenLimit] for an invalid token (see [sqlfence.Token.Validate]); or the
+// database's.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
