@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -57,7 +56,7 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 	if err := opts.complete(); err != nil {
 		return err
 	}
-	pause := opts.Backoff
+	backoff := dberr.Backoff{Pause: opts.Backoff, Max: opts.MaxBackoff}
 	for n := 1; ; n++ {
 		again, err := attemptTx(ctx, db, opts.Tx, fn)
 		if err == nil {
@@ -66,14 +65,9 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 		if !again || n >= opts.Attempts || ctx.Err() != nil {
 			return attempted(err, n)
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause/2+1))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("%w (after %d attempts, then %w)", err, n, context.Cause(ctx))
+		if cause := backoff.Wait(ctx); cause != nil {
+			return fmt.Errorf("%w (after %d attempts, then %w)", err, n, cause)
 		}
-		pause = min(2*pause, opts.MaxBackoff)
 	}
 }
 
@@ -116,7 +110,7 @@ func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(con
 		return mayPass(err), err
 	}
 	err = tx.Commit()
-	return rolledBack(err), err
+	return dberr.IsRolledBack(err), err
 }
 
 // mayPass reports whether err, met before the commit, may not come again.
@@ -130,20 +124,5 @@ func mayPass(err error) bool {
 	if errors.As(err, &temporary) && temporary.Temporary() {
 		return true
 	}
-	return rolledBack(err) || sqliteBusy(err)
-}
-
-// rolledBack reports whether PostgreSQL says that it has rolled back for the sake
-// of another transaction.
-func rolledBack(err error) bool {
-	code := dberr.SQLState(err)
-	return code == dberr.SerializationFailure || code == dberr.DeadlockDetected
-}
-
-// sqliteBusy reports whether err is SQLITE_BUSY or SQLITE_LOCKED, plain or
-// extended (such as BUSY_SNAPSHOT, 517).
-func sqliteBusy(err error) bool {
-	const busy, locked, primary = 5, 6, 0xff
-	code, ok := dberr.SQLiteCode(err)
-	return ok && (code&primary == busy || code&primary == locked)
+	return dberr.IsRolledBack(err) || dberr.IsBusy(err)
 }

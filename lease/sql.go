@@ -37,8 +37,8 @@ func statementsFor(d sqlfence.Dialect, notify bool) statements {
 	if d == sqlfence.Postgres {
 		s = statements{
 			create:  createPostgres,
-			acquire: sqltext.NewFloored(expand(acquirePostgres), true),
-			probe:   sqltext.NewFloored("EXPLAIN "+expand(acquirePostgres), true),
+			acquire: sqltext.NewFloored(sqltext.Postgres, expand(acquirePostgres)),
+			probe:   sqltext.NewFloored(sqltext.Postgres, "EXPLAIN "+expand(acquirePostgres)),
 			extend:  extendPostgres, release: releasePostgres, undo: undoPostgres, sweep: sweepPostgres,
 			list: listPostgres, byKey: " AND key = $1::text", byID: " AND lock_id = $1::text",
 			ended: "SELECT 1 FROM fencing_leases WHERE lock_id = $1::text",
@@ -66,9 +66,9 @@ func expand(text string) string {
 	text = strings.ReplaceAll(text, "{now}", "CAST(round((julianday('now') - 2440587.5) * 86400000) AS integer)")
 	text = strings.ReplaceAll(text, "{durable}", sqltext.Durable)
 	text = strings.ReplaceAll(text, "{seen}", sqltext.Seen("$1::text"))
-	text = strings.ReplaceAll(text, "{overtaken}", sqltext.Raise("'"+overtaken+"'", "t.token"))
+	text = strings.ReplaceAll(text, "{overtaken}", sqltext.Postgres.Raise("'"+overtaken+"'", "t.token"))
 	text = turnMacro.ReplaceAllStringFunc(text, func(turn string) string {
-		return sqltext.Turn(turnMacro.FindStringSubmatch(turn)[1])
+		return sqltext.Postgres.Turn(turnMacro.FindStringSubmatch(turn)[1], false)
 	})
 	// Whoever can share the lock of a session knows that it has ended.
 	text = aliveMacro.ReplaceAllString(text, "CASE WHEN ${1}.session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(${1}.session) END")

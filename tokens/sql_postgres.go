@@ -19,17 +19,17 @@ WHERE turn.floor <= {max} - {count} AND {seen}
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE(fencing_tokens.token, 0) + {count}, excluded.token)
 WHERE COALESCE(fencing_tokens.token, 0) BETWEEN 0 AND {max} - {count}
 RETURNING token`
-	arguments := strings.NewReplacer("{turn}", sqltext.Turn("$1::text"), "{seen}", sqltext.Seen("$1::text"), "{name}", "$1::text", "{count}", "$2::bigint", "{max}", limit)
-	constants := strings.NewReplacer("{turn}", sqltext.Turn("'books'"), "{seen}", sqltext.Seen("'books'"), "{name}", "'books'", "{count}", "1", "{max}", limit)
+	arguments := strings.NewReplacer("{turn}", sqltext.Postgres.Turn("$1::text", false), "{seen}", sqltext.Seen("$1::text"), "{name}", "$1::text", "{count}", "$2::bigint", "{max}", limit)
+	constants := strings.NewReplacer("{turn}", sqltext.Postgres.Turn("'books'", false), "{seen}", sqltext.Seen("'books'"), "{name}", "'books'", "{count}", "1", "{max}", limit)
 	return statements{
-		issue: sqltext.NewFloored(arguments.Replace(issue), true),
-		floor: sqltext.NewFloored("SELECT {floor}", true),
-		stands: sqltext.NewFloored(`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
-FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = $1::text`, true),
+		issue: sqltext.NewFloored(sqltext.Postgres, arguments.Replace(issue)),
+		floor: sqltext.NewFloored(sqltext.Postgres, "SELECT {floor}"),
+		stands: sqltext.NewFloored(sqltext.Postgres, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
+FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = $1::text`),
 		// It writes also when the stored token is higher: that is how one
 		// statement can tell it.
 		adopt: `INSERT INTO fencing_tokens (name, token)
-SELECT $1::text, $2::bigint FROM (SELECT ` + sqltext.Turn("$1::text") + `, ` + sqltext.Durable + ` OFFSET 0) AS turn
+SELECT $1::text, $2::bigint FROM (SELECT ` + sqltext.Postgres.Turn("$1::text", false) + `, ` + sqltext.Durable + ` OFFSET 0) AS turn
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)
 RETURNING token`,
 		current: `SELECT token FROM fencing_tokens WHERE name = $1::text`,
@@ -42,11 +42,11 @@ ON CONFLICT (name) DO NOTHING`,
 			"SELECT pg_catalog.set_config('row_security', 'off', true)",
 		},
 		lock: "LOCK TABLE fencing_tokens IN SHARE ROW EXCLUSIVE MODE",
-		start: sqltext.NewFloored(`INSERT INTO fencing_tokens (name, token)
+		start: sqltext.NewFloored(sqltext.Postgres, `INSERT INTO fencing_tokens (name, token)
 VALUES ('', GREATEST($1::bigint - ({floor} - `+sqltext.Start+`), 0))
-ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)`, true),
+ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)`),
 		raise: `UPDATE fencing_tokens SET token = $1::bigint WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`,
-		turn:  "SELECT " + sqltext.Turn("$1::text"),
+		turn:  "SELECT " + sqltext.Postgres.Turn("$1::text", false),
 		retire: `UPDATE fencing_tokens SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`,
 		columns: `SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
@@ -54,6 +54,6 @@ FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass('fencing_tokens') AND attnum > 0 AND NOT attisdropped`,
 		// EXPLAIN plans without running: columns, types, the unique index that
 		// ON CONFLICT needs, and the privileges are looked up for it.
-		probe: sqltext.NewFloored("EXPLAIN "+constants.Replace(issue), true),
+		probe: sqltext.NewFloored(sqltext.Postgres, "EXPLAIN "+constants.Replace(issue)),
 	}
 }

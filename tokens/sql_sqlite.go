@@ -17,9 +17,9 @@ ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0) +
 WHERE COALESCE(fencing_tokens.token, 0) BETWEEN 0 AND {max} - {given}
 RETURNING token`)
 	return statements{
-		issue: sqltext.NewFloored(strings.NewReplacer("{name}", "?", "{count}", "?").Replace(issue), false),
-		stands: sqltext.NewFloored(`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
-FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = ?`, false),
+		issue: sqltext.NewFloored(sqltext.SQLite, strings.NewReplacer("{name}", "?", "{count}", "?").Replace(issue)),
+		stands: sqltext.NewFloored(sqltext.SQLite, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
+FROM (SELECT {floor} AS floor) AS base LEFT JOIN fencing_tokens AS held ON held.name = ?`),
 		adopt: `INSERT INTO fencing_tokens (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0), excluded.token)
 RETURNING token`,
@@ -28,8 +28,8 @@ RETURNING token`,
 		ensure: `INSERT INTO fencing_tokens (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
 ON CONFLICT (name) DO NOTHING`,
-		start: sqltext.NewFloored(`INSERT INTO fencing_tokens (name, token) VALUES ('', ?)
-ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0), excluded.token)`, false),
+		start: sqltext.NewFloored(sqltext.SQLite, `INSERT INTO fencing_tokens (name, token) VALUES ('', ?)
+ON CONFLICT (name) DO UPDATE SET token = max(COALESCE(fencing_tokens.token, 0), excluded.token)`),
 		raise: `UPDATE fencing_tokens SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE COALESCE(token, 0) < new.floor AND name <> ''`,
 		retire: `UPDATE fencing_tokens SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
@@ -37,6 +37,6 @@ WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix 
 		// An INTEGER PRIMARY KEY gets its value from SQLite.
 		columns: `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('fencing_tokens')`,
-		probe: sqltext.NewFloored("EXPLAIN "+strings.NewReplacer("{name}", "'books'", "{count}", "1").Replace(issue), false),
+		probe: sqltext.NewFloored(sqltext.SQLite, "EXPLAIN "+strings.NewReplacer("{name}", "'books'", "{count}", "1").Replace(issue)),
 	}
 }

@@ -1,28 +1,129 @@
-// Package dialectopt finds the dialect for the packages that send SQL of their own.
+// Package dialectopt reads the options of the packages that send SQL of their own, and
+// finds the dialect that they have to speak.
 package dialectopt
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
 )
 
-// Resolve returns the dialect of a driver, which the caller may name; zero names
-// none. An unknown driver whose dialect isn't named, a name that contradicts a
-// known driver, and a dialect that isn't supported are errors.
-func Resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
+// Options is what the options of a package have in common: the dialect, and all that is
+// wrong with any of them. A package's configuration embeds it. The zero value is ready.
+type Options struct {
+	named   sqlfence.Dialect
+	unclear bool // what WithDialect says can't be meant
+	errs    []error
+}
+
+// Apply applies a package's options to its configuration.
+func Apply[C interface{ Fail(error) }, O ~func(C)](config C, opts []O) {
+	for _, opt := range opts {
+		if opt == nil {
+			config.Fail(errors.New("nil option"))
+			continue
+		}
+		opt(config)
+	}
+}
+
+// Fail notes that something is wrong with an option.
+func (o *Options) Fail(err error) { o.errs = append(o.errs, err) }
+
+// NameDialect is what the option WithDialect does.
+func (o *Options) NameDialect(d sqlfence.Dialect) {
+	switch {
+	case d == 0:
+		o.unclear = true
+		o.Fail(errors.New("WithDialect needs a dialect, not the zero value"))
+	case o.named != 0 && o.named != d:
+		o.unclear = true
+		o.Fail(fmt.Errorf("two dialects, %v and %v", o.named, d))
+	default:
+		o.named = d
+	}
+}
+
+// Err returns all that is wrong, with a prefix; nil if nothing is.
+func (o *Options) Err(prefix string) error {
+	if err := errors.Join(o.errs...); err != nil {
+		return fmt.Errorf("%s: %w", prefix, err)
+	}
+	return nil
+}
+
+// Parts are a package's part for each dialect that it supports.
+type Parts[T any] struct {
+	dialects []sqlfence.Dialect
+	parts    []T
+}
+
+// For returns the parts for all dialects that sqlfence's packages support. A package
+// that lacks one doesn't compile.
+func For[T any](postgres, sqlite T) Parts[T] {
+	return Parts[T]{
+		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite},
+		[]T{postgres, sqlite},
+	}
+}
+
+// All returns the parts, for tests that walk through them.
+func (p Parts[T]) All() []T { return p.parts }
+
+// Find returns the part for the dialect of a driver, which is known or named by
+// WithDialect. An unknown driver without a name, a name that contradicts a known driver,
+// and a dialect without a part are noted in o; the dialect returned is 0 then, and also
+// after a WithDialect that failed, which leaves nothing to compare.
+func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
+	if o.unclear {
+		return part, 0
+	}
+	dialect, err := resolve(d, o.named)
+	if err == nil {
+		if i := slices.Index(p.dialects, dialect); i >= 0 {
+			return p.parts[i], dialect
+		}
+		err = fmt.Errorf("%v is not supported, only %s are", dialect, list(p.dialects))
+	}
+	o.Fail(err)
+	return part, 0
+}
+
+// resolve returns the dialect of a driver, which the caller may name; zero names none.
+func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
 	found, unknown := sqlfence.DialectOf(d)
 	switch {
 	case unknown != nil && named == 0:
 		return 0, fmt.Errorf("give the dialect by WithDialect: %w", unknown)
 	case unknown != nil:
-		found = named
+		return named, nil
 	case named != 0 && named != found:
 		return 0, fmt.Errorf("WithDialect says %v, but the driver %T is for %v", named, d, found)
 	}
-	if found != sqlfence.Postgres && found != sqlfence.SQLite {
-		return 0, fmt.Errorf("%v is not supported, only %v and %v are", found, sqlfence.Postgres, sqlfence.SQLite)
-	}
 	return found, nil
+}
+
+// list writes dialects as a sentence has them.
+func list(dialects []sqlfence.Dialect) string {
+	var names []string
+	for _, d := range dialects {
+		names = append(names, d.String())
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Resolve returns the dialect of a driver, which the caller may name; zero names
+// none. An unknown driver whose dialect isn't named, a name that contradicts a
+// known driver, and a dialect that isn't supported are errors.
+func Resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
+	found, err := resolve(d, named)
+	if err == nil && found != sqlfence.Postgres && found != sqlfence.SQLite {
+		err = fmt.Errorf("%v is not supported, only %v and %v are", found, sqlfence.Postgres, sqlfence.SQLite)
+	}
+	return found, err
 }

@@ -1,23 +1,21 @@
 package sqltext
 
 import (
-	"strings"
 	"sync/atomic"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Floored is a statement that holds [Floor], or [Start] where that can't be had.
+// A Floored is a statement that names {floor}, and the same with {start} where the server
+// doesn't tell its timeline.
 type Floored struct{ full, lower string }
 
-// NewFloored returns the statement of a text with {floor} in the place of the
-// expression. onTimelines tells whether the database has timelines.
-func NewFloored(text string, onTimelines bool) Floored {
-	lower := strings.ReplaceAll(text, "{floor}", Start)
-	if !onTimelines {
-		return Floored{lower, lower}
-	}
-	return Floored{strings.ReplaceAll(text, "{floor}", Floor), lower}
+// NewFloored returns the statement of a text, as [Render] writes it. Its arguments are
+// numbered by hand.
+func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
+	full, _ := Render(d, text, pieces...)
+	lower, _ := Render(d, text, append([]Pieces{{"floor": Raw(Start)}}, pieces...)...)
+	return Floored{full, lower}
 }
 
 // Timelines keeps in mind whether a server tells its timeline. The zero value takes

@@ -1,36 +1,111 @@
-// Package sqltext says once what several packages say in SQL. Its texts are
-// expressions that stand in a statement of the package that uses them.
 package sqltext
 
 import (
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// Turn is the lock of PostgreSQL's that orders those who raise the token of a name
-// and, shared, those who write under the ledger's guard. name is an expression of
-// type text.
-func Turn(name string) string {
-	return "pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', " + name + "), 0))"
+// Postgres is PostgreSQL. Functions are named with their schema, so that nothing of the
+// same name in the search path stands before them.
+//
+// Beside the pieces that every dialect has, its statements know {durable}, {turn name},
+// {seen name} and {raise part, part}.
+var Postgres Dialect = postgres{}
+
+type postgres struct{}
+
+func (postgres) Quote(name string) string {
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// Raise is an expression of type bigint that raises 22P02 with a text, in parts that
-// are expressions. Something in them has to depend on the row or the time, or it is
-// evaluated by the planner. No cast of the database's own softens it.
-func Raise(parts ...string) string {
-	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(" + strings.Join(parts, ", ") + ")))"
+// Text doesn't depend on standard_conforming_strings.
+func (postgres) Text(s string) string {
+	quoted := quoteText(s)
+	if strings.IndexByte(s, '\\') >= 0 {
+		return "E" + strings.ReplaceAll(quoted, `\`, `\\`)
+	}
+	return quoted
 }
+
+func (postgres) Bool(b bool) string { return strconv.FormatBool(b) }
+
+func (d postgres) Placeholder(n int, t Type) string { return "$" + strconv.Itoa(n) + d.Cast(t) }
+
+// Cast: PostgreSQL takes an untyped argument for text in most places.
+func (postgres) Cast(t Type) string {
+	switch t {
+	case Text:
+		return "::text"
+	case Bigint:
+		return "::bigint"
+	}
+	return ""
+}
+
+// Now: now() would be the start of the transaction, and a lease shorter by the time that
+// its statement waited.
+func (postgres) Now() string { return "pg_catalog.clock_timestamp()" }
+
+func (d postgres) After(ticks string) string {
+	return "(" + d.Now() + " + " + ticks + " * interval '1 microsecond')"
+}
+
+func (postgres) Ticks(d time.Duration) int64 { return ticks(d, time.Microsecond) }
+
+func (postgres) Micros(time string) string {
+	return "(extract(epoch FROM CASE WHEN pg_catalog.isfinite(" + time + ") THEN " + time + " END) * 1000000)::bigint"
+}
+
+// Raise is of type bigint, and raises 22P02. No cast of the database's own softens it:
+// concat is never NULL, and int8in reads its text by itself.
+func (d postgres) Raise(parts ...string) string { return raise(d, parts) }
+
+func (postgres) Raising() (before, between, behind string) {
+	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"
+}
+
+func (d postgres) Turn(name string, shared bool) string {
+	before, behind := d.Turning(shared)
+	return before + name + behind
+}
+
+func (postgres) Turning(shared bool) (before, behind string) {
+	lock := "pg_catalog.pg_advisory_xact_lock("
+	if shared {
+		lock = "pg_catalog.pg_advisory_xact_lock_shared("
+	}
+	return lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
+}
+
+// Floor: each timeline of the server, which a promotion begins, or the end of a restore,
+// has 10^10 tokens.
+func (postgres) Floor() string { return "(" + Start + " + " + epoch + ")" }
+
+// epoch reads the timeline from the first eight hexadecimal digits of the name of the
+// WAL file that is being written. The bound keeps the product within a bigint; there it
+// has reached the highest token.
+const epoch = "LEAST(('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1, 90000)" +
+	" * 10000000000"
+
+// Durable is an expression that has the statement's transaction wait until its
+// commit is on disk, also where synchronous_commit is off: a server that crashed
+// would else give the same tokens again. It is volatile, so that it is evaluated
+// though nobody uses its value, and holds for this transaction only.
+const Durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off'" +
+	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
 
 // Seen is a condition for a statement that may add the name to the ledger, an
-// expression of type text, above [Floor]. Above READ COMMITTED the statement's snapshot
+// expression of type text, above the floor. Above READ COMMITTED the statement's snapshot
 // may be older than a Repair that it has waited for; a name that Repair has raised
 // is a serialization failure then, but one that is new would begin too low. So it
 // raises there, [IsUnseen], and the name has to be added first.
 func Seen(name string) string {
 	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN true" +
-		" WHEN EXISTS (SELECT FROM fencing_tokens WHERE name = " + name + ") THEN true" +
-		" ELSE " + Raise("'"+unseen+"'", name) + " IS NOT NULL END"
+		" WHEN EXISTS (SELECT FROM " + LedgerTable + " WHERE name = " + name + ") THEN true" +
+		" ELSE " + Postgres.Raise("'"+unseen+"'", name) + " IS NOT NULL END"
 }
 
 const unseen = "sqlfence:unseen:"
@@ -40,23 +115,16 @@ func IsUnseen(err error) bool {
 	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), unseen)
 }
 
-// Durable is an expression that has the statement's transaction wait until its
-// commit is on disk, also where synchronous_commit is off: a server that crashed
-// would else give the same tokens again. It is volatile, so that it is evaluated
-// though nobody uses its value, and holds for this transaction only.
-const Durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off'" +
-	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
+func (postgres) mark() byte     { return '$' }
+func (postgres) numbered() bool { return true }
 
-// Start is what [Floor] is on the first timeline, in every dialect: 0 unless tokens'
-// Repair has stored more, under the name that no token can have.
-const Start = "COALESCE((SELECT token FROM fencing_tokens WHERE name = ''), 0)"
+func (postgres) vocabulary() Pieces { return postgresVocabulary }
 
-// Floor is the number that the tokens of PostgreSQL are all above. Each timeline of
-// the server, which a promotion begins, or the end of a restore, has 10^10 of them.
-const Floor = "(" + Start + " + " + epoch + ")"
-
-// epoch reads the timeline from the first eight hexadecimal digits of the name of the
-// WAL file that is being written. The bound keeps the product within a bigint; there it
-// has reached the highest token.
-const epoch = "LEAST(('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1, 90000)" +
-	" * 10000000000"
+var postgresVocabulary = func() Pieces {
+	v := vocabulary(postgres{})
+	v["durable"] = Raw(Durable)
+	v["turn"] = Func(func(name string) string { return postgres{}.Turn(name, false) })
+	v["raise"] = Func(func(parts string) string { return postgres{}.Raise(parts) })
+	v["seen"] = Func(Seen)
+	return v
+}()

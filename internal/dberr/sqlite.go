@@ -1,4 +1,3 @@
-// Package dberr reads the databases' error codes, whichever driver reports them.
 package dberr
 
 import (
@@ -6,73 +5,19 @@ import (
 	"reflect"
 )
 
-// The codes that are told apart.
-// Source: PostgreSQL's documentation, appendix A.
-const (
-	FeatureNotSupported   = "0A000"
-	OutOfRange            = "22003"
-	UniqueViolation       = "23505"
-	InvalidText           = "22P02"
-	NoActiveTransaction   = "25P01"
-	SerializationFailure  = "40001"
-	CompletionUnknown     = "40003"
-	DeadlockDetected      = "40P01"
-	DuplicateObject       = "42710"
-	DuplicateTable        = "42P07"
-	InsufficientPrivilege = "42501"
-	UndefinedFunction     = "42883"
-
-	lockNotAvailable = "55P03"
-
-	ConnectionClass   = "08"  // such as 08P01
-	InterventionClass = "57P" // such as 57P01, admin_shutdown
-)
-
-// SQLState returns the code in err's chain; empty for another error and for nil. lib/pq
-// and pgx tell it by the same method.
-func SQLState(err error) string {
-	var coded interface{ SQLState() string }
-	if errors.As(err, &coded) {
-		return coded.SQLState()
-	}
-	return ""
-}
-
-// IsCreated reports whether a CREATE ... IF NOT EXISTS failed only because
-// another process did the same at once: in PostgreSQL, IF NOT EXISTS doesn't keep
-// the two from a collision.
-func IsCreated(err error) bool {
-	switch SQLState(err) {
-	case UniqueViolation, DuplicateTable, DuplicateObject:
-		return true
-	}
-	return false
-}
-
-// IsPassing reports whether PostgreSQL says that a statement failed for what was going
-// on around it, such as a deadlock, a timeout or a shutdown, and not for what it says.
-func IsPassing(err error) bool {
-	code := SQLState(err)
-	if len(code) != 5 {
-		return false
-	}
-	switch code[:2] {
-	case "08", "40", "53", "57", "58": // connection, rollback, resources, intervention, system
-		return true
-	}
-	return code == lockNotAvailable
-}
-
-// The codes of SQLite that are told apart: a primary one stands in the lowest byte of
-// an extended one.
+// SQLite's result codes that something depends on. A primary code stands in the lowest
+// byte of an extended one.
 // Source: https://sqlite.org/rescode.html
 const (
 	sqliteError      = 1
+	sqliteBusy       = 5
 	sqliteLocked     = 6
 	sqliteTooBig     = 18
 	sqliteConstraint = 19
 	sqliteAuth       = 23
 	sqliteRange      = 25
+
+	sqlitePrimary = 0xff
 
 	sqliteCheck    = sqliteConstraint | 1<<8
 	sqliteNotNull  = sqliteConstraint | 5<<8
@@ -98,11 +43,18 @@ func LeftNothing(err error, aborts bool) bool {
 	case sqliteNotNull, sqliteKey, sqliteUnique, sqliteRowid:
 		return aborts
 	}
-	switch code & 0xff {
+	switch code & sqlitePrimary {
 	case sqliteError, sqliteLocked, sqliteTooBig, sqliteAuth, sqliteRange:
 		return true
 	}
 	return false
+}
+
+// IsBusy reports whether err is SQLITE_BUSY or SQLITE_LOCKED, plain or extended (such as
+// BUSY_SNAPSHOT, 517): another connection, or another statement, has the file or the table.
+func IsBusy(err error) bool {
+	code, ok := SQLiteCode(err)
+	return ok && (code&sqlitePrimary == sqliteBusy || code&sqlitePrimary == sqliteLocked)
 }
 
 // SQLiteCode returns SQLite's result code in err's chain, the extended one where the

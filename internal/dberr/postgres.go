@@ -1,0 +1,73 @@
+// Package dberr reads the databases' error codes, whichever driver reports them, and
+// sends again what may then succeed.
+package dberr
+
+import "errors"
+
+// SQLSTATEs that something depends on, besides those of a whole class.
+// Source: PostgreSQL's documentation, appendix A.
+const (
+	FeatureNotSupported   = "0A000"
+	OutOfRange            = "22003"
+	UniqueViolation       = "23505"
+	InvalidText           = "22P02"
+	NoActiveTransaction   = "25P01"
+	SerializationFailure  = "40001"
+	CompletionUnknown     = "40003"
+	DeadlockDetected      = "40P01"
+	DuplicateObject       = "42710"
+	DuplicateTable        = "42P07"
+	InsufficientPrivilege = "42501"
+	UndefinedFunction     = "42883"
+
+	lockNotAvailable = "55P03"
+
+	ConnectionClass   = "08"  // such as 08P01
+	InterventionClass = "57P" // such as 57P01, admin_shutdown
+)
+
+// SQLState returns the code in err's chain; empty for another error and for nil. lib/pq
+// and pgx tell it by the same method.
+func SQLState(err error) string {
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) {
+		return coded.SQLState()
+	}
+	return ""
+}
+
+// IsSerialization reports whether err is a serialization failure: the statement has
+// changed nothing because another transaction came first.
+func IsSerialization(err error) bool { return SQLState(err) == SerializationFailure }
+
+// IsRolledBack reports whether PostgreSQL says that it has rolled back for the sake of
+// another transaction: a serialization failure or a deadlock.
+func IsRolledBack(err error) bool {
+	code := SQLState(err)
+	return code == SerializationFailure || code == DeadlockDetected
+}
+
+// IsCreated reports whether a CREATE ... IF NOT EXISTS failed only because
+// another process did the same at once: in PostgreSQL, IF NOT EXISTS doesn't keep
+// the two from a collision.
+func IsCreated(err error) bool {
+	switch SQLState(err) {
+	case UniqueViolation, DuplicateTable, DuplicateObject:
+		return true
+	}
+	return false
+}
+
+// IsPassing reports whether PostgreSQL says that a statement failed for what was going
+// on around it, such as a deadlock, a timeout or a shutdown, and not for what it says.
+func IsPassing(err error) bool {
+	code := SQLState(err)
+	if len(code) != 5 {
+		return false
+	}
+	switch code[:2] {
+	case "08", "40", "53", "57", "58": // connection, rollback, resources, intervention, system
+		return true
+	}
+	return code == lockNotAvailable
+}

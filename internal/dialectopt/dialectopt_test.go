@@ -1,0 +1,79 @@
+package dialectopt
+
+import (
+	"database/sql/driver"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+type config struct{ Options }
+
+type option func(*config)
+
+func withDialect(d sqlfence.Dialect) option { return func(c *config) { c.NameDialect(d) } }
+
+// known returns a driver whose dialect is known.
+func known(t *testing.T, d sqlfence.Dialect) driver.Driver {
+	t.Helper()
+	fenced, err := sqlfence.WrapDriver(unknown{}, sqlfence.WithDialect(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fenced
+}
+
+// unknown is a driver that nobody knows.
+type unknown struct{ fakedb.Driver }
+
+func TestFind(t *testing.T) {
+	type dialects = []sqlfence.Dialect
+	for _, test := range []struct {
+		name  string
+		d     driver.Driver
+		named dialects
+		want  string // the part
+		err   string // what the error says, joined
+	}{
+		{"known", known(t, sqlfence.Postgres), nil, "p", ""},
+		{"known and named", known(t, sqlfence.SQLite), dialects{sqlfence.SQLite, sqlfence.SQLite}, "s", ""},
+		{"named", unknown{}, dialects{sqlfence.SQLite}, "s", ""},
+		{"unknown", unknown{}, nil, "", "give the dialect by WithDialect: sqlfence: unknown driver"},
+		{"another", known(t, sqlfence.Postgres), dialects{sqlfence.SQLite}, "", "WithDialect says SQLite, but the driver"},
+		{"unsupported", known(t, sqlfence.MySQL), nil, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
+		{"unsupported by name", unknown{}, dialects{sqlfence.MySQL}, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
+		{"two", unknown{}, dialects{sqlfence.Postgres, sqlfence.SQLite}, "", "two dialects, PostgreSQL and SQLite"},
+		{"zero", unknown{}, dialects{0}, "", "WithDialect needs a dialect, not the zero value"},
+	} {
+		var c config
+		for _, d := range test.named {
+			withDialect(d)(&c)
+		}
+		part, dialect := For("p", "s").Find(&c.Options, test.d)
+		err := c.Err("pkg")
+		if part != test.want || (dialect == 0) != (err != nil) || (test.err == "") != (err == nil) {
+			t.Errorf("%s: %q, %v, %v", test.name, part, dialect, err)
+		}
+		if err != nil && (!strings.HasPrefix(err.Error(), "pkg: "+test.err) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want %s and nothing else", test.name, err, test.err)
+		}
+	}
+}
+
+func TestAllThatIsWrongIsTold(t *testing.T) {
+	var c config
+	Apply(&c, []option{nil, withDialect(sqlfence.MySQL), nil})
+	For(1, 2).Find(&c.Options, unknown{})
+	want := "pkg: nil option\nnil option\nMySQL is not supported, only PostgreSQL and SQLite are"
+	if err := c.Err("pkg"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestPartsOfAllDialects(t *testing.T) {
+	if got := For("p", "s").All(); len(got) != 2 || got[0] != "p" || got[1] != "s" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,94 @@
+package sqltext
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Builder writes a statement. Its Dialect has to be set before anything else than
+// plain text is written. A Builder must not be copied after it has been used.
+//
+// A statement of sqlfence's own is best written as one text by [Builder.SQL], or by
+// [Render]. One that is made out of somebody else's goes piece by piece, which allocates
+// nothing but the text.
+type Builder struct {
+	strings.Builder
+	Dialect Dialect
+
+	args []any
+}
+
+// Write writes SQL as it is.
+func (b *Builder) Write(parts ...string) {
+	for _, s := range parts {
+		b.WriteString(s)
+	}
+}
+
+// Int writes an integer constant.
+func (b *Builder) Int(n int64) {
+	var room [20]byte
+	b.Builder.Write(strconv.AppendInt(room[:0], n, 10))
+}
+
+// Text writes a text constant.
+func (b *Builder) Text(s string) { b.WriteString(b.Dialect.Text(s)) }
+
+// Bool writes a truth value.
+func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
+
+// Placeholder writes the placeholder of the argument number n, from 1, which the caller
+// keeps (see [Numbers]).
+func (b *Builder) Placeholder(n int, t Type) {
+	b.WriteByte(b.Dialect.mark())
+	b.Int(int64(n))
+	b.WriteString(b.Dialect.Cast(t))
+}
+
+// Arg adds an argument and writes its placeholder: one for each use, in the order of the
+// text, because drivers differ in how they count them.
+func (b *Builder) Arg(value any) {
+	b.args = append(b.args, value)
+	b.WriteByte(b.Dialect.mark())
+	if b.Dialect.numbered() {
+		b.Int(int64(len(b.args)))
+	}
+}
+
+// Args returns the arguments that were added, in the order of their placeholders.
+func (b *Builder) Args() []any { return b.args }
+
+// Numbers numbers the arguments that a statement gets besides its own: the same
+// argument has the same number each time. The zero value begins with 1.
+type Numbers[A comparable] struct {
+	Inputs int // how many arguments the statement has itself
+	Added  []A // in the order of their numbers, from Inputs + 1 on
+
+	index map[A]int // if there are many
+}
+
+// manyNumbers is how many arguments are searched one by one.
+const manyNumbers = 8
+
+// Of returns the number of an argument, which it adds if there is none yet.
+func (n *Numbers[A]) Of(a A) int {
+	if len(n.Added) <= manyNumbers {
+		if i := slices.Index(n.Added, a); i >= 0 {
+			return n.Inputs + i + 1
+		}
+	} else if i, ok := n.index[a]; ok {
+		return i
+	}
+	n.Added = append(n.Added, a)
+	if len(n.Added) > manyNumbers {
+		if n.index == nil {
+			n.index = make(map[A]int)
+			for i, a := range n.Added {
+				n.index[a] = n.Inputs + i + 1
+			}
+		}
+		n.index[a] = n.Inputs + len(n.Added)
+	}
+	return n.Inputs + len(n.Added)
+}

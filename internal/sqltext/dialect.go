@@ -1,0 +1,103 @@
+// Package sqltext says once what several packages say in SQL: how each database quotes
+// and numbers, its clock, the ledger's table and its turn, and the [Builder] that
+// statements are written with.
+package sqltext
+
+import "time"
+
+// LedgerTable is the name of the ledger's table.
+const LedgerTable = "fencing_tokens"
+
+// A Dialect is how one database writes what sqlfence's packages have to say in SQL.
+// [Postgres] and [SQLite] implement it. A package that adds texts of its own embeds it.
+//
+// What the methods return are expressions, without a blank around them, that stand in a
+// statement as they are.
+type Dialect interface {
+	// Quote writes a name so that the database reads just that.
+	Quote(name string) string
+
+	// Text writes a text constant, which reads alike under all settings.
+	Text(s string) string
+
+	// Bool writes a truth value.
+	Bool(b bool) string
+
+	// Placeholder writes the placeholder of the argument number n, from 1, with the cast
+	// that the database needs to know its type.
+	Placeholder(n int, t Type) string
+
+	// Cast is what stands behind a placeholder for its type; empty for [Untyped].
+	Cast(t Type) string
+
+	// Now is the database's clock at the time of evaluation, which comes after any wait
+	// for a lock; not the start of the transaction. Times are of the type timestamptz in
+	// PostgreSQL, and integers in SQLite, milliseconds since 1970.
+	Now() string
+
+	// After is the time as many ticks from now as an integer expression says, in the
+	// past if it is negative. See Ticks.
+	After(ticks string) string
+
+	// Ticks returns a duration in the database's unit of time. What is finer makes it
+	// longer, in both directions: a lease is never shorter than asked for.
+	Ticks(d time.Duration) int64
+
+	// Micros turns a time, or a difference of times, into an integer of microseconds, of
+	// a time since 1970: [time.UnixMicro] and [time.Time.UnixMicro] read and write it
+	// whatever the database. NULL and infinity become NULL.
+	Micros(time string) string
+
+	// Raise is an expression that fails when it is evaluated, with a text whose parts are
+	// expressions; see Raising. Something in them has to depend on the row or the time,
+	// or the planner evaluates it.
+	Raise(parts ...string) string
+
+	// Raising returns what stands before, between and behind the parts of a Raise.
+	Raising() (before, between, behind string)
+
+	// Turn is the lock at the ledger that orders those who raise the token of a name and,
+	// shared, those who write under the ledger's guard, in the order of their requests.
+	// name is an expression of type text. Empty where there is one writer only, who has
+	// the turn by that.
+	Turn(name string, shared bool) string
+
+	// Turning returns what stands before and behind the name of a Turn.
+	Turning(shared bool) (before, behind string)
+
+	// Floor is the number that all tokens are above; see [Floored].
+	Floor() string
+
+	mark() byte         // what placeholders begin with
+	numbered() bool     // whether a statement of a package's own numbers its placeholders
+	vocabulary() Pieces // the pieces that every statement knows
+}
+
+// All returns the dialects, for tests that walk through them.
+func All() []Dialect { return []Dialect{Postgres, SQLite} }
+
+// Type is the type of a placeholder.
+type Type uint8
+
+// The types.
+const (
+	Untyped Type = iota // as the database finds out by itself
+	Text                // text
+	Bigint              // an integer of 8 bytes
+)
+
+// Start is what [Dialect.Floor] is on the first timeline: 0 unless tokens' Repair has
+// stored more, under the name that no token can have.
+const Start = "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = ''), 0)"
+
+// vocabulary returns the pieces that are the same for all dialects but for d's spelling.
+func vocabulary(d Dialect) Pieces {
+	return Pieces{
+		"ledger": Raw(LedgerTable),
+		"now":    Raw(d.Now()),
+		"start":  Raw(Start),
+		"floor":  Raw(d.Floor()),
+		"after":  Func(d.After),
+		"micros": Func(d.Micros),
+	}
+}

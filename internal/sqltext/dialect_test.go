@@ -1,0 +1,80 @@
+package sqltext
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDialectsSpell(t *testing.T) {
+	for _, test := range []struct {
+		what             string
+		of               func(d Dialect) string
+		postgres, sqlite string
+	}{
+		{"a name", func(d Dialect) string { return d.Quote("a\"b`c") }, "\"a\"\"b`c\"", "`a\"b``c`"},
+		{"a text", func(d Dialect) string { return d.Text("it's") }, "'it''s'", "'it''s'"},
+		{"a backslash", func(d Dialect) string { return d.Text(`a\'`) }, `E'a\\'''`, `'a\'''`},
+		{"true", func(d Dialect) string { return d.Bool(true) }, "true", "1"},
+		{"false", func(d Dialect) string { return d.Bool(false) }, "false", "0"},
+		{"a placeholder", func(d Dialect) string { return d.Placeholder(12, Untyped) }, "$12", "?12"},
+		{"a placeholder of a text", func(d Dialect) string { return d.Placeholder(1, Text) }, "$1::text", "?1"},
+		{"a placeholder of an integer", func(d Dialect) string { return d.Placeholder(2, Bigint) }, "$2::bigint", "?2"},
+		{"a time to come", func(d Dialect) string { return d.After("5") },
+			"(pg_catalog.clock_timestamp() + 5 * interval '1 microsecond')",
+			"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + 5)"},
+		{"microseconds", func(d Dialect) string { return d.Micros("a - b") },
+			"(extract(epoch FROM CASE WHEN pg_catalog.isfinite(a - b) THEN a - b END) * 1000000)::bigint",
+			"CAST((a - b) * 1000 AS INTEGER)"},
+		{"a raise", func(d Dialect) string { return d.Raise("'x:'", "t.a") },
+			"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('x:', t.a)))", "json_extract('{}', 'x:' || t.a)"},
+		{"a turn", func(d Dialect) string { return d.Turn("$1", false) },
+			"pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", ""},
+		{"a shared turn", func(d Dialect) string { return d.Turn("$1", true) },
+			"pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", ""},
+	} {
+		if got := test.of(Postgres); got != test.postgres {
+			t.Errorf("%s in PostgreSQL:\n%s\nwant\n%s", test.what, got, test.postgres)
+		}
+		if got := test.of(SQLite); got != test.sqlite {
+			t.Errorf("%s in SQLite:\n%s\nwant\n%s", test.what, got, test.sqlite)
+		}
+	}
+}
+
+func TestTicksAreNeverShorter(t *testing.T) {
+	for _, test := range []struct {
+		d                time.Duration
+		postgres, sqlite int64
+	}{
+		{0, 0, 0},
+		{time.Nanosecond, 1, 1},
+		{time.Millisecond, 1000, 1},
+		{1500 * time.Microsecond, 1500, 2},
+		{-1500 * time.Microsecond, -1500, -2},
+		{-time.Nanosecond, -1, -1},
+	} {
+		if p, s := Postgres.Ticks(test.d), SQLite.Ticks(test.d); p != test.postgres || s != test.sqlite {
+			t.Errorf("%v: %d and %d, want %d and %d", test.d, p, s, test.postgres, test.sqlite)
+		}
+	}
+}
+
+// Every dialect has the whole vocabulary, and nothing in it is empty.
+func TestDialectsKnowTheSamePieces(t *testing.T) {
+	for _, d := range All() {
+		for _, name := range []string{"ledger", "now", "after x", "micros x", "start", "floor"} {
+			if text, _ := Render(d, "{"+name+"}"); text == "" || strings.Contains(text, "{") {
+				t.Errorf("%T: {%s} is %q", d, name, text)
+			}
+		}
+	}
+}
+
+func TestFloorsHaveAStart(t *testing.T) {
+	for _, d := range All() {
+		if !strings.Contains(d.Floor(), Start) {
+			t.Errorf("%T: the floor is %s", d, d.Floor())
+		}
+	}
+}

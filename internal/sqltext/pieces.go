@@ -1,0 +1,106 @@
+package sqltext
+
+import "strings"
+
+// Pieces are what a statement's text names in braces: {now}, {micros expires_at}. What
+// stands behind the name is given to a [Func]; it may hold braces itself. A brace that
+// no lower-case letter follows is text.
+//
+// Every statement knows {ledger}, {now}, {after ticks}, {micros time}, {start}
+// and {floor}, and what its dialect adds to them.
+type Pieces map[string]Piece
+
+// A Piece is what a name in a statement's text stands for: [SQL], [Raw], [Func] or an
+// argument, from [Value].
+type Piece interface {
+	write(b *Builder, argument string, known []Pieces)
+}
+
+// SQL is text in which names in braces stand for pieces.
+type SQL string
+
+// Raw is text that stands as it is, such as a quoted name.
+type Raw string
+
+// Func writes what its argument, an expression, is made into.
+type Func func(argument string) string
+
+type value struct{ any }
+
+// Value is an argument, which is sent beside the text; each use has a placeholder.
+func Value(v any) Piece { return value{v} }
+
+func (p SQL) write(b *Builder, _ string, known []Pieces)     { b.expand(string(p), known) }
+func (p Raw) write(b *Builder, _ string, _ []Pieces)         { b.WriteString(string(p)) }
+func (p Func) write(b *Builder, argument string, _ []Pieces) { b.WriteString(p(argument)) }
+func (p value) write(b *Builder, _ string, _ []Pieces)       { b.Arg(p.any) }
+
+// Render writes a statement. See [Builder.SQL].
+func Render(d Dialect, text string, pieces ...Pieces) (statement string, args []any) {
+	b := Builder{Dialect: d}
+	b.SQL(text, pieces...)
+	return b.String(), b.Args()
+}
+
+// SQL writes text, in which names in braces stand for pieces; the first that has a name
+// decides, and the dialect's come last. A name that nobody knows panics: texts are
+// written by programmers, never by users.
+func (b *Builder) SQL(text string, pieces ...Pieces) {
+	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.vocabulary()))
+}
+
+func (b *Builder) expand(text string, known []Pieces) {
+	for {
+		before, inner, after, found := cutPiece(text)
+		b.WriteString(before)
+		if !found {
+			return
+		}
+		name, argument, _ := strings.Cut(inner, " ")
+		find(name, known).write(b, b.argument(argument, known), known)
+		text = after
+	}
+}
+
+// argument expands what is given to a Func. The placeholders in it are b's.
+func (b *Builder) argument(text string, known []Pieces) string {
+	if strings.IndexByte(text, '{') < 0 {
+		return text
+	}
+	inner := Builder{Dialect: b.Dialect, args: b.args}
+	inner.expand(text, known)
+	b.args = inner.args
+	return inner.String()
+}
+
+func find(name string, known []Pieces) Piece {
+	for _, pieces := range known {
+		if p, ok := pieces[name]; ok {
+			return p
+		}
+	}
+	panic("sqltext: no piece is named {" + name + "}")
+}
+
+// cutPiece finds the first piece of text, and what stands in its braces.
+func cutPiece(text string) (before, inner, after string, found bool) {
+	for start := 0; start+1 < len(text); start++ {
+		if text[start] != '{' || text[start+1] < 'a' || text[start+1] > 'z' {
+			continue
+		}
+		depth := 0
+		for end := start; end < len(text); end++ {
+			switch text[end] {
+			case '{':
+				depth++
+			case '}':
+				depth--
+			}
+			if depth == 0 {
+				return text[:start], text[start+1 : end], text[end+1:], true
+			}
+		}
+		break
+	}
+	return text, "", "", false
+}

@@ -1,0 +1,72 @@
+package sqltext
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SQLite runs in the process, and those who share a file share a machine: its clock is
+// the server's. Within one statement it stands still, and it is read after the wait for
+// the file's one writer.
+var SQLite Dialect = sqlite{}
+
+type sqlite struct{}
+
+// Quote writes backquotes: SQLite would take a name in double quotes for a text where
+// there is no such column.
+func (sqlite) Quote(name string) string {
+	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+}
+
+func (sqlite) Text(s string) string { return quoteText(s) }
+
+// Bool: true and false would be columns where a table has such.
+func (sqlite) Bool(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+func (d sqlite) Placeholder(n int, t Type) string { return "?" + strconv.Itoa(n) + d.Cast(t) }
+
+// Cast: SQLite goes by the argument itself.
+func (sqlite) Cast(Type) string { return "" }
+
+// Now: SQLite keeps the time in whole milliseconds, and julianday('now') is the floating
+// number of days next to it, which is less than 0.03 ms off. Rounded it is the
+// millisecond that SQLite has; cut off it would be the one before in half of all cases,
+// and a lock over by one clock would be alive by the other.
+func (sqlite) Now() string {
+	return "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+}
+
+func (d sqlite) After(ticks string) string { return "(" + d.Now() + " + " + ticks + ")" }
+
+func (sqlite) Ticks(d time.Duration) int64 { return ticks(d, time.Millisecond) }
+
+// Micros: the cast keeps what is beyond all integers at the highest, rather than
+// as a floating number. Nor has it the type that a column was declared with, which
+// drivers go by.
+func (sqlite) Micros(time string) string { return "CAST((" + time + ") * 1000 AS INTEGER)" }
+
+// Raise is an error of the kind SQLITE_ERROR, with the text in the message.
+func (d sqlite) Raise(parts ...string) string { return raise(d, parts) }
+
+func (sqlite) Raising() (before, between, behind string) {
+	return "json_extract('{}', ", " || ", ")"
+}
+
+func (sqlite) Turn(string, bool) string             { return "" }
+func (sqlite) Turning(bool) (before, behind string) { return "", "" }
+
+// Floor: SQLite has no timelines.
+func (sqlite) Floor() string { return Start }
+
+func (sqlite) mark() byte     { return '?' }
+func (sqlite) numbered() bool { return false } // drivers differ in how they count those
+
+func (sqlite) vocabulary() Pieces { return sqliteVocabulary }
+
+var sqliteVocabulary = vocabulary(sqlite{})
