@@ -22,12 +22,12 @@ import (
 // returned, one that is [ErrLeaseLost] and wraps f's, if the lease was lost before
 // f returned. A release that fails because the database can't be reached is
 // logged: the lease ends with its ttl.
-func (l *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
-	r, err := l.request(key, terms)
+func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
+	r, err := m.request(key, terms)
 	if err != nil {
 		return err
 	}
-	le, err := l.acquire(ctx, r)
+	l, err := m.waitInLine(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -35,26 +35,26 @@ func (l *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(stopped)
-		le.keep(beating, r.ttl, r.beat())
+		l.keep(beating, r.ttl, r.beat())
 	}()
 	defer func() {
 		stop()
 		<-stopped
-		if lost := le.finishDo(ctx); lost != nil {
+		if lost := l.finishDo(ctx); lost != nil {
 			err = errors.Join(lost, err)
 		}
 	}()
-	return f(le.Context())
+	return f(l.Context())
 }
 
 // releaseLimit is how long the release at the end of Do may take.
 const releaseLimit = 5 * time.Second
 
 // finishDo releases the lease, and returns an error if it was lost before.
-func (le *Lease) finishDo(ctx context.Context) error {
+func (l *Lease) finishDo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
-	err := le.Release(ctx)
+	err := l.Release(ctx)
 	switch {
 	case err == nil, errors.Is(err, ErrReleased): // by f itself
 		return nil
@@ -62,27 +62,27 @@ func (le *Lease) finishDo(ctx context.Context) error {
 		return err
 	case errors.Is(err, ErrNotHeld):
 		// Released by its lock id, or taken away: since when nobody knows.
-		return &LostError{Token: le.Token(), Reason: "gone when it was to be released", err: err}
+		return &LostError{Token: l.Token(), Reason: "gone when it was to be released", err: err}
 	}
-	le.leases.log().Warn("lease: a release failed; the lease ends with its ttl", "key", le.Key(), "err", err)
+	l.leases.log().Warn("lease: a release failed; the lease ends with its ttl", "key", l.Key(), "err", err)
 	return nil
 }
 
 // keep extends the lease until ctx or the lease ends.
-func (le *Lease) keep(ctx context.Context, ttl, every time.Duration) {
+func (l *Lease) keep(ctx context.Context, ttl, every time.Duration) {
 	// An owner's lease from before may be nearly over.
-	next := time.NewTimer(min(every, le.left()/3))
+	next := time.NewTimer(min(every, l.left()/3))
 	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-le.Done():
+		case <-l.Done():
 			return
 		case <-next.C:
 		}
 		pause := every
-		if err := le.beatOnce(ctx, ttl, every); err != nil {
+		if err := l.beatOnce(ctx, ttl, every); err != nil {
 			pause = min(every/4, time.Second) // transient, or the lease is done
 		}
 		next.Reset(pause)
@@ -91,12 +91,12 @@ func (le *Lease) keep(ctx context.Context, ttl, every time.Duration) {
 
 // beatOnce extends the lease. A connection that says nothing is given up after
 // the time between two heartbeats, so that another can be tried.
-func (le *Lease) beatOnce(ctx context.Context, ttl, limit time.Duration) error {
+func (l *Lease) beatOnce(ctx context.Context, ttl, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	stop := context.AfterFunc(le.held, cancel)
+	stop := context.AfterFunc(l.held, cancel)
 	defer stop()
-	if err := le.Extend(ctx, ttl); err != nil {
+	if err := l.Extend(ctx, ttl); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
 	return nil

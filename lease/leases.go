@@ -3,10 +3,7 @@ package lease
 import (
 	"database/sql"
 	"errors"
-	"log/slog"
 
-	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -16,18 +13,13 @@ import (
 // waiter that needs it. Share one for a database: waiters of one Leases form a
 // line, and only the first in the line asks the database.
 type Leases struct {
-	db       *sql.DB
-	dialect  sqlfence.Dialect
-	sql      statements
-	ledger   *tokens.Store
-	logger   *slog.Logger // nil: slog.Default() at the time of logging
+	database
+	dialect  dialect
 	defaults []Term
 
-	timelines sqltext.Timelines
-
-	lines   lines
-	hearing hearing
-	session session
+	queues   queues
+	listener listenerState
+	sessions *sessions
 }
 
 // New returns Leases on db, which may be fenced by sqlfence or not, and stays
@@ -43,7 +35,7 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledgerOpts := []tokens.Option{tokens.WithDialect(c.dialect)}
+	ledgerOpts := []tokens.Option{tokens.WithDialect(c.spoken)}
 	if c.logger != nil {
 		ledgerOpts = append(ledgerOpts, tokens.WithLogger(c.logger))
 	}
@@ -51,24 +43,13 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Leases{
-		db:       db,
+	m := &Leases{
+		database: database{db: db, ledger: ledger, logger: c.logger},
 		dialect:  c.dialect,
-		sql:      statementsFor(c.dialect, c.listener != nil),
-		ledger:   ledger,
-		logger:   c.logger,
 		defaults: c.defaults,
+		queues:   queues{db: db},
+		sessions: newSessions(db, c.dialect),
 	}
-	l.session.db, l.session.turn = db, make(chan struct{}, 1)
-	l.session.turn <- struct{}{}
-	l.lines.db = db
-	l.hearing.listener, l.hearing.heard = c.listener, l.lines.wake
-	return l, nil
-}
-
-func (l *Leases) log() *slog.Logger {
-	if l.logger == nil {
-		return slog.Default()
-	}
-	return l.logger
+	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
+	return m, nil
 }

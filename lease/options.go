@@ -18,15 +18,7 @@ type Option func(*config)
 // doesn't know; one that contradicts a known driver is refused, and so is
 // [sqlfence.MySQL], which is not supported.
 func WithDialect(d sqlfence.Dialect) Option {
-	return func(c *config) {
-		if c.dialect != 0 && c.dialect != d {
-			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
-		}
-		if d == 0 {
-			c.fail(errors.New("the zero dialect is none"))
-		}
-		c.dialect = d
-	}
+	return func(c *config) { c.NameDialect(d) }
 }
 
 // WithLogger sets where warnings go: tokens from [sqlfence.WarnToken] on, and
@@ -36,7 +28,7 @@ func WithDialect(d sqlfence.Dialect) Option {
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
-			c.fail(errors.New("nil logger"))
+			c.Fail(errors.New("nil logger"))
 		}
 		c.logger = l
 	}
@@ -48,7 +40,7 @@ func WithLogger(l *slog.Logger) Option {
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
-			c.fail(errors.New("nil listener"))
+			c.Fail(errors.New("nil listener"))
 		}
 		c.listener = l
 	}
@@ -60,39 +52,27 @@ func WithDefaults(terms ...Term) Option {
 }
 
 type config struct {
-	dialect  sqlfence.Dialect
+	dialectopt.Options
+	dialect  dialect
+	spoken   sqlfence.Dialect // dialect's name
 	logger   *slog.Logger
 	listener Listener
 	defaults []Term
-	errs     []error
 }
 
-func (c *config) fail(err error) { c.errs = append(c.errs, err) }
-
-// configure applies the options and settles the dialect.
+// configure applies the options and finds the dialect.
 func configure(d driver.Driver, opts []Option) (*config, error) {
 	c := new(config)
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail(errors.New("nil option"))
-			continue
-		}
-		opt(c)
-	}
+	dialectopt.Apply(c, opts)
 	if _, err := newTerms(c.defaults); err != nil {
-		c.fail(err)
+		c.Fail(err)
 	}
-	if len(c.errs) == 0 { // else what was given doesn't stand: there is nothing to compare
-		var err error
-		if c.dialect, err = dialectopt.Resolve(d, c.dialect); err != nil {
-			c.fail(err)
-		}
+	c.dialect, c.spoken = dialects.Find(&c.Options, d)
+	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {
+		c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", c.spoken))
 	}
-	if len(c.errs) == 0 && c.dialect == sqlfence.SQLite && c.listener != nil {
-		c.fail(errors.New("a listener needs PostgreSQL"))
-	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, fmt.Errorf("lease: %w", err)
+	if err := c.Err("lease"); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -2,10 +2,8 @@ package lease
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
@@ -13,17 +11,17 @@ import (
 // and checks that those there can be used; it needs no privilege to create if
 // they are there. It may be called at every start, by several processes at once.
 // See the package's comment for the tables, to create them by a migration.
-func (l *Leases) Setup(ctx context.Context) error {
-	if err := l.ledger.Setup(ctx); err != nil {
+func (m *Leases) Setup(ctx context.Context) error {
+	if err := m.ledger.Setup(ctx); err != nil {
 		return err
 	}
-	if l.probe(ctx) == nil {
+	if m.dialect.probe(ctx, &m.database) == nil {
 		return nil
 	}
-	if err := l.create(ctx); err != nil {
+	if err := m.create(ctx); err != nil {
 		return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
 	}
-	if err := l.probe(ctx); err != nil {
+	if err := m.dialect.probe(ctx, &m.database); err != nil {
 		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", err)
 	}
 	return nil
@@ -31,23 +29,10 @@ func (l *Leases) Setup(ctx context.Context) error {
 
 // create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
 // create it at once from a collision; the one who loses it finds the other's.
-func (l *Leases) create(ctx context.Context) error {
-	_, err := l.exec(ctx, l.sql.create)
+func (m *Leases) create(ctx context.Context) error {
+	_, err := m.exec(ctx, m.dialect.create())
 	if dberr.IsCreated(err) {
 		return nil
 	}
 	return err
-}
-
-// probe fails if an attempt would. EXPLAIN plans without running: columns, types,
-// the unique index that ON CONFLICT needs, and the privileges are looked up.
-func (l *Leases) probe(ctx context.Context) error {
-	ignore := func(*sql.Rows) error { return nil }
-	id := newLockID()
-	if l.dialect == sqlfence.Postgres {
-		return l.sendFloored(ctx, l.sql.probe, func(text string) error {
-			return l.query(ctx, ignore, text, "probe", id, "", int64(1), nil, false)
-		})
-	}
-	return l.query(ctx, ignore, "EXPLAIN "+l.sql.take, "probe", id, "", int64(1))
 }
