@@ -100,8 +100,7 @@ func (m *Leases) askDetached(ctx context.Context, r *request) (*outcome, error) 
 // have been taken all the same.
 func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool, _ error) {
 	var o outcome
-	again := func(err error) bool { return dberr.IsRolledBack(err) || isOvertaken(err) }
-	err := dberr.Resend(ctx, again, func() error {
+	err := dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		o = outcome{}
 		return m.dialect.take(ctx, &m.database, r, &o)
 	})

@@ -139,16 +139,18 @@ func (postgres) probe(ctx context.Context, db *database) error {
 	})
 }
 
-// take sends one statement. A name that its snapshot can't see is added to the ledger
-// first.
+// take sends one statement, and sends it again if a newer token was issued meanwhile. A
+// name that its snapshot can't see is added to the ledger first.
 func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
 	args := []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
-	o.committing = true
-	for {
-		err := db.sendFloored(ctx, postgresTexts.take, func(text string) error {
-			o.sent = time.Now()
+	send := func() error {
+		return db.sendFloored(ctx, postgresTexts.take, func(text string) error {
+			*o = outcome{committing: true, sent: time.Now()}
 			return queryOnce(ctx, db.db, o.scan, statement{text, args})
 		})
+	}
+	for {
+		err := dberr.Resend(ctx, isOvertaken, send)
 		if !sqltext.IsUnseen(err) {
 			return err
 		}
@@ -158,7 +160,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 	}
 }
 
-// isOvertaken reports whether err is what take raises if it is to be sent again.
+// isOvertaken reports whether err is what take raises where a newer token was issued.
 func isOvertaken(err error) bool {
 	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
 }
