@@ -9,30 +9,30 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Acquire takes the lease of key, and waits while another holds it. The lease
-// comes with the next fencing token of the name key, which [Lease.Context]
-// carries: writes on the tables that the name guards are fenced with it.
+// Acquire takes the lease of key, and waits while another holder has it. The lease
+// comes with the key's next fencing token. [Lease.Context] carries the token, so that
+// writes with that context are fenced on the tables that the key guards.
 //
-// Without contention it is one statement, on SQLite one transaction. It then
-// waits only for transactions still open that have written under an older token
-// by the guard of the ledger: the new token is to come after them. While another
-// holds the lease, callers of one Leases wait in line, and the first asks again
-// after a pause, when the lease would end, and when it is woken by a release in
-// this process or heard by a [Listener]. When it isn't answered within 100 ms, the
-// next in the line asks too, on another connection; the one after that has to wait
-// twice as long, and so on: at most three, and with [sql.DB.SetMaxOpenConns] on at
-// most a quarter of the pool's connections.
+// A free lease takes one statement, on SQLite one transaction. It waits only for open
+// transactions that have written under an older token to a table guarded by the ledger:
+// they commit before the new token is issued. While another holder has the lease, the
+// callers of one Leases wait in line. The first in line asks again after a pause, when
+// the lease would end, and when a release wakes it, by this Leases or through a
+// [Listener]. If it gets no answer within 100 ms, the next in line asks too, on another
+// connection; the one after that waits twice as long, and so on. At most three such
+// attempts stay unanswered at a time, and with [sql.DB.SetMaxOpenConns] at most as many
+// as a quarter of the pool's connections.
 //
-// If ctx ends it returns at once; what a statement under way may still take is
-// released in the background. What can't be released, because the database can't
-// be reached, ends with its ttl.
+// If ctx ends, Acquire returns at once, and releases in the background what its
+// statement may still take. If the database can't be reached for that, the lease ends
+// with its ttl.
 //
-// Errors: [*HeldError] (which is [ErrHeld]) when attempts or time ran out and the
-// last answer of the database was that another holds the lease, to this call or to
-// another in its line; [context.DeadlineExceeded] when time ran out without an
-// answer, [sqlfence.ErrTokenLimit], with nothing written, if the key's tokens are
-// used up, [ErrInvalid] for the key or the terms, that of ctx, or the database's own.
-// They are not retried, other than serialization failures and deadlocks.
+// Errors: [*HeldError], which is [ErrHeld], if attempts or time ran out and the last
+// answer, to this call or to another in its line, was that the lease is held;
+// [context.DeadlineExceeded] if time ran out without an answer; [sqlfence.ErrTokenLimit],
+// with nothing written, if the key's tokens are used up; [ErrInvalid] for a bad key or
+// term; the context's error; or the database's. Only serialization failures and
+// deadlocks are retried.
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -41,9 +41,9 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 	return m.waitInLine(ctx, r)
 }
 
-// TryAcquire takes the lease of key if it is free: ok tells whether it was. It
-// asks once; terms on waiting, other than the timeout, have no effect. See
-// [Leases.Acquire] for the rest, and for the errors, without [ErrHeld].
+// TryAcquire takes the lease of key if it is free, and reports whether it did. It asks
+// once: of the terms about waiting only the time limit has an effect. Otherwise it works
+// and fails as [Leases.Acquire] does, but for [ErrHeld], which it doesn't return.
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -55,8 +55,8 @@ func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lea
 	return lease, lease != nil, err
 }
 
-// waitInLine asks when it is this request's turn, until the lease is taken or the
-// attempts or the time are over.
+// waitInLine asks whenever it is this request's turn, until the lease is taken or
+// attempts or time run out.
 func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
@@ -97,7 +97,7 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	return nil, a.held()
 }
 
-// A request is what one call asks for.
+// A request holds the arguments of one call.
 type request struct {
 	key, lockID string
 	*terms

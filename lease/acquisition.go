@@ -15,8 +15,8 @@ type acquisition struct {
 	last     *outcome // the last answer; nil before the first
 }
 
-// longestPause bounds the back-off, and the time until a waiter asks again that
-// relies on being woken.
+// longestPause bounds the back-off, and the pause of a waiter that relies on
+// notifications.
 const longestPause = 5 * time.Second
 
 // exhausted reports whether the attempts have run out.

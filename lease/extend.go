@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Extend lets the live lease with a lock id end ttl from now, by the server's
-// clock, whether that is later or earlier than before, and returns that time.
-// Its token stays the same. It is a plain update of the lease's own row, and so
-// never waits for a fenced write. A lease that has ended stays so.
+// Extend makes the live lease with this lock id end ttl from now by the server's clock,
+// later or earlier than before, and returns that time. ttl is 1 ms to [MaxTTL]. The token
+// stays the same. Extend updates only the lease's own row, so it never waits for a fenced
+// write. A lease that has ended can't be extended.
 //
-// Whoever has a [Lease] extends it by [Lease.Extend], which keeps its Context.
+// For a [Lease] use [Lease.Extend], which also moves the end of its context.
 //
-// Errors: [*NotHeldError] (which is [ErrNotHeld]), [ErrInvalid] for the lock id
-// or the ttl, or the database's own; the lease may have been extended then.
+// Errors: [*NotHeldError], which is [ErrNotHeld]; [ErrInvalid] for the lock id or the
+// ttl; or the database's, after which the lease may have been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
 	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
@@ -43,14 +43,13 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 	return until, left, nil
 }
 
-// Release ends the live lease with a lock id. Of several calls at most one
-// succeeds. Tokens are not touched: the next lease of the key gets the next one.
+// Release ends the live lease with this lock id. Of several calls at most one
+// succeeds. Tokens don't change: the next lease of the key gets the next one.
 //
-// Whoever has a [Lease] releases it by [Lease.Release], which ends its Context.
+// For a [Lease] use [Lease.Release], which also ends its context.
 //
-// Errors: [*NotHeldError] (which is [ErrNotHeld]), with nothing changed,
-// [ErrInvalid] for the lock id, or the database's own; the lease may have been
-// released then.
+// Errors: [*NotHeldError], which is [ErrNotHeld], with nothing changed; [ErrInvalid] for
+// the lock id; or the database's, after which the lease may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	if err := ValidateLockID(lockID); err != nil {
 		return err
@@ -72,7 +71,8 @@ func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return nil
 }
 
-// notHeld finds out for people why a lock id was refused.
+// notHeld returns the error for a lock id without a live lease. It asks the database
+// whether the lease has expired, for the error's text.
 func (m *Leases) notHeld(ctx context.Context, lockID string) error {
 	e := &NotHeldError{LockID: lockID}
 	// Without an answer the refusal stands all the same.

@@ -9,15 +9,14 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A Lease is a key that this process holds for a time. It ends by
-// [Lease.Release], or when it has not been extended in time. It is safe for use
-// by several goroutines at once.
+// A Lease is a key that this process holds for a limited time. It ends by
+// [Lease.Release], or when it isn't extended in time. It is safe for concurrent use.
 //
-// Whether it has ended is judged without asking the database, by this process's
-// monotonic clock, counted from before the request was sent: so a lease ends here
-// before it ends by the server's clock, never after, and also if the database
-// can't be reached. A process that is stopped doesn't notice until it runs again;
-// that is what the token is for.
+// A Lease knows that it has ended without asking the database: it counts by this
+// process's monotonic clock, from before the request was sent. So it ends here before it
+// ends by the server's clock, never after, and also if the database can't be reached. A
+// process that is paused doesn't notice until it runs again; its writes are refused by
+// their token.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -34,7 +33,7 @@ type Lease struct {
 	deadline time.Time
 	expires  time.Time
 	timer    *time.Timer
-	lastErr  error // of the last try to extend it, nil if that succeeded
+	lastErr  error // of the last call of Extend; nil if it succeeded
 }
 
 func (m *Leases) newLease(ctx context.Context, g *grant, on *session) *Lease {
@@ -51,7 +50,8 @@ func (m *Leases) newLease(ctx context.Context, g *grant, on *session) *Lease {
 // Key returns the key, normalised.
 func (l *Lease) Key() string { return l.info.Key }
 
-// LockID returns the lock id, 22 characters that only the holder knows.
+// LockID returns the lock id, 22 characters that only the holder knows. Whoever knows
+// it can extend and release the lease; see [Leases.Extend] and [Leases.Release].
 func (l *Lease) LockID() string { return l.info.LockID }
 
 // Token returns the fencing token. Its Name is the key.
@@ -60,39 +60,41 @@ func (l *Lease) Token() sqlfence.Token { return l.info.Token }
 // AcquiredAt returns when the lease was granted, by the server's clock.
 func (l *Lease) AcquiredAt() time.Time { return l.info.AcquiredAt }
 
-// ExpiresAt returns when the lease ends unless it is extended, by the server's
-// clock and as far as this Lease knows.
+// ExpiresAt returns when the lease ends by the server's clock unless it is extended, as
+// of the last answer that this Lease has got.
 func (l *Lease) ExpiresAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expires
 }
 
-// Context returns the context to work with: that which the lease was acquired
-// with, with the token as its fence. It ends with that context, and when the
+// Context returns the context for work under the lease: the one that the lease was
+// acquired with, with the fencing token added. It ends with that context, and when the
 // lease ends; [context.Cause] is then a [*LostError], which is [ErrLeaseLost],
 // or [ErrReleased].
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Done is closed when the lease has ended, whatever becomes of the context.
+// Done is closed when the lease has ended. Unlike the lease's context it stays open when
+// the context that the lease was acquired with ends.
 func (l *Lease) Done() <-chan struct{} { return l.held.Done() }
 
-// Err returns nil while the lease is held, then why it ended: a [*LostError],
-// which is [ErrLeaseLost], or [ErrReleased].
+// Err returns nil while the lease is held, and then the reason why it ended: a
+// [*LostError], which is [ErrLeaseLost], or [ErrReleased].
 func (l *Lease) Err() error {
 	l.mu.Lock() // so that it tells as soon as the context does
 	defer l.mu.Unlock()
 	return context.Cause(l.held)
 }
 
-// Extend lets the lease end ttl from now, as [Leases.Extend] does. A lease that
-// has ended stays so: the error is then that of [Lease.Err]. An error of the
-// database leaves the lease as it is; it is worth another try until Done.
+// Extend makes the lease end ttl from now, as [Leases.Extend] does. A lease that has
+// ended can't be extended: Extend then returns the error of [Lease.Err]. After an error
+// of the database the lease is still held, perhaps for a shorter time if ttl is
+// shorter than what was left; Extend can be tried again until Done is closed.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
 	}
-	// One at a time: the order of the answers has to be that of the updates.
+	// One at a time, so that the answers arrive in the order of the updates.
 	select {
 	case l.extending <- struct{}{}:
 		defer func() { <-l.extending }()
@@ -107,7 +109,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	l.moveDeadline(start.Add(ttl), false)
 	until, left, err := l.leases.extend(ctx, l.info.LockID, ttl)
 	if errors.Is(err, ErrNotHeld) {
-		l.lose("the database holds it no more", err)
+		l.lose("the database reports that it has ended", err)
 		return l.Err()
 	}
 	l.mu.Lock()
@@ -123,10 +125,10 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	return l.Err()
 }
 
-// Release ends the lease. Of several calls one succeeds, and gives nil; the
-// others give the error of [Lease.Err], as does the one that comes too late. The
-// lease has ended here whatever the error; where the database couldn't be
-// reached, it ends there with its ttl.
+// Release ends the lease. Of several calls the first one succeeds; the others, and a
+// call after the lease was lost, return the error of [Lease.Err]. Whatever Release
+// returns, this process doesn't hold the lease any more; if the database couldn't be
+// reached, the lease ends there with its ttl.
 func (l *Lease) Release(ctx context.Context) error {
 	if !l.finish(ErrReleased) {
 		return l.Err()

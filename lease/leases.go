@@ -7,11 +7,11 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Leases grants leases on keys in one database. It is safe for use by several
-// goroutines at once, and needs no closing: what it keeps, a session for
-// ephemeral leases or a listener, it keeps only while there is a lease or a
-// waiter that needs it. Share one for a database: waiters of one Leases form a
-// line, and only the first in the line asks the database.
+// Leases grants leases on keys in one database; [New] returns one, and the zero value
+// can't be used. It is safe for concurrent use and needs no closing: it keeps a session
+// or a listener only while an ephemeral lease or a waiter needs it. Share one Leases per
+// database: its waiters stand in a line for each key, and only the first in the line
+// asks the database.
 type Leases struct {
 	database
 	dialect  dialect
@@ -22,11 +22,12 @@ type Leases struct {
 	sessions *sessions
 }
 
-// New returns Leases on db, which may be fenced by sqlfence or not, and stays
-// the caller's to close. It sends nothing to the database; see [Leases.Setup].
+// New returns Leases on db, which may be fenced by sqlfence or not, and which the
+// caller closes. New sends nothing to the database; see [Leases.Setup].
 //
-// By default the dialect is found from the driver (an error if it can't be, see
-// [WithDialect]), warnings go to [slog.Default], and waiters poll.
+// By default the dialect is that of the driver, warnings go to [log/slog.Default], and
+// waiters poll. The error names all options that are wrong, and a driver whose dialect
+// is unknown (see [WithDialect]).
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, errors.New("lease: nil database")

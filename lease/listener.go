@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// channel is the one that a release notifies, with its key as the payload.
+// channel is where a release notifies, with its key as the payload.
 const channel = "sqlfence_leases"
 
-// A Listener hears what PostgreSQL notifies, by a connection of its own. It
-// stands between this package and a driver; docs/leases.md shows one for pgx and
-// one for lib/pq.
+// A Listener receives PostgreSQL's notifications on a connection of its own. The
+// application implements it for its driver; docs/leases.md shows one for pgx.
 type Listener interface {
-	// Listen listens on a channel, until ctx ends or the connection is lost, and
-	// returns why. It calls notify with the payload of each notification, and with
-	// an empty one when it has begun to listen, since it can't know what it has
-	// missed. It must not call notify after it has returned, nor concurrently.
-	// When it returns for another reason than ctx it is called again.
+	// Listen listens on a channel until ctx ends or the connection is lost, and
+	// returns that error. It calls notify with the payload of each notification, and
+	// with an empty payload when it has begun to listen, because it may have missed
+	// some. It must not call notify concurrently, nor after it has returned.
+	// If it returns before ctx ends, it is called again after a second.
 	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 
-// listenerState keeps a listener busy while somebody waits, and a little longer.
+// listenerState runs a listener while there are waiters, and a little longer.
 type listenerState struct {
 	listener Listener
 	notify   func(payload string)
@@ -38,7 +37,7 @@ const (
 	listenerPause  = time.Second
 )
 
-// enter begins to listen. It needs a call of leave.
+// enter begins to listen, if there is a listener. It needs a call of leave.
 func (s *listenerState) enter() {
 	if s.listener == nil {
 		return
@@ -79,7 +78,7 @@ func (s *listenerState) listens() bool { return s.on.Load() > 0 }
 func (s *listenerState) run(ctx context.Context) {
 	for {
 		on := int32(0)
-		// What it fails with is of no interest: meanwhile the waiters poll.
+		// Its error is ignored: until it listens again, waiters poll.
 		_ = s.listener.Listen(ctx, channel, func(payload string) {
 			if on == 0 {
 				on = s.on.Add(1)

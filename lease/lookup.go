@@ -11,20 +11,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// Info is what the database says of a live lease. It is for people and
-// diagnostics: by the time it is read the lease may have ended. Only the guard
-// in a write can tell whether its token is stale.
+// Info describes a live lease. It is for people and diagnostics: by the time that it is
+// read the lease may have ended. Only the guard in a write can tell whether its token
+// is stale.
 type Info struct {
-	Key        string // normalised
-	LockID     string // whoever has it can release the lease; String leaves it out
-	Holder     string // as given by [Owner]; may be empty
-	Token      sqlfence.Token
-	AcquiredAt time.Time // by the server's clock, as is
-	ExpiresAt  time.Time
-	Ephemeral  bool
+	Key        string         // normalized
+	LockID     string         // whoever knows it can release the lease; String leaves it out
+	Holder     string         // the name given by [Owner]; may be empty
+	Token      sqlfence.Token // its Name is the key
+	AcquiredAt time.Time      // by the server's clock
+	ExpiresAt  time.Time      // by the server's clock
+	Ephemeral  bool           // see [Ephemeral]
 }
 
-// String tells who holds what, since when and until when.
+// String says who holds which key, since when and until when, without the lock id.
 func (i Info) String() string {
 	holder := i.Holder
 	if holder == "" {
@@ -34,11 +34,11 @@ func (i Info) String() string {
 		i.AcquiredAt.UTC().Format(time.RFC3339Nano), i.ExpiresAt.UTC().Format(time.RFC3339Nano))
 }
 
-// LogValue is String: a log doesn't show the lock id either.
+// LogValue returns String's text, so that logs don't show the lock id either.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease on key, and whether there is one. It changes
-// nothing. Errors: [ErrInvalid] for the key, or the database's own.
+// Lookup returns the live lease of key, and whether there is one. It changes nothing.
+// Errors: [ErrInvalid] for the key, or the database's.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -47,9 +47,9 @@ func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	return m.one(ctx, "key", key)
 }
 
-// LookupID returns the live lease with a lock id, and whether there is one: so a
-// holder can see whether it still holds it. It changes nothing. Errors:
-// [ErrInvalid] for the lock id, or the database's own.
+// LookupID returns the live lease with this lock id, and whether there is one, so that a
+// holder can see whether it still holds the lease. It changes nothing. Errors:
+// [ErrInvalid] for the lock id, or the database's.
 func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error) {
 	if err := ValidateLockID(lockID); err != nil {
 		return Info{}, false, err
@@ -57,22 +57,22 @@ func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error
 	return m.one(ctx, "lock_id", lockID)
 }
 
-// IsLocked tells whether key has a live lease. It changes nothing. Errors:
-// [ErrInvalid] for the key, or the database's own.
+// IsLocked reports whether key has a live lease. It changes nothing. Errors:
+// [ErrInvalid] for the key, or the database's.
 func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 	_, ok, err := m.Lookup(ctx, key)
 	return ok, err
 }
 
-// List returns all live leases, in the order of their keys. It changes nothing.
+// List returns all live leases, ordered by key. It changes nothing. Errors are the
+// database's.
 func (m *Leases) List(ctx context.Context) ([]Info, error) {
 	return m.infos(ctx, "", "")
 }
 
-// Sweep removes from fencing_leases the rows of leases that have ended, and
-// returns how many those were. Nothing needs it but the size of the table, which
-// has a row for each key that was ever leased: the counters of the tokens are in
-// fencing_tokens, where no row is ever removed.
+// Sweep removes the rows of leases that have ended from fencing_leases, and returns
+// their number. Call it only to keep the table small: it holds one row per key ever
+// leased. Token counters live in fencing_tokens and are kept. Errors are the database's.
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep())
 	if err != nil {

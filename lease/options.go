@@ -10,21 +10,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures [Leases]. Options are checked together by [New]; what
-// contradicts is refused there.
+// An Option configures [Leases]. [New] checks all options together, and its error names
+// all that are wrong.
 type Option func(*config)
 
-// WithDialect names the dialect. It is needed only for drivers that sqlfence
-// doesn't know; one that contradicts a known driver is refused, and so is
-// [sqlfence.MySQL], which is not supported.
+// WithDialect names the dialect of a driver that sqlfence doesn't know. [New] refuses one
+// that contradicts a known driver, and [sqlfence.MySQL], which is not supported.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithLogger sets where warnings go: tokens from [sqlfence.WarnToken] on, and
-// what can't be returned, such as a release at the end of [Leases.Do] that
-// failed. The default is [slog.Default]. Nil is refused; to log nothing, give a
-// logger with [slog.DiscardHandler].
+// WithLogger sets the logger for warnings about tokens from [sqlfence.WarnToken] on, and
+// for errors that no method can return, such as a failed release at the end of
+// [Leases.Do]. The default is [slog.Default]. Nil is refused; to log nothing, use
+// [slog.DiscardHandler].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -34,9 +33,9 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithListener has waiters be woken by PostgreSQL's NOTIFY, and [Leases.Release]
-// send it. It only helps where those who release have it too. Without one, and
-// on SQLite, where it is refused, waiters poll.
+// WithListener makes [Leases.Release] send NOTIFY and waiters wake up on it, instead of
+// polling. Every process that releases leases must set it. It needs PostgreSQL; on SQLite
+// [New] refuses it.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
@@ -46,7 +45,7 @@ func WithListener(l Listener) Option {
 	}
 }
 
-// WithDefaults sets terms for all leases; those of a call come after, and win.
+// WithDefaults sets terms for all leases. The terms of a call override them.
 func WithDefaults(terms ...Term) Option {
 	return func(c *config) { c.defaults = append(c.defaults, terms...) }
 }

@@ -22,8 +22,7 @@ type outcome struct {
 	left       sql.NullInt64 // µs
 }
 
-// held returns the outcome as it is for others: nil if the lease is free, for all that
-// is known.
+// held returns the outcome as the other waiters see it: nil unless the lease is held.
 func (o *outcome) held() *outcome {
 	switch {
 	case o == nil:

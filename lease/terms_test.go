@@ -34,7 +34,7 @@ func TestTerms(t *testing.T) {
 		{"no wait", []Term{Wait(0, 0)}, ""},
 		{"wait without interval", []Term{Wait(time.Second, 0)}, "interval of 0s"},
 		{"negative wait", []Term{Wait(-1, 1)}, "wait of -1ns"},
-		{"two ways to wait", []Term{Wait(time.Second, 1), Retries(1)}, "Wait stands in the place"},
+		{"two ways to wait", []Term{Wait(time.Second, 1), Retries(1)}, "Wait replaces Retries, Backoff and Timeout"},
 		{"heartbeat", []Term{Heartbeat(time.Second)}, ""},
 		{"no heartbeat", []Term{Heartbeat(0)}, "heartbeat of 0s"},
 		{"too slow a heartbeat", []Term{TTL(time.Second), Heartbeat(time.Second)}, "heartbeat of 1s"},
