@@ -7,10 +7,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// Setup creates the tables fencing_tokens and fencing_leases if there are none,
-// and checks that those there can be used; it needs no privilege to create if
-// they are there. It may be called at every start, by several processes at once.
-// See the package's comment for the tables, to create them by a migration.
+// Setup creates the tables fencing_tokens and fencing_leases if they don't exist, and
+// checks that existing ones can be used; it needs the privilege to create only for what
+// is missing. Call it at every start if you like, also in several processes at once. To
+// create the tables by a migration instead, see the package's comment.
+//
+// A table that can't be used is left as it is; the error says what is wrong.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err
