@@ -111,7 +111,7 @@ func (m *Leases) request(key string, list []Term) (*request, error) {
 	}
 	t, err := newTerms(m.defaults, list)
 	if err != nil {
-		return nil, err
+		return nil, invalid("%w", err)
 	}
 	return &request{key: key, lockID: newLockID(), terms: t}, nil
 }

@@ -11,7 +11,7 @@ import (
 type acquisition struct {
 	*request
 	attempts int
-	pauses   int      // that went to their end
+	pauses   int      // those that no signal cut short
 	last     *outcome // the last answer; nil before the first
 }
 
@@ -27,9 +27,10 @@ func (a *acquisition) exhausted() bool {
 	return a.pauses >= a.retries
 }
 
-// pause waits until it is time to ask again, or returns false if ctx has ended.
-func (a *acquisition) pause(ctx context.Context, w *waiter, hears bool) bool {
-	timer := time.NewTimer(a.delay(hears))
+// pause waits until it is time to ask again, or returns false if ctx has ended. With
+// listens a release would wake the waiter.
+func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
+	timer := time.NewTimer(a.delay(listens))
 	defer timer.Stop()
 	select {
 	case <-w.signal:
@@ -42,13 +43,13 @@ func (a *acquisition) pause(ctx context.Context, w *waiter, hears bool) bool {
 	}
 }
 
-// delay returns how long to pause, at the most until the lease in the way ends.
-func (a *acquisition) delay(hears bool) time.Duration {
+// delay returns how long to pause: at most until the held lease ends.
+func (a *acquisition) delay(listens bool) time.Duration {
 	d := longestPause
 	switch {
 	case a.waits:
 		d = a.interval - a.interval/8 + randomly(a.interval/4)
-	case !hears && a.pauses < 32 && a.backoff<<a.pauses > 0:
+	case !listens && a.pauses < 32 && a.backoff<<a.pauses > 0:
 		d = min(d, a.backoff<<a.pauses)
 		d -= randomly(d / 2)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // undoLimit bounds the wait for an abandoned attempt's statement, and each try to undo
@@ -114,7 +115,7 @@ func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool
 	case !o.live && o.token >= sqlfence.MaxToken:
 		return nil, false, fmt.Errorf("%w: %q stands at %d", sqlfence.ErrTokenLimit, r.key, o.token)
 	case !o.live && o.token < 0:
-		return nil, false, fmt.Errorf("the table fencing_tokens holds the negative token %d, which no one has issued: correct it by hand", o.token)
+		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, o.token)
 	}
 	return &o, false, nil
 }

@@ -12,10 +12,10 @@ func TestNormalizeKey(t *testing.T) {
 		{"composed", "caf\u00e9", "caf\u00e9"},
 		{"decomposed", "cafe\u0301", "caf\u00e9"},
 		{"longest", strings.Repeat("k", 512), strings.Repeat("k", 512)},
-		{"shorter once normalised", strings.Repeat("e\u0301", 256), strings.Repeat("\u00e9", 256)},
+		{"shorter once normalized", strings.Repeat("e\u0301", 256), strings.Repeat("\u00e9", 256)},
 		{"empty", "", ""},
 		{"too long", strings.Repeat("k", 513), ""},
-		{"longer once normalised", strings.Repeat("\u0958", 171), ""}, // a letter and a mark
+		{"longer once normalized", strings.Repeat("\u0958", 171), ""}, // a letter and a mark
 		{"NUL", "a\x00b", ""},
 		{"not UTF-8", "a\xff", ""},
 	} {

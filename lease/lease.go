@@ -47,7 +47,7 @@ func (m *Leases) newLease(ctx context.Context, g *grant, on *session) *Lease {
 	return l
 }
 
-// Key returns the key, normalised.
+// Key returns the key, normalized.
 func (l *Lease) Key() string { return l.info.Key }
 
 // LockID returns the lock id, 22 characters that only the holder knows. Whoever knows

@@ -59,12 +59,17 @@ type config struct {
 	defaults []Term
 }
 
+// A defaultsError says what is wrong with WithDefaults. It is [ErrInvalid].
+type defaultsError struct{ error }
+
+func (defaultsError) Is(target error) bool { return target == ErrInvalid }
+
 // configure applies the options and finds the dialect.
 func configure(d driver.Driver, opts []Option) (*config, error) {
 	c := new(config)
 	dialectopt.Apply(c, opts)
 	if _, err := newTerms(c.defaults); err != nil {
-		c.Fail(err)
+		c.Fail(defaultsError{err})
 	}
 	c.dialect, c.spoken = dialects.Find(&c.Options, d)
 	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {

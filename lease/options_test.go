@@ -64,6 +64,10 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 				t.Errorf("New = %v, %v", leases, err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || leases != nil):
 				t.Errorf("New = %v, %v; want an error with %q", leases, err, test.want)
+			case test.want != "" && strings.Count(err.Error(), "lease: ") != 1:
+				t.Errorf("not prefixed once: %v", err)
+			case errors.Is(err, ErrInvalid) != (test.name == "bad defaults"):
+				t.Errorf("ErrInvalid: %v", err)
 			}
 		})
 	}

@@ -13,17 +13,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/late"
 )
 
+// first reports whether a waiter is the first in its queue.
+func first(w *waiter) bool {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	select {
+	case <-w.first:
+		return true
+	default:
+		return w.await(ended)
+	}
+}
+
 // The queue is served in order, also when somebody leaves it.
 func TestQueue(t *testing.T) {
 	var qs queues
-	first := func(w *waiter) bool {
-		select {
-		case <-w.first:
-			return true
-		default:
-			return false
-		}
-	}
 	a, b, c := qs.join("k"), qs.join("k"), qs.join("k")
 	other := qs.join("other")
 	if !first(a) || first(b) || first(c) || !first(other) {
@@ -54,16 +58,6 @@ func TestQueue(t *testing.T) {
 func TestQueueStepsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues
-		first := func(w *waiter) bool {
-			ended, cancel := context.WithCancel(t.Context())
-			cancel()
-			select {
-			case <-w.first:
-				return true
-			default:
-				return w.await(ended)
-			}
-		}
 		a, b, c := qs.join("k"), qs.join("k"), qs.join("k")
 		a.asks()
 		time.Sleep(late.Patience - 1)

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -103,56 +104,59 @@ type terms struct {
 }
 
 // newTerms applies lists of terms to the defaults, and checks the result. Terms about
-// waiting replace those of an earlier list.
+// waiting replace those of an earlier list. The error says all that is wrong with a list.
 func newTerms(lists ...[]Term) (*terms, error) {
 	t := &terms{ttl: DefaultTTL, retries: DefaultRetries, backoff: DefaultBackoff, timeout: DefaultTimeout}
 	for _, list := range lists {
 		paced, waits := t.paced, t.waits
 		t.paced, t.waits = false, false
+		var errs []error
 		for _, term := range list {
 			if term == nil {
-				return nil, invalid("nil term")
+				errs = append(errs, errors.New("nil term"))
+				continue
 			}
 			term(t)
 		}
 		if !t.paced && !t.waits {
 			t.paced, t.waits = paced, waits
 		}
-		if err := t.check(); err != nil {
+		if err := errors.Join(append(errs, t.check()...)...); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (t *terms) check() error {
-	var errs []error
+func (t *terms) check() (errs []error) {
 	add := func(bad bool, format string, args ...any) {
 		if bad {
-			errs = append(errs, invalid(format, args...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	if err := checkTTL(t.ttl); err != nil {
-		errs = append(errs, err)
-	}
+	add(!validTTL(t.ttl), badTTL, t.ttl, MaxTTL)
 	if t.hasOwner {
 		add(t.owner == "" || len(t.owner) > maxHolder || strings.IndexByte(t.owner, 0) >= 0 || !utf8.ValidString(t.owner),
 			"an owner's name of %d bytes, want 1 to %d of valid UTF-8 without NUL", len(t.owner), maxHolder)
 	}
 	add(t.refresh && !t.hasOwner, "Refresh needs Owner")
-	add(t.retries < 0, "%d retries", t.retries)
-	add(t.backoff <= 0, "a back-off of %v", t.backoff)
-	add(t.timeout < 0, "a timeout of %v", t.timeout)
+	add(t.retries < 0, "%d retries, want 0 or more", t.retries)
+	add(t.backoff <= 0, "a back-off of %v, want more than 0", t.backoff)
+	add(t.timeout < 0, "a timeout of %v, want 0 or more", t.timeout)
 	add(t.waits && t.paced, "Wait replaces Retries, Backoff and Timeout and can't be combined with them")
-	add(t.waits && t.limit < 0, "a wait of %v", t.limit)
-	add(t.waits && t.limit > 0 && t.interval <= 0, "a wait of %v with an interval of %v", t.limit, t.interval)
-	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl), "a heartbeat of %v with a ttl of %v", t.heartbeat, t.ttl)
-	return errors.Join(errs...)
+	add(t.waits && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
+	add(t.waits && t.limit > 0 && t.interval <= 0, "a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
+	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl), "a heartbeat of %v, want more than 0 and less than the ttl of %v", t.heartbeat, t.ttl)
+	return errs
 }
 
+func validTTL(d time.Duration) bool { return d >= time.Millisecond && d <= MaxTTL }
+
+const badTTL = "a ttl of %v, want 1ms to %v"
+
 func checkTTL(d time.Duration) error {
-	if d < time.Millisecond || d > MaxTTL {
-		return invalid("a ttl of %v, want 1ms to %v", d, MaxTTL)
+	if !validTTL(d) {
+		return invalid(badTTL, d, MaxTTL)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -39,13 +38,13 @@ func TestTerms(t *testing.T) {
 		{"no heartbeat", []Term{Heartbeat(0)}, "heartbeat of 0s"},
 		{"too slow a heartbeat", []Term{TTL(time.Second), Heartbeat(time.Second)}, "heartbeat of 1s"},
 		{"nil", []Term{nil}, "nil term"},
-		{"several", []Term{TTL(0), Retries(-1)}, "-1 retries"},
+		{"several", []Term{TTL(0), nil, Retries(-1)}, "nil term\na ttl of 0s, want 1ms to 24h0m0s\n-1 retries, want 0 or more"},
 	} {
 		_, err := newTerms(test.terms)
 		switch {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: %v", test.name, err)
-		case test.want != "" && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want)):
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
