@@ -177,7 +177,7 @@ func TestInvalidArguments(t *testing.T) {
 			"refresh, no owner":  func() error { _, err := leases.Acquire(ctx, "k", lease.Refresh()); return err },
 			"heartbeat over ttl": func() error { _, err := leases.Acquire(ctx, "k", lease.Heartbeat(time.Hour)); return err },
 		} {
-			if err := call(); !errors.Is(err, lease.ErrInvalid) || strings.Count(err.Error(), "lease: ") != 1 || d.count() != 0 {
+			if err := call(); !errors.Is(err, lease.ErrInvalid) || !errors.Is(err, sqlfence.ErrInvalid) || strings.Count(err.Error(), "lease: ") != 1 || d.count() != 0 {
 				t.Errorf("%s: %v, want ErrInvalid once and nothing sent", name, err)
 			}
 		}

@@ -26,9 +26,9 @@ var (
 	// as its cause.
 	ErrReleased = errors.New("lease: released")
 
-	// ErrInvalid: an invalid argument, such as an empty key. Nothing was sent to the
-	// database.
-	ErrInvalid = errors.New("lease: invalid argument")
+	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to
+	// the database. It is [sqlfence.ErrInvalid], too.
+	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}
 )
 
 // A HeldError says who held the lease when Acquire gave up. It is [ErrHeld].
@@ -99,6 +99,15 @@ func (e *LostError) Unwrap() error { return e.err }
 
 // Temporary returns false: a lost lease has to be acquired again.
 func (e *LostError) Temporary() bool { return false }
+
+// An invalidError is [ErrInvalid] with the text of another error.
+type invalidError struct{ error }
+
+func (*invalidError) Is(target error) bool {
+	return target == ErrInvalid || target == sqlfence.ErrInvalid
+}
+
+func (e *invalidError) Unwrap() error { return e.error }
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

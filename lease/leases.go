@@ -26,11 +26,11 @@ type Leases struct {
 // caller closes. New sends nothing to the database; see [Leases.Setup].
 //
 // By default the dialect is that of the driver, warnings go to [log/slog.Default], and
-// waiters poll. The error names all options that are wrong, and a driver whose dialect
-// is unknown (see [WithDialect]).
+// waiters poll. The error is [ErrInvalid]; it names all options that are wrong, and a
+// driver whose dialect is unknown (see [WithDialect]).
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
-		return nil, errors.New("lease: nil database")
+		return nil, &invalidError{errors.New("lease: nil database")}
 	}
 	c, err := configure(db.Driver(), opts)
 	if err != nil {

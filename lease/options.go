@@ -11,7 +11,7 @@ import (
 )
 
 // An Option configures [Leases]. [New] checks all options together, and its error names
-// all that are wrong.
+// all that are wrong; it is [ErrInvalid].
 type Option func(*config)
 
 // WithDialect names the dialect of a driver that sqlfence doesn't know. [New] refuses one
@@ -59,24 +59,19 @@ type config struct {
 	defaults []Term
 }
 
-// A defaultsError says what is wrong with WithDefaults. It is [ErrInvalid].
-type defaultsError struct{ error }
-
-func (defaultsError) Is(target error) bool { return target == ErrInvalid }
-
 // configure applies the options and finds the dialect.
 func configure(d driver.Driver, opts []Option) (*config, error) {
 	c := new(config)
 	dialectopt.Apply(c, opts)
 	if _, err := newTerms(c.defaults); err != nil {
-		c.Fail(defaultsError{err})
+		c.Fail(err)
 	}
 	c.dialect, c.spoken = dialects.Find(&c.Options, d)
 	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {
 		c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", c.spoken))
 	}
 	if err := c.Err("lease"); err != nil {
-		return nil, err
+		return nil, &invalidError{err}
 	}
 	return c, nil
 }
