@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -95,8 +94,5 @@ func (l *Lease) beatOnce(ctx context.Context, ttl, limit time.Duration) error {
 	defer cancel()
 	stop := context.AfterFunc(l.held, cancel)
 	defer stop()
-	if err := l.Extend(ctx, ttl); err != nil {
-		return fmt.Errorf("heartbeat: %w", err)
-	}
-	return nil
+	return l.Extend(ctx, ttl)
 }

@@ -45,7 +45,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"unknown driver, dialect given", db, []Option{postgres}, ""},
 		{"same dialect twice", db, []Option{sqlite, sqlite}, ""},
 		{"two dialects", db, []Option{sqlite, postgres}, "two dialects, SQLite and PostgreSQL"},
-		{"zero dialect", db, []Option{WithDialect(0)}, "zero value"},
+		{"zero dialect", db, []Option{WithDialect(0)}, "zero"},
 		{"MySQL", db, []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
 		{"nil logger", db, []Option{sqlite, WithLogger(nil)}, "nil logger"},
 		{"logger", db, []Option{sqlite, WithLogger(slog.New(slog.DiscardHandler))}, ""},
