@@ -46,9 +46,6 @@ func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bo
 const Unreadable = "the server's timeline can't be read, so tokens may repeat after a failover or a restore that loses some; " +
 	"call tokens.Store.Repair after one"
 
-// Untold is [Unreadable].
-const Untold = Unreadable
-
 // refused reports whether the server has no such function, or doesn't allow it.
 func refused(err error) bool {
 	switch dberr.SQLState(err) {
