@@ -46,7 +46,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"nil database", nil, "invoice", nil, "nil database"},
 		{"unknown driver", db, "invoice", nil, "WithDialect"},
 		{"two dialects", db, "invoice", []Option{lite, WithDialect(sqlfence.Postgres)}, "two dialects"},
-		{"zero dialect", db, "invoice", []Option{WithDialect(0)}, "not the zero value"},
+		{"zero dialect", db, "invoice", []Option{WithDialect(0)}, "zero dialect"},
 		{"MySQL", db, "invoice", []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
 		{"nil option", db, "invoice", []Option{lite, nil}, "nil option"},
 		{"no table", db, "", []Option{lite}, "name"},
