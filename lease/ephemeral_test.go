@@ -105,7 +105,7 @@ func TestEphemeralEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// A session that nobody uses any more is given back, whatever became of the attempt.
+// A session without a lease is given back to the pool, whatever became of the attempt.
 func TestEphemeralLeavesNoSession(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -130,7 +130,7 @@ func TestListenerIsLost(t *testing.T) {
 	})
 }
 
-// Whoever hears of releases doesn't poll often.
+// A waiter with a listener hardly polls.
 func TestListenerSparesPolling(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		for _, test := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// Acquire asks as often as the terms say, and tells then who is in the way.
+// Acquire asks as often as the terms say, and then returns who holds the lease.
 func TestAcquireGivesUp(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
@@ -129,8 +129,8 @@ func TestWaitersStandInLine(t *testing.T) {
 	})
 }
 
-// Whoever times out in line without having asked knows what the one before was told;
-// if nobody was told anything the time has just run out.
+// A waiter that times out without having asked returns the last answer that its queue has
+// got; without one its error is DeadlineExceeded.
 func TestTimeoutInLine(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
