@@ -3,9 +3,8 @@ package confirm
 // operand reads a token that is a value or a name; in a target it may be its name.
 func (c *Check) operand() {
 	f := c.top()
-	other := c.before(0) == kwOr || c.before(0) == kwBy && c.before(1) == kwIndexed // OR ABORT, an index
-	if f.part == inTarget && c.sign != signNumber && c.sign != signInput && !other &&
-		(!f.named || c.isLabel() || c.dialect.bareAlias) {
+	isName := !f.named || c.isLabel() || c.dialect.bareAlias
+	if f.part == inTarget && isName && c.before(0) != kwOr { // OR ABORT
 		f.name, f.lo, f.hi, f.named = c.sign, c.lo, c.hi, true
 	}
 	f.ended, f.head = true, false
@@ -15,7 +14,7 @@ func (c *Check) operand() {
 func (c *Check) word(ofPiece bool) bool {
 	f, s := c.top(), c.sign
 	f.head = f.head && (s == kwWith || s == kwRecursive || s == kwExplain || s == kwAnalyze)
-	begins := f.verb == 0 && f.part == atStart
+	begins := f.part == atStart
 	switch {
 	case s == signWord && f.part != atThen:
 		c.operand()
@@ -44,11 +43,11 @@ func (c *Check) word(ofPiece bool) bool {
 // which may stand behind WITH, and isn't the name of something.
 func (c *Check) beginsWrite(f *frame) bool {
 	switch c.sign {
-	case kwUpdate, kwDelete, kwInsert, kwMerge, kwReplace:
+	case kwUpdate, kwDelete, kwInsert, kwMerge:
 	default:
 		return false
 	}
-	if c.follows('(') || c.follows(',') || c.follows(')') || c.follows(kwAs) {
+	if c.follows('(') || c.follows(',') || c.follows(kwAs) {
 		return false
 	}
 	switch c.before(0) {
@@ -66,9 +65,6 @@ func (c *Check) target(f *frame) bool {
 		return f.writes(kwUpdate) && f.named
 	case kwAs:
 		return true
-	case kwUsing:
-		f.part, f.ended = inTables, false
-		return true
 	case kwValues:
 		f.part = inValues
 		return true
@@ -79,8 +75,6 @@ func (c *Check) target(f *frame) bool {
 	switch {
 	case (c.sign == kwInto || c.sign == kwFrom || c.sign == kwOr) && !f.named:
 	case c.sign == kwOnly:
-	case f.named && (c.sign == kwIndexed || c.sign == kwNot && c.follows(kwIndexed)):
-	case c.sign == kwBy && c.before(0) == kwIndexed:
 	case c.sign == kwInsertOption && f.writes(kwInsert) && f.named:
 	case c.clause(f):
 	default:

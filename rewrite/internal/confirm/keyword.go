@@ -20,7 +20,6 @@ const (
 	kwExplain
 	kwFrom
 	kwGroup
-	kwIndexed
 	kwInsert
 	kwInto
 	kwIs
@@ -35,7 +34,6 @@ const (
 	kwOr
 	kwOrder
 	kwRecursive
-	kwReplace
 	kwRow
 	kwSelect
 	kwSet
@@ -64,7 +62,7 @@ var commonWords = map[string]sign{
 	"end": kwEnd, "explain": kwExplain, "from": kwFrom, "group": kwGroup,
 	"insert": kwInsert, "into": kwInto, "is": kwIs, "join": kwJoin, "matched": kwMatched, "merge": kwMerge,
 	"not": kwNot, "nothing": kwNothing, "on": kwOn, "operator": kwOperator, "or": kwOr, "order": kwOrder,
-	"recursive": kwRecursive, "replace": kwReplace, "row": kwRow, "select": kwSelect, "set": kwSet, "then": kwThen,
+	"recursive": kwRecursive, "row": kwRow, "select": kwSelect, "set": kwSet, "then": kwThen,
 	"update": kwUpdate, "using": kwUsing, "values": kwValues, "when": kwWhen, "where": kwWhere,
 	"with": kwWith, "within": kwWithin, "zone": kwZone,
 

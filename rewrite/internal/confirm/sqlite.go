@@ -18,8 +18,7 @@ var SQLite = &Dialect{
 	variables:   ":@#$",
 
 	keywords: newKeywords(map[string]sign{
-		"indexed": kwIndexed,
-		"fetch":   kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
+		"fetch": kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
 	}),
 	names: lex.SQLite,
 }

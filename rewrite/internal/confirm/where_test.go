@@ -70,5 +70,6 @@ var andConditions = map[string]bool{
 	"SELECT 1 FROM books WHERE «ledger(1)»":                                           false,
 	"MERGE INTO books USING s ON true WHEN MATCHED AND «ledger(1)» THEN DELETE":       false,
 	"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) WHERE «ledger(1)» DO NOTHING": false,
+	"UPDATE SET a = 1 WHERE «ledger(1)»":                                              false,
 	"DELETE FROM books WHERE a IN (1) AND «ledger(1»)":                                false,
 }
