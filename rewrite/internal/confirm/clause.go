@@ -3,8 +3,8 @@ package confirm
 // operand reads a token that is a value or a name; in a target it may be its name.
 func (c *Check) operand() {
 	f := c.top()
-	isName := !f.named || c.isLabel() || c.dialect.bareAlias
-	if f.part == inTarget && isName && c.before(0) != kwOr { // OR ABORT
+	isName := c.sign != signNumber && c.sign != signInput && c.before(0) != kwOr // OR ABORT
+	if f.part == inTarget && isName && (!f.named || c.isLabel() || c.dialect.bareAlias) {
 		f.name, f.lo, f.hi, f.named = c.sign, c.lo, c.hi, true
 	}
 	f.ended, f.head = true, false
@@ -43,7 +43,7 @@ func (c *Check) word(ofPiece bool) bool {
 // which may stand behind WITH, and isn't the name of something.
 func (c *Check) beginsWrite(f *frame) bool {
 	switch c.sign {
-	case kwUpdate, kwDelete, kwInsert, kwMerge:
+	case kwUpdate, kwDelete, kwInsert, kwMerge, kwReplace:
 	default:
 		return false
 	}

@@ -34,6 +34,7 @@ const (
 	kwOr
 	kwOrder
 	kwRecursive
+	kwReplace
 	kwRow
 	kwSelect
 	kwSet
@@ -62,7 +63,7 @@ var commonWords = map[string]sign{
 	"end": kwEnd, "explain": kwExplain, "from": kwFrom, "group": kwGroup,
 	"insert": kwInsert, "into": kwInto, "is": kwIs, "join": kwJoin, "matched": kwMatched, "merge": kwMerge,
 	"not": kwNot, "nothing": kwNothing, "on": kwOn, "operator": kwOperator, "or": kwOr, "order": kwOrder,
-	"recursive": kwRecursive, "row": kwRow, "select": kwSelect, "set": kwSet, "then": kwThen,
+	"recursive": kwRecursive, "replace": kwReplace, "row": kwRow, "select": kwSelect, "set": kwSet, "then": kwThen,
 	"update": kwUpdate, "using": kwUsing, "values": kwValues, "when": kwWhen, "where": kwWhere,
 	"with": kwWith, "within": kwWithin, "zone": kwZone,
 

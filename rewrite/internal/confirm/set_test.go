@@ -126,6 +126,9 @@ var assignments = map[string]bool{
 	"CREATE UPDATE books SET a = 1" + mark:                                                               false,
 	"REPLACE INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 1" + mark:                     false,
 
+	"UPDATE books 1 $1 SET a = 1" + mark:                       true, // no database takes it
+	"WITH a AS (SELECT 1) REPLACE INTO books SET a = 1" + mark: false,
+
 	// CASE has to be complete.
 	"UPDATE books SET a = 1 END" + mark:                               false,
 	"UPDATE books SET a = b WHEN" + mark:                              false,
