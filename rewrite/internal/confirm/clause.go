@@ -3,11 +3,17 @@ package confirm
 // operand reads a token that is a value or a name; in a target it may be its name.
 func (c *Check) operand() {
 	f := c.top()
-	isName := c.sign != signNumber && c.sign != signInput && c.before(0) != kwOr // OR ABORT
-	if f.part == inTarget && isName && (!f.named || c.isLabel() || c.dialect.bareAlias) {
+	if f.part == inTarget && c.isTarget(f) {
 		f.name, f.lo, f.hi, f.named = c.sign, c.lo, c.hi, true
 	}
 	f.ended, f.head = true, false
+}
+
+// isTarget reports whether the current token of a target is its name or alias: not
+// the word behind OR.
+func (c *Check) isTarget(f *frame) bool {
+	return c.sign != signNumber && c.sign != signInput && c.before(0) != kwOr &&
+		(!f.named || c.isLabel() || c.dialect.bareAlias)
 }
 
 // word reads a word: as what begins another part, where it can only be that.

@@ -10,9 +10,9 @@ var SQLite = &Dialect{
 	openComments:  true,
 	byteOrderMark: true,
 
-	introduced:   []introduced{{start: "x'", sign: signString}},
-	nameQuotes:   "\"`",
-	bracketNames: true,
+	introduced: []introduced{{start: "x'", sign: signString}},
+	backquotes: true,
+	brackets:   true,
 
 	placeholder: '?',
 	variables:   ":@#$",
