@@ -95,7 +95,7 @@ func (c *Check) clause(f *frame) bool {
 	if !ok {
 		return false
 	}
-	if p == inArm {
+	if p == inArm || c.sign == kwOn { // another arm, or another conflict
 		f.arm = 0
 	}
 	if f.cases > 0 { // none can stand inside of a CASE
