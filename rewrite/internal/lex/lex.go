@@ -14,7 +14,8 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 	if !utf8.ValidString(src) {
 		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
 	}
-	s := scanner{rules: r, src: src, toks: buf, scs: scs}
+	var room [16]int32
+	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: room[:0]}
 	for {
 		if err := s.blank(); err != nil {
 			return nil, err
