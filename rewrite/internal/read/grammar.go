@@ -16,6 +16,7 @@ type Grammar struct {
 	copies         bool // COPY and DECLARE
 	joins          bool // CREATE TABLE ... PARTITION OF and INHERITS
 	selectInto     bool // SELECT ... INTO creates a table
+	textNames      bool // a string may stand for a table's name
 	recursiveName  bool // WITH's RECURSIVE may be a name
 	searchAndCycle bool // SEARCH and CYCLE behind a part of WITH
 	noRows         []string

@@ -79,6 +79,9 @@ func (t *Text) rowSource(ins *Insertion) bool {
 	}
 	ok := t.query()
 	ins.Arms = t.rowArms[first:len(t.rowArms):len(t.rowArms)]
+	if len(ins.Arms) > 1 {
+		ins.Arms[0].Last = false
+	}
 	if ok {
 		ins.Rows = span(begin, t.i)
 	}

@@ -13,7 +13,8 @@ import (
 var SQLite = &Grammar{
 	Lex: lex.SQLite,
 
-	replace: true,
+	replace:   true,
+	textNames: true,
 	// EXPLAIN never runs the statement.
 	noRows: slices.Concat(commonNoRows, []string{"explain", "pragma", "attach", "detach"}),
 

@@ -160,7 +160,7 @@ func (t *Text) HiddenWrite(lo, hi int) int {
 		}
 		switch next := t.Tokens[i+1]; {
 		case t.isWord(tok, "update"):
-			name := t.grammar.Lex.IsName(t.Src, next) &&
+			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.textNames || next.Kind == lex.Word &&
 				!t.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",
 					"and", "or", "is", "in", "not", "like", "ilike", "isnull", "notnull", "then", "when", "else", "end", "on", "using", "returning")
 			if name { // else a label
