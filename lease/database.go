@@ -51,7 +51,7 @@ func (d *database) sendFloored(ctx context.Context, f sqltext.Floored, send func
 		return err
 	})
 	if found {
-		d.log().Warn("lease: " + sqltext.Untold)
+		d.log().Warn("lease: " + sqltext.Unreadable)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func BenchmarkPlanUncached(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Plan(sql).Usual()
+				r.Plan(sql).Default()
 			}
 		})
 	}
@@ -47,7 +47,7 @@ func BenchmarkPlanCached(b *testing.B) {
 	r.Plan(benchmarked)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Plan(benchmarked).Usual()
+		r.Plan(benchmarked).Default()
 	}
 }
 
@@ -74,7 +74,7 @@ func BenchmarkPlanUnregistered(b *testing.B) {
 // BenchmarkRender renders with values in the text, which is done for each execution.
 func BenchmarkRender(b *testing.B) {
 	p := benchRewriter(b, SQLite).Plan("UPDATE books SET price=? WHERE id=?")
-	v := Values{Tokens: []Token{{Name: "books", Value: 42}}, Literal: true}
+	v := Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 42}}}}, Literal: true}
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Render(v)
@@ -94,7 +94,7 @@ func BenchmarkPlanLong(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if p := r.read(sql); p.Verdict == Guard {
-					p.Render(Values{Tokens: make([]Token, 1)})
+					p.Render(Values{Tables: []TableValues{{Tokens: make([]Token, 1)}}})
 				}
 			}
 		})
@@ -104,16 +104,16 @@ func BenchmarkPlanLong(b *testing.B) {
 // TestAllocations bounds what a statement costs that needs no reading.
 func TestAllocations(t *testing.T) {
 	r := benchRewriter(t, Postgres)
-	r.Plan(benchmarked).Usual()
+	r.Plan(benchmarked).Default()
 	for _, tt := range []struct {
 		name   string
 		atMost float64
 		f      func()
 	}{
-		{"cached", 0, func() { r.Plan(benchmarked).Usual() }},
+		{"cached", 0, func() { r.Plan(benchmarked).Default() }},
 		{"unregistered", 0, func() { r.Plan("UPDATE prices SET price=$1 WHERE id=$2") }},
 		{"unregistered and long", 0, func() { r.Plan(longRead) }},
-		{"cold", 4, func() { r.read(benchmarked).Usual() }},
+		{"cold", 4, func() { r.read(benchmarked).Default() }},
 	} {
 		if got := testing.AllocsPerRun(200, tt.f); got > tt.atMost && !raceEnabled {
 			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.atMost)

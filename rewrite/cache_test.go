@@ -120,7 +120,7 @@ func TestPlanConcurrently(t *testing.T) {
 					t.Errorf("%q: got %v of %q", query, p.Verdict, p.source.src)
 					return
 				}
-				if u := p.Usual(); !strings.Contains(u.SQL, fmt.Sprintf("n = %d)", i)) || len(u.Args) != 2 {
+				if u, _ := p.Default(); !strings.Contains(u.SQL, fmt.Sprintf("n = %d)", i)) || len(u.Args) != 2 {
 					t.Errorf("%q: got %+v", query, u)
 					return
 				}

@@ -72,12 +72,6 @@ func (e *edit) size() int {
 	return 256
 }
 
-// isWhole reports whether what an edit writes is an operand or a list by itself: it
-// closes what it opens, and begins no other part of the statement.
-func (e *edit) isWhole() bool {
-	return e.op != opRaised && e.op != opRaisedEnd && e.op != opGone
-}
-
 // begins returns the first byte that an edit writes, or one of its kind.
 func (e *edit) begins() byte {
 	switch e.op {

@@ -95,7 +95,7 @@ const foldsUnclearly = "whether PostgreSQL takes this word for a name that sqlfe
 
 // names returns the names that the table's rules know; some may be empty.
 func (t *Table) names() [8]string {
-	return [...]string{t.Schema, t.Name, t.Fence, t.Key, t.Serial, t.Lock.By, t.Lock.Since, t.Lock.Expiry}
+	return [...]string{t.Schema, t.Name, t.FenceColumn, t.Key, t.Serial, t.Lock.By, t.Lock.Since, t.Lock.Expiry}
 }
 
 func isASCII(s string) bool {

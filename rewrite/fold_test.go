@@ -9,8 +9,8 @@ import (
 // in one of UTF8 it is bÜcher; a word that may be either is refused.
 func TestFoldedByLocale(t *testing.T) {
 	tables := []Table{
-		{Name: "bücher", Fence: "märke", Key: "schlüssel"},
-		{Schema: "läden", Name: "issues", Fence: "f"},
+		{Name: "bücher", FenceColumn: "märke", Key: "schlüssel"},
+		{Schema: "läden", Name: "issues", FenceColumn: "f"},
 		{Name: "ärger", Ledger: true},
 	}
 	for sql, want := range map[string]Verdict{

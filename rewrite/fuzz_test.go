@@ -69,22 +69,25 @@ func FuzzPlan(f *testing.F) {
 // checkGuard checks a plan to guard, and that of the text with a comment behind.
 func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
 	t.Helper()
-	v := (&sample{}).values(rules)
+	v := p.values(rules)
 	r, err := insertions(p, v)
+	if err == errAmbiguous {
+		return
+	}
 	if err != nil {
 		t.Fatalf("%v, %s: %v", d, rules, err)
 	}
-	if longer := q.Render(v); longer.SQL != r.SQL+"\n-- c" {
+	if longer := q.rendered(t, q.values(rules)); longer.SQL != r.SQL+"\n-- c" {
 		t.Fatalf("%v, %s: got %q, with a comment behind %q", d, rules, r.SQL, longer.SQL)
 	}
 	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !v.Observe && !byRow(rules) && rules != "keyledger" {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
 	as := either
-	if p.source.inOneWay && !r.Unsafe {
+	if p.source.inOneWay {
 		as = standard
 	}
-	if _, err := lexAs(d, r.SQL, nil, as); err != nil && !r.Unsafe {
+	if _, err := lexAs(d, r.SQL, nil, as); err != nil {
 		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.offset, r.SQL, err.reason)
 	}
 }

@@ -37,39 +37,39 @@ var rulesets = map[string]struct {
 	table  Table
 	values Values
 }{
-	"row":       {Table{Name: "books", Fence: "fence_token"}, Values{}},
+	"row":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},
 	"ledger":    {Table{Name: "books", Ledger: true}, Values{}},
-	"both":      {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{}},
-	"single":    {Table{Name: "books", Fence: "fence_token", SingleUse: true}, Values{}},
-	"key":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{}},
-	"two":       {Table{Name: "books", Fence: "fence_token", Key: "id"}, Values{Tokens: make([]Token, 2), Rows: [][]int{{0, 1}}}},
+	"both":      {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{}},
+	"single":    {Table{Name: "books", FenceColumn: "fence_token", SingleUse: true}, Values{}},
+	"key":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id"}, Values{}},
+	"two":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
-	"keyboth":   {Table{Name: "books", Fence: "fence_token", Ledger: true, Key: "id"}, Values{}},
-	"literal":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Literal: true}},
-	"observe":   {Table{Name: "books", Fence: "fence_token", Ledger: true}, Values{Observe: true}},
+	"keyboth":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Key: "id"}, Values{}},
+	"literal":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Literal: true}},
+	"observe":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Observe: true}},
 
 	"serial":     {Table{Name: "books", Serial: "serial"}, Values{}},
-	"serialboth": {Table{Name: "books", Serial: "serial", Fence: "fence_token", Ledger: true}, Values{}},
+	"serialboth": {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{}},
 	"required":   {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{}},
 	"serialseen": {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{Observe: true}},
 
 	"lock":        {Table{Name: "books", Lock: goldenLock}, Values{Editor: "o'neill"}},
-	"lockall":     {Table{Name: "books", Fence: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock}, Values{}},
+	"lockall":     {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock}, Values{}},
 	"lockkey":     {Table{Name: "books", Ledger: true, Key: "id", Lock: goldenLock}, Values{}},
 	"lockliteral": {Table{Name: "books", Lock: goldenLock}, Values{Editor: `\o'neill`, Literal: true}},
-	"lockobserve": {Table{Name: "books", Fence: "fence_token", Lock: goldenLock}, Values{Observe: true}},
-	"versionlock": {Table{Name: "books", Fence: "fence_token", Serial: "serial", Lock: goldenLock}, Values{Serial: 5}},
+	"lockobserve": {Table{Name: "books", FenceColumn: "fence_token", Lock: goldenLock}, Values{Observe: true}},
+	"versionlock": {Table{Name: "books", FenceColumn: "fence_token", Serial: "serial", Lock: goldenLock}, Values{Serial: 5}},
 
 	// These are for a context with a serial, by isVersioned.
 	"version":        {Table{Name: "books", Serial: "serial"}, Values{Serial: 5}},
-	"versionboth":    {Table{Name: "books", Serial: "serial", Fence: "fence_token", Ledger: true}, Values{Serial: 5}},
-	"versionkey":     {Table{Name: "books", Serial: "serial", Fence: "fence_token", Key: "id"}, Values{Serial: 5}},
+	"versionboth":    {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{Serial: 5}},
+	"versionkey":     {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Key: "id"}, Values{Serial: 5}},
 	"versionliteral": {Table{Name: "books", Serial: "serial"}, Values{Serial: 5, Literal: true}},
-	"versionobserve": {Table{Name: "books", Serial: "serial", Fence: "fence_token"}, Values{Serial: 5, Observe: true}},
+	"versionobserve": {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token"}, Values{Serial: 5, Observe: true}},
 
 	// These are for the table orders too, by otherTables.
-	"pair":       {Table{Name: "books", Fence: "fence_token"}, Values{Tokens: make([]Token, 2), First: []int{0, 1}}},
-	"pairledger": {Table{Name: "books", Ledger: true}, Values{Tokens: make([]Token, 2), First: []int{0, 1}}},
+	"pair":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},
+	"pairledger": {Table{Name: "books", Ledger: true}, Values{}},
 }
 
 // otherTables are registered beside that of the rules.
@@ -90,12 +90,45 @@ func byRow(rules string) bool {
 	return t.Serial != "" || t.locks()
 }
 
-// values returns what the samples are rendered with.
-func (s *sample) values(rules string) Values {
+// values returns what the plan of a sample is rendered with.
+func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values
 	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
-	v.Tokens = tokens[:max(1, len(v.Tokens))]
+	two := v.Tables != nil
+	v.Tables = make([]TableValues, len(p.Tables))
+	for i := range v.Tables {
+		switch t := &v.Tables[i]; {
+		case !p.rules(i).Fenced():
+		case two:
+			t.Tokens = tokens
+			for row := range keysOf(p) { // the second row has the second token
+				t.Rows = append(t.Rows, row%2&^(row/2))
+			}
+		default:
+			t.Tokens = tokens[i : i+1]
+		}
+	}
 	return v
+}
+
+// rendered returns what a plan to guard is rendered to.
+func (p *Plan) rendered(t testing.TB, v Values) *Rendered {
+	t.Helper()
+	r, err := p.Render(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// standard returns the text of a plan's default form.
+func (p *Plan) standard(t testing.TB) string {
+	t.Helper()
+	r, err := p.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.SQL
 }
 
 func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
@@ -174,9 +207,9 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		fmt.Fprintf(&b, "=> %s: %v", rules, p.Verdict)
 		switch p.Verdict {
 		case Guard:
-			r := p.Render(s.values(rules))
+			r := p.rendered(t, p.values(rules))
 			for _, a := range r.Args {
-				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial", "editor"}[a.Field], a.Token)
+				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial", "editor"}[a.field], a.token)
 			}
 			writeKeys := func(what string, keys []KeyValue) {
 				for i, k := range keys {

@@ -98,13 +98,13 @@ func (w *writer) compare(operator, function string, stored func(), token int) {
 	if w.dialect == SQLite {
 		stored()
 		w.write(" ", operator, " ")
-		w.field(token, FieldValue)
+		w.field(token, fieldValue)
 		return
 	}
 	w.write("pg_catalog.", function, "(")
 	stored()
 	w.write(", ")
-	w.field(token, FieldValue)
+	w.field(token, fieldValue)
 	w.write(")")
 }
 
@@ -119,7 +119,7 @@ func (w *writer) byKey(qualifier string, one func(token int), otherwise func(key
 	w.write("CASE ", key)
 	for i := w.lo; i < w.hi; i++ {
 		w.write(" WHEN ")
-		w.field(i, FieldKey)
+		w.field(i, fieldKey)
 		w.write(" THEN ")
 		one(i)
 	}
@@ -141,7 +141,7 @@ func (w *writer) mark(qualifier string) {
 	} else {
 		w.write(", ", w.rules.fence, " = ")
 	}
-	if w.Observe {
+	if w.observe {
 		w.risenMark(qualifier)
 		return
 	}
@@ -149,7 +149,7 @@ func (w *writer) mark(qualifier string) {
 		w.write("CASE WHEN ")
 		w.fresh(qualifier, token)
 		w.write(" THEN ")
-		w.field(token, FieldValue)
+		w.field(token, fieldValue)
 		w.write(" ELSE ")
 		w.raise(markStale, token, qualifier, ".", w.rules.fence)
 		w.write(" END")
@@ -166,7 +166,7 @@ func (w *writer) risenMark(qualifier string) {
 		w.write(greatest)
 		w.storedMark(qualifier)
 		w.write(", ")
-		w.field(token, FieldValue)
+		w.field(token, fieldValue)
 		w.write(")")
 	}, func(string) { w.write(qualifier, ".", w.rules.fence) })
 }
@@ -177,8 +177,8 @@ func (w *writer) check(qualifier string) {
 	if w.compares() {
 		first = w.serialCheck
 	}
-	switch tokens := w.lo < w.hi && (w.rules.Fence != "" || w.rules.Key != ""); {
-	case !w.rules.locks() || w.Observe:
+	switch tokens := w.lo < w.hi && (w.rules.FenceColumn != "" || w.rules.Key != ""); {
+	case !w.rules.locks() || w.observe:
 		first(qualifier)
 	case !w.compares() && !tokens:
 		w.lockCheck(qualifier)
@@ -193,12 +193,12 @@ func (w *writer) check(qualifier string) {
 
 // tokenCheck is check without the serial and the lock.
 func (w *writer) tokenCheck(qualifier string) {
-	if w.Observe || w.lo == w.hi {
+	if w.observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
 		return
 	}
 	w.byKey(qualifier, func(token int) {
-		if w.rules.Fence == "" {
+		if w.rules.FenceColumn == "" {
 			w.write(boolean(w.dialect, true))
 			return
 		}
@@ -214,7 +214,7 @@ func (w *writer) tokenCheck(qualifier string) {
 // condition may stand. schema is that of the written table with its dot, if the
 // statement names one.
 func (w *writer) ledgerCondition(schema string) {
-	if w.Observe || w.lo == w.hi {
+	if w.observe || w.lo == w.hi {
 		w.write(boolean(w.dialect, true))
 		return
 	}
@@ -240,7 +240,7 @@ func (w *writer) ledgerCondition(schema string) {
 // newest token whatever the snapshot, and holds off the next one until this
 // transaction ends.
 func (w *writer) ledgerStatements(with string) {
-	if w.Observe {
+	if w.observe {
 		return
 	}
 	separator := with
@@ -249,7 +249,7 @@ func (w *writer) ledgerStatements(with string) {
 		for i := w.lo; i < w.hi && w.rules.Ledger; i++ {
 			w.write(separator, " sqlfence_", strconv.Itoa(i),
 				" AS (UPDATE fencing_tokens SET token = token / 0 WHERE name = ")
-			w.field(i, FieldName)
+			w.field(i, fieldName)
 			w.write(" AND NOT ")
 			w.ledgerCheck(i)
 			w.write(")")
@@ -276,14 +276,14 @@ func (w *writer) ledgerStatements(with string) {
 func (w *writer) ledgerCheck(token int) {
 	ofName := func() {
 		w.write("fencing_tokens WHERE fencing_tokens.name = ")
-		w.field(token, FieldName)
+		w.field(token, fieldName)
 	}
 	w.write("COALESCE((SELECT CASE WHEN ")
 	w.compare("=", "int8eq", func() { w.write("COALESCE(held.token, 0)") }, token)
 	w.write(" THEN true ELSE ")
 	w.raiseBoolean(markLedger, token, "COALESCE(held.token, 0)")
 	w.write(" END FROM (SELECT fencing_tokens.token FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ")
-	w.field(token, FieldName)
+	w.field(token, fieldName)
 	w.write("), 0)) OFFSET 0) AS turn, ")
 	ofName()
 	w.write(" FOR SHARE OF fencing_tokens) AS held), (SELECT ")
@@ -306,7 +306,7 @@ func (w *writer) fileLedgerCheck(token int, schema string) {
 	w.write(" ELSE ")
 	w.raiseBoolean(markLedger, token, newest)
 	w.write(" END FROM ", schema, "fencing_tokens WHERE fencing_tokens.name = ")
-	w.field(token, FieldName)
+	w.field(token, fieldName)
 	w.write(")")
 }
 

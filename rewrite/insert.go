@@ -57,7 +57,7 @@ func (r *insertion) columnList() bool {
 		if !ok {
 			return r.refuse(r.table, i, "expected a column's name here")
 		}
-		if column == r.rules.Fence && r.rules.Fence != "" {
+		if column == r.rules.FenceColumn && r.rules.FenceColumn != "" {
 			return r.refuse(r.table, i, "it names the fence column, which only sqlfence writes; leave the column out")
 		}
 		if r.namesTwice(column, i) {
@@ -80,7 +80,7 @@ func (r *insertion) columnList() bool {
 		return r.refuse(r.table, r.i, "expected a column's name here")
 	}
 	at := r.toks[open.mate-1].end
-	if r.rules.Fence != "" {
+	if r.rules.FenceColumn != "" {
 		r.insert(at, opColumn, r.target, ", "+r.rules.fence)
 	}
 	if r.addsSerial() {
@@ -137,7 +137,7 @@ func (r *insertion) addsSerial() bool { return r.rules.Serial != "" && !r.namesS
 // columnsKnown refuses an INSERT without a list of columns where one has to be added.
 func (r *insertion) columnsKnown(at int) bool {
 	switch {
-	case r.rules.Fence != "":
+	case r.rules.FenceColumn != "":
 		return r.refuse(r.table, at, noColumns)
 	case r.rules.Serial != "":
 		return r.refuse(r.table, at, noSerial)
@@ -147,7 +147,7 @@ func (r *insertion) columnsKnown(at int) bool {
 
 // addValues adds the mark and the first serial behind the last value of a row.
 func (r *insertion) addValues(at, row int32) {
-	if r.rules.Fence != "" {
+	if r.rules.FenceColumn != "" {
 		r.edits = append(r.edits, edit{at: at, op: opValue, target: int32(r.index), row: row, text: ", "})
 	}
 	if r.addsSerial() {
@@ -218,7 +218,7 @@ func (r *insertion) defaultValues(begin int) bool {
 	}
 	deflt, values := r.toks[begin], r.toks[begin+1]
 	ledger := r.rules.Ledger && r.dialect == SQLite
-	fence, serial := r.rules.Fence != "", r.rules.Serial != ""
+	fence, serial := r.rules.FenceColumn != "", r.rules.Serial != ""
 	if !fence && !serial && !ledger {
 		return true
 	}
@@ -434,7 +434,7 @@ func (r *insertion) selection() bool {
 		follow = append(follow, "offset", "fetch", "for", "into")
 	}
 	hi := r.until(follow...)
-	if r.rules.Fence == "" && !r.addsSerial() {
+	if r.rules.FenceColumn == "" && !r.addsSerial() {
 		return true
 	}
 	if lo == hi || lo+1 == hi && r.isWord(r.toks[lo], "distinct", "all") {
@@ -501,7 +501,7 @@ func (r *insertion) onConflict() bool {
 			return false
 		}
 	}
-	if r.rules.Key != "" && r.rules.Fence == "" || r.locksFirst() {
+	if r.rules.Key != "" && r.rules.FenceColumn == "" || r.locksFirst() {
 		r.whereEdits(r.target, prev, lo, hi, true, false)
 	}
 	return true

@@ -46,6 +46,8 @@ const (
 	bySetting              // it reads in two ways, by standard_conforming_strings
 )
 
+const ambiguousBackslash = "a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'"
+
 // A lexer splits one statement text into tokens, as the database's own scanner
 // does. Where the database has two ways of reading, by a setting, it fails.
 //
@@ -345,7 +347,7 @@ func (l *lexer) str(start int, kind stringKind) *lexError {
 		case c == '\\' && escapes:
 			l.pos += 2
 		case c == '\\' && twoWays && l.at(1) == '\'':
-			return &lexError{l.pos, `a backslash before a quote reads in two ways, by standard_conforming_strings; pass the value as an argument or write E'...'`, bySetting}
+			return &lexError{l.pos, ambiguousBackslash, bySetting}
 		case c == '\\' && twoWays && l.at(1) == '\\':
 			// With the setting off the two are one character, and the second
 			// escapes nothing; with it on neither does. Only if the first is part

@@ -26,7 +26,7 @@ func TestMostArguments(t *testing.T) {
 			if p.Verdict != Guard || p.Inputs != tt.inputs || p.Params != tt.params {
 				t.Fatalf("%v, %d arguments: %v, %d, %v", d, tt.inputs, p.Verdict, p.Inputs, p.Params)
 			}
-			r := p.Render(Values{Tokens: make([]Token, tt.tokens), Literal: !p.Params})
+			r := p.rendered(t, Values{Tables: []TableValues{{Tokens: make([]Token, tt.tokens)}}, Literal: !p.Params})
 			if got := len(r.Args); (got == 0) != tt.literal || tt.inputs+got > most {
 				t.Errorf("%v, %d arguments and %d tokens: %d more", d, tt.inputs, tt.tokens, got)
 			}

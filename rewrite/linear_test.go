@@ -109,7 +109,7 @@ func measure(t *testing.T, l longText, n int) work {
 	p := r.read(sql)
 	w := work{size: len(sql)}
 	if p.Verdict == Guard {
-		w.output = len(p.Render(Values{Tokens: []Token{{Name: "books", Value: 42}}}).SQL)
+		w.output = len(p.rendered(t, Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 42}}}}}).SQL)
 	}
 	runtime.ReadMemStats(&after)
 	w.bytes, w.allocs = int(after.TotalAlloc-before.TotalAlloc), int(after.Mallocs-before.Mallocs)

@@ -37,7 +37,7 @@ func (l *Lock) quote(d Dialect) {
 
 // sharedColumn returns a column of the lock that has another meaning, too.
 func (t *Table) sharedColumn() string {
-	seen := []string{t.Fence, t.Key, t.Serial}
+	seen := []string{t.FenceColumn, t.Key, t.Serial}
 	for _, c := range []string{t.Lock.By, t.Lock.Since, t.Lock.Expiry} {
 		if c != "" && slices.Contains(seen, c) {
 			return c
@@ -61,7 +61,7 @@ func (w *writer) lockCheck(qualifier string) {
 		micros = func(column string) string { return "COALESCE(CAST(" + column + " AS INTEGER) * 1000, 0)" }
 	}
 	w.write("CASE WHEN ", by, " IS NULL OR ", text, " IN ('', '0') OR ", text, " = ")
-	w.field(0, FieldEditor)
+	w.field(0, fieldEditor)
 	w.write(" OR NOT COALESCE(", later, ", ", boolean(w.dialect, false), ") THEN ", boolean(w.dialect, true), " ELSE ")
 	w.afterLedger(func() {
 		separator := w.followed() + "':'" + w.followed()

@@ -81,7 +81,7 @@ func (r *reader) mergeArm(t *target, always *[3]bool) bool {
 		if !ok {
 			return false
 		}
-		if t.rules.Fence == "" && t.rules.Key != "" || t.locksFirst() {
+		if t.rules.FenceColumn == "" && t.rules.Key != "" || t.locksFirst() {
 			r.armCheck(t, prev, lo, hi)
 		}
 		r.assign(t, setEnd)
@@ -96,7 +96,7 @@ func (r *reader) mergeArm(t *target, always *[3]bool) bool {
 // armCheck adds the check for the row to the condition lo to hi of an arm, or
 // behind prev if it has none. It may only be evaluated where the arm is taken.
 func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
-	if t.rules.Key == "" && t.rules.Fence == "" && !t.rules.locks() {
+	if t.rules.Key == "" && t.rules.FenceColumn == "" && !t.rules.locks() {
 		return
 	}
 	if lo == hi {

@@ -23,8 +23,7 @@ func sameMeaning(t *testing.T, d Dialect, s *sample, rules, changed string, equa
 	if p.Verdict != Guard {
 		return
 	}
-	v := s.values(rules)
-	a, b := p.Render(v), q.Render(v)
+	a, b := p.rendered(t, p.values(rules)), q.rendered(t, q.values(rules))
 	if strings.Contains(a.SQL, "/*DEFAULT*/") {
 		return // words between which a comment may stand are in a comment
 	}

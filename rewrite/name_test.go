@@ -114,7 +114,7 @@ func TestQuoteText(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	books := Table{Name: "books", Fence: "fence_token"}
+	books := Table{Name: "books", FenceColumn: "fence_token"}
 	for _, tt := range []struct {
 		name   string
 		d      Dialect
@@ -128,7 +128,7 @@ func TestNew(t *testing.T) {
 		{"no dialect", 0, []Table{books}, false},
 		{"no name", SQLite, []Table{{Ledger: true}}, false},
 		{"no rule", SQLite, []Table{{Name: "books"}}, false},
-		{"fence is key", SQLite, []Table{{Name: "books", Fence: "id", Key: "id"}}, false},
+		{"fence is key", SQLite, []Table{{Name: "books", FenceColumn: "id", Key: "id"}}, false},
 		{"twice", SQLite, []Table{books, books}, false},
 		{"with and without schema", SQLite, []Table{books, {Schema: "shop", Name: "books", Ledger: true}}, false},
 		{"in two schemas", SQLite, []Table{{Schema: "a", Name: "books", Ledger: true}, {Schema: "b", Name: "books", Ledger: true}}, true},
@@ -142,7 +142,7 @@ func TestNew(t *testing.T) {
 // TestSchemas shows that a table registered with its schema is meant by its name
 // alone too, and that another schema's is another table.
 func TestSchemas(t *testing.T) {
-	r, err := New(Postgres, []Table{{Schema: "a", Name: "books", Fence: "f"}, {Schema: "b", Name: "books", Fence: "g"}})
+	r, err := New(Postgres, []Table{{Schema: "a", Name: "books", FenceColumn: "f"}, {Schema: "b", Name: "books", FenceColumn: "g"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestNamesAreFound(t *testing.T) {
 		{SQLite, `"`, `UPDATE """" SET a = 1`},
 		{SQLite, "été", `UPDATE été SET a = 1`},
 	} {
-		r, err := New(tt.d, []Table{{Name: tt.name, Fence: "f"}})
+		r, err := New(tt.d, []Table{{Name: tt.name, FenceColumn: "f"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,8 @@ import "slices"
 // one, or put another one before it, could make an outdated token pass.
 var ownTables = [...]string{"fencing_tokens", "fencing_leases", "rowlocks"}
 
-// IsOwn reports whether a table, by its normalised name, is one that sqlfence's
-// packages keep.
-func IsOwn(table string) bool { return slices.Contains(ownTables[:], table) }
+// isOwnTable reports whether a table, by its normalised name, is one of these.
+func isOwnTable(table string) bool { return slices.Contains(ownTables[:], table) }
 
 // ownReason is why a statement that concerns a table of sqlfence's own is refused.
 const ownReason = "only sqlfence's packages write to this table or define one of its name; " +
@@ -40,7 +39,7 @@ func (r *reader) selectsIntoOwn(lo int) bool {
 		for r.isWord(r.tok(), "local", "global", "temp", "temporary", "unlogged", "table") {
 			r.i++
 		}
-		if n, ok := r.name(); ok && IsOwn(n.name) {
+		if n, ok := r.name(); ok && isOwnTable(n.name) {
 			return r.refuseOwn(n.first, r.i)
 		}
 	}

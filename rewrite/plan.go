@@ -17,13 +17,16 @@ func (v Verdict) String() string {
 	return [...]string{"pass", "guard", "refuse"}[v]
 }
 
-// A Refusal says why a statement can't be guarded.
+// A Refusal says why a statement can't be guarded. It is an error.
 type Refusal struct {
 	Table  int    // index among the rewriter's tables, or -1
 	Own    string // the table of sqlfence's own that it is about, or ""
 	Reason string // what is wrong and what to write instead
-	Offset int    // in bytes from the statement's start
+	Offset int    // in bytes from the statement's start, or -1
 }
+
+// Error returns the reason.
+func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 
 // A Plan is what the rewriter found out about one statement text. It is
 // immutable and safe for concurrent use.
@@ -63,7 +66,23 @@ type Plan struct {
 	Returns bool
 
 	source source
-	usual  *usual // of one token a table, as arguments, enforced
+	form   *defaultForm // of one token a table, as arguments, enforced
+}
+
+// rules returns those of the plan's table i.
+func (p *Plan) rules(i int) *Table { return &p.source.tables[p.Tables[i]] }
+
+// countRows notes where the rows of each target begin among those of its table.
+func (p *Plan) countRows() {
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		for n := i - 1; n >= 0; n-- {
+			if before := &p.Targets[n]; before.Table == t.Table {
+				t.firstRow = before.firstRow + len(before.Keys)
+				break
+			}
+		}
+	}
 }
 
 // A Target is one write to a registered table.
@@ -86,7 +105,8 @@ type Target struct {
 	// MERGE with such an arm. An upsert isn't, as it may insert.
 	Changes bool
 
-	schema string // as the statement names it, quoted and with its dot; else empty
+	firstRow int    // among all rows of Keys of the table
+	schema   string // as the statement names it, quoted and with its dot; else empty
 }
 
 // A KeyValue is where a statement takes a row's key from: the argument of this
@@ -103,5 +123,5 @@ type planned struct {
 	table  [1]int
 	target [1]Target
 	edits  [6]edit
-	usual  usual
+	form   defaultForm
 }

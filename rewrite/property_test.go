@@ -12,9 +12,12 @@ import (
 // inserted and nothing else. Rendered once more from a source of NUL bytes,
 // which neither a statement nor a guard can hold, it shows whose byte is whose.
 func insertions(p *Plan, v Values) (*Rendered, error) {
-	r := p.Render(v)
-	masked := *p.maskedWriter()
-	masked.Values = v
+	r, err := p.Render(v)
+	if err != nil {
+		return r, err
+	}
+	masked := p.maskedWriter()
+	masked.take(&v)
 	mask := masked.statement()
 	if len(mask) != len(r.SQL) {
 		return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
@@ -47,7 +50,7 @@ func TestOnlyInserts(t *testing.T) {
 		if p.Verdict != Guard {
 			return
 		}
-		r, err := insertions(p, s.values(rules))
+		r, err := insertions(p, p.values(rules))
 		if err != nil {
 			t.Error(err)
 		}
@@ -68,7 +71,7 @@ func TestWordsSurvive(t *testing.T) {
 		if p.Verdict != Guard {
 			return
 		}
-		sql := p.Render(s.values(rules)).SQL
+		sql := p.rendered(t, p.values(rules)).SQL
 		if strings.Contains(sql, "/*DEFAULT*/") {
 			return // it goes into a comment on purpose
 		}
@@ -100,7 +103,7 @@ func tokenTexts(t testing.TB, d Dialect, sql string) []string {
 	return texts
 }
 
-// TestRenderIsDeterministic renders again, from another plan, and as Usual.
+// TestRenderIsDeterministic renders again, from another plan, and as Default.
 func TestRenderIsDeterministic(t *testing.T) {
 	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
 		p, again := s.plan(t, d, rules), s.plan(t, d, rules)
@@ -110,19 +113,26 @@ func TestRenderIsDeterministic(t *testing.T) {
 		if p.Verdict != Guard {
 			return
 		}
-		v := s.values(rules)
-		first := p.Render(v)
-		for _, r := range []*Rendered{p.Render(v), again.Render(v)} {
+		v := p.values(rules)
+		first := p.rendered(t, v)
+		for _, r := range []*Rendered{p.rendered(t, v), again.rendered(t, v)} {
 			if r.SQL != first.SQL || !slices.Equal(r.Args, first.Args) {
 				t.Errorf("got %+v, then %+v", first, r)
 			}
 		}
-		one := p.Render(Values{Tokens: v.Tokens[:1]})
-		if len(p.Tables) > 1 {
-			one = p.Render(v)
+		for i := range v.Tables {
+			v.Tables[i].Tokens = v.Tables[i].Tokens[:min(1, len(v.Tables[i].Tokens))]
+			v.Tables[i].Rows = nil
 		}
-		if usual := p.Usual(); usual.SQL != one.SQL || !slices.Equal(usual.Args, one.Args) || usual != p.Usual() {
-			t.Errorf("Usual is %+v, want %+v, once", usual, one)
+		one := p.rendered(t, Values{Tables: v.Tables})
+		if form, err := p.Default(); err != nil || form != one {
+			t.Errorf("Default is %+v, %v, want %+v, once", form, err, one)
+		}
+		w := newWriter(p.source)
+		defer w.release()
+		w.take(&Values{Tables: v.Tables})
+		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.args, one.Args) {
+			t.Errorf("Default is %+v, want %s %v", one, sql, w.args)
 		}
 	})
 }
@@ -139,9 +149,9 @@ func TestPlaceholders(t *testing.T) {
 		if p.Verdict != Guard || strings.Contains(s.name, "huge") {
 			return
 		}
-		v := s.values(rules)
+		v := p.values(rules)
 		v.Literal = v.Literal || !p.Params // as its callers have to
-		r := p.Render(v)
+		r := p.rendered(t, v)
 		before, after := numbers(t, d, s.sql), numbers(t, d, r.SQL)
 		if highest := slices.Max(append(before, 0)); p.Inputs != highest {
 			t.Errorf("Inputs is %d, the statement's highest placeholder %d", p.Inputs, highest)
@@ -161,9 +171,12 @@ func TestPlaceholders(t *testing.T) {
 				t.Errorf("argument %d is without a placeholder in %s", n, r.SQL)
 			}
 		}
-		seen := make(map[Arg]bool)
+		seen, tokens := make(map[Arg]bool), 0
+		for i := range v.Tables {
+			tokens += len(v.Tables[i].Tokens)
+		}
 		for _, a := range r.Args {
-			if seen[a] || a.Token >= len(v.Tokens) {
+			if seen[a] || a.token > 0 && a.token >= tokens {
 				t.Errorf("argument %v is there twice, or for no token", a)
 			}
 			seen[a] = true

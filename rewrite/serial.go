@@ -78,7 +78,7 @@ func (r *reader) ownSerial(t *target, lo, hi int) bool {
 
 // assign adds to a SET list what sqlfence assigns: the mark and the serial.
 func (r *reader) assign(t *target, setEnd int32) {
-	if t.rules.Fence != "" {
+	if t.rules.FenceColumn != "" {
 		r.insert(setEnd, opMark, t, t.qualifier)
 	}
 	if t.rules.Serial != "" && !t.setsSerial {
@@ -106,7 +106,7 @@ func (r *insertion) versionedUpsert(onConflict int) bool {
 
 // compares reports whether rows of the table are compared with the serial.
 func (w *writer) compares() bool {
-	return w.plan.Versioned && !w.Observe && w.rules.Serial != ""
+	return w.plan.Versioned && !w.observe && w.rules.Serial != ""
 }
 
 // maxSerial is the highest one; SQLite would go on in floating point.
@@ -149,7 +149,7 @@ func (w *writer) increment(qualifier string) {
 	w.write(" OR ")
 	w.storedSerial(qualifier)
 	w.write(" = ", maxSerial, " THEN ")
-	if w.Observe {
+	if w.observe {
 		w.write(qualifier, ".", w.rules.serial)
 	} else {
 		w.notSerial(qualifier)
@@ -247,7 +247,7 @@ func (w *writer) gone(qualifier string) {
 
 // callersSerial writes the serial that the caller read.
 func (w *writer) callersSerial() {
-	w.field(0, FieldSerial)
+	w.field(0, fieldSerial)
 }
 
 // changes notes that the statement writes rows of t that are there.

@@ -100,7 +100,7 @@ func (r *reader) list(i int) (items [][2]int) {
 
 // required reports whether the update of an upsert raises for want of a serial.
 func (w *writer) required() bool {
-	return w.rules.SerialRequired && !w.changes && !w.plan.Versioned && !w.Observe
+	return w.rules.SerialRequired && !w.changes && !w.plan.Versioned && !w.observe
 }
 
 // noSerial raises for an update without a serial.
@@ -115,7 +115,7 @@ func (w *writer) noSerial(qualifier string) { w.raiseSerial(markRequired, qualif
 // SQLite a cast to INTEGER alone would take '9e18' for 9.
 func (w *writer) raised(qualifier string) {
 	switch {
-	case w.Observe:
+	case w.observe:
 		return
 	case w.required():
 		w.write("COALESCE(")
@@ -136,7 +136,7 @@ func (w *writer) raised(qualifier string) {
 func (w *writer) raisedEnd(qualifier string) {
 	cast := ""
 	switch {
-	case w.Observe:
+	case w.observe:
 		return
 	case w.required():
 		w.write("))")

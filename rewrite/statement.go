@@ -25,13 +25,14 @@ func (r *reader) script() *Plan {
 	r.ledgerStatements()
 	order(r.edits, r.src)
 	p := &r.plan.Plan
-	p.usual = &r.plan.usual
+	p.form = &r.plan.form
 	p.Verdict = Guard
 	p.Tables, p.Targets = r.written, r.targets
+	p.countRows()
 	p.Inputs = r.inputs.count
-	p.Params = !r.inputs.named && p.Inputs+usualArgs*len(p.Tables) <= maxInputs(r.dialect)
+	p.Params = !r.inputs.named && p.Inputs+defaultArgs*len(p.Tables) <= maxInputs(r.dialect)
 	p.source = source{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p, inOneWay: r.inOneWay}
-	if !p.renderUsual() {
+	if !p.renderDefault() {
 		return refusal(r.written[0], 0, unconfirmed)
 	}
 	return p

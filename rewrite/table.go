@@ -2,13 +2,13 @@ package rewrite
 
 // A Table says which table to guard and how.
 type Table struct {
-	Schema    string // normalised; empty stands for any
-	Name      string // normalised
-	Fence     string // column of the row's mark; empty for none
-	Key       string // column that selects the row's token; empty for one token per table
-	Ledger    bool   // compare with fencing_tokens
-	SingleUse bool   // refuse a token equal to the row's mark
-	Serial    string // column of the row's version, which every write raises; empty for none
+	Schema      string // normalised; empty stands for any
+	Name        string // normalised
+	FenceColumn string // column that stores the token of the row's last write; empty for none
+	Key         string // column that selects the row's token; empty for one token per table
+	Ledger      bool   // compare with fencing_tokens
+	SingleUse   bool   // refuse a token equal to the row's
+	Serial      string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of rows that are there unless their statement is
 	// versioned. Those that only write such rows are the caller's part to refuse, see
@@ -21,4 +21,4 @@ type Table struct {
 }
 
 // Fenced reports whether writes to the table are compared with tokens.
-func (t *Table) Fenced() bool { return t.Fence != "" || t.Ledger }
+func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }

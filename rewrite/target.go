@@ -131,7 +131,7 @@ func (r *reader) orClause() (unguardable string, found bool) {
 // declared with UNIQUE ... ON CONFLICT REPLACE, and then a write would delete
 // other rows, whatever their marks; what the statement says takes precedence.
 func (r *reader) orAbort(t *target, verb int) {
-	if r.dialect == SQLite && (t.rules.Fence != "" || t.rules.Key != "" || t.rules.Serial != "" || t.rules.locks()) {
+	if r.dialect == SQLite && (t.rules.FenceColumn != "" || t.rules.Key != "" || t.rules.Serial != "" || t.rules.locks()) {
 		r.insert(r.toks[verb].end, opAbort, t, "")
 		r.plan.Aborts = true
 	}

@@ -38,7 +38,7 @@ func (r *reader) update() bool {
 	if r.accept("from") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" && t.rules.Fence == "" || t.locksFirst())
+	return r.where(t, from, t.rules.Key != "" && t.rules.FenceColumn == "" || t.locksFirst())
 }
 
 // delete reads DELETE after its first word.
@@ -62,7 +62,7 @@ func (r *reader) delete() bool {
 	if r.accept("using") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" || t.rules.Fence != "" || t.rules.locks() || t.checked)
+	return r.where(t, from, t.rules.Key != "" || t.rules.FenceColumn != "" || t.rules.locks() || t.checked)
 }
 
 // assignments reads a SET list up to one of the words that may follow it, and
@@ -86,7 +86,7 @@ func (r *reader) assignments(t *target, upsert bool, follow ...string) (setEnd i
 			if !ok {
 				continue
 			}
-			if column == t.rules.Fence && t.rules.Fence != "" {
+			if column == t.rules.FenceColumn && t.rules.FenceColumn != "" {
 				return 0, r.refuse(t.table, i, "it assigns the fence column, which only sqlfence writes; leave the column out")
 			}
 			if t.rules.Key != "" && (column == t.rules.Key || r.isRowid(column)) && !r.newKey(t, column, i, hi, upsert) {

@@ -1,73 +1,53 @@
 package tokens
 
 import (
-	"database/sql/driver"
+	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures a [Store]. Options are checked together by [New]; what
-// contradicts is refused there.
+// An Option configures a [Store]. [New] checks all options and reports every fault in
+// one error, which is [sqlfence.ErrInvalid].
 type Option func(*config)
 
-// WithDialect names the dialect. It is needed only for drivers that sqlfence
-// doesn't know; one that contradicts a known driver is refused, and so is
-// [sqlfence.MySQL], which is not supported.
+// WithDialect names the dialect. Only drivers that sqlfence doesn't know need it. A
+// dialect that contradicts a known driver is invalid, and so is [sqlfence.MySQL], which
+// this package doesn't support.
 func WithDialect(d sqlfence.Dialect) Option {
-	return func(c *config) {
-		if c.dialect != 0 && c.dialect != d {
-			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
-		}
-		if d == 0 {
-			c.fail(errors.New("the zero dialect is none"))
-		}
-		c.dialect = d
-	}
+	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithLogger sets where a warning is logged for each token from
-// [sqlfence.WarnToken] on that is issued (once for calls that were coalesced)
-// or adopted. The default is [slog.Default]. Nil is refused; to log nothing,
-// give a logger with [slog.DiscardHandler].
+// WithLogger sets the logger for warnings: for each token from [sqlfence.WarnToken] on
+// that is issued (once for coalesced calls) or adopted, for a server whose timeline
+// can't be read, and for a ledger with a column that is too small. The default is
+// [slog.Default] at the time of logging. Nil is invalid; to log nothing, pass a logger
+// with [slog.DiscardHandler].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
-			c.fail(errors.New("nil logger"))
+			c.Fail(errors.New("nil logger"))
 		}
 		c.logger = l
 	}
 }
 
 type config struct {
-	dialect sqlfence.Dialect
+	dialectopt.Options
+	dialect *dialect
 	logger  *slog.Logger
-	errs    []error
 }
 
-func (c *config) fail(err error) { c.errs = append(c.errs, err) }
-
-// configure applies the options and settles the dialect.
-func configure(d driver.Driver, opts []Option) (*config, error) {
+// configure applies the options and finds the dialect.
+func configure(db *sql.DB, opts []Option) (*config, error) {
 	c := new(config)
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail(errors.New("nil option"))
-			continue
-		}
-		opt(c)
+	dialectopt.Apply(c, opts)
+	if db == nil {
+		c.Fail(errors.New("nil database"))
+	} else {
+		c.dialect, _ = dialects.Find(&c.Options, db.Driver())
 	}
-	if len(c.errs) == 0 { // else what was given doesn't stand: there is nothing to compare
-		var err error
-		if c.dialect, err = dialectopt.Resolve(d, c.dialect); err != nil {
-			c.fail(err)
-		}
-	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
-	}
-	return c, nil
+	return c, c.Err("tokens")
 }

@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Setup creates the table fencing_tokens if there is none, and checks that the
-// one there can be used; it needs no privilege to create if there is one. It
-// may be called at every start, by several processes at once.
+// Setup creates the table fencing_tokens if there is none, and checks that it can be
+// used. If the table is there, Setup needs no privilege to create one. It may be called
+// at every start, by several processes at once.
 //
-// A table that can't be used is left as it is, with an error that says what is
-// wrong with it.
+// Setup never changes an existing table. If it can't be used, the error says why. Other
+// errors are the database's.
 func (s *Store) Setup(ctx context.Context) error {
 	columns, err := s.columns(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) Setup(ctx context.Context) error {
 	}
 	if len(columns) == 0 {
 		if err := s.create(ctx); err != nil {
-			return fmt.Errorf("tokens: setup: create %s: %w", table, err)
+			return fmt.Errorf("tokens: setup: create %s: %w", sqltext.LedgerTable, err)
 		}
 		// Another process may have created another one.
 		if columns, err = s.columns(ctx); err != nil {
@@ -32,39 +32,36 @@ func (s *Store) Setup(ctx context.Context) error {
 		}
 	}
 	if err := usable(columns); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
 	}
 	probe := func(text string) error { return s.exec(ctx, text) }
-	if err := s.sendFloored(ctx, s.sql.probe, probe); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", table, err)
+	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
 	}
-	if s.dialect == sqlfence.Postgres && isNarrow(columns) {
+	narrow := func(c column) bool { return c.name == "token" && c.typ == s.dialect.narrow }
+	if slices.ContainsFunc(columns, narrow) {
 		return s.checkNarrow(ctx)
 	}
 	return nil
 }
 
-// checkNarrow tells what becomes of a token column that is not a bigint: after the
-// first failover no token fits into it.
+// checkNarrow warns of a column token in which no token fits after the first failover,
+// and fails where none fits any more.
 func (s *Store) checkNarrow(ctx context.Context) error {
-	floor, err := s.queryFloored(ctx, s.sql.floor)
+	floor, err := s.queryFloored(ctx, s.dialect.floor)
 	switch {
 	case err != nil:
 		return fmt.Errorf("tokens: setup: %w", err)
 	case floor >= math.MaxInt32:
-		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is an integer, but on this server tokens are above %d: make it a bigint", table, floor)
+		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is of type %s, but on this server tokens are above %d: make it a bigint", sqltext.LedgerTable, s.dialect.narrow, floor)
 	}
-	s.log().Warn("tokens: the column token of fencing_tokens is an integer, and after a failover or a restore tokens are above 10^10: make it a bigint")
+	s.log().Warn("tokens: the column token of " + sqltext.LedgerTable + " is of type " + s.dialect.narrow +
+		", which holds no token after a failover or a restore, when tokens are above 10^10: make it a bigint")
 	return nil
 }
 
-func isNarrow(columns []column) bool {
-	return slices.ContainsFunc(columns, func(c column) bool { return c.name == "token" && c.typ == "integer" })
-}
-
-// create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
-// create it at once from a collision; the one who loses it finds the table of
-// the other, who has committed.
+// create creates the table. On PostgreSQL, two processes that do so at once may collide
+// in spite of IF NOT EXISTS; the one that fails finds the other's table.
 func (s *Store) create(ctx context.Context) error {
 	err := s.exec(ctx, create)
 	if dberr.IsCreated(err) {
@@ -73,7 +70,7 @@ func (s *Store) create(ctx context.Context) error {
 	return err
 }
 
-// A column is one of the table that was found.
+// A column describes a column of an existing table.
 type column struct {
 	name     string
 	typ      string // as the database writes it, in lower case
@@ -81,7 +78,7 @@ type column struct {
 }
 
 func (s *Store) columns(ctx context.Context) ([]column, error) {
-	rows, err := s.db.QueryContext(ctx, s.sql.columns)
+	rows, err := s.db.QueryContext(ctx, s.dialect.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +94,8 @@ func (s *Store) columns(ctx context.Context) ([]column, error) {
 	return columns, rows.Err()
 }
 
-// usable checks what the database doesn't when it plans the statements.
+// usable checks those properties of the table that the database ignores when it plans
+// the statements.
 func usable(columns []column) error {
 	var name, token bool
 	for _, c := range columns {

@@ -86,7 +86,7 @@ func (s *effectSample) plan(t testing.TB, b base, rules string) *rewrite.Plan {
 	t.Helper()
 	table := rewrite.Table{Name: "books", Ledger: rules != "row" && rules != "pair"}
 	if !strings.HasSuffix(rules, "ledger") {
-		table.Fence = "fence_token"
+		table.FenceColumn = "fence_token"
 	}
 	tables := []rewrite.Table{table}
 	if strings.HasPrefix(rules, "pair") {

@@ -21,7 +21,7 @@ func TestPgxInlines(t *testing.T) {
 		"a$1", "$1", "$2", "'$1'", "'it''s'", `"a$1"`, "E'\\'$1'", "date'\\'", "time'$1'", "$$ $1 ' $$", "$x$ ' $x$",
 		"-- '\n", "/* ' /* $1 */ */", "U&'\\0041'", "n'$1'", "b'1'", "e", "\n", " ", "-", "::text", "||", "a$b$", "$3",
 	}
-	rw, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", Fence: "fence_token"}})
+	rw, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,11 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 	if len(w.rows) == 0 && !w.idle {
 		c.tally.different.add("guarded, though it writes nothing: %s", query)
 	}
-	out := render(plan, literal)
+	out, err := render(plan, literal)
+	if err != nil {
+		c.refusal(query, w, err.Error())
+		return
+	}
 	guarded, err := c.db.parse(out)
 	if err != nil {
 		c.tally.unparsed.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)

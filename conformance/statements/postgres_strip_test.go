@@ -81,11 +81,11 @@ func (u *unguarder) walk(n any) {
 			switch kind {
 			case "UpdateStmt":
 				u.set(body, table)
-				if table.Fence == "" && table.Key != "" {
+				if table.FenceColumn == "" && table.Key != "" {
 					u.where(body, "whereClause")
 				}
 			case "DeleteStmt":
-				if table.Fence != "" || table.Key != "" {
+				if table.FenceColumn != "" || table.Key != "" {
 					u.where(body, "whereClause")
 				}
 			case "InsertStmt":
@@ -117,7 +117,7 @@ func (u *unguarder) last(n object, key string) any {
 func hasMarker(n any) bool { return strings.Contains(fmt.Sprint(n), "sqlfence:") }
 
 func (u *unguarder) set(n object, table *rewrite.Table) {
-	if table.Fence == "" {
+	if table.FenceColumn == "" {
 		return
 	}
 	item := get(u.last(n, "targetList"), "ResTarget")
@@ -174,7 +174,7 @@ func conjuncts(cond any) list {
 }
 
 func (u *unguarder) insert(n object, table *rewrite.Table) {
-	if table.Fence != "" {
+	if table.FenceColumn != "" {
 		if str(u.last(n, "cols"), "ResTarget", "name") != fenceColumn {
 			u.fail("the columns have no guard")
 		}
@@ -188,7 +188,7 @@ func (u *unguarder) insert(n object, table *rewrite.Table) {
 	}
 	if on, _ := n["onConflictClause"].(object); on["action"] == "ONCONFLICT_UPDATE" {
 		u.set(on, table)
-		if table.Fence == "" && table.Key != "" {
+		if table.FenceColumn == "" && table.Key != "" {
 			u.where(on, "whereClause")
 		}
 	}
@@ -228,15 +228,15 @@ func (u *unguarder) arm(n object, table *rewrite.Table) {
 	switch n["commandType"] {
 	case "CMD_UPDATE":
 		u.set(n, table)
-		if table.Fence == "" && table.Key != "" {
+		if table.FenceColumn == "" && table.Key != "" {
 			u.where(n, "condition")
 		}
 	case "CMD_DELETE":
-		if table.Fence != "" || table.Key != "" {
+		if table.FenceColumn != "" || table.Key != "" {
 			u.where(n, "condition")
 		}
 	case "CMD_INSERT":
-		if table.Fence != "" {
+		if table.FenceColumn != "" {
 			if str(u.last(n, "targetList"), "ResTarget", "name") != fenceColumn {
 				u.fail("the columns have no guard")
 			}

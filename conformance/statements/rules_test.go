@@ -22,10 +22,10 @@ func rules(name string, books, orders rewrite.Table) ruleSet {
 }
 
 var (
-	fence     = rewrite.Table{Fence: fenceColumn}
+	fence     = rewrite.Table{FenceColumn: fenceColumn}
 	ledger    = rewrite.Table{Ledger: true}
-	both      = rewrite.Table{Fence: fenceColumn, Ledger: true}
-	keyFence  = rewrite.Table{Fence: fenceColumn, Key: keyColumn}
+	both      = rewrite.Table{FenceColumn: fenceColumn, Ledger: true}
+	keyFence  = rewrite.Table{FenceColumn: fenceColumn, Key: keyColumn}
 	keyLedger = rewrite.Table{Ledger: true, Key: keyColumn}
 
 	ruleSets = []ruleSet{
@@ -52,14 +52,17 @@ func (s ruleSet) of(table string) *rewrite.Table {
 const literalValue = 424242424242
 
 // render returns the guarded text, with values as arguments or in the text.
-func render(p *rewrite.Plan, literal bool) string {
-	if !literal && p.Params {
-		return p.Usual().SQL
+func render(p *rewrite.Plan, literal bool) (string, error) {
+	r, err := p.Default()
+	if literal || !p.Params {
+		v := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(p.Tables))}
+		for i := range v.Tables {
+			v.Tables[i].Tokens = []rewrite.Token{{Name: "it's", Key: "it's", Value: literalValue}}
+		}
+		r, err = p.Render(v)
 	}
-	v := rewrite.Values{Literal: true}
-	for i := range p.Tables {
-		v.First = append(v.First, i)
-		v.Tokens = append(v.Tokens, rewrite.Token{Name: "it's", Key: "it's", Value: literalValue})
+	if err != nil {
+		return "", err
 	}
-	return p.Render(v).SQL
+	return r.SQL, nil
 }

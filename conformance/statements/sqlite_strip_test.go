@@ -19,10 +19,10 @@ func (*sqlite) unguard(tree any, rules ruleSet, _ int) error {
 			u.rules = rules.of(strings.ToLower(s.Table.Name.Name))
 			u.abort(s.OrConflict)
 			s.Set = u.set(s.Set)
-			s.Where = u.where(s.Where, u.rules.Fence == "" && u.rules.Key != "", u.rules.Ledger)
+			s.Where = u.where(s.Where, u.rules.FenceColumn == "" && u.rules.Key != "", u.rules.Ledger)
 		case *ast.DeleteStmt:
 			u.rules = rules.of(strings.ToLower(s.Table.Name.Name))
-			s.Where = u.where(s.Where, u.rules.Fence != "" || u.rules.Key != "", u.rules.Ledger)
+			s.Where = u.where(s.Where, u.rules.FenceColumn != "" || u.rules.Key != "", u.rules.Ledger)
 		case *ast.InsertStmt:
 			u.rules = rules.of(strings.ToLower(s.Table.Name.Name))
 			if !s.Replace {
@@ -54,11 +54,11 @@ func marked(n ast.Node) bool { return strings.Contains(dump(n), "sqlfence:") }
 // abort checks that the statement says what to do with a conflict, as else the
 // table may say to replace rows.
 func (u *sqliteUnguarder) abort(or ast.ConflictAction) {
-	u.need(or != ast.ConflictDefault || u.rules.Fence == "" && u.rules.Key == "", "a conflict may replace rows")
+	u.need(or != ast.ConflictDefault || u.rules.FenceColumn == "" && u.rules.Key == "", "a conflict may replace rows")
 }
 
 func (u *sqliteUnguarder) set(set []*ast.SetPair) []*ast.SetPair {
-	if u.rules.Fence == "" {
+	if u.rules.FenceColumn == "" {
 		return set
 	}
 	last := set[len(set)-1]
@@ -156,7 +156,7 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 	switch {
 	case defaults:
 		s.Columns, s.Select, s.DefaultValues = nil, nil, true
-	case u.rules.Fence != "":
+	case u.rules.FenceColumn != "":
 		n := len(s.Columns) - 1
 		if !u.need(n >= 0 && s.Columns[n].Name == fenceColumn, "the columns have no guard") {
 			return
@@ -169,7 +169,7 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 	for _, c := range s.Upserts {
 		if !c.DoNothing {
 			c.Set = u.set(c.Set)
-			c.Where = u.where(c.Where, u.rules.Fence == "" && u.rules.Key != "", false)
+			c.Where = u.where(c.Where, u.rules.FenceColumn == "" && u.rules.Key != "", false)
 		}
 	}
 }

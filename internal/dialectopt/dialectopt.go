@@ -39,7 +39,7 @@ func (o *Options) NameDialect(d sqlfence.Dialect) {
 	switch {
 	case d == 0:
 		o.unclear = true
-		o.Fail(errors.New("WithDialect needs a dialect, not the zero value"))
+		o.Fail(errors.New("WithDialect was given the zero dialect"))
 	case o.named != 0 && o.named != d:
 		o.unclear = true
 		o.Fail(fmt.Errorf("two dialects, %v and %v", o.named, d))
@@ -48,13 +48,24 @@ func (o *Options) NameDialect(d sqlfence.Dialect) {
 	}
 }
 
-// Err returns all that is wrong, with a prefix; nil if nothing is.
+// Err returns all that is wrong with the options, with a prefix, as one error that is
+// [sqlfence.ErrInvalid]; nil if nothing is.
 func (o *Options) Err(prefix string) error {
-	if err := errors.Join(o.errs...); err != nil {
-		return fmt.Errorf("%s: %w", prefix, err)
+	if len(o.errs) == 0 {
+		return nil
 	}
-	return nil
+	return &invalidError{prefix, errors.Join(o.errs...)}
 }
+
+// An invalidError is ErrInvalid without its text, which would stand before the prefix.
+type invalidError struct {
+	prefix string
+	faults error
+}
+
+func (e *invalidError) Error() string        { return e.prefix + ": " + e.faults.Error() }
+func (e *invalidError) Is(target error) bool { return target == sqlfence.ErrInvalid }
+func (e *invalidError) Unwrap() error        { return e.faults }
 
 // Parts are a package's part for each dialect that it supports.
 type Parts[T any] struct {

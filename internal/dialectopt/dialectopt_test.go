@@ -2,6 +2,7 @@ package dialectopt
 
 import (
 	"database/sql/driver"
+	"errors"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestFind(t *testing.T) {
 		{"unsupported", known(t, sqlfence.MySQL), nil, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
 		{"unsupported by name", unknown{}, dialects{sqlfence.MySQL}, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
 		{"two", unknown{}, dialects{sqlfence.Postgres, sqlfence.SQLite}, "", "two dialects, PostgreSQL and SQLite"},
-		{"zero", unknown{}, dialects{0}, "", "WithDialect needs a dialect, not the zero value"},
+		{"zero", unknown{}, dialects{0}, "", "WithDialect was given the zero dialect"},
 	} {
 		var c config
 		for _, d := range test.named {
@@ -67,8 +68,17 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 	Apply(&c, []option{nil, withDialect(sqlfence.MySQL), nil})
 	For(1, 2).Find(&c.Options, unknown{})
 	want := "pkg: nil option\nnil option\nMySQL is not supported, only PostgreSQL and SQLite are"
-	if err := c.Err("pkg"); err == nil || err.Error() != want {
+	if err := c.Err("pkg"); !errors.Is(err, sqlfence.ErrInvalid) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestFaultsAreFound(t *testing.T) {
+	var c config
+	fault := errors.New("odd")
+	c.Fail(fault)
+	if err := c.Err("pkg"); !errors.Is(err, fault) || errors.Is(err, sqlfence.ErrTokenLimit) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -1,0 +1,110 @@
+package sqlfence
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A profile is what sqlfence knows of a base driver and its database.
+type profile struct {
+	database
+
+	// cachesQueries: a query without arguments goes through a cache of prepared
+	// statements. A token written into its text would be prepared anew each
+	// time, at a round trip more; so it is passed as an argument.
+	cachesQueries bool
+
+	// noOptions: arguments are never options of the execution (see driverOptions).
+	noOptions bool
+
+	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
+	skipsArgCheck bool
+
+	// badConnAfterSend: the driver may return driver.ErrBadConn for a statement that
+	// was already sent, and database/sql would send it again.
+	badConnAfterSend bool
+}
+
+// profiles are the drivers that are known, by the import path of their package.
+var profiles = map[string]profile{
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, badConnAfterSend: true},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, badConnAfterSend: true},
+	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true},
+	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true},
+	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
+}
+
+// DialectOf returns the dialect of a driver, fenced or not, also behind a
+// wrapper such as otelsql's; an error if the driver is unknown. It is for
+// packages that send SQL of their own through a *sql.DB.
+func DialectOf(d driver.Driver) (Dialect, error) {
+	if f, ok := d.(*fencedDriver); ok {
+		return f.settings.profile.dialect(), nil
+	}
+	p, ok := profileOf(d)
+	if !ok {
+		return 0, fmt.Errorf("sqlfence: unknown driver %T; name its dialect with WithDialect", d)
+	}
+	return p.dialect(), nil
+}
+
+// resolve returns the profile for a driver. The options may name its dialect, as d;
+// 0 is for none.
+func resolve(d Dialect, bases ...any) (profile, error) {
+	for _, base := range bases {
+		p, ok := profileOf(base)
+		switch {
+		case !ok:
+		case d != 0 && d != p.dialect():
+			return profile{}, fmt.Errorf("the driver %T speaks %v, not %v", base, p.dialect(), d)
+		default:
+			return p, nil
+		}
+	}
+	db, ok := databaseOf(d)
+	if !ok {
+		return profile{}, fmt.Errorf("unknown driver %T; name its dialect with WithDialect", bases[0])
+	}
+	return profile{database: db}, nil
+}
+
+// profileOf looks for a known driver in v and in the drivers that v wraps.
+func profileOf(v any) (profile, bool) {
+	return findProfile(reflect.ValueOf(v), 8)
+}
+
+var (
+	driverType    = reflect.TypeFor[driver.Driver]()
+	connectorType = reflect.TypeFor[driver.Connector]()
+)
+
+// findProfile reads types only, so that fields a wrapper keeps to itself will do.
+func findProfile(v reflect.Value, depth int) (profile, bool) {
+	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
+		v = v.Elem()
+	}
+	if !v.IsValid() || depth == 0 {
+		return profile{}, false
+	}
+	path := v.Type().PkgPath()
+	if _, vendored, ok := strings.Cut(path, "/vendor/"); ok {
+		path = vendored
+	}
+	if p, ok := profiles[path]; ok {
+		return p, true
+	}
+	if v.Kind() != reflect.Struct {
+		return profile{}, false
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i).Type
+		if field.Implements(driverType) || field.Implements(connectorType) {
+			if p, ok := findProfile(v.Field(i), depth-1); ok {
+				return p, true
+			}
+		}
+	}
+	return profile{}, false
+}

@@ -1,0 +1,68 @@
+package rewrite_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A statement is planned once, rendered for each execution, and sent with the
+// guard's arguments behind its own. Where the database raises, the error's text says
+// what the guard has met.
+func Example() {
+	r, err := rewrite.New(rewrite.SQLite, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, query := range []string{
+		"SELECT price FROM books WHERE id = ?",
+		"UPDATE books SET price = ? WHERE id = ?",
+		"REPLACE INTO books (id, price) VALUES (?, ?)",
+	} {
+		plan := r.Plan(query)
+		fmt.Println(plan.Verdict)
+		switch plan.Verdict {
+		case rewrite.Refuse:
+			fmt.Println(" ", plan.Refusal.Reason)
+		case rewrite.Guard:
+			values := rewrite.Values{Tables: []rewrite.TableValues{{Tokens: []rewrite.Token{{Name: "books", Value: 42}}}}}
+			rendered, err := plan.Render(values)
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(" ", rendered.SQL)
+			for _, arg := range rendered.Args {
+				fmt.Println(" ", arg.Value(&values))
+			}
+		}
+	}
+	if m, ok := rewrite.ReadMarker("bad JSON path: 'sqlfence:stale:0:43'"); ok && m.Kind == rewrite.Stale {
+		fmt.Println("stale: the row has token", m.Current)
+	}
+	// Output:
+	// pass
+	// guard
+	//   UPDATE OR ABORT books SET price = ?1, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?3 THEN ?3 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?2
+	//   42
+	// refuse
+	//   OR REPLACE replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT
+	// stale: the row has token 43
+}
+
+// A table whose writes aren't to be compared with a token is said to be Unfenced:
+// values that were forgotten are an error, not a statement without its guard.
+func ExamplePlan_Render() {
+	r, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan := r.Plan("UPDATE books SET price = $1")
+	_, err = plan.Render(rewrite.Values{Tables: make([]rewrite.TableValues, 1)})
+	fmt.Println(err)
+	rendered, err := plan.Render(rewrite.Values{Tables: []rewrite.TableValues{{Unfenced: true}}})
+	fmt.Println(rendered.SQL, err)
+	// Output:
+	// rewrite: table "books": no token, and it isn't said to be Unfenced
+	// UPDATE books SET price = $1 <nil>
+}

@@ -1,0 +1,34 @@
+package confirm
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// A Dialect is what the check knows of the SQL that a database speaks.
+type Dialect struct {
+	// Comments and white space.
+	lineEnds       string // the bytes of which one ends a comment that begins with --
+	nestedComments bool
+	openComments   bool // a comment needs no end
+	byteOrderMark  bool // is white space before a token, and else part of a word
+
+	// Strings and quoted names. Both know '...' and "...".
+	introduced   []introduced // strings and names that a letter introduces
+	nameQuotes   string       // the bytes that quote a name
+	bracketNames bool         // [...] is a name
+	dollarQuotes bool         // $tag$...$tag$ is a string
+
+	// Placeholders.
+	placeholder byte   // stands before a placeholder's number
+	variables   string // the bytes that begin a placeholder with a name
+	inlined     bool   // drivers may write values into the text, see [Dialect.Inlines]
+
+	bareAlias bool       // a write's target may have an alias without AS
+	keywords  keywords   // words that mean something to the check
+	names     *lex.Rules // what a name stands for
+}
+
+// An introduced string or name begins with a letter.
+type introduced struct {
+	start   string // up to its quote, in lower case
+	sign    sign
+	escapes bool // a backslash escapes the next character, and the string continues on another line
+}

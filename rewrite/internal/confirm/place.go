@@ -1,0 +1,121 @@
+package confirm
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// belongs reports whether a piece may begin with the current token.
+func (c *Check) belongs(p *Piece) bool {
+	f := c.top()
+	switch p.Kind {
+	case Assignment:
+		f.full = true
+		return c.assigns(f, p) && f.ended && c.sign == ','
+	case BeforeValue:
+		f := c.valueOf()
+		return f != nil && c.assigns(f, p)
+	case BehindValue:
+		return len(c.frames) == c.between
+	case Condition:
+		return c.checks(f, p)
+	case AndCondition:
+		return f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
+	case Column:
+		f.full = true
+		return len(c.frames) > 1 && c.parent().writes(kwInsert) && c.parent().part == inTarget
+	case RowValue:
+		f.full = true
+		row := len(c.frames) > 1 && c.parent().part == inValues
+		return (row || f.part == inSelect) && c.inserts()
+	case WithItems:
+		return f.head
+	case OrAbort:
+		return c.before(0) == kwUpdate || c.before(0) == kwInsert
+	case Returning:
+		return f.verb == kwInsert
+	}
+	return false
+}
+
+// assigns reports whether a piece may stand in a frame as it does in a SET list.
+func (c *Check) assigns(f *frame, p *Piece) bool {
+	return f.part == inSet && f.cases == 0 && c.isOwn(f, p)
+}
+
+// valueOf returns the frame in which the value is assigned that the current token
+// begins: behind =, or in a row of values behind that. It may be nil.
+func (c *Check) valueOf() *frame {
+	switch c.before(0) {
+	case '=':
+		return c.top()
+	case '(', ',':
+		if len(c.frames) == 1 {
+			return nil
+		}
+		f := c.parent()
+		if last := sign(f.last); last == '=' || last == kwRow && sign(f.last>>8) == '=' {
+			return f
+		}
+	}
+	return nil
+}
+
+// checks reports whether a condition begins with a piece that comes next: that of a
+// frame's WHERE or arm. A user's own stands around it as CASE WHEN (...) THEN.
+func (c *Check) checks(f *frame, p *Piece) bool {
+	first := 0
+	if c.before(0) == kwThen {
+		if c.before(1) != ')' || c.before(2) != kwWhen || c.before(3) != kwCase {
+			return false
+		}
+		first = 4
+	}
+	if !c.isOwn(f, p) {
+		return false
+	}
+	if f.part == inArm {
+		return c.before(first) == kwAnd && (c.before(first+1) == kwMatched || c.before(first+1) == kwMatchedBy)
+	}
+	return f.inWriteWhere() && c.before(first) == kwWhere
+}
+
+// inserts reports whether the rows of the current frame are those of an INSERT.
+func (c *Check) inserts() bool {
+	for n := len(c.frames) - 1; n >= 0; n-- {
+		f := &c.frames[n]
+		if f.writes(kwInsert) {
+			return true
+		}
+		if f.verb != 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// isOwn reports whether a piece is written for the table that a frame writes to.
+func (c *Check) isOwn(f *frame, p *Piece) bool {
+	if !f.named || len(p.Target) < len(`""`) {
+		return false
+	}
+	s := c.text[f.lo:f.hi]
+	if f.name != signName && f.name != signString && len(s) <= maxPlain {
+		return isFolded(s, p.Target[1:len(p.Target)-1])
+	}
+	return c.dialect.requote(s, f.name) == p.Target
+}
+
+// maxPlain is the length up to which an unquoted name is its letters in lower case.
+// PostgreSQL cuts a longer one.
+const maxPlain = 63
+
+// requote writes a name that stands in a statement as a [Piece.Target].
+func (d *Dialect) requote(s string, as sign) string {
+	t := lex.Token{Kind: lex.Word, End: int32(len(s))}
+	switch as {
+	case signName:
+		t.Kind = lex.Quoted
+	case signString:
+		t.Kind = lex.Text
+	}
+	name, _ := d.names.Name(s, t)
+	return d.names.Quote(name)
+}

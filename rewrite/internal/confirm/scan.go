@@ -1,0 +1,181 @@
+package confirm
+
+import "strings"
+
+// A scanner goes through a rendered statement token by token. It shares nothing with
+// the lexer of the first reading, so that a mistake in one isn't one in both.
+type scanner struct {
+	dialect *Dialect
+	text    string
+	sign    sign // of the current token
+	lo, hi  int  // where it stands
+	failed  bool // the text can't be read
+}
+
+// A sign says what a token is: one of these, or a character that stands by itself.
+type sign uint8
+
+const (
+	signWord   sign = 'w'
+	signName   sign = 'q' // in quotes
+	signString sign = 's'
+	signNumber sign = 'n'
+	signInput  sign = '$' // a placeholder
+)
+
+// next moves to the next token, and reports whether there is one that can be read.
+func (s *scanner) next() bool {
+	i := s.hi
+	for i < len(s.text) {
+		switch c := s.text[i]; bytesOf[c] {
+		case blankByte:
+			i++
+			continue
+		case nameByte:
+			s.lo = i
+			s.word()
+		case digitByte:
+			s.lo = i
+			s.number()
+		case singleByte:
+			s.sign, s.lo, s.hi = sign(c), i, i+1
+			return true
+		default:
+			s.lo = i
+			if i = s.comment(i); i != s.lo {
+				if s.failed = i < 0; s.failed {
+					return false
+				}
+				continue
+			}
+			s.other(c)
+		}
+		s.failed = s.hi < 0
+		return !s.failed
+	}
+	s.sign, s.lo = 0, i
+	return false
+}
+
+// at returns the byte at i, or 0 behind the end.
+func (s *scanner) at(i int) byte {
+	if i < len(s.text) {
+		return s.text[i]
+	}
+	return 0
+}
+
+// comment returns the place behind a comment or byte order mark at i, which are like
+// white space; i if there is none, and -1 if a comment has no end.
+func (s *scanner) comment(i int) int {
+	switch c := s.text[i]; {
+	case c == '-' && s.at(i+1) == '-':
+		return s.dialect.lineEnd(s.text, i)
+	case c == '/' && s.at(i+1) == '*':
+		return s.dialect.commentEnd(s.text, i)
+	case c == 0xEF && s.dialect.byteOrderMark && strings.HasPrefix(s.text[i:], "\uFEFF"):
+		return i + 3
+	}
+	return i
+}
+
+// word reads a word, or the string or quoted name that a letter introduces.
+func (s *scanner) word() {
+	i := s.lo + 1
+	for i < len(s.text) && inName[s.text[i]] {
+		i++
+	}
+	s.sign, s.hi = signWord, i
+	if i > s.lo+1 || s.at(i) != '\'' && s.at(i) != '&' {
+		return
+	}
+	for _, in := range s.dialect.introduced {
+		if hi := s.lo + len(in.start); hi <= len(s.text) && isFolded(s.text[s.lo:hi], in.start) {
+			s.introduced(in, hi)
+			return
+		}
+	}
+}
+
+// introduced reads a string or name whose first quote is before i.
+func (s *scanner) introduced(in introduced, i int) {
+	s.sign, s.hi = in.sign, quoteEnd(s.text, i, s.text[i-1], in.escapes)
+	if in.escapes {
+		s.hi = s.dialect.continuedEnd(s.text, s.hi)
+	}
+}
+
+// number reads digits and dots, but not the two dots of a range.
+func (s *scanner) number() {
+	i := s.lo
+	for isDigit(s.at(i)) || s.at(i) == '.' && s.at(i+1) != '.' {
+		i++
+	}
+	s.sign, s.hi = signNumber, i
+}
+
+// other reads what begins with a special byte.
+func (s *scanner) other(c byte) {
+	d, i := s.dialect, s.lo
+	switch {
+	case c == 0xEF:
+		s.word()
+	case c == '.' && isDigit(s.at(i+1)):
+		s.number()
+	case c == '\'':
+		s.sign, s.hi = signString, quoteEnd(s.text, i+1, c, false)
+	case strings.IndexByte(d.nameQuotes, c) >= 0:
+		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
+	case c == '[' && d.bracketNames:
+		s.sign, s.hi = signName, endOf(s.text, i, "]")
+	case c == '$' && d.dollarQuotes && !isDigit(s.at(i+1)):
+		s.sign, s.hi = signString, dollarEnd(s.text, i)
+	case c == d.placeholder:
+		for i++; isDigit(s.at(i)); i++ {
+		}
+		s.sign, s.hi = signInput, i
+	case strings.IndexByte(d.variables, c) >= 0:
+		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
+	default:
+		s.sign, s.hi = sign(c), i+1
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// A byteKind is what a token may be that begins with a byte.
+type byteKind uint8
+
+const (
+	specialByte byteKind = iota // it depends on what follows, or on the dialect
+	blankByte
+	nameByte
+	digitByte
+	singleByte // a token by itself
+)
+
+// bytesOf is the kind of each byte.
+var bytesOf = func() (kinds [256]byteKind) {
+	for i := range kinds {
+		switch c := byte(i); {
+		case c == ' ' || c >= '\t' && c <= '\r':
+			kinds[i] = blankByte
+		case isDigit(c):
+			kinds[i] = digitByte
+		case inName[i] && c != '$' && c != 0xEF:
+			kinds[i] = nameByte
+		case c != 0xEF && strings.IndexByte("-/.'\"`[$?:@#", c) < 0:
+			kinds[i] = singleByte
+		}
+	}
+	return kinds
+}()
+
+// inName holds for the bytes that may continue a word.
+var inName = func() (in [256]bool) {
+	for i := range in {
+		c := byte(i)
+		in[i] = c|0x20 >= 'a' && c|0x20 <= 'z' || isDigit(c) || c == '_' || c == '$' || c >= 0x80
+	}
+	return in
+}()

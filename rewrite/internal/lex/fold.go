@@ -1,0 +1,125 @@
+package lex
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// PostgreSQL folds ASCII letters in words that aren't quoted, and in a database
+// of a single-byte encoding the other letters, too, by the database's locale: in
+// LATIN1, BÜCHER is bücher. What the encoding is can't be seen in a statement.
+//
+// Source: downcase_identifier in PostgreSQL's src/backend/parser/scansup.c.
+
+// Fold folds ASCII letters to lower case, as all databases do; it doesn't allocate if
+// there are none to fold.
+func Fold(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 'A' && s[i] <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				b[i] = lowerByte(b[i])
+			}
+			return string(b)
+		}
+	}
+	return s
+}
+
+// EqualFold compares s with a lower-case name, ASCII letters in either case.
+func EqualFold(s, name string) bool {
+	if len(s) != len(name) {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if lowerByte(s[i]) != lowerByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// HasPrefixFold reports whether s begins with a name, its letters in either case and
+// folded by any locale.
+func HasPrefixFold(s, name string) bool {
+	for i := 0; i < len(name); i++ {
+		switch {
+		case i == len(s):
+			return false
+		case (s[i]|name[i])&0x80 != 0:
+			return hasPrefixFoldRunes(s[i:], name[i:])
+		case lowerByte(s[i]) != lowerByte(name[i]):
+			return false
+		}
+	}
+	return true
+}
+
+// hasPrefixFoldRunes is HasPrefixFold for more than ASCII.
+func hasPrefixFoldRunes(s, name string) bool {
+	for name != "" && s != "" {
+		c, n := utf8.DecodeRuneInString(s)
+		want, m := utf8.DecodeRuneInString(name)
+		if c != want && foldRune(c) != foldRune(want) {
+			return false
+		}
+		s, name = s[n:], name[m:]
+	}
+	return name == ""
+}
+
+// FoldedByLocale returns the name of a word that, by the database's locale, may be
+// another one; ok is false for tokens of which that is clear.
+func (r *Rules) FoldedByLocale(src string, t Token) (name string, ok bool) {
+	if !r.localeFolds || t.Kind != Word || isASCII(src[t.Start:t.End]) {
+		return "", false
+	}
+	return r.Name(src, t)
+}
+
+// MayBe reports whether a name of FoldedByLocale's is another one than known by what
+// Name makes of it, and known in some locale.
+func MayBe(name, known string) bool {
+	return name != known && known != "" && hasPrefixFoldRunes(name, known) && hasPrefixFoldRunes(known, name)
+}
+
+// FirstBytes returns the bytes with which a name may begin in a statement.
+func FirstBytes(name string) (first []byte) {
+	c, _ := utf8.DecodeRuneInString(name)
+	first = append(first, name[0])
+	add := func(c rune) { first = append(first, utf8.AppendRune(nil, c)[0]) }
+	for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
+		add(f)
+	}
+	if foldRune(c) == 'i' {
+		add('İ')
+	}
+	return first
+}
+
+// foldRune returns the same for all letters that some locale may fold to one:
+// beside both cases of a letter those are, in Turkish, İ and i.
+func foldRune(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
+
+// foldsByLocale reports whether an unquoted word may be folded to another name
+// than ASCII folding makes of it.
+func foldsByLocale(word string) bool {
+	return strings.IndexFunc(word, func(c rune) bool { return c >= utf8.RuneSelf && c != unicode.ToLower(c) }) >= 0
+}
+
+func isASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c |= 0x20
+	}
+	return c
+}

@@ -1,0 +1,261 @@
+package lex
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Scan appends the tokens of src to buf, one of kind [End] last.
+func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
+	if i := strings.IndexByte(src, 0); i >= 0 {
+		return nil, &Error{Offset: i, Reason: "it holds a NUL byte; drivers cut the text there"}
+	}
+	if !utf8.ValidString(src) {
+		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
+	}
+	s := scanner{rules: r, src: src, toks: buf, scs: scs}
+	for {
+		if err := s.blank(); err != nil {
+			return nil, err
+		}
+		if s.pos == len(src) {
+			break
+		}
+		if err := s.next(); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(s.open); n > 0 {
+		return nil, &Error{int(s.toks[s.open[n-1]].Start), "a bracket is never closed", Unread}
+	}
+	s.emit(End, len(src))
+	return s.toks, nil
+}
+
+// SkipBlank returns how many bytes of blank space and comments src begins with; ok is
+// false where a comment has no end.
+func (r *Rules) SkipBlank(src string) (n int, ok bool) {
+	s := scanner{rules: r, src: src}
+	err := s.blank()
+	return s.pos, err == nil
+}
+
+// A scanner splits one text into tokens. Where the database has two ways of reading,
+// by a setting that isn't known, it fails.
+type scanner struct {
+	rules *Rules
+	src   string
+	pos   int
+	toks  []Token
+	open  []int32 // indexes of the brackets not yet closed
+	scs   SCS
+}
+
+func (s *scanner) emit(k Kind, start int) {
+	t := Token{Kind: k, Start: int32(start), End: int32(s.pos)}
+	if n := len(s.toks); k == Word && n > 0 {
+		before := s.toks[n-1]
+		t.Label = before.Is('.') ||
+			before.Kind == Word && !before.Label && EqualFold(s.src[before.Start:before.End], "as")
+	}
+	s.toks = append(s.toks, t)
+}
+
+// at returns the byte i places ahead, or 0 past the end.
+func (s *scanner) at(i int) byte {
+	if s.pos+i < len(s.src) {
+		return s.src[s.pos+i]
+	}
+	return 0
+}
+
+// blank skips white space and comments.
+func (s *scanner) blank() *Error {
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case IsSpace(c):
+			s.pos++
+		case c == '-' && s.at(1) == '-':
+			s.lineComment()
+		case c == '/' && s.at(1) == '*':
+			if err := s.blockComment(); err != nil {
+				return err
+			}
+		case c == 0xEF && s.rules.byteOrderMark && strings.HasPrefix(s.src[s.pos:], "\uFEFF"):
+			s.pos += 3
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *scanner) lineComment() {
+	stop := strings.IndexAny(s.src[s.pos:], s.rules.lineEnds)
+	if stop < 0 {
+		stop = len(s.src) - s.pos
+	}
+	s.pos += stop
+}
+
+func (s *scanner) blockComment() *Error {
+	start, depth := s.pos, 0
+	for s.pos < len(s.src) {
+		switch {
+		case s.src[s.pos] == '/' && s.at(1) == '*' && (depth == 0 || s.rules.nestedComments):
+			depth++
+			s.pos += 2
+		case s.src[s.pos] == '*' && s.at(1) == '/':
+			depth--
+			s.pos += 2
+			if depth == 0 {
+				return nil
+			}
+		default:
+			s.pos++
+		}
+	}
+	if s.rules.openComments {
+		return nil
+	}
+	return &Error{start, "a comment is never closed", Rejected}
+}
+
+// next reads one token; there is at least one byte and it isn't blank.
+func (s *scanner) next() *Error {
+	start := s.pos
+	switch c := s.src[s.pos]; {
+	case IsDigit(c), c == '.' && IsDigit(s.at(1)):
+		s.number()
+		s.emit(Number, start)
+	case IsNameStart(c):
+		return s.word()
+	case c == '\'':
+		return s.str(start, plainString)
+	case c == '"', c == '`' && s.rules.backquotes:
+		return s.quotedName(start, c, true)
+	case c == '[' && s.rules.brackets:
+		return s.quotedName(start, ']', false)
+	case c == '$' && s.rules.dollarQuotes:
+		return s.dollar()
+	case c == '?' && s.rules.variables:
+		s.pos++
+		s.digits()
+		s.emit(Param, start)
+	case s.rules.variables && (c == ':' || c == '@' || c == '$' || c == '#'):
+		return s.variable()
+	default:
+		return s.punct(c)
+	}
+	return nil
+}
+
+// number reads digits and dots. What may follow them, as in 1e5, 0x1F or 1_000,
+// becomes a word of its own: databases differ there, and nothing depends on it.
+func (s *scanner) number() {
+	// Two dots are a range of PL/pgSQL; they end a number.
+	for IsDigit(s.at(0)) || s.at(0) == '.' && s.at(1) != '.' {
+		s.pos++
+	}
+}
+
+func (s *scanner) digits() {
+	for s.pos < len(s.src) && IsDigit(s.src[s.pos]) {
+		s.pos++
+	}
+}
+
+// variable reads a named placeholder, with Tcl's :: and (suffix).
+func (s *scanner) variable() *Error {
+	start, named := s.pos, false
+	s.pos++
+scan:
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case IsNamePart(c):
+			named = true
+			s.pos++
+		case c == '(' && named:
+			close := strings.IndexAny(s.src[s.pos+1:], ") \t\n\v\f\r")
+			if close < 0 || s.src[s.pos+1+close] != ')' {
+				return &Error{start, "a placeholder's suffix is never closed", Unread}
+			}
+			s.pos += close + 2
+			break scan
+		case c == ':' && s.at(1) == ':':
+			s.pos += 2
+		default:
+			break scan
+		}
+	}
+	if !named {
+		return &Error{start, fmt.Sprintf("%q has no meaning here", s.src[start]), Unread}
+	}
+	if err := s.blankInWord(start); err != nil {
+		return err
+	}
+	s.emit(Param, start)
+	return nil
+}
+
+// dollar reads $1 and $tag$...$tag$.
+func (s *scanner) dollar() *Error {
+	start := s.pos
+	s.pos++
+	if IsDigit(s.at(0)) {
+		s.digits()
+		s.emit(Param, start)
+		return nil
+	}
+	for s.pos < len(s.src) && IsNamePart(s.src[s.pos]) && s.src[s.pos] != '$' {
+		s.pos++
+	}
+	if s.at(0) != '$' {
+		return &Error{start, `"$" has no meaning here`, Unread}
+	}
+	s.pos++
+	tag := s.src[start:s.pos]
+	close := strings.Index(s.src[s.pos:], tag)
+	if close < 0 {
+		return &Error{start, "a dollar-quoted string is never closed", Rejected}
+	}
+	s.pos += close + len(tag)
+	s.emit(Text, start)
+	return nil
+}
+
+// punct reads one byte and pairs the brackets.
+func (s *scanner) punct(c byte) *Error {
+	start, here := s.pos, int32(len(s.toks))
+	if (c == '[' || c == ']') && s.swallowed(start) {
+		return s.twoEncodings()
+	}
+	if c == '\\' && s.scs == SCSOff {
+		return &Error{start, "a backslash stands outside of a string", Rejected}
+	}
+	s.pos++
+	s.toks = append(s.toks, Token{Kind: Punct, Char: c, Start: int32(start), End: int32(s.pos)})
+	switch c {
+	case '(', '[':
+		s.open = append(s.open, here)
+	case ')', ']':
+		n := len(s.open)
+		if n == 0 || (s.toks[s.open[n-1]].Char == '(') != (c == ')') {
+			return &Error{start, "a bracket closes what was never opened", Unread}
+		}
+		mate := s.open[n-1]
+		s.open = s.open[:n-1]
+		s.toks[here].Mate, s.toks[mate].Mate = mate, here
+	}
+	return nil
+}
+
+func invalidUTF8(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,235 @@
+package lex
+
+import (
+	"strings"
+	"testing"
+)
+
+// show writes tokens as kind and text, one letter a kind.
+func show(r *Rules, sql string) string {
+	toks, err := Scan(r, sql, SCSUnknown, nil)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	var parts []string
+	for _, t := range toks[:len(toks)-1] {
+		parts = append(parts, string(" wqtnpc"[t.Kind])+":"+sql[t.Start:t.End])
+	}
+	return strings.Join(parts, " ")
+}
+
+// Each text, and its tokens. The letters are: w word, q quoted name, t text, n
+// number, p placeholder, c punctuation.
+var (
+	postgresTexts = map[string]string{
+		`a_1$ é _x`:               `w:a_1$ w:é w:_x`,
+		`$1$2 $x$y$x$ $$z$$`:      `p:$1 p:$2 t:$x$y$x$ t:$$z$$`,
+		`1.5 .5 1..2 1e5 0x1F`:    `n:1.5 n:.5 n:1 c:. n:.2 n:1 w:e5 n:0 w:x1F`,
+		`E'\'' e'a''\\' N'b'`:     `t:E'\'' t:e'a''\\' t:N'b'`,
+		`B'01' x'1F' U&'a' U&"b"`: `t:B'01' t:x'1F' t:U&'a' q:U&"b"`,
+		`u & "b"`:                 `w:u c:& q:"b"`,
+		`u&b a&"b"`:               `w:u c:& w:b w:a c:& q:"b"`,
+		`ue'a' t'a'`:              `w:ue t:'a' w:t t:'a'`,
+		"E'a'\n'\\''":             "t:E'a'\n'\\''",
+		"E'a' -- b\n '\\''":       "t:E'a' -- b\n '\\''",
+		"E'a' -":                  "t:E'a' c:-",
+		"E'a' ":                   "t:E'a'",
+		"x'0'\n'\\' b''--\n'\\'":  "t:x'0'\n'\\' t:b''--\n'\\'",
+		"U&'a'\n'\\'":             "t:U&'a'\n'\\'",
+		`a<--b`:                   `w:a c:<`,
+		`a+/*b*/c`:                `w:a c:+ w:c`,
+		`a*/*/*x*/*/b`:            `w:a c:* w:b`,
+		`/*/*x*/*/`:               ``,
+		"--a\rb":                  `w:b`,
+		`"a""b"`:                  `q:"a""b"`,
+		`a[1]::text`:              `w:a c:[ n:1 c:] c:: c:: w:text`,
+		`x ? y ?| z @> :a`:        `w:x c:? w:y c:? c:| w:z c:@ c:> c:: w:a`,
+		`'a\nb' 'a\\' 'a\\'' b'`:  `t:'a\nb' t:'a\\' t:'a\\'' b'`,
+		"`a`":                     "c:` w:a c:`",
+
+		`'\''`:                      "error: " + AmbiguousBackslash,
+		`'é\\'''`:                   "error: " + AmbiguousBackslash,
+		`E'é\'`:                     "error: it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
+		`é[1]`:                      "error: it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
+		`$a`:                        `error: "$" has no meaning here`,
+		`$a$ $A$`:                   `error: a dollar-quoted string is never closed`,
+		`E'\`:                       `error: a string is never closed`,
+		`"a`:                        `error: a quoted name is never closed`,
+		`U&"!0062" UESCAPE '!'`:     `error: a name spelled with UESCAPE isn't understood; write it in double quotes`,
+		`(]`:                        `error: a bracket closes what was never opened`,
+		`)`:                         `error: a bracket closes what was never opened`,
+		`((`:                        `error: a bracket is never closed`,
+		`/*/`:                       `error: a comment is never closed`,
+		"a\x00":                     `error: it holds a NUL byte; drivers cut the text there`,
+		"a\xc3":                     `error: it is not valid UTF-8`,
+		"\u00a0a " + "\ufeff" + "b": "w:\u00a0a w:\ufeffb",
+	}
+	sqliteTexts = map[string]string{
+		"[a]]":              "error: a bracket closes what was never opened",
+		"[a(] `b``c` \"d\"": "q:[a(] q:`b``c` q:\"d\"",
+		`? ?12 ?a`:          `p:? p:?12 p:? w:a`,
+		`:a @b $c #d`:       `p::a p:@b p:$c p:#d`,
+		`:a::b(c) $a::(d)`:  `p::a::b(c) p:$a::(d)`,
+		`:1 $1 @1`:          `p::1 p:$1 p:@1`,
+		`:a(b c)`:           `error: a placeholder's suffix is never closed`,
+		`:(a)`:              `error: ':' has no meaning here`,
+		`$`:                 `error: '$' has no meaning here`,
+		"a\u00a0":           "error: the blank U+00A0 stands outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes",
+		":é\u2003":          "error: the blank U+2003 stands outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes",
+		`x'1F' X'' b'01'`:   `t:x'1F' t:X'' w:b t:'01'`,
+		`e'a' u&'b'`:        `w:e t:'a' w:u c:& t:'b'`,
+		`'\' 'a''b'`:        `t:'\' t:'a''b'`,
+		"\ufeffa\ufeffb":    "w:a\ufeffb",
+		"a \ufeff b":        "w:a w:b",
+		"--a\rb\nc":         "w:c",
+		"/*/**/a":           "w:a",
+		"/* /* */ a":        "w:a",
+		"a /* b":            "w:a",
+		"a /*/ b":           "w:a",
+		"a->>'$.b'":         "w:a c:- c:> c:> t:'$.b'",
+		"$$":                "p:$$",
+	}
+)
+
+func TestScan(t *testing.T) {
+	for rules, texts := range map[*Rules]map[string]string{Postgres: postgresTexts, SQLite: sqliteTexts} {
+		for in, want := range texts {
+			if got := show(rules, in); got != want {
+				t.Errorf("%q: got %s, want %s", in, got, want)
+			}
+		}
+	}
+}
+
+// TestLabels: behind a dot or AS any word is a name, AS itself too.
+func TestLabels(t *testing.T) {
+	const sql = `a.where AS set b as as as "x" c`
+	toks, err := Scan(Postgres, sql, SCSUnknown, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for _, tok := range toks {
+		if tok.Label {
+			labels = append(labels, sql[tok.Start:tok.End])
+		}
+	}
+	if got := strings.Join(labels, " "); got != "where set as" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestScanAppends: the tokens are added to those that are there, for a buffer that is
+// used again.
+func TestScanAppends(t *testing.T) {
+	buf := make([]Token, 0, 8)
+	toks, err := Scan(SQLite, "a b", SCSUnknown, buf)
+	if err != nil || len(toks) != 3 || &toks[0] != &buf[:1][0] {
+		t.Errorf("got %v, %v", toks, err)
+	}
+}
+
+// checkTokens checks what holds for the tokens of every text.
+func checkTokens(t testing.TB, sql string, toks []Token) {
+	t.Helper()
+	last := int32(0)
+	for i, tok := range toks {
+		switch {
+		case i == len(toks)-1:
+			if tok.Kind != End || int(tok.Start) != len(sql) || int(tok.End) != len(sql) {
+				t.Fatalf("%q: the last token is %+v", sql, tok)
+			}
+		case tok.Start < last || tok.End <= tok.Start || tok.Kind == End:
+			t.Fatalf("%q: token %d is %+v, after offset %d", sql, i, tok, last)
+		}
+		if tok.Is('(') || tok.Is('[') {
+			if m := toks[tok.Mate]; int(tok.Mate) <= i || int(m.Mate) != i || strings.IndexByte(")]", m.Char) < 0 {
+				t.Fatalf("%q: the partner of token %d is %+v", sql, i, m)
+			}
+		}
+		// Between tokens are blanks and comments.
+		gap := sql[last:tok.Start]
+		if s := strings.TrimLeft(gap, " \t\n\v\f\r\ufeff"); s != "" && !strings.HasPrefix(s, "--") && !strings.HasPrefix(s, "/*") {
+			t.Fatalf("%q: %q is in no token", sql, gap)
+		}
+		last = tok.End
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	for _, texts := range []map[string]string{postgresTexts, sqliteTexts} {
+		for sql := range texts {
+			f.Add(sql)
+		}
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, rules := range []*Rules{Postgres, SQLite} {
+			for _, scs := range []SCS{SCSUnknown, SCSOn, SCSOff} {
+				if toks, err := Scan(rules, sql, scs, nil); err == nil {
+					checkTokens(t, sql, toks)
+				} else if err.Offset < 0 || err.Offset > len(sql) || err.Reason == "" {
+					t.Errorf("%q: got %+v", sql, err)
+				}
+			}
+		}
+	})
+}
+
+func TestErrorOffset(t *testing.T) {
+	for in, want := range map[string]int{
+		"a \x00": 2, "ab\xff": 2, "\ufffd\xff": 3, `a '\''`: 3, "a (b": 2, "a /*": 2, "x 'a": 2, `a b)`: 3,
+	} {
+		if _, err := Scan(Postgres, in, SCSUnknown, nil); err == nil || err.Offset != want {
+			t.Errorf("%q: got %+v, want %d", in, err, want)
+		}
+	}
+}
+
+// What PostgreSQL might run with standard_conforming_strings off must not be
+// taken for what it refuses then.
+func TestNeedsSCSOn(t *testing.T) {
+	for in, want := range map[string]bool{
+		`SELECT 'C:\'`:                          true,
+		`SELECT 'a\' ; SELECT '`:                false,
+		`SELECT 'a\', U&'b'`:                    true,
+		`SELECT 'a\' \ '`:                       false,
+		`SELECT 'a\' ' \ '`:                     true,
+		"SELECT '\\'', x'0'\n'\\'":              false, // the continuation of x'0' has no escapes
+		"SELECT '\\'', b'0' -- c\n'\\' -- ' \\": false,
+		"SELECT '\\'', x'0' '\\'":               true,
+		"SELECT '\\'', 'a'\n'\\'":               true,
+		"SELECT '\\'', N'a'\n'\\'":              true,
+	} {
+		if got := Postgres.NeedsSCSOn(in); got != want {
+			t.Errorf("%s: got %v, want %v", in, got, want)
+		}
+	}
+}
+
+func TestSCSOn(t *testing.T) {
+	const sql = `SELECT 'C:\', 'a'`
+	toks, err := Scan(Postgres, sql, SCSOn, nil)
+	if err != nil || len(toks) != 5 {
+		t.Errorf("got %v, %v", toks, err)
+	}
+	if _, err = Scan(Postgres, sql, SCSUnknown, nil); err == nil || err.Fault != Ambiguous {
+		t.Errorf("got %+v", err)
+	}
+}
+
+func TestSkipBlank(t *testing.T) {
+	for _, tt := range []struct {
+		r    *Rules
+		in   string
+		want int
+		ok   bool
+	}{
+		{Postgres, "", 0, true}, {Postgres, " \t\n", 3, true}, {Postgres, "-- a", 4, true}, {Postgres, "--a\rb", 4, true},
+		{Postgres, "/*/* */*/ a", 10, true}, {Postgres, "/* a", 4, false}, {Postgres, "a /* a", 0, true},
+		{SQLite, "--a\rb", 5, true}, {SQLite, "/*/* */*/ a", 7, true}, {SQLite, "/* a", 4, true}, {SQLite, "\ufeffa", 3, true},
+	} {
+		if n, ok := tt.r.SkipBlank(tt.in); n != tt.want || ok != tt.ok {
+			t.Errorf("%q: got %d, %v", tt.in, n, ok)
+		}
+	}
+}

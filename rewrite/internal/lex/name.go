@@ -1,0 +1,148 @@
+package lex
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
+// returns it as the database would after folding: schema (or "") and name.
+func (r *Rules) ParseName(s string) (schema, name string, err error) {
+	toks, lexErr := Scan(r, s, SCSUnknown, nil)
+	if lexErr != nil {
+		return "", "", fmt.Errorf("name %.80q: %w", s, lexErr)
+	}
+	schema, name, next, ok := r.QualifiedName(s, toks, 0)
+	if !ok || toks[next].Kind != End {
+		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a plain word", s)
+	}
+	for _, t := range toks {
+		if r.localeFolds && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
+			return "", "", fmt.Errorf("name %.80q: to what the database folds it depends on its encoding; write it in double quotes, as it is stored", s)
+		}
+	}
+	return schema, name, nil
+}
+
+// ParseColumn reads the name of a column.
+func (r *Rules) ParseColumn(s string) (string, error) {
+	schema, name, err := r.ParseName(s)
+	if err == nil && schema != "" {
+		err = fmt.Errorf("name %.80q: want one column's name", s)
+	}
+	return name, err
+}
+
+// QualifiedName reads a name of up to three parts, of which the first isn't
+// returned, from token i on, and returns the index behind it.
+func (r *Rules) QualifiedName(src string, toks []Token, i int) (schema, name string, next int, ok bool) {
+	for parts := 1; parts <= 3; parts++ {
+		part, ok := r.Name(src, toks[i])
+		if !ok || part == "" {
+			return schema, name, i, false
+		}
+		schema, name = name, part
+		i++
+		if !toks[i].Is('.') {
+			return schema, name, i, true
+		}
+		i++
+	}
+	return schema, name, i, false
+}
+
+// Name returns the name that a token stands for, normalised: as the database stores
+// it. ok is false for what is no name.
+func (r *Rules) Name(src string, t Token) (name string, ok bool) {
+	s := src[t.Start:t.End]
+	switch {
+	case t.Kind == Word:
+		return r.clip(Fold(s)), true
+	case t.Kind == Quoted && s[0]|0x20 == 'u':
+		return r.clip(unescape(Unquote(s[2:]))), true
+	case t.Kind == Quoted && r.textNames, t.Kind == Text && r.textNames && s[0] == '\'':
+		return Fold(Unquote(s)), true
+	case t.Kind == Quoted:
+		return r.clip(Unquote(s)), true
+	}
+	return "", false
+}
+
+// IsName reports whether a token may stand for a name: Name's ok.
+func (r *Rules) IsName(src string, t Token) bool {
+	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && r.textNames && src[t.Start] == '\''
+}
+
+// Quote writes a normalised name so that it is read as just that.
+func (r *Rules) Quote(name string) string { return r.quote(name) }
+
+// QuoteText writes a string constant that reads alike whatever the setting of
+// standard_conforming_strings.
+func (r *Rules) QuoteText(s string) string {
+	q := "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	if r.scs && strings.IndexByte(s, '\\') >= 0 {
+		return "E" + strings.ReplaceAll(q, `\`, `\\`)
+	}
+	return q
+}
+
+// clip cuts a name as the database does, at a character's start.
+func (r *Rules) clip(s string) string {
+	if r.maxName == 0 || len(s) <= r.maxName {
+		return s
+	}
+	n := r.maxName
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Unquote strips the quotes of a name or a plain string and undoubles those inside.
+func Unquote(s string) string {
+	q, inner := s[len(s)-1], s[1:len(s)-1]
+	if q == ']' || strings.IndexByte(inner, q) < 0 {
+		return inner
+	}
+	return strings.ReplaceAll(inner, string([]byte{q, q}), string(q))
+}
+
+// unescape reads the \XXXX and \+XXXXXX of a U&"" name. A malformed one is an
+// error in PostgreSQL, so what is made of it doesn't matter.
+func unescape(s string) string {
+	var b strings.Builder
+	high := rune(-1) // the first of a surrogate pair
+	for i := 0; i < len(s); {
+		digits := 4
+		switch {
+		case s[i] != '\\':
+			b.WriteByte(s[i])
+			i++
+			continue
+		case strings.HasPrefix(s[i:], `\\`):
+			b.WriteByte('\\')
+			i += 2
+			continue
+		case strings.HasPrefix(s[i:], `\+`):
+			digits = 6
+			i++
+		}
+		stop := min(i+1+digits, len(s))
+		code, err := strconv.ParseUint(s[i+1:stop], 16, 32)
+		i = stop
+		switch r := rune(code); {
+		case err != nil || code == 0:
+		case utf16.IsSurrogate(r) && high < 0:
+			high = r
+		case high >= 0:
+			b.WriteRune(utf16.DecodeRune(high, r))
+			high = -1
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

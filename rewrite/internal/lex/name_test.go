@@ -1,0 +1,202 @@
+package lex
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseName(t *testing.T) {
+	long := strings.Repeat("b", 70)
+	for _, tt := range []struct {
+		r            *Rules
+		in           string
+		schema, name string
+	}{
+		{Postgres, `books`, "", "books"},
+		{Postgres, ` Shop.BOOKS `, "shop", "books"},
+		{Postgres, `"Books"`, "", "Books"},
+		{Postgres, `shop."a""b"`, "shop", `a"b`},
+		{Postgres, `db.shop.books`, "shop", "books"},
+		{Postgres, `U&"\0062ooks"`, "", "books"},
+		{Postgres, `u&"\+000062o\\oks"`, "", `bo\oks`},
+		{Postgres, `U&"\d83d\de00\zz00"`, "", "\U0001F600"},
+		{Postgres, `été`, "", "été"},
+		{Postgres, `"ÉTÉ"`, "", "ÉTÉ"},
+		{Postgres, `/* the */ books -- table`, "", "books"},
+		{Postgres, long, "", long[:63]},
+		{Postgres, `"` + long + `"`, "", long[:63]},
+		{Postgres, strings.Repeat("é", 40), "", strings.Repeat("é", 31)}, // not half a letter
+		{SQLite, `Books`, "", "books"},
+		{SQLite, `"Main".[Books]`, "main", "books"},
+		{SQLite, "`a``b`", "", "a`b"},
+		{SQLite, `'bo''oks'`, "", "bo'oks"},
+		{SQLite, `[a"b]`, "", `a"b`},
+		{SQLite, `ÉTÉ`, "", "ÉtÉ"}, // folds ASCII only
+		{SQLite, long, "", long},
+	} {
+		schema, name, err := tt.r.ParseName(tt.in)
+		if err != nil || schema != tt.schema || name != tt.name {
+			t.Errorf("%s: got %q, %q, %v, want %q, %q", tt.in, schema, name, err, tt.schema, tt.name)
+		}
+	}
+}
+
+func TestParseNameRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		r  *Rules
+		in string
+	}{
+		{Postgres, ""}, {Postgres, " "}, {Postgres, "."}, {Postgres, "a."}, {Postgres, ".a"}, {Postgres, "a..b"},
+		{Postgres, "a.b.c.d"}, {Postgres, "a b"}, {Postgres, "a;"}, {Postgres, `""`}, {Postgres, `"a`}, {Postgres, "'books'"},
+		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "ÉTÉ"}, {Postgres, `a."b".İ`}, {Postgres, "\xff"}, {Postgres, "$1"},
+		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"},
+	} {
+		if schema, name, err := tt.r.ParseName(tt.in); err == nil {
+			t.Errorf("%q: got %q, %q", tt.in, schema, name)
+		}
+	}
+	if _, _, err := Postgres.ParseName(strings.Repeat("x ", 1e5)); err == nil || len(err.Error()) > 300 {
+		t.Errorf("the error repeats all of a long name: %.400v", err)
+	}
+}
+
+func TestParseColumn(t *testing.T) {
+	if name, err := Postgres.ParseColumn(`"Fence Token"`); err != nil || name != "Fence Token" {
+		t.Errorf("got %q, %v", name, err)
+	}
+	for _, in := range []string{"books.fence", "", "a,b", "sum(a)"} {
+		if name, err := SQLite.ParseColumn(in); err == nil {
+			t.Errorf("%q: got %q", in, name)
+		}
+	}
+}
+
+// TestIsName: it is what Name says of every token.
+func TestIsName(t *testing.T) {
+	const sql = "a \"b\" 'c' x'00' 1 (1)"
+	for _, r := range []*Rules{Postgres, SQLite} {
+		toks, err := Scan(r, sql, SCSUnknown, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tok := range toks {
+			if _, ok := r.Name(sql, tok); ok != r.IsName(sql, tok) {
+				t.Errorf("%s: %v", sql[tok.Start:tok.End], ok)
+			}
+		}
+	}
+}
+
+func texts(t *testing.T, r *Rules, sql string) (texts []string) {
+	t.Helper()
+	toks, err := Scan(r, sql, SCSUnknown, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	for _, tok := range toks[:len(toks)-1] {
+		texts = append(texts, sql[tok.Start:tok.End])
+	}
+	return texts
+}
+
+// TestQuote shows that a quoted name is read as what it was made from.
+func TestQuote(t *testing.T) {
+	for _, name := range []string{"books", "a b", `a"b`, "a`b", `""`, "``", `a\b`, "a'b", "select", "é", "--", "/*", "[", "U&", "u&\"0062"} {
+		for _, r := range []*Rules{Postgres, SQLite} {
+			quoted := r.Quote(name)
+			if schema, got, err := r.ParseName(quoted); err != nil || got != name && got != Fold(name) || schema != "" {
+				t.Errorf("%q: got %q, %q, %v from %s", name, schema, got, err, quoted)
+			}
+			if n := len(texts(t, r, quoted)); n != 1 {
+				t.Errorf("%q: %s is %d tokens", name, quoted, n)
+			}
+		}
+	}
+}
+
+// TestQuoteText shows that a constant is one token, before anything that may
+// follow it, and says what it was made from.
+func TestQuoteText(t *testing.T) {
+	for _, tt := range []struct {
+		r        *Rules
+		in, want string
+	}{
+		{Postgres, ``, `''`},
+		{Postgres, `o'neill`, `'o''neill'`},
+		{Postgres, `a\b`, `E'a\\b'`},
+		{Postgres, `\'; DROP TABLE books --`, `E'\\''; DROP TABLE books --'`},
+		{Postgres, "a\nb", "'a\nb'"},
+		{Postgres, `$1 ? :a`, `'$1 ? :a'`},
+		{SQLite, `a\b'`, `'a\b'''`},
+		{SQLite, `''`, `''''''`},
+		{SQLite, `\'; DROP TABLE books --`, `'\''; DROP TABLE books --'`},
+	} {
+		got := tt.r.QuoteText(tt.in)
+		if got != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.in, got, tt.want)
+		}
+		if texts := texts(t, tt.r, got+" THEN 1"); texts[0] != got {
+			t.Errorf("%s is read as %q", got, texts[0])
+		}
+	}
+}
+
+func TestFoldedByLocale(t *testing.T) {
+	for _, tt := range []struct {
+		word, known string
+		want        bool
+	}{
+		{"BÜCHER", "bücher", true}, {"bÜcher", "bücher", true}, {"bücher", "bücher", false}, {"BÜCHEREI", "bücher", false},
+		{"BÜCHE", "bücher", false}, {`"BÜCHER"`, "bücher", false}, {"BUCHER", "bücher", false}, {"İSSUES", "issues", true},
+		{"FENCİNG_TOKENS", "fencing_tokens", true}, {"BÜCHER", "", false},
+	} {
+		for r, want := range map[*Rules]bool{Postgres: tt.want, SQLite: false} {
+			toks, err := Scan(r, tt.word, SCSUnknown, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, ok := r.FoldedByLocale(tt.word, toks[0])
+			if got := ok && MayBe(name, tt.known); got != want {
+				t.Errorf("%s, %s: %v", tt.word, tt.known, got)
+			}
+		}
+	}
+}
+
+func TestHasPrefixFold(t *testing.T) {
+	for _, tt := range []struct {
+		s, name string
+		want    bool
+	}{
+		{"Books b", "books", true}, {"book", "books", false}, {"brooks", "books", false}, {"BÜCHER x", "bücher", true},
+		{"İSSUES", "issues", true}, {"bü", "bücher", false}, {"", "a", false}, {"a", "", true},
+	} {
+		if got := HasPrefixFold(tt.s, tt.name); got != tt.want {
+			t.Errorf("%q, %q: %v", tt.s, tt.name, got)
+		}
+	}
+}
+
+func TestFirstBytes(t *testing.T) {
+	for name, want := range map[string]string{"books": "bB", "issues": "iI\xc4", "über": "\xc3\xc3", "_a": "_", "key": "kK\xe2"} {
+		got := FirstBytes(name)
+		slices.Sort(got)
+		sorted := []byte(want)
+		slices.Sort(sorted)
+		if string(got) != string(sorted) {
+			t.Errorf("%s: %q, want %q", name, got, sorted)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	for in, want := range map[string]string{"": "", "books": "books", "bOOKs1": "books1", "ÉTÉ": "ÉtÉ"} {
+		if got := Fold(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { Fold("books") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,24 @@
+package lex
+
+import "github.com/sqlfence/sqlfence/internal/sqltext"
+
+// Postgres is how PostgreSQL reads.
+//
+// Source: PostgreSQL's src/backend/parser/scan.l and scansup.c; NAMEDATALEN is 64.
+var Postgres = &Rules{
+	lineEnds:       "\r\n",
+	nestedComments: true,
+
+	rawStrings:     "bx",
+	plainStrings:   "n",
+	escapeStrings:  "e",
+	unicodeEscapes: true,
+	scs:            true,
+	continued:      true,
+	dollarQuotes:   true,
+	encodings:      true,
+
+	localeFolds: true,
+	maxName:     63,
+	quote:       sqltext.QuotePostgres,
+}

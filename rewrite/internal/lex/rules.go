@@ -1,0 +1,55 @@
+package lex
+
+// Rules say how a database reads a text. They are immutable and safe for concurrent
+// use.
+type Rules struct {
+	// Blanks and comments.
+	lineEnds       string // what ends a comment that began with --
+	nestedComments bool
+	openComments   bool // a comment in /* may end with the text
+	byteOrderMark  bool // it is blank space before any token
+
+	// Strings. The letters introduce one, in either case: x'1F'.
+	rawStrings     string // where a backslash is a character
+	plainStrings   string // as without a letter
+	escapeStrings  string // where a backslash takes the next byte with it
+	unicodeEscapes bool   // U&'' and U&""
+	scs            bool   // standard_conforming_strings tells what a backslash is in a plain one
+	continued      bool   // one goes on in quotes behind a newline
+	dollarQuotes   bool   // $$...$$ and $tag$...$tag$, and $1 is a placeholder
+	encodings      bool   // the text may be read in another encoding than UTF-8
+
+	// Names.
+	backquotes     bool // `name`
+	brackets       bool // [name]
+	textNames      bool // a string is a name where a name has to stand
+	noBlankInWords bool // words with blank space beyond ASCII are refused
+	localeFolds    bool // letters beyond ASCII may be folded, too
+	maxName        int  // how many bytes of a name count; 0 for all
+	quote          func(name string) string
+
+	variables bool // ?, ?1, :a, @a, $a and #a are placeholders
+}
+
+// An SCS is what PostgreSQL's standard_conforming_strings is taken for.
+type SCS uint8
+
+const (
+	// SCSUnknown: a text whose meaning depends on it is an error.
+	SCSUnknown SCS = iota
+	// SCSOn: a backslash in a plain string is a character.
+	SCSOn
+	// SCSOff: it escapes the next one.
+	SCSOff
+)
+
+// AmbiguousBackslash is the reason of an [Ambiguous] error.
+const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_conforming_strings; pass the value as an argument or write E'…'"
+
+// NeedsSCSOn reports whether the database surely refuses the text with
+// standard_conforming_strings off. With the setting off, 'C:\' has no closing quote,
+// so the server would reject the text. Only the standard reading remains.
+func (r *Rules) NeedsSCSOn(src string) bool {
+	_, err := Scan(r, src, SCSOff, nil)
+	return err != nil && err.Fault == Rejected
+}

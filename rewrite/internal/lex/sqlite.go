@@ -1,0 +1,22 @@
+package lex
+
+import "github.com/sqlfence/sqlfence/internal/sqltext"
+
+// SQLite is how SQLite reads.
+//
+// Source: SQLite's src/tokenize.c.
+var SQLite = &Rules{
+	lineEnds:      "\n",
+	openComments:  true,
+	byteOrderMark: true,
+
+	rawStrings: "x",
+
+	backquotes:     true,
+	brackets:       true,
+	textNames:      true,
+	noBlankInWords: true,
+	quote:          sqltext.QuoteSQLite,
+
+	variables: true,
+}

@@ -1,0 +1,87 @@
+package lex
+
+// stringKind tells what a backslash is in a string constant.
+type stringKind uint8
+
+const (
+	rawString    stringKind = iota // a character
+	plainString                    // by standard_conforming_strings, if there is that
+	escapeString                   // it takes the next byte with it
+)
+
+// str reads a string constant whose opening quote is next.
+func (s *scanner) str(start int, kind stringKind) *Error {
+	s.pos++
+	escapes := kind == escapeString || kind == plainString && s.scs == SCSOff
+	ambiguous := kind == plainString && s.scs == SCSUnknown && s.rules.scs
+	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
+	keeps := escapes || kind == rawString && s.rules.continued
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case c == '\\' && escapes && s.swallowed(s.pos):
+			return s.twoEncodings()
+		case c == '\\' && escapes:
+			s.pos += 2
+		case c == '\\' && ambiguous && s.at(1) == '\'':
+			return &Error{s.pos, AmbiguousBackslash, Ambiguous}
+		case c == '\\' && ambiguous && s.at(1) == '\\':
+			// With the setting off the two are one character, and the second
+			// escapes nothing; with it on neither does. Only if the first is part
+			// of a character before it does the second escape what follows.
+			split := s.swallowed(s.pos)
+			s.pos += 2
+			if split && s.at(0) == '\'' {
+				return &Error{s.pos, AmbiguousBackslash, Ambiguous}
+			}
+		case c == '\'' && s.at(1) == '\'':
+			s.pos += 2
+		case c == '\'':
+			s.pos++
+			if keeps && s.continues() {
+				s.pos++
+				continue
+			}
+			s.emit(Text, start)
+			return nil
+		default:
+			s.pos++
+		}
+	}
+	return &Error{start, "a string is never closed", Rejected}
+}
+
+// swallowed reports whether the ASCII byte at i could be the second byte of a
+// character, if the database read the text in GBK, Big5, Shift JIS or the like.
+func (s *scanner) swallowed(i int) bool {
+	return s.rules.encodings && i > 0 && s.src[i-1] >= 0x80
+}
+
+func (s *scanner) twoEncodings() *Error {
+	return &Error{s.pos, "it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte", Unread}
+}
+
+// continues moves to the quote that continues the string just closed: one that
+// follows after blanks with a newline among them. It matters where a quote by itself
+// would begin a string that reads otherwise.
+func (s *scanner) continues() bool {
+	back := s.pos
+	newline := false
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case c == '\n' || c == '\r':
+			newline = true
+			s.pos++
+		case IsSpace(c):
+			s.pos++
+		case c == '-' && s.at(1) == '-':
+			s.lineComment()
+		case c == '\'' && newline:
+			return true
+		default:
+			s.pos = back
+			return false
+		}
+	}
+	s.pos = back
+	return false
+}

@@ -1,0 +1,49 @@
+package lex
+
+// Kind is the kind of a token.
+type Kind uint8
+
+// The kinds of token.
+const (
+	Word   Kind = iota + 1 // unquoted name or keyword
+	Quoted                 // quoted name, quotes included
+	Text                   // string constant, quotes and prefix included
+	Number
+	Param // placeholder
+	Punct // one byte: brackets, comma, semicolon, dot, or any operator character
+	End   // after the last byte
+)
+
+// A Token is a piece of a statement. Blank space and comments are between
+// tokens and never in one.
+type Token struct {
+	Kind       Kind
+	Char       byte  // of a Punct
+	Label      bool  // of a Word: it stands behind a dot or AS, where any word is a name
+	Start, End int32 // in bytes from the text's start
+	Mate       int32 // of a bracket: the index of its partner; of a placeholder: its number
+}
+
+// Is reports whether t is the punctuation c.
+func (t Token) Is(c byte) bool { return t.Kind == Punct && t.Char == c }
+
+// An Error says where a text can't be read, and why.
+type Error struct {
+	Offset int // in bytes
+	Reason string
+	Fault  Fault
+}
+
+func (e *Error) Error() string { return e.Reason }
+
+// Fault tells what follows from an Error.
+type Fault uint8
+
+const (
+	// Unread: nothing more.
+	Unread Fault = iota
+	// Rejected: the database refuses the text, too.
+	Rejected
+	// Ambiguous: the meaning depends on standard_conforming_strings.
+	Ambiguous
+)

@@ -1,0 +1,120 @@
+package lex
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// word reads a name or keyword, or the string that its letters introduce.
+func (s *scanner) word() *Error {
+	start := s.pos
+	for s.pos < len(s.src) && namePart[s.src[s.pos]] {
+		s.pos++
+	}
+	if err := s.blankInWord(start); err != nil {
+		return err
+	}
+	if n := len(s.toks); n > 0 && s.rules.unicodeEscapes && s.toks[n-1].Kind == Quoted &&
+		s.src[s.toks[n-1].Start]|0x20 == 'u' && strings.EqualFold(s.src[start:s.pos], "uescape") {
+		return &Error{int(s.toks[n-1].Start), "a name spelled with UESCAPE isn't understood; write it in double quotes", Unread}
+	}
+	if s.pos-start == 1 && s.pos < len(s.src) {
+		switch s.src[s.pos] {
+		case '\'':
+			if kind, ok := s.rules.introduced(s.src[start] | 0x20); ok {
+				return s.str(start, kind)
+			}
+		case '&':
+			if s.rules.unicodeEscapes && s.src[start]|0x20 == 'u' && (s.at(1) == '\'' || s.at(1) == '"') {
+				return s.unicodeEscaped(start)
+			}
+		}
+	}
+	s.emit(Word, start)
+	return nil
+}
+
+// introduced returns the kind of string that a letter before the quote introduces.
+func (r *Rules) introduced(letter byte) (kind stringKind, ok bool) {
+	switch {
+	case strings.IndexByte(r.rawStrings, letter) >= 0:
+		return rawString, true
+	case strings.IndexByte(r.plainStrings, letter) >= 0:
+		return plainString, true
+	case strings.IndexByte(r.escapeStrings, letter) >= 0:
+		return escapeString, true
+	}
+	return 0, false
+}
+
+// unicodeEscaped reads the U&” or U&"" whose U is at start and whose & is next.
+func (s *scanner) unicodeEscaped(start int) *Error {
+	s.pos++
+	if s.at(0) == '"' {
+		return s.quotedName(start, '"', true)
+	}
+	if s.scs == SCSOff {
+		return &Error{start, "a string with Unicode escapes needs standard_conforming_strings", Rejected}
+	}
+	return s.str(start, rawString)
+}
+
+// quotedName reads a quoted name up to close; doubled, close stands for itself.
+func (s *scanner) quotedName(start int, close byte, doubles bool) *Error {
+	s.pos++
+	for s.pos < len(s.src) {
+		if s.src[s.pos] != close {
+			s.pos++
+			continue
+		}
+		s.pos++
+		if doubles && s.at(0) == close {
+			s.pos++
+			continue
+		}
+		s.emit(Quoted, start)
+		return nil
+	}
+	return &Error{start, "a quoted name is never closed", Rejected}
+}
+
+// blankInWord refuses what Unicode calls blank space in the word that began at
+// start. To SQLite it is part of the name; mattn's driver cuts it off at the ends of
+// what follows the first statement, and so makes another name of it.
+func (s *scanner) blankInWord(start int) *Error {
+	if !s.rules.noBlankInWords {
+		return nil
+	}
+	for i := start; i < s.pos; i++ {
+		if s.src[i] < utf8.RuneSelf {
+			continue
+		}
+		if r, _ := utf8.DecodeRuneInString(s.src[i:]); unicode.IsSpace(r) {
+			return &Error{i, fmt.Sprintf("the blank %U stands outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes", r), Unread}
+		}
+	}
+	return nil
+}
+
+// IsSpace reports whether c is blank space.
+func IsSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// IsDigit reports whether c is a decimal digit.
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// IsNameStart holds for what begins a name or keyword.
+func IsNameStart(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80
+}
+
+// IsNamePart holds for what continues one.
+func IsNamePart(c byte) bool { return namePart[c] }
+
+var namePart = func() (part [256]bool) {
+	for c := range part {
+		part[c] = IsNameStart(byte(c)) || IsDigit(byte(c)) || c == '$'
+	}
+	return part
+}()

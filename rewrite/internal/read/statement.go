@@ -1,0 +1,85 @@
+package read
+
+// A Span is a range of a text's tokens, by their indexes: Lo to Hi-1. The zero Span
+// is nowhere.
+type Span struct{ Lo, Hi int32 }
+
+// Empty reports whether there is no token in s.
+func (s Span) Empty() bool { return s.Lo >= s.Hi }
+
+// A Statement is what was read of one statement. What Next returns is overwritten by
+// the following Next.
+//
+// Parts are in the order of the text, and so are the fields of a [Write]. A reader
+// that decides part by part, and in a Write field by field before its Failure, gives
+// as its first objection the first one in the text.
+type Statement struct {
+	Span // its tokens; Hi is a semicolon or the end
+
+	// CTEAt is where a common table expression can be added, as an offset in bytes:
+	// before the statement, or behind its own WITH [RECURSIVE].
+	CTEAt   int32
+	HasWith bool
+
+	Explained bool // it is run by EXPLAIN ANALYZE
+
+	Parts  []Part
+	Writes []Write
+}
+
+// PartKind is the kind of a [Part].
+type PartKind uint8
+
+// The kinds of part.
+const (
+	// WritePart: a write of rows, Statement.Writes[Part.Write].
+	WritePart PartKind = iota + 1
+	// NamePart: WITH gives Name, at token At, to a part of the statement.
+	NamePart
+	// IntoPart: INTO Name, as PostgreSQL's SELECT ... INTO, which creates that
+	// table. Span is the name with its schema.
+	IntoPart
+	// HiddenPart: at token At a write may begin where only a read can be understood.
+	HiddenPart
+	// UnreadablePart: the structure of the tokens can't be read.
+	UnreadablePart
+	// TooDeepPart: from token At on the statement is nested too deeply to be read.
+	TooDeepPart
+	// OtherPart: a statement that isn't a write of rows, of the kind Class.
+	OtherPart
+)
+
+// A Part is something found in a statement that may matter to who writes to what.
+type Part struct {
+	Kind  PartKind
+	Class Class // of OtherPart
+	Write int32 // of WritePart
+	At    int32
+	Name  string // normalised
+	Span         // the tokens that it concerns: where other names stand that it may be about
+}
+
+// Class is what the first words of a statement that isn't a write say of it.
+type Class uint8
+
+// The classes.
+const (
+	// Unknown: none of the following.
+	Unknown Class = iota
+	// NoRows: it changes no rows, whatever it names.
+	NoRows
+	// Reading: a read, unless parts that follow are hidden writes.
+	Reading
+	// Definition: it creates something beside the tables that exist, and changes
+	// none of their rows then or, by itself, later.
+	Definition
+	// Joins: CREATE TABLE ... PARTITION OF or INHERITS, which makes a table a part
+	// of another.
+	Joins
+	// Do: PostgreSQL's DO; see [Text.Code].
+	Do
+	// Call: PostgreSQL's CALL.
+	Call
+	// Prepare: PostgreSQL's PREPARE.
+	Prepare
+)

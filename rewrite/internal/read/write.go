@@ -1,0 +1,179 @@
+package read
+
+// A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the
+// places of its clauses. Places are indexes of tokens, of which 0 is nowhere: a clause
+// that is missing, or that reading didn't come to.
+//
+// UPDATE books AS b SET price = 1, title = $1 WHERE id = 2 RETURNING id is
+//
+//	At 0, Verb Update, Target{Name: "books", Alias: "b"}
+//	Set      "price = 1, title = $1", Items {"price" = "1"} {"title" = "$1"}
+//	From     the token WHERE, as there is no FROM
+//	Where    At the token WHERE, Span "id = 2"
+//	Returning the token RETURNING
+//
+// INSERT INTO books (id, price) VALUES (1, 2), (3, 4) ON CONFLICT (id) DO UPDATE SET
+// price = excluded.price WHERE books.price < 9 is
+//
+//	Insertion.List "id, price", Columns "id" "price"
+//	Insertion.Source Values, SourceAt the token VALUES, Rows from it to "(3, 4)"
+//	Insertion.Arms   one, Values, Rows "1, 2" "3, 4"
+//	Conflicts        one, Update true, Set and Where as those of an UPDATE
+//	ConflictsAt      the token ON; ConflictsEnd the end
+//
+// MERGE INTO books b USING new n ON b.id = n.id WHEN MATCHED AND n.gone THEN DELETE
+// WHEN NOT MATCHED THEN INSERT (id) VALUES (n.id) is
+//
+//	Arms[0] Kind Matched, When At the first token AND, Span "n.gone", Action Delete
+//	Arms[1] Kind NotMatched, When At the token THEN, empty, Action Insert,
+//	        Insertion as that of an INSERT
+//
+// Where reading fails, it stops: Failure says where and why, and what is set is what
+// came before.
+type Write struct {
+	Verb   Verb
+	At     int32 // the verb
+	Depth  int32 // how many brackets it is inside of
+	Or     Or    // SQLite's OR x
+	OrAt   int32 // x
+	Target Target
+
+	Set   Assignments // of UPDATE
+	From  int32       // of UPDATE and DELETE: where FROM or USING stands or would stand
+	Where Condition   // of UPDATE and DELETE
+	Limit int32       // of UPDATE and DELETE: ORDER BY or LIMIT
+
+	Insertion    Insertion // of INSERT and REPLACE
+	Conflicts    []Conflict
+	ConflictsAt  int32 // where the first ON CONFLICT stands or would stand
+	ConflictsEnd int32 // behind the last one
+
+	Arms []Arm // of MERGE
+
+	Returning int32
+	Failure   Failure
+}
+
+// Verb is the verb of a [Write], or the action of an [Arm].
+type Verb uint8
+
+// The verbs.
+const (
+	Nothing Verb = iota // DO NOTHING
+	Insert
+	Replace // SQLite's other word for INSERT OR REPLACE
+	Update
+	Delete
+	Merge
+)
+
+// Or is SQLite's way of dealing with a broken constraint.
+type Or uint8
+
+// The ways.
+const (
+	OrNone Or = iota
+	OrAbort
+	OrRollback
+	OrIgnore
+	OrFail
+	OrReplace
+	OrOther // no word that SQLite knows
+)
+
+// A Target is the table that is written to.
+type Target struct {
+	Schema, Name string // normalised
+	Alias        string // normalised; empty for none
+	At           int32  // the first token of the name
+}
+
+// Assignments are a SET list. Span is empty where reading failed in it.
+type Assignments struct {
+	Span
+	Items []Assignment
+}
+
+// An Assignment is an item of a SET list; see [Text.Assigns] and [Text.Value].
+type Assignment struct {
+	Span
+	Names Span // the column, or the tokens in the bracket of several
+}
+
+// A Condition is a WHERE, or the AND of a MERGE's arm. At is the keyword, or the token
+// before which it could be added; Span is what is behind it.
+type Condition struct {
+	At int32
+	Span
+}
+
+// End returns the token behind the condition, or behind where it would stand.
+func (c Condition) End() int32 { return max(c.At, c.Hi) }
+
+// An Insertion is what an INSERT or the INSERT of a MERGE's arm inserts.
+type Insertion struct {
+	List    Span // what is in the bracket of the columns; zero for none
+	Columns []Span
+
+	Overriding int32 // the word behind OVERRIDING, SYSTEM or USER
+
+	Source   Source
+	SourceAt int32 // its first token, also where it can't be read
+	Rows     Span  // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
+	Arms     []RowArm
+}
+
+// Source is where the rows of an [Insertion] come from.
+type Source uint8
+
+// The sources.
+const (
+	NoSource Source = iota // it can't be read
+	Defaults               // DEFAULT VALUES
+	Values                 // it begins with VALUES
+	Query                  // it begins otherwise
+)
+
+// A RowArm is one of the VALUES and SELECT that UNION and the like combine, in the
+// order of the text.
+type RowArm struct {
+	Rows    []Span // of VALUES: what is in the brackets
+	Columns Span   // of SELECT: its columns, with DISTINCT or ALL
+	Select  bool
+	Empty   bool  // of SELECT: it names no column
+	After   int32 // the token behind
+}
+
+// A Conflict is an ON CONFLICT clause.
+type Conflict struct {
+	At     int32 // ON
+	Update bool  // DO UPDATE, not DO NOTHING
+	Set    Assignments
+	Where  Condition // its Lo is 0 where there is none
+}
+
+// An Arm is a WHEN of a MERGE.
+type Arm struct {
+	At        int32 // WHEN
+	Kind      Match
+	When      Condition
+	Action    Verb // Nothing, Insert, Update or Delete
+	Set       Assignments
+	Insertion Insertion
+}
+
+// Match says for which rows an [Arm] is.
+type Match uint8
+
+// The rows.
+const (
+	Matched Match = iota
+	NotMatched
+	NotMatchedBySource
+)
+
+// A Failure says where a write can't be read, and why. The zero Failure is none.
+type Failure struct {
+	Reason Reason
+	At     int32 // the token
+}

@@ -1,0 +1,67 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+// Where the reader is wrong about the end of a part, the second look says so: here
+// it ends each part at any place among the tokens instead of the right one.
+func TestSecondLookFindsAWrongEnd(t *testing.T) {
+	r := benchRewriter(t, Postgres)
+	for _, query := range []string{
+		"UPDATE books SET price = price + 1, title = 'a' FROM pens p WHERE p.id = books.id AND price > 1 RETURNING price, title",
+		"INSERT INTO books (id, price) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET price = 3 WHERE books.id > 1 RETURNING id, price",
+		"MERGE INTO books USING pens p ON p.id = books.id WHEN MATCHED AND price > 1 THEN UPDATE SET price = 2 WHEN NOT MATCHED THEN INSERT (id) VALUES (3)",
+		"WITH a AS (SELECT 1 AS id) UPDATE books SET price = CASE WHEN a.id = 1 THEN 2 ELSE 3 END FROM a WHERE books.id = a.id",
+	} {
+		p := r.Plan(query)
+		if p.Verdict != Guard {
+			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
+		}
+		toks, _ := lex(Postgres, query, nil)
+		for n := range p.source.edits {
+			if p.source.edits[n].op != opMark {
+				continue
+			}
+			right := p.source.edits[n].at
+			for _, tok := range toks[:len(toks)-1] {
+				moved := *p
+				moved.source.edits = append([]edit(nil), p.source.edits...)
+				moved.source.edits[n].at = tok.end
+				order(moved.source.edits, query)
+				moved.source.plan = &moved
+				if ok := moved.renderDefault(); ok != (tok.end == right) {
+					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.end, ok, moved.form.SQL)
+				}
+			}
+		}
+	}
+}
+
+// A table may be called like a word that means something behind the verb.
+func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
+	named := map[Dialect]string{
+		Postgres: "system value overriding indexed source target matched conflict by do set_ merge replace",
+		SQLite:   "user system value overriding only indexed source target matched conflict by do merge replace key row end of",
+	}
+	for d, names := range named {
+		for _, name := range strings.Fields(names) {
+			r, err := New(d, []Table{{Name: name, FenceColumn: "fence", Ledger: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, query := range []string{
+				"UPDATE % SET a = 1", "UPDATE % AS b SET a = 1 WHERE b.a = 2", "UPDATE public.% SET a = 1 RETURNING a",
+				"DELETE FROM %", "DELETE FROM % WHERE a = 1 AND %.a = 2",
+				"INSERT INTO % (a) VALUES (1)", "INSERT INTO % DEFAULT VALUES", "INSERT INTO public.% AS b (a) SELECT 1",
+				"INSERT INTO % (a) VALUES (1), (2) ON CONFLICT (a) DO UPDATE SET a = excluded.a WHERE %.a > 1",
+			} {
+				query = strings.ReplaceAll(query, "%", name)
+				if p := r.Plan(query); p.Verdict != Guard {
+					t.Errorf("%v: %s: %v %s", d, query, p.Verdict, p.Refusal.Reason)
+				}
+			}
+		}
+	}
+}

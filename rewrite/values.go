@@ -1,0 +1,132 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Token is one fencing token that a statement runs with.
+type Token struct {
+	Name  string // in the ledger
+	Key   string // the key of the row that it covers, for a table with Key
+	Value int64
+}
+
+// Values is what a statement is rendered with.
+type Values struct {
+	// Tables has the tokens of each of [Plan.Tables], in that order.
+	Tables []TableValues
+
+	// Literal writes the values into the text instead of numbering placeholders, as
+	// is done for a statement that has no room for more arguments.
+	Literal bool
+	// Serial is what a versioned statement's rows have to be at.
+	Serial int64
+	// Editor is who writes to tables with Lock, as text; "" for nobody.
+	Editor string
+	// Observe leaves out what refuses; stored tokens still rise, and never fall.
+	Observe bool
+}
+
+// TableValues is what the writes to one table are compared with.
+type TableValues struct {
+	// Tokens holds one token, or one for each row with Key. It is empty for a table
+	// that isn't [Table.Fenced] and for one that is Unfenced.
+	Tokens []Token
+
+	// Unfenced says that a fenced table's writes are compared with no token this time.
+	Unfenced bool
+
+	// Rows tells for each row of the [Target.Keys] of the table's targets, in their
+	// order, the index in Tokens of the token that covers it. May be nil for a table
+	// with one token.
+	Rows []int
+}
+
+// check returns an error unless the values are complete for a plan to guard.
+func (v *Values) check(p *Plan) error {
+	switch {
+	case p.Verdict == Refuse:
+		return &p.Refusal
+	case p.Verdict != Guard:
+		return fmt.Errorf("rewrite: a plan to %v has nothing to render", p.Verdict)
+	case len(v.Tables) != len(p.Tables):
+		return fmt.Errorf("rewrite: values of %d tables for a statement that writes to %d", len(v.Tables), len(p.Tables))
+	}
+	for i := range v.Tables {
+		if err := v.Tables[i].check(p, i); err != nil {
+			return fmt.Errorf("rewrite: table %q: %w", p.rules(i).Name, err)
+		}
+	}
+	return nil
+}
+
+// check returns an error unless v is complete for the plan's table i.
+func (v *TableValues) check(p *Plan, i int) error {
+	rules := p.rules(i)
+	switch n := len(v.Tokens); {
+	case n > 0 && (v.Unfenced || !rules.Fenced()):
+		return fmt.Errorf("%d tokens for a table that is compared with none", n)
+	case n == 0 && rules.Fenced() && !v.Unfenced:
+		return fmt.Errorf("no token, and it isn't said to be Unfenced")
+	case n > 1 && rules.Key == "":
+		return fmt.Errorf("%d tokens for a table without Key", n)
+	case n == 1 && v.Rows == nil:
+		return nil
+	}
+	rows := 0
+	for t := range p.Targets {
+		if p.Targets[t].Table == i {
+			rows += len(p.Targets[t].Keys)
+		}
+	}
+	if len(v.Tokens) > 0 && len(v.Rows) != rows {
+		return fmt.Errorf("tokens of %d rows for %d", len(v.Rows), rows)
+	}
+	for _, token := range v.Rows {
+		if token < 0 || token >= len(v.Tokens) {
+			return fmt.Errorf("a row has token %d of %d", token, len(v.Tokens))
+		}
+	}
+	return nil
+}
+
+// An Arg says which value to pass as an argument.
+type Arg struct {
+	token int // counted through the tables
+	field field
+}
+
+// field is what of a token or of the values an argument is.
+type field uint8
+
+const (
+	fieldValue field = iota
+	fieldName
+	fieldKey
+	fieldSerial // [Values.Serial], of no token
+	fieldEditor // [Values.Editor], of no token
+)
+
+// Value returns the argument's value among v: an int64 or a string.
+func (a Arg) Value(v *Values) any {
+	switch a.field {
+	case fieldSerial:
+		return v.Serial
+	case fieldEditor:
+		return strings.Clone(v.Editor) // v itself isn't to be allocated for it
+	}
+	table, token := 0, a.token
+	for token >= len(v.Tables[table].Tokens) {
+		token -= len(v.Tables[table].Tokens)
+		table++
+	}
+	t := &v.Tables[table].Tokens[token]
+	switch a.field {
+	case fieldName:
+		return t.Name
+	case fieldKey:
+		return t.Key
+	}
+	return t.Value
+}

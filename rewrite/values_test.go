@@ -1,0 +1,96 @@
+package rewrite
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Whatever is missing among the values is an error, and never a statement without
+// its guard.
+func TestRenderWithoutValues(t *testing.T) {
+	one := []Token{{Name: "books", Key: "1", Value: 7}}
+	two := []Token{{Name: "books/1", Key: "1", Value: 7}, {Name: "books/2", Key: "2", Value: 8}}
+	const (
+		update = "UPDATE books SET price = 1"
+		both   = "WITH a AS (UPDATE orders SET total = 1) UPDATE books SET price = 1"
+		rows   = "INSERT INTO books (id, price) VALUES (1, 2), (2, 3)"
+		twice  = "WITH a AS (INSERT INTO books (id) VALUES (1), (2)) INSERT INTO books (id) VALUES (1)"
+	)
+	for _, tt := range []struct {
+		name, rules, sql, want string // want is a part of the error, "" for none
+		tables                 []TableValues
+	}{
+		{"nothing", "row", update, "values of 0 tables", nil},
+		{"no token", "row", update, "no token", make([]TableValues, 1)},
+		{"one", "row", update, "", []TableValues{{Tokens: one}}},
+		{"unfenced", "row", update, "", []TableValues{{Unfenced: true}}},
+		{"unfenced with a token", "row", update, "compared with none", []TableValues{{Unfenced: true, Tokens: one}}},
+		{"several without keys", "row", update, "2 tokens for a table without Key", []TableValues{{Tokens: two}}},
+		{"a table too many", "row", update, "values of 2 tables", []TableValues{{Tokens: one}, {Tokens: one}}},
+		{"a table too few", "pair", both, "values of 1 tables", []TableValues{{Tokens: one}}},
+		{"the second has none", "pair", both, `table "books": no token`, []TableValues{{Tokens: one}, {}}},
+		{"serial", "serial", update, "", make([]TableValues, 1)},
+		{"serial with a token", "serial", update, "compared with none", []TableValues{{Tokens: one}}},
+		{"keys", "key", update, "", []TableValues{{Tokens: two}}},
+		{"one key", "key", rows, "", []TableValues{{Tokens: one}}},
+		{"rows of no token", "key", rows, "tokens of 0 rows for 2", []TableValues{{Tokens: two}}},
+		{"rows", "key", rows, "", []TableValues{{Tokens: two, Rows: []int{0, 1}}}},
+		{"a row without", "key", rows, "tokens of 1 rows for 2", []TableValues{{Tokens: two, Rows: []int{0}}}},
+		{"a row's token is none", "key", rows, "token 2 of 2", []TableValues{{Tokens: two, Rows: []int{0, 2}}}},
+		{"a row's token is negative", "key", rows, "token -1 of 2", []TableValues{{Tokens: two, Rows: []int{0, -1}}}},
+		{"rows of two targets", "key", twice, "", []TableValues{{Tokens: two, Rows: []int{0, 1, 0}}}},
+		{"rows of one target of two", "key", twice, "tokens of 2 rows for 3", []TableValues{{Tokens: two, Rows: []int{0, 1}}}},
+		{"to pass", "row", "SELECT 1", "nothing to render", []TableValues{{Tokens: one}}},
+		{"to refuse", "row", "TRUNCATE books", "this kind of statement", []TableValues{{Tokens: one}}},
+	} {
+		for _, literal := range []bool{false, true} {
+			p := (&sample{sql: tt.sql}).plan(t, Postgres, tt.rules)
+			r, err := p.Render(Values{Tables: tt.tables, Literal: literal})
+			switch {
+			case err == nil && tt.want != "", err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
+			case err != nil && r != nil:
+				t.Errorf("%s: a statement beside the error: %s", tt.name, r.SQL)
+			}
+		}
+	}
+}
+
+func TestDefaultOfNoGuard(t *testing.T) {
+	for sql, want := range map[string]string{"SELECT 1": "nothing to render", "TRUNCATE books": "this kind of statement"} {
+		if r, err := (&sample{sql: sql}).plan(t, Postgres, "row").Default(); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, %v, want an error with %q", sql, r, err, want)
+		}
+	}
+}
+
+// The rows of each target have the tokens that are said for them.
+func TestRowsOfSeveralTargets(t *testing.T) {
+	p := (&sample{sql: "WITH a AS (INSERT INTO books (id) VALUES (1), (2)), o AS (UPDATE orders SET total = 1), b AS (INSERT INTO books (id) VALUES (2)) " +
+		"INSERT INTO books (id) VALUES (1), (2)"}).plan(t, Postgres, "key")
+	v := Values{Literal: true, Tables: []TableValues{{Rows: []int{0, 1, 1, 0, 1},
+		Tokens: []Token{{Name: "books/1", Key: "1", Value: 7}, {Name: "books/2", Key: "2", Value: 8}}}}}
+	got := p.rendered(t, v).SQL
+	for _, want := range []string{"VALUES (1, 7), (2, 8)), o", "VALUES (2, 8)) INSERT", ") VALUES (1, 7), (2, 8)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s isn't in %s", want, got)
+		}
+	}
+}
+
+// By the guard a text can come to read in two ways, of which one is without it.
+func TestAmbiguousRendering(t *testing.T) {
+	p := (&sample{sql: `UPDATE books SET title = 'C:\' WHERE id = 1`}).plan(t, Postgres, "key")
+	render := func(key string) error {
+		_, err := p.Render(Values{Literal: true, Tables: []TableValues{{Tokens: []Token{{Key: key, Value: 7}}}}})
+		return err
+	}
+	if err := render("o'neill"); err != nil {
+		t.Error(err)
+	}
+	var refusal *Refusal
+	if err := render("x--"); !errors.As(err, &refusal) || refusal.Offset != -1 || refusal.Table != -1 || !strings.Contains(refusal.Reason, "backslash") {
+		t.Errorf("got %v", err)
+	}
+}

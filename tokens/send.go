@@ -1,0 +1,101 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sendFloored sends a statement that names the floor of the tokens.
+func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
+	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
+	if found {
+		s.log().Warn("tokens: " + sqltext.Unreadable)
+	}
+	return err
+}
+
+// queryFloored is query for a statement that names the floor of the tokens.
+func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any) (value int64, err error) {
+	err = s.sendFloored(ctx, f, func(text string) (err error) {
+		value, err = s.query(ctx, text, args...)
+		return err
+	})
+	return value, err
+}
+
+// query runs a statement and returns the first value of its first row, 0 for
+// NULL, or sql.ErrNoRows.
+func (s *Store) query(ctx context.Context, query string, args ...any) (value int64, err error) {
+	err = dberr.Resend(ctx, dberr.IsSerialization, func() error {
+		value, err = s.queryOnce(ctx, query, args...)
+		return err
+	})
+	return value, err
+}
+
+func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64, error) {
+	rows, err := s.db.QueryContext(own.Context(ctx, query), query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	found := rows.Next()
+	var value sql.NullInt64
+	if found {
+		if err := rows.Scan(&value); err != nil {
+			return 0, err
+		}
+	}
+	// To the very end: a database may answer with the row first and then fail
+	// to commit. QueryRow would leave that to the driver's Close.
+	for rows.Next() {
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	if !found {
+		return 0, sql.ErrNoRows
+	}
+	return value.Int64, nil
+}
+
+// exec runs a statement that gives no rows.
+func (s *Store) exec(ctx context.Context, query string, args ...any) error {
+	return dberr.Resend(ctx, dberr.IsSerialization, func() error {
+		_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
+		return err
+	})
+}
+
+// transact runs do in a transaction, again where it met a serialization failure or a
+// deadlock.
+func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
+	return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+		tx, err := s.db.BeginTx(ctx, s.dialect.level)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := execAll(ctx, tx, s.dialect.begin); err != nil {
+			return err
+		}
+		if err := do(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// execAll runs statements one after the other.
+func execAll(ctx context.Context, tx *sql.Tx, texts []string, args ...any) error {
+	for _, text := range texts {
+		if _, err := tx.ExecContext(ctx, text, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

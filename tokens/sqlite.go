@@ -1,0 +1,51 @@
+package tokens
+
+import (
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sqlite writes its arguments in their order and once each, because drivers differ in
+// how they count them. Nobody else writes to the file while a transaction that has
+// written is open, so nothing has to be locked.
+var sqlite = dialect{
+	Dialect: sqltext.SQLite,
+	names:   sqlfence.SQLite,
+
+	issue: floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{"name": sqltext.Raw("?"), "count": sqltext.Raw("?"), "given": given}),
+	floor: floored(sqltext.SQLite, "SELECT {floor}", nil),
+	reached: floored(sqltext.SQLite, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
+FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
+	adopt: render(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
+RETURNING token`),
+	current: render(sqltext.SQLite, `SELECT token FROM {ledger} WHERE name = ?`),
+	// WHERE true: without it ON would be read as a join's.
+	ensure: render(sqltext.SQLite, `INSERT INTO {ledger} (name, token)
+SELECT value, 0 FROM json_each(?) WHERE true
+ON CONFLICT (name) DO NOTHING`),
+
+	// An INTEGER PRIMARY KEY gets its value from SQLite.
+	columns: render(sqltext.SQLite, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
+FROM pragma_table_info('{ledger}')`),
+	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1"), "given": given}),
+
+	start: floored(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
+ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`, nil),
+	raise: render(sqltext.SQLite, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
+WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
+	retire: render(sqltext.SQLite, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
+WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`),
+}
+
+// issueSQLite takes {count} tokens of {name}.
+const issueSQLite = `INSERT INTO {ledger} (name, token)
+SELECT new.name, new.floor + new.count FROM (SELECT {name} AS name, {count} AS count, {floor} AS floor) AS new
+WHERE new.floor <= {max} - new.count
+ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0) + {given}, excluded.token)
+WHERE COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {given}
+RETURNING token`
+
+// given is the count where ON CONFLICT doesn't see it: what the token that would have
+// been inserted is above the floor.
+const given = sqltext.SQL("(excluded.token - {floor})")
