@@ -81,6 +81,7 @@ func TestEphemeralEndsWithItsSession(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases, another := d.ready(t), d.new(t)
 		l := acquire(t, leases, "k", lease.Ephemeral())
+		unaware := acquire(t, leases, "unaware", lease.Ephemeral()) // keeps the session that has ended
 		acquire(t, leases, "plain")
 		if free(t, leases, "k") {
 			t.Error("it is free")
@@ -102,6 +103,9 @@ func TestEphemeralEndsWithItsSession(t *testing.T) {
 			t.Errorf("%d new sessions, token %v", locked, next.Token())
 		}
 		release(t, next)
+		if err := unaware.Release(t.Context()); !errors.Is(err, lease.ErrNotHeld) {
+			t.Errorf("Release: %v", err)
+		}
 	})
 }
 

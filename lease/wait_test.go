@@ -166,6 +166,30 @@ func TestTimeoutInLine(t *testing.T) {
 	})
 }
 
+// A caller whose last attempt isn't answered in time returns the answer before it.
+func TestTimeoutWhileAsking(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Hour))
+		attempts := 0
+		d.failing(func(ctx context.Context, c fakedb.Call) error {
+			if isAcquire(c) {
+				if attempts++; attempts > 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+		start := time.Now()
+		var e *lease.HeldError
+		if _, err := leases.Acquire(t.Context(), "k", lease.Timeout(time.Second)); !errors.As(err, &e) || e.Holder != "me" || e.Attempts != 2 {
+			t.Errorf("%v", err)
+		}
+		took(t, start, time.Second)
+	})
+}
+
 // An attempt that isn't answered doesn't hold off the next in the line for long.
 func TestNextInLineAsksAnotherConnection(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
