@@ -18,7 +18,7 @@ var (
 	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
 
 	// ErrNoFence: a write on a registered table whose context carries no token for
-	// it, or one that can't be used, which is [ErrInvalid] as well.
+	// it, or an invalid one, which is [ErrInvalid], too.
 	ErrNoFence = errors.New("sqlfence: no fencing token")
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
@@ -188,16 +188,18 @@ func (e *refusal) Error() string        { return fmt.Sprintf("%v: %s", e.sentine
 func (e *refusal) Is(target error) bool { return target == e.sentinel }
 func (e *refusal) Unwrap() error        { return e.err }
 
-// An unusableToken is a token of the context that can't be used. The write has no
-// token then, so it is ErrNoFence besides what err is.
-type unusableToken struct {
+// A tokenError is a token of the context that can't be used. Where that is ErrInvalid
+// the write has no token, so it is ErrNoFence, too.
+type tokenError struct {
 	table string
 	err   error
 }
 
-func (e *unusableToken) Error() string        { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
-func (e *unusableToken) Is(target error) bool { return target == ErrNoFence }
-func (e *unusableToken) Unwrap() error        { return e.err }
+func (e *tokenError) Error() string { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
+func (e *tokenError) Unwrap() error { return e.err }
+func (e *tokenError) Is(target error) bool {
+	return target == ErrNoFence && errors.Is(e.err, ErrInvalid)
+}
 
 // An unknownOutcome is ErrUnknownOutcome with the base driver's reason. It doesn't
 // wrap that, as database/sql would find driver.ErrBadConn in it and send again.
