@@ -40,12 +40,12 @@ type request struct {
 	stmt  *stmt
 }
 
-// An outcome is what is decided about an execution.
+// An outcome is what is decided about an execution. The zero value sends nothing.
 type outcome uint8
 
 const (
-	passed  outcome = iota // send it without a guard
-	refused                // send nothing
+	refused outcome = iota // send nothing
+	passed                 // send it without a guard
 	guarded                // send it with a guard
 )
 

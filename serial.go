@@ -198,7 +198,8 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	if e.Assigned {
-		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
+		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; "+
+			"leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
 	}
 	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
 }
