@@ -132,3 +132,53 @@ func TestObserveFollowsTransactions(t *testing.T) {
 		run(update, "guarded")
 	}
 }
+
+// A query's rows are open when it returns, so its savepoint stays. A transaction that
+// the server doesn't know has no savepoints from then on, and one that a prepared
+// statement begins has.
+func TestObserveSavepointsByStatement(t *testing.T) {
+	base := new(fake)
+	db := base.openPostgres(t, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
+	ctx := with(t.Context(), 7)
+	c, err := db.Conn(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	begin, err := c.PrepareContext(ctx, "BEGIN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begin.Close()
+	exec := func() error { _, err := c.ExecContext(ctx, "UPDATE books SET price = $1", 30); return err }
+	for _, step := range []struct {
+		name string
+		run  func() error
+		want []string
+	}{
+		{"outside", exec, []string{"guarded"}},
+		{"begin", func() error { _, err := begin.ExecContext(ctx); return err }, []string{"BEGIN"}},
+		{"query", func() error {
+			return c.QueryRowContext(ctx, "UPDATE books SET price = $1 RETURNING id", 30).Scan(new(int))
+		}, []string{"SAVEPOINT sqlfence", "guarded"}},
+		{"exec", exec, []string{"SAVEPOINT sqlfence", "guarded", "RELEASE SAVEPOINT sqlfence"}},
+		{"no savepoint", func() error {
+			base.fails = func(query string) error {
+				if query == "SAVEPOINT sqlfence" {
+					return pgError{"25P01", "SAVEPOINT can only be used in transaction blocks"}
+				}
+				return nil
+			}
+			return exec()
+		}, []string{"SAVEPOINT sqlfence", "guarded"}},
+		{"outside again", exec, []string{"guarded"}},
+	} {
+		base.sent = nil
+		if err := step.run(); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if got := kindsOf(base.sent); !slices.Equal(got, step.want) {
+			t.Errorf("%s: sent %q, want %q", step.name, got, step.want)
+		}
+	}
+}
