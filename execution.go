@@ -3,7 +3,6 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -220,22 +219,6 @@ func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error
 		return queryBase(ctx, s.base, r.query, r.args)
 	}
 	return r.stmt.rows(ctx, r.query, r.args)
-}
-
-// inspectResult refuses the result of a versioned statement that reached no row.
-func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
-	if !e.plan.Versioned {
-		return res, nil
-	}
-	switch n, err := res.RowsAffected(); {
-	case err != nil && e.state.settings.mode == Observe:
-		return res, nil
-	case err != nil:
-		return res, fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
-	case n > 0:
-		return res, nil
-	}
-	return res, e.gone(ctx)
 }
 
 func finishResult(_ context.Context, _ *execution, res driver.Result, err error) (driver.Result, error) {

@@ -2,6 +2,7 @@ package sqlfence
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -149,6 +150,22 @@ func (e *execution) requireSerial() error {
 
 func noSerial(t *table, err error) error {
 	return &refusal{ErrNoSerial, fmt.Sprintf("table %q: add the version that was read to the context, with WithSerial", t.name), err}
+}
+
+// inspectResult refuses the result of a versioned statement that reached no row.
+func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
+	if !e.plan.Versioned {
+		return res, nil
+	}
+	switch n, err := res.RowsAffected(); {
+	case err != nil && e.state.settings.mode == Observe:
+		return res, nil
+	case err != nil:
+		return res, fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
+	case n > 0:
+		return res, nil
+	}
+	return res, e.gone(ctx)
 }
 
 // gone refuses a versioned statement that reached no row. In Observe mode it only
