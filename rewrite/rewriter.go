@@ -27,8 +27,8 @@ type Rewriter struct {
 // refused, also without any table.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
-	if d != Postgres && d != SQLite && len(tables) > 0 {
-		return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
+	if _, err := d.guarded(); err != nil && len(tables) > 0 {
+		return nil, err
 	}
 	for i, t := range tables {
 		switch {
@@ -52,8 +52,7 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 				return nil, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name)
 			}
 		}
-		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.FenceColumn), quoteName(d, t.Key), quoteName(d, t.Serial)
-		r.tables[i].Lock.quote(d)
+		r.tables[i].quote(d)
 		r.lookFor(start(t.Name))
 	}
 	if d == Postgres && len(tables) > 0 {
