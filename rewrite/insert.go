@@ -81,7 +81,7 @@ func (r *insertion) columnList() bool {
 	}
 	at := r.toks[open.mate-1].end
 	if r.rules.FenceColumn != "" {
-		r.insert(at, opColumn, r.target, ", "+r.rules.fence)
+		r.insert(at, opColumn, r.target, 0, ", "+r.rules.fence)
 	}
 	if r.addsSerial() {
 		r.insertText(at, ", "+r.rules.serial)
@@ -207,7 +207,7 @@ func (r *insertion) rowSource() bool {
 
 func (r *insertion) ledgerBehind(at int32) {
 	r.insertText(at, ") WHERE ")
-	r.insert(at, opLedger, r.target, r.schema)
+	r.insert(at, opAnd, r.target, setOf(ruleLedger), "")
 }
 
 // defaultValues turns DEFAULT VALUES, at begin, into a row of the mark alone.
@@ -231,7 +231,7 @@ func (r *insertion) defaultValues(begin int) bool {
 	}
 	r.insertText(deflt.start, "("+column)
 	if serial && fence {
-		r.insert(deflt.start, opColumn, r.target, ", "+r.rules.fence)
+		r.insert(deflt.start, opColumn, r.target, 0, ", "+r.rules.fence)
 	}
 	r.insertText(deflt.start, ") /*")
 	r.insertText(deflt.end, "*/")
@@ -246,7 +246,7 @@ func (r *insertion) defaultValues(begin int) bool {
 		r.insertText(values.end, "NULL")
 	}
 	if fence {
-		r.insert(values.end, opValue, r.target, separator)
+		r.insert(values.end, opValue, r.target, 0, separator)
 	}
 	r.insertText(values.end, ")")
 	if ledger {
@@ -485,6 +485,7 @@ func (r *insertion) onConflict() bool {
 	if !r.versions(r.target, r.verb) {
 		return false
 	}
+	r.updates = true
 	setEnd, ok := r.assignments(r.target, true, "where", "on", "returning")
 	if !ok {
 		return false
@@ -501,7 +502,7 @@ func (r *insertion) onConflict() bool {
 			return false
 		}
 	}
-	if r.rules.Key != "" && r.rules.FenceColumn == "" || r.locksFirst() {
+	if r.inWhere(r.rules) {
 		r.whereEdits(r.target, prev, lo, hi, true, false)
 	}
 	return true

@@ -72,18 +72,17 @@ func (r *reader) mergeArm(t *target, always *[3]bool) bool {
 		return true
 	case r.accept("delete"):
 		r.changes(t)
-		t.setsSerial = false
+		t.updates, t.setsSerial = false, false
 		r.armCheck(t, prev, lo, hi)
 		return true
 	case r.accept("update", "set"):
 		r.changes(t)
+		t.updates = true
 		setEnd, ok := r.assignments(t, false, "when", "returning")
 		if !ok {
 			return false
 		}
-		if t.rules.FenceColumn == "" && t.rules.Key != "" || t.locksFirst() {
-			r.armCheck(t, prev, lo, hi)
-		}
+		r.armCheck(t, prev, lo, hi)
 		r.assign(t, setEnd)
 		return true
 	case r.accept("insert"):
@@ -96,17 +95,17 @@ func (r *reader) mergeArm(t *target, always *[3]bool) bool {
 // armCheck adds the check for the row to the condition lo to hi of an arm, or
 // behind prev if it has none. It may only be evaluated where the arm is taken.
 func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
-	if t.rules.Key == "" && t.rules.FenceColumn == "" && !t.rules.locks() {
+	if !t.inWhere(t.rules) {
 		return
 	}
 	if lo == hi {
 		r.insertText(prev, " AND ")
-		r.insertCheck(prev, t)
+		r.insert(prev, opCheck, t, t.rowWrite.rules(), "")
 		return
 	}
 	at := r.toks[hi-1].end
 	r.insertText(r.toks[lo].start, "CASE WHEN (")
 	r.insertText(at, ") THEN ")
-	r.insertCheck(at, t)
+	r.insert(at, opCheck, t, t.rowWrite.rules(), "")
 	r.insertText(at, " ELSE false END")
 }

@@ -4,7 +4,7 @@ import "slices"
 
 // The tables that sqlfence's packages keep, in any schema. Whoever else wrote to
 // one, or put another one before it, could make an outdated token pass.
-var ownTables = [...]string{"fencing_tokens", "fencing_leases", "rowlocks"}
+var ownTables = [...]string{ledgerTable, "fencing_leases", "rowlocks"}
 
 // isOwnTable reports whether a table, by its normalised name, is one of these.
 func isOwnTable(table string) bool { return slices.Contains(ownTables[:], table) }

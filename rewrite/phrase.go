@@ -49,14 +49,14 @@ const (
 // A meaning is what is known of a word.
 type meaning struct {
 	role role
-	name dialects // where an operand is wanted, these take it for a name
+	name dialectSet // where an operand is wanted, these take it for a name
 }
 
-// dialects is a set of dialects.
-type dialects uint8
+// dialectSet is a set of dialectSet.
+type dialectSet uint8
 
 const (
-	inPostgres dialects = 1 << iota
+	inPostgres dialectSet = 1 << iota
 	inSQLite
 )
 
@@ -257,7 +257,7 @@ func isOperator(t token) bool {
 
 func isName(t token) bool { return t.kind == word || t.kind == quoted || t.kind == text }
 
-func set(d Dialect) dialects {
+func set(d Dialect) dialectSet {
 	if d == SQLite {
 		return inSQLite
 	}

@@ -37,9 +37,9 @@ func insertions(p *Plan, v Values) (*Rendered, error) {
 }
 
 func (p *Plan) maskedWriter() *writer {
-	w := writer{source: p.source}
+	w := newWriter(p.source)
 	w.src = strings.Repeat("\x00", len(w.src))
-	return &w
+	return w
 }
 
 // TestOnlyInserts shows that a guarded statement is the user's, byte for byte,
@@ -131,8 +131,8 @@ func TestRenderIsDeterministic(t *testing.T) {
 		w := newWriter(p.source)
 		defer w.release()
 		w.take(&Values{Tables: v.Tables})
-		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.args, one.Args) {
-			t.Errorf("Default is %+v, want %s %v", one, sql, w.args)
+		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.numbers.Added, one.Args) {
+			t.Errorf("Default is %+v, want %s %v", one, sql, w.numbers.Added)
 		}
 	})
 }

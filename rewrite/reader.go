@@ -268,8 +268,8 @@ func (r *reader) insertText(at int32, s string) {
 	r.edits = append(r.edits, edit{at: at, text: s})
 }
 
-func (r *reader) insert(at int32, o op, t *target, s string) {
-	r.edits = append(r.edits, edit{at: at, op: o, target: int32(t.index), text: s})
+func (r *reader) insert(at int32, o op, t *target, rules ruleSet, s string) {
+	r.edits = append(r.edits, edit{at: at, op: o, target: int32(t.index), rules: rules, text: s})
 }
 
 // maxDepth is how deeply statements may be nested.

@@ -26,15 +26,14 @@ type Rewriter struct {
 // refused, also without any table.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
-	if d != Postgres && d != SQLite && len(tables) > 0 {
-		return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
+	if _, err := d.guarded(); err != nil && len(tables) > 0 {
+		return nil, err
 	}
 	if err := checkTables(tables); err != nil {
 		return nil, err
 	}
 	for i, t := range tables {
-		r.tables[i].fence, r.tables[i].key, r.tables[i].serial = quoteName(d, t.FenceColumn), quoteName(d, t.Key), quoteName(d, t.Serial)
-		r.tables[i].Lock.quote(d)
+		r.tables[i].quote(d)
 		r.lookFor(start(t.Name))
 	}
 	if d == Postgres && len(tables) > 0 {

@@ -21,7 +21,7 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 		}
 		toks, _ := lex(Postgres, query, nil)
 		for n := range p.source.edits {
-			if p.source.edits[n].op != opMark {
+			if p.source.edits[n].op != opAssign {
 				continue
 			}
 			right := p.source.edits[n].at

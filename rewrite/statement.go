@@ -30,8 +30,8 @@ func (r *reader) script() *Plan {
 	p.Tables, p.Targets = r.written, r.targets
 	p.countRows()
 	p.Inputs = r.inputs.count
-	p.Params = !r.inputs.named && p.Inputs+defaultArgs*len(p.Tables) <= maxInputs(r.dialect)
-	p.source = source{dialect: r.dialect, src: r.src, edits: r.edits, tables: r.tables, plan: p, inOneWay: r.inOneWay}
+	p.Params = !r.inputs.named && p.Inputs+defaultArgs*len(p.Tables) <= dialects[r.dialect].maxInputs()
+	p.source = source{dialect: dialects[r.dialect], src: r.src, edits: r.edits, tables: r.tables, plan: p, inOneWay: r.inOneWay}
 	if !p.renderDefault() {
 		return refusal(r.written[0], 0, unconfirmed)
 	}
@@ -60,7 +60,7 @@ func (r *reader) ledgerStatements() {
 	if r.ledgerWith {
 		with = ""
 	}
-	r.edits = append(r.edits, edit{at: r.ledgerAt, op: opStatements, text: with})
+	r.edits = append(r.edits, edit{at: r.ledgerAt, op: opWith, text: with})
 }
 
 // statement reads the statement of the region, and reports whether it may pass,
@@ -138,7 +138,7 @@ func (r *reader) with(begin int, top bool) bool {
 	}
 	for more := true; more; more = r.acceptPunct(',') {
 		name, ok := normal(r.dialect, r.src, r.tok())
-		if ok && name == "fencing_tokens" {
+		if ok && name == ledgerTable {
 			if table, _ := r.mentionGuarded(begin, r.stop); table >= 0 {
 				return r.refuse(table, r.i, "a WITH called fencing_tokens would stand before the ledger; give it another name")
 			}

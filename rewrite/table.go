@@ -22,3 +22,23 @@ type Table struct {
 
 // Fenced reports whether writes to the table are compared with tokens.
 func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
+
+// columns returns the columns that the table's rules are about.
+func (t *Table) columns() (columns []string) {
+	for _, r := range precedence {
+		columns = append(columns, r.columns(t)...)
+	}
+	return columns
+}
+
+// quote notes how the columns are written.
+func (t *Table) quote(d Dialect) {
+	quoted := func(column string) string {
+		if column == "" {
+			return ""
+		}
+		return dialects[d].Quote(column)
+	}
+	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
+	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
+}

@@ -9,9 +9,7 @@ type target struct {
 	rules     *Table
 	qualifier string // what its columns are qualified with in the guard
 	schema    string // as the statement names it, quoted and with its dot; else empty
-	checked   bool   // its rows have to be at the context's serial
-
-	setsSerial bool // the SET list read last names the serial column
+	rowWrite         // of what is being read
 }
 
 // target reads the name and alias of the table written to. For one that isn't
@@ -50,6 +48,9 @@ func (r *reader) target(verb int, follow ...string) (*target, bool) {
 	}
 	if !r.alias(t, follow) {
 		return t, false
+	}
+	if t.table >= 0 {
+		r.targets[t.index].qualifier = t.qualifier
 	}
 	if r.dialect == SQLite {
 		if r.accept("indexed", "by") {
@@ -132,7 +133,7 @@ func (r *reader) orClause() (unguardable string, found bool) {
 // other rows, whatever their marks; what the statement says takes precedence.
 func (r *reader) orAbort(t *target, verb int) {
 	if r.dialect == SQLite && (t.rules.FenceColumn != "" || t.rules.Key != "" || t.rules.Serial != "" || t.rules.locks()) {
-		r.insert(r.toks[verb].end, opAbort, t, "")
+		r.insert(r.toks[verb].end, opAbort, t, 0, "")
 		r.plan.Aborts = true
 	}
 }

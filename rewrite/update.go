@@ -22,10 +22,11 @@ func (r *reader) update() bool {
 	if !found {
 		r.orAbort(t, verb)
 	}
-	if found && t.checked && r.isWord(r.toks[verb+2], "ignore") {
+	if found && t.rowWrite.versioned && r.isWord(r.toks[verb+2], "ignore") {
 		return r.refuse(t.table, verb+1, "OR IGNORE leaves out a row that breaks a constraint, which would look as if it was gone; with WithSerial write UPDATE without it")
 	}
 	r.changes(t)
+	t.updates = true
 	if !r.accept("set") {
 		return r.refuse(t.table, r.i, "expected SET here")
 	}
@@ -38,7 +39,7 @@ func (r *reader) update() bool {
 	if r.accept("from") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" && t.rules.FenceColumn == "" || t.locksFirst())
+	return r.where(t, from)
 }
 
 // delete reads DELETE after its first word.
@@ -62,7 +63,7 @@ func (r *reader) delete() bool {
 	if r.accept("using") {
 		r.until("where", "returning", "order", "limit")
 	}
-	return r.where(t, from, t.rules.Key != "" || t.rules.FenceColumn != "" || t.rules.locks() || t.checked)
+	return r.where(t, from)
 }
 
 // assignments reads a SET list up to one of the words that may follow it, and

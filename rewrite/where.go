@@ -3,8 +3,7 @@ package rewrite
 import "strings"
 
 // where guards the rows that a statement reaches, from the place where its
-// WHERE stands or would stand to its end. With check set, a row that is reached
-// has to meet the check for the row.
+// WHERE stands or would stand to its end.
 //
 // The check raises, so it may only be evaluated for rows that the user's own
 // condition holds for; AND gives no order, CASE does. The condition inside of
@@ -12,8 +11,8 @@ import "strings"
 // are repeated outside.
 //
 // from is where the tables begin that the rows are joined with.
-func (r *reader) where(t *target, from int, check bool) bool {
-	ledger := t.rules.Ledger && r.dialect == SQLite
+func (r *reader) where(t *target, from int) bool {
+	check, ledger := t.inWhere(t.rules), t.rules.Ledger && dialects[r.dialect].ledgerInWhere()
 	var lo, hi int
 	prev := r.toks[r.i-1].end
 	if r.accept("where") {
@@ -32,7 +31,7 @@ func (r *reader) where(t *target, from int, check bool) bool {
 	if r.returning() {
 		r.until("order", "limit")
 	}
-	if (check || t.checked) && r.isWord(r.tok(), "order", "limit") {
+	if (check || t.rowWrite.versioned) && r.isWord(r.tok(), "order", "limit") {
 		return r.refuse(t.table, r.i, "a guard can't see which rows LIMIT leaves; select the rows in WHERE, by their keys")
 	}
 	if r.dialect == SQLite {
@@ -66,24 +65,28 @@ func (r *reader) whereEdits(t *target, prev int32, lo, hi int, check, ledger boo
 	} else {
 		r.insertText(at, " WHERE ")
 	}
+	rules := t.rowWrite.rules()
+	if ledger {
+		rules |= setOf(ruleLedger)
+	}
 	switch {
 	case check && lo < hi:
 		r.insertText(at, ") THEN ")
-		r.insertCheck(at, t)
-		r.insertText(at, " ELSE "+boolean(r.dialect, false)+" END")
+		r.insert(at, opCheck, t, rules, "")
+		r.insertText(at, " ELSE "+dialects[r.dialect].Bool(false)+" END")
 		for _, c := range r.repeatable(lo, hi) {
 			r.insertText(at, " AND ("+r.source(c[0], c[1])+")")
 		}
 	case check:
-		r.insertCheck(at, t)
+		r.insert(at, opCheck, t, rules, "")
 	case lo < hi:
 		r.insertText(at, ")")
 	}
-	if ledger {
-		if check || lo < hi {
+	if ledger && !check {
+		if lo < hi {
 			r.insertText(at, " AND ")
 		}
-		r.insert(at, opLedger, t, t.schema)
+		r.insert(at, opAnd, t, setOf(ruleLedger), "")
 	}
 }
 
@@ -172,16 +175,4 @@ func (r *reader) isPure(lo, hi int) bool {
 		}
 	}
 	return true
-}
-
-func boolean(d Dialect, b bool) string {
-	switch {
-	case d == SQLite && b:
-		return "1"
-	case d == SQLite:
-		return "0"
-	case b:
-		return "true"
-	}
-	return "false"
 }

@@ -1,0 +1,57 @@
+package rewrite
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+)
+
+// sqlite is SQLite, where a column of any type holds values of all types.
+type sqlite struct{ sqltext.Dialect }
+
+func (sqlite) secondLook() *confirm.Dialect { return confirm.SQLite }
+
+// maxInputs is the default of SQLITE_MAX_VARIABLE_NUMBER.
+func (sqlite) maxInputs() int { return 32766 }
+
+// integer: a text column would be compared as text without the cast.
+func (sqlite) integer() (before, behind string) { return "COALESCE(CAST(", " AS INTEGER), 0)" }
+
+func (sqlite) keyText() (before, behind string) { return "CAST(", " AS TEXT) COLLATE BINARY" }
+
+func (sqlite) compares(c comparison) (before, between, behind string) {
+	return "", [...]string{equal: " = ", less: " < ", lessOrEqual: " <= "}[c], ""
+}
+
+func (sqlite) greatest() (before, between, behind string) { return "max(", ", ", ")" }
+
+func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }
+
+func (sqlite) notInteger() (before, behind string) {
+	return "typeof(", ") NOT IN ('integer', 'null')"
+}
+
+// assigned: a cast to INTEGER alone would take '9e18' for 9.
+func (sqlite) assigned() (before, between, behind string) {
+	return "CAST(CAST(COALESCE((", "), ", ") AS NUMERIC) AS INTEGER)"
+}
+
+func (sqlite) asInteger() string { return "" }
+
+func (sqlite) ledgerInWhere() bool { return true }
+
+// ledgerCheck: a database file has one writer, so what is read there stays true to the
+// end of the statement, and of its transaction. Without a unique index a name may have
+// several rows, of which the highest counts. The ledger is in the written table's
+// schema.
+func (sqlite) ledgerCheck(w *writer, token int) {
+	const newest = "max(COALESCE(CAST(" + ledgerTable + ".token AS INTEGER), 0))"
+	w.write("(SELECT CASE WHEN ")
+	w.compare(equal, token, newest)
+	w.write(" THEN 1 WHEN count(*) = 0 THEN ")
+	w.raiseCondition(markerUnknown, token, "count(*)")
+	w.write(" ELSE ")
+	w.raiseCondition(markerLedger, token, newest)
+	w.write(" END FROM ", w.target.schema, ledgerTable+" WHERE "+ledgerTable+".name = ")
+	w.field(token, fieldName)
+	w.write(")")
+}
