@@ -6,9 +6,22 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"io"
 )
 
-// How database/sql calls a connection that may lack the newer interfaces.
+// How database/sql calls a connection that may lack the newer interfaces, and reads
+// its errors.
+
+// isSkip reports whether a driver asks for the way through Prepare. Like database/sql
+// it doesn't look at what err wraps.
+//
+// It can't panic: the comparison of two interfaces does so only if both hold one and
+// the same uncomparable type, and the sentinel holds a pointer.
+func isSkip(err error) bool { return err == driver.ErrSkip }
+
+// isEnd reports whether rows have come to their end. As for isSkip, drivers return
+// the sentinel bare, and the comparison can't panic.
+func isEnd(err error) bool { return err == io.EOF }
 
 func canExec(c driver.Conn) bool {
 	switch c.(type) {
@@ -26,7 +39,10 @@ func execBase(ctx context.Context, c driver.Conn, query string, args []driver.Na
 	if err != nil {
 		return nil, err
 	}
-	return c.(driver.Execer).Exec(query, values)
+	if c, ok := c.(driver.Execer); ok {
+		return c.Exec(query, values)
+	}
+	return nil, driver.ErrSkip
 }
 
 func canQuery(c driver.Conn) bool {
@@ -45,7 +61,10 @@ func queryBase(ctx context.Context, c driver.Conn, query string, args []driver.N
 	if err != nil {
 		return nil, err
 	}
-	return c.(driver.Queryer).Query(query, values)
+	if c, ok := c.(driver.Queryer); ok {
+		return c.Query(query, values)
+	}
+	return nil, driver.ErrSkip
 }
 
 func prepareBase(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
@@ -77,4 +96,13 @@ func named(values []driver.Value) []driver.NamedValue {
 		args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
 	return args
+}
+
+// closing closes what err has made useless, and returns err, or else the error of
+// closing.
+func closing(close func() error, err error) error {
+	if closeErr := close(); err == nil {
+		return closeErr
+	}
+	return err
 }

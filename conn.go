@@ -19,22 +19,22 @@ var (
 	_ driver.NamedValueChecker  = (*conn)(nil)
 )
 
-// conn is a fenced connection: the base driver's, with the guard on its way.
+// conn is a fenced connection around the base driver's.
 type conn struct {
 	base  driver.Conn
-	guard *guard
+	state *connState
 }
 
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(f *fence, base driver.Conn) (driver.Conn, error) {
-	g, err := newGuard(f, base)
+func newConn(s *settings, base driver.Conn) (driver.Conn, error) {
+	state, err := newConnState(s, base)
 	if err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
 	}
-	c := &conn{base: base, guard: g}
+	c := &conn{base: base, state: state}
 	resetter, resets := base.(driver.SessionResetter)
 	validator, validates := base.(driver.Validator)
 	switch {
@@ -76,7 +76,7 @@ func (c *conn) Begin() (driver.Tx, error) {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	return c.guard.through.BeginTx(ctx, opts)
+	return c.state.sqlmw.begin(ctx, opts)
 }
 
 // Prepare implements driver.Conn.
@@ -88,13 +88,13 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // no registered table is the base driver's own, where its arguments can't
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	f := c.guard.fence
-	plan := f.rewriter.Plan(query)
+	settings := c.state.settings
+	plan := settings.rewriter.Plan(query)
 	// Where arguments may be options, each execution has to be looked at.
-	if plan.Verdict == rewrite.Pass && (f.profile.noOptions || len(f.tables) == 0) && !c.guard.followsTx(query) {
+	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.changesTx(query) {
 		return prepareBase(ctx, c.base, query)
 	}
-	s, err := prepare(ctx, c.guard, query, plan)
+	s, err := prepare(ctx, c.state, query, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -106,18 +106,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if !canExec(c.base) {
 		return nil, driver.ErrSkip
 	}
-	g := c.guard
-	a, err := g.fence.admit(ctx, c.base, query, g.fence.rewriter.Plan(query), args, execForm)
-	if err != nil {
-		return nil, err
-	}
-	if !a.guarded() {
-		res, err := execBase(ctx, c.base, a.sql, a.args)
-		g.followTx(a.sql, err)
-		a.tell(ctx, err)
-		return res, err
-	}
-	return g.exec(ctx, a, func(a *attempt) (driver.Result, error) { return execBase(ctx, c.base, a.sql, a.args) })
+	return execute(ctx, c.execution(query, args, false), execCall)
 }
 
 // QueryContext implements driver.QueryerContext.
@@ -125,22 +114,15 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if !canQuery(c.base) {
 		return nil, driver.ErrSkip
 	}
-	g := c.guard
-	a, err := g.fence.admit(ctx, c.base, query, g.fence.rewriter.Plan(query), args, queryForm)
-	if err != nil {
-		return nil, err
-	}
-	if !a.guarded() {
-		rows, err := queryBase(ctx, c.base, a.sql, a.args)
-		g.followTx(a.sql, err)
-		a.tell(ctx, err)
-		return rows, err
-	}
-	return g.query(ctx, a, func(a *attempt) (driver.Rows, error) { return queryBase(ctx, c.base, a.sql, a.args) })
+	return execute(ctx, c.execution(query, args, true), queryCall)
+}
+
+func (c *conn) execution(query string, args []driver.NamedValue, rows bool) execution {
+	return execution{state: c.state, rows: rows, plan: c.state.settings.rewriter.Plan(query), asked: request{query: query, args: args}}
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none
-// it leaves the argument to whom database/sql would ask then.
+// it leaves the argument to database/sql's next choice.
 func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	if checker, ok := c.base.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
@@ -149,8 +131,8 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 // Raw returns the base driver's connection, for sql.Conn.Raw. What is done with
-// it goes around the fence; the observer is told that it was handed out.
+// it isn't guarded; the observer gets an event that it was handed out.
 func (c *conn) Raw() driver.Conn {
-	c.guard.fence.report(context.Background(), Event{Kind: RawAccess})
+	c.state.settings.report(context.Background(), Event{Kind: RawAccess})
 	return c.base
 }

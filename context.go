@@ -2,30 +2,29 @@ package sqlfence
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
 type (
-	fencesKey struct{}
+	tokensKey struct{}
 	bypassKey struct{}
 )
 
-// WithFence returns a context that carries tokens besides those ctx carries
-// already; a token replaces one of the same name. Every write on a registered
-// table that runs with the context is fenced with the token of that table's
-// resource (see [Resource], [Key]). Names are brought into Unicode's normalization
-// form C.
+// WithFence returns a context that carries tokens in addition to those of ctx; a
+// token replaces one of the same name. Every write on a registered table that runs
+// with the context is guarded by the token of that table's resource (see [Resource],
+// [Key]). Names are brought into Unicode's normalization form C.
 //
-// Tokens are checked when a write needs them: an invalid one refuses the write
-// with [ErrNoFence] or [ErrTokenLimit], it is never skipped. Whether a token was ever
-// issued is known to the [Ledger] alone; on a table with [RowFence] and no Ledger a
-// made-up one passes if it is high enough. Don't put a token from outside into a
-// context that writes to such a table.
+// Tokens are checked when a write needs them: an invalid one refuses the write with
+// [ErrNoFence], and [ErrInvalid] or [ErrTokenLimit]; it is never skipped. Only the
+// [Ledger] knows whether a token was ever issued; on a table with [RowFence] and no
+// Ledger a made-up one passes if it is high enough. Don't put a token from outside
+// into a context that writes to such a table.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
-	held := fencesFrom(ctx)
+	held := tokensFrom(ctx)
 	all := make([]Token, len(held), len(held)+len(tokens))
 	copy(all, held)
 	for _, t := range tokens {
@@ -36,14 +35,14 @@ func WithFence(ctx context.Context, tokens ...Token) context.Context {
 			all = append(all, t)
 		}
 	}
-	return context.WithValue(ctx, fencesKey{}, all)
+	return context.WithValue(ctx, tokensKey{}, all)
 }
 
 // FenceFrom returns the token called name that ctx carries, and whether there
 // is one. The name may be in any of Unicode's normalization forms.
 func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	name = nfc.String(name)
-	for _, t := range fencesFrom(ctx) {
+	for _, t := range tokensFrom(ctx) {
 		if t.Name == name {
 			return t, true
 		}
@@ -52,30 +51,51 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 }
 
 // Bypass returns a context whose statements reach the database as they were
-// written, unguarded: for migrations and repairs. The reason is shown to the
-// observer with every statement that it let through. An empty reason bypasses
+// written, unguarded: for migrations and repairs. The observer gets the reason with
+// every statement that would have been guarded or refused. An empty reason bypasses
 // nothing, so that a forgotten one fails closed.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, bypassKey{}, reason)
 }
 
-func fencesFrom(ctx context.Context) []Token {
-	tokens, _ := ctx.Value(fencesKey{}).([]Token)
+func tokensFrom(ctx context.Context) []Token {
+	tokens, _ := ctx.Value(tokensKey{}).([]Token)
 	return tokens
-}
-
-// keyedFences returns the tokens of the rows of resource: those named
-// resource + "/" + key.
-func keyedFences(ctx context.Context, resource string) (found []Token) {
-	for _, t := range fencesFrom(ctx) {
-		if rest, ok := strings.CutPrefix(t.Name, resource); ok && strings.HasPrefix(rest, "/") {
-			found = append(found, t)
-		}
-	}
-	return found
 }
 
 func bypassReason(ctx context.Context) (string, bool) {
 	reason, _ := ctx.Value(bypassKey{}).(string)
 	return reason, reason != ""
+}
+
+// tokens returns the context's tokens for the table; none if it takes none, or if it
+// is Optional and there is none.
+func (t *table) tokens(ctx context.Context) ([]Token, error) {
+	if !t.rules.Fenced() {
+		return nil, nil
+	}
+	var found []Token
+	if t.rules.Key != "" {
+		found = t.keyedTokens(tokensFrom(ctx))
+	} else {
+		held := tokensFrom(ctx)
+		for i := range held {
+			if held[i].Name == t.resource {
+				found = held[i : i+1]
+			}
+		}
+	}
+	for _, token := range found {
+		if err := token.Validate(); err != nil {
+			return nil, &unusableToken{t.name, err}
+		}
+	}
+	if len(found) == 0 && !t.optional {
+		name := t.resource
+		if t.rules.Key != "" {
+			name += "/<" + t.rules.Key + ">"
+		}
+		return nil, fmt.Errorf("%w: table %q: the context carries no token called %q; add one with WithFence", ErrNoFence, t.name, name)
+	}
+	return found, nil
 }

@@ -86,10 +86,10 @@ func TestWithFenceDoesNotAlias(t *testing.T) {
 func TestInvalidTokenIsKept(t *testing.T) {
 	for _, tt := range []struct {
 		token sqlfence.Token
-		want  error
+		want  error // besides ErrNoFence: it has no usable token
 	}{
-		{token("books", 0), sqlfence.ErrNoFence},
-		{token("books", -1), sqlfence.ErrNoFence},
+		{token("books", 0), sqlfence.ErrInvalid},
+		{token("books", -1), sqlfence.ErrInvalid},
 		{token("books", sqlfence.MaxToken+1), sqlfence.ErrTokenLimit},
 	} {
 		ctx := sqlfence.WithFence(t.Context(), token("books", 7), tt.token)
@@ -102,7 +102,7 @@ func TestInvalidTokenIsKept(t *testing.T) {
 		} {
 			base := &fake{}
 			db := base.open(t, sqlfence.WithTable("books", rules...))
-			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, tt.want) {
+			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, tt.want) || !errors.Is(err, sqlfence.ErrNoFence) {
 				t.Errorf("%v: %v, want %v", tt.token, err, tt.want)
 			}
 			base.wantSent(t)

@@ -36,7 +36,7 @@
 //     written and defined by sqlfence's packages alone, or under [Bypass]; no other
 //     table, view or temporary table is put in their place. This holds in every fenced
 //     database of PostgreSQL or SQLite, also where no table is registered.
-//   - All or nothing: a statement that meets a single row with a newer mark
+//   - All or nothing: a statement that reaches a single row with a newer token
 //     changes no row at all. It never skips rows silently.
 //   - Closed by default: a statement that touches a registered table, or may
 //     touch it, and can't be guarded is not sent to the database. The error says
@@ -52,10 +52,10 @@
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and
 //     errors.As still finds its error type.
 //
-// [Serial] and [WithSerial] guard against the other way to lose an update: two who
+// [Serial] and [WithSerial] guard against the other way to lose an update: two callers
 // read a row, and write it one after the other. The version of a row never falls,
-// and with [Required] no row is written unless the context says which one was read
-// ([ErrNoSerial]).
+// and with [Required] no row is written unless the context carries the version that
+// was read ([ErrNoSerial]).
 //
 // Equal tokens pass: a holder may write as often as it likes. [SingleUse] changes
 // that for a table. No clock takes part in any of this, neither the
@@ -70,8 +70,8 @@
 //     write to it are fenced;
 //   - SQL that the database runs on its own: in stored functions and procedures,
 //     triggers, rules and cascades, or behind an updatable view. A guarded
-//     statement may set them off, and their writes are not compared. To create
-//     one passes where it runs nothing: CREATE VIEW, CREATE FUNCTION;
+//     statement may invoke them, and their writes are not compared. Statements that
+//     only create them pass: CREATE VIEW, CREATE FUNCTION;
 //   - SQL that is hidden from it otherwise: EXECUTE of what was prepared under
 //     [Bypass], a text handed to a function that runs it, such as dblink_exec,
 //     and in SQLite a second ATTACH of the same file for a table that is
@@ -84,29 +84,29 @@
 //     FTS5's books_content, are tables by themselves;
 //   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
 //     connection, whose method Raw() driver.Conn returns the base driver's; the
-//     [Observer] is told. The same goes for statements that were prepared under a
-//     name there and are executed by it, and for what a pgx.QueryRewriter of the
+//     [Observer] gets an event. The same goes for statements that were prepared under
+//     a name there and are executed by it, and for what a pgx.QueryRewriter of the
 //     application does with the connection that it is given;
 //   - by [RowFence] alone, against a token that nobody issued. The row can't know: any
-//     higher number passes and marks it, and refuses every honest holder from then on;
-//   - by [RowFence] alone, a row that was deleted. Its mark is gone with it, and an
-//     INSERT or upsert with an older token brings it back. RowFence together with
+//     higher number passes, is stored, and refuses every honest holder from then on;
+//   - by [RowFence] alone, a row that was deleted. Its token is gone with it, and an
+//     INSERT or upsert with an older one brings it back. RowFence together with
 //     [Ledger] refuses both of these;
-//   - reads. A SELECT by a holder that has lost its resource returns data as
-//     ever; only its writes are refused;
+//   - reads. A SELECT by a holder that has lost its resource still returns data;
+//     only its writes are refused;
 //   - anything outside this database: files, queues, mails.
 //
 // The ledger is the table fencing_tokens that the connection finds under this
-// name. A statement that puts another one before it is refused where its text names
-// that. What its text doesn't show is not: SET search_path, ALTER SCHEMA ... RENAME,
+// name. A statement that would shadow it with another table is refused where its text
+// names that table. What the text doesn't show isn't refused: SET search_path, ALTER SCHEMA ... RENAME,
 // DROP SCHEMA, IMPORT FOREIGN SCHEMA, SQL in stored functions and in the strings that
 // they execute, what a pgx.QueryRewriter writes where no table is registered, and in
 // SQLite a database that is attached before there is a ledger in the main one, and
 // writes to sqlite_schema where no table is registered.
 //
-// What a guard calls to raise its error is PostgreSQL's own, whatever casts and
-// operators a database has. In SQLite it is json_extract, which an application can
-// replace by a function of its own; it must not.
+// To raise its error a guard calls functions that PostgreSQL provides, whatever casts
+// and operators a database defines. In SQLite it calls json_extract, which an
+// application can replace by a function of its own; it must not.
 //
 // A ledger guards tables of its own database only. On SQLite that means the same
 // file: fencing_tokens has to be in the database file of the guarded table, not

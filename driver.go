@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,8 +17,11 @@ var (
 )
 
 // Open opens a database as sql.Open does, with a driver registered under
-// driverName, and fences it. Options that contradict, and a driver that is
-// unknown and has no [WithDialect], are errors. Like sql.Open it may not connect.
+// driverName, and fences it. Like sql.Open it may not connect.
+//
+// Options that are invalid or contradict each other, a driver that is fenced already,
+// and an unknown driver without [WithDialect] are [ErrInvalid]; the error reports all
+// faults at once. Other errors are those of sql.Open.
 func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	// database/sql gives a registered driver only through an opened DB.
 	probe, err := sql.Open(driverName, dsn)
@@ -42,21 +44,21 @@ func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 }
 
 // OpenDB opens a database as sql.OpenDB does, and fences it. Errors are as for
-// [Open]; on an error c is left as it was.
+// [Open], and a nil connector is [ErrInvalid]; on an error c is left as it was.
 func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
 	if c == nil {
-		return nil, errors.New("sqlfence: nil connector")
+		return nil, fmt.Errorf("%w: nil connector", ErrInvalid)
 	}
 	base := c.Driver()
-	f, err := newFence(opts, base, c)
+	s, err := newSettings(opts, base, c)
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(&connector{base: c, driver: &fencedDriver{base: base, fence: f}}), nil
+	return sql.OpenDB(&connector{base: c, driver: &fencedDriver{base: base, settings: s}}), nil
 }
 
 // WrapDriver returns a driver that opens fenced connections through d. Errors
-// are as for [Open].
+// are as for [Open], and a nil driver is [ErrInvalid].
 func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
 	fenced, err := wrapDriver(d, opts)
 	if err != nil {
@@ -66,14 +68,14 @@ func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
 }
 
 // Register makes d available to sql.Open under name, fenced. A name that is
-// taken is an error; the others are as for [Open].
+// taken is [ErrInvalid]; other errors are as for [WrapDriver].
 func Register(name string, d driver.Driver, opts ...Option) error {
 	fenced, err := wrapDriver(d, opts)
 	if err != nil {
 		return err
 	}
 	if slices.Contains(sql.Drivers(), name) {
-		return fmt.Errorf("sqlfence: a driver is registered as %q already", name)
+		return fmt.Errorf("%w: a driver is already registered as %q", ErrInvalid, name)
 	}
 	sql.Register(name, fenced)
 	return nil
@@ -81,19 +83,19 @@ func Register(name string, d driver.Driver, opts ...Option) error {
 
 func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 	if d == nil {
-		return nil, errors.New("sqlfence: nil driver")
+		return nil, fmt.Errorf("%w: nil driver", ErrInvalid)
 	}
-	f, err := newFence(opts, d)
+	s, err := newSettings(opts, d)
 	if err != nil {
 		return nil, err
 	}
-	return &fencedDriver{base: d, fence: f}, nil
+	return &fencedDriver{base: d, settings: s}, nil
 }
 
 // fencedDriver opens fenced connections.
 type fencedDriver struct {
-	base  driver.Driver
-	fence *fence
+	base     driver.Driver
+	settings *settings
 }
 
 // Open implements driver.Driver.
@@ -102,7 +104,7 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(d.fence, base)
+	return newConn(d.settings, base)
 }
 
 // OpenConnector implements driver.DriverContext, for a base that doesn't too.
@@ -130,7 +132,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c.driver.fence, base)
+	return newConn(c.driver.settings, base)
 }
 
 // Driver implements driver.Connector.

@@ -10,20 +10,21 @@ import (
 )
 
 // EditLock refuses writes to a row that somebody else is editing: UPDATE, DELETE,
-// upsert and MERGE on a row whose lock is held fail with a [LockedError], by
-// whichever library they are sent. The lock is in three columns of the row, which
-// package rowlock writes: by is who holds it, an integer or a text, where NULL, 0
-// and the empty text are nobody; since and expiry are when it was taken and when
-// it lapses, NULL for never taken. In PostgreSQL they are timestamptz, in SQLite
-// integers, milliseconds of Unix time in UTC. The clock is the database's.
+// upsert and MERGE on a row whose lock is held fail with a [LockedError], whichever
+// library sends them. The lock is in three columns of the row, which package rowlock
+// writes: by is the holder's ID, an integer or a text, where NULL, 0 and the empty
+// text mean nobody; since and expiry are when the lock was taken and when it expires,
+// NULL for never taken. In PostgreSQL they are timestamptz, in SQLite integers,
+// milliseconds of Unix time in UTC. The clock is the database's.
 //
-// Who writes is told by [WithEditor]. A write without it is nobody's, and is
-// refused while anybody holds the lock.
+// [WithEditor] says who is writing. A write without it is refused while anybody
+// holds the lock.
 //
-// Statements that take and give back locks are sent under [Bypass].
+// Statements that take and release locks are sent under [Bypass].
 //
-// A table with EditLock and no other rule needs no tokens. Of several reasons a
-// stale token is told first, then a conflict of serials, then the lock.
+// A table with EditLock and no other rule needs no tokens. Where a write is refused
+// for several reasons, the error is that of a stale token first, then of a conflict
+// of serials, then of the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *table) {
 		if t.rules.Lock != (rewrite.Lock{}) {
@@ -38,17 +39,21 @@ func EditLock(by, since, expiry string) Rule {
 type editorKey struct{}
 
 // WithEditor returns a context whose writes are those of user, who may write to
-// rows that nobody holds and to those that user holds (see [EditLock]). user is
-// an integer, a text, or a driver.Valuer of these, and is compared as the text
-// that the database makes of the column. One that could be nobody, 0 or the empty
-// text, or is of another type, refuses every write that would be compared; nil is
-// as none.
+// rows that nobody has locked and to rows that user has locked (see [EditLock]). user
+// is an integer, a text, or a driver.Valuer of these, and is compared as the text
+// that the database makes of the column.
+//
+// A nil user is the same as no WithEditor. Zero, the empty string and other types
+// are invalid: every write to an EditLock table then fails with [ErrInvalid].
 func WithEditor(ctx context.Context, user any) context.Context {
 	return context.WithValue(ctx, editorKey{}, user)
 }
 
-// findEditor notes the text of the context's editor, "" for none.
-func (a *attempt) findEditor(ctx context.Context) error {
+// findEditor notes the text of the context's editor; empty for none.
+func (e *execution) findEditor(ctx context.Context) error {
+	if !e.state.settings.locks || !e.plan.Locks {
+		return nil
+	}
 	user := ctx.Value(editorKey{})
 	if user == nil {
 		return nil
@@ -56,22 +61,57 @@ func (a *attempt) findEditor(ctx context.Context) error {
 	if b, ok := user.([]byte); ok {
 		user = string(b)
 	}
-	text, _, ok := textOf(user, a.fence.profile.dialect)
+	text, _, ok := textOf(user, e.state.settings.profile.database)
 	if !ok || text == "" || text == "0" {
-		return &UnguardableError{Table: a.table(0).name, Reason: fmt.Sprintf("the context's editor %#v could be nobody; give WithEditor the user's integer or text", user)}
+		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
 	}
-	a.values.Editor = text
+	e.values.Editor = text
 	return nil
 }
 
-func (a *attempt) explainLocked(m rewrite.Marker, err error) error {
-	return &LockedError{Table: a.table(m.Table).name, By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), err: err}
+// lockedError returns the typed error for a row whose lock another user holds.
+func lockedError(t *table, m rewrite.Marker, err error) error {
+	return &LockedError{Table: t.name, By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), err: err}
 }
 
-// micros returns a time of the database's, the zero one if that is unknown.
+// micros returns the time that is n microseconds of Unix time; the zero time for 0,
+// which means unknown.
 func micros(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(n).UTC()
 }
+
+// A LockedError reports a write that was refused because another user is editing the
+// row (see [EditLock] and package rowlock). It is [ErrLocked] and, where the database
+// refused the write, wraps the base driver's error.
+type LockedError struct {
+	Table  string    // as registered with [WithTable], or as given to package rowlock
+	By     string    // who holds the lock, as text
+	Since  time.Time // when it was taken, in UTC; zero if unknown
+	Expiry time.Time // when it expires, in UTC, unless it is renewed
+
+	err error
+}
+
+func (e *LockedError) Error() string {
+	text := fmt.Sprintf("%v: table %q: by %q", ErrLocked, e.Table, e.By)
+	if !e.Since.IsZero() {
+		text += " since " + e.Since.UTC().Format(time.RFC3339)
+	}
+	if !e.Expiry.IsZero() {
+		text += " until " + e.Expiry.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// Is reports whether target is [ErrLocked].
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// Unwrap returns the base driver's error, or nil.
+func (e *LockedError) Unwrap() error { return e.err }
+
+// Temporary returns false: the lock is held until its holder releases it or it
+// expires, which may take as long as a person edits.
+func (e *LockedError) Temporary() bool { return false }

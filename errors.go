@@ -3,11 +3,10 @@ package sqlfence
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
-// The sentinels that errors.Is finds in what a refused statement returns. But for
-// [ErrUnknownOutcome], none of these statements changed anything.
+// Sentinel errors, for use with errors.Is. A statement that fails with one of them
+// has changed nothing, except with [ErrUnknownOutcome], where it may have.
 var (
 	// ErrStale: a newer token has been seen, on the row or in the ledger. The
 	// caller has lost the resource; retrying with the same token can't help.
@@ -18,15 +17,16 @@ var (
 	// The same token passes only once it has been adopted.
 	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
 
-	// ErrNoFence: a write on a registered table without a usable token in its context.
+	// ErrNoFence: a write on a registered table whose context carries no token for
+	// it, or one that can't be used, which is [ErrInvalid] as well.
 	ErrNoFence = errors.New("sqlfence: no fencing token")
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
 	ErrOutOfScope = errors.New("sqlfence: row out of the token's scope")
 
-	// ErrUnguardable: a statement that writes, or may write, to a registered
-	// table in a way that can't be guarded. It was not sent to the database,
-	// unless what it met there is to blame (see [Serial]).
+	// ErrUnguardable: a statement that writes, or may write, to a registered table in
+	// a way that can't be guarded. An [UnguardableError] was not sent to the database;
+	// a [ColumnError] was refused there, for what a column contains.
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name.
@@ -40,34 +40,33 @@ var (
 	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
 	ErrGone = errors.New("sqlfence: row is gone")
 
-	// ErrNoSerial: a write on a row that needs one without a serial in its context
-	// (see [Required]).
+	// ErrNoSerial: the context carries no serial, but the write changes rows of a
+	// table that requires one (see [Required]).
 	ErrNoSerial = errors.New("sqlfence: no serial")
 
 	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
 	// ErrUnknownOutcome: the connection was lost after a guarded write had been
-	// sent; it may have been applied. Unlike the others it is not a refusal. It
-	// comes where lib/pq and pgx answer driver.ErrBadConn, on which database/sql
-	// would send the write again, and apply it twice.
+	// sent; it may have been applied. Unlike the others it is not a refusal. It is
+	// returned where lib/pq and pgx return driver.ErrBadConn, on which database/sql
+	// would send the write again and apply it twice.
 	ErrUnknownOutcome = errors.New("sqlfence: connection lost, the write may have been applied")
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
 	ErrTokenLimit = errors.New("sqlfence: token limit reached")
 
-	// ErrInvalid: an argument that can't be used, such as a floor of 0 for
-	// tokens.Store.Repair. Nothing was sent.
+	// ErrInvalid: an invalid argument, such as an option that contradicts another,
+	// an empty name, or a negative serial. Nothing was sent.
 	ErrInvalid = errors.New("sqlfence: invalid argument")
 )
 
-// A StaleError tells which write was refused because a newer token had been
-// seen. errors.Is finds [ErrStale] in it, errors.As finds the base driver's own
-// error behind it.
+// A StaleError reports a write that was refused because a newer token had been
+// seen. It is [ErrStale] and wraps the base driver's error.
 type StaleError struct {
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
-	Current int64  // the newer value that it met
+	Current int64  // the newer value, of the row or of the ledger
 
 	err error
 }
@@ -85,9 +84,8 @@ func (e *StaleError) Unwrap() error { return e.err }
 // Temporary returns false: a stale token stays stale.
 func (e *StaleError) Temporary() bool { return false }
 
-// A NotIssuedError tells which write was refused because the ledger doesn't know
-// its token. errors.Is finds [ErrNotIssued] in it, errors.As finds the base driver's
-// own error behind it.
+// A NotIssuedError reports a write that was refused because the ledger doesn't know
+// its token. It is [ErrNotIssued] and wraps the base driver's error.
 type NotIssuedError struct {
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
@@ -97,7 +95,7 @@ type NotIssuedError struct {
 }
 
 func (e *NotIssuedError) Error() string {
-	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue a token by tokens.Issue, or tokens.Adopt one of another service first",
+	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue a token with tokens.Issue, or adopt another service's with tokens.Adopt",
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
@@ -107,87 +105,41 @@ func (e *NotIssuedError) Is(target error) bool { return target == ErrNotIssued }
 // Unwrap returns the base driver's error.
 func (e *NotIssuedError) Unwrap() error { return e.err }
 
-// Temporary returns false: waiting makes no token issued.
+// Temporary returns false: waiting doesn't issue the token.
 func (e *NotIssuedError) Temporary() bool { return false }
 
-// A ConflictError tells that a row had changed since the caller read it, or that
-// a statement would have set its serial back. errors.Is finds [ErrConflict] in it,
-// errors.As finds the base driver's own error behind it.
-type ConflictError struct {
-	Table    string // as registered with [WithTable]
-	Expected int64  // the serial that the caller had read; 0 if Assigned
-	Current  int64  // the row's serial
-
-	// Assigned tells that the statement itself assigned the serial, to NULL or a
-	// number that isn't higher than Current.
-	Assigned bool
-
-	err error
-}
-
-func (e *ConflictError) Error() string {
-	if e.Assigned {
-		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
-	}
-	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
-}
-
-// Is reports whether target is [ErrConflict].
-func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
-
-// Unwrap returns the base driver's error.
-func (e *ConflictError) Unwrap() error { return e.err }
-
-// Temporary returns true, as reading the row again and repeating the change can
-// succeed; but false if Assigned: the statement has to be written differently.
-func (e *ConflictError) Temporary() bool { return !e.Assigned }
-
-// A LockedError tells who is editing the row that a write was refused for (see
-// [EditLock] and package rowlock). errors.Is finds [ErrLocked] in it, errors.As
-// finds the base driver's own error behind it, where the database refused.
-type LockedError struct {
-	Table  string    // as registered with [WithTable], or as package rowlock was told
-	By     string    // who holds the lock, as text
-	Since  time.Time // when it was taken, in UTC; zero if the row doesn't tell
-	Expiry time.Time // when it lapses, in UTC, unless it is renewed
-
-	err error
-}
-
-func (e *LockedError) Error() string {
-	text := fmt.Sprintf("%v: table %q: by %q", ErrLocked, e.Table, e.By)
-	if !e.Since.IsZero() {
-		text += " since " + e.Since.UTC().Format(time.RFC3339)
-	}
-	if !e.Expiry.IsZero() {
-		text += " until " + e.Expiry.UTC().Format(time.RFC3339)
-	}
-	return text
-}
-
-// Is reports whether target is [ErrLocked].
-func (e *LockedError) Is(target error) bool { return target == ErrLocked }
-
-// Unwrap returns the base driver's error, or nil.
-func (e *LockedError) Unwrap() error { return e.err }
-
-// Temporary returns false: the lock is held until its holder gives it back, or
-// it lapses, which takes as long as a person does.
-func (e *LockedError) Temporary() bool { return false }
-
-// An UnguardableError tells why a statement was refused before it reached the
-// database, and what to write instead. errors.Is finds [ErrUnguardable] in it.
+// An UnguardableError reports a statement that was refused before it was sent: why,
+// and what to write instead. It is [ErrUnguardable].
 type UnguardableError struct {
 	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if the statement couldn't be read far enough to tell
 	Reason string // what is wrong and what to write instead
-	Offset int    // where in the statement, in bytes from its start; of one that pgx's query rewriter has made, in its text
+
+	// Offset is the place in the statement, in bytes from its start; -1 where the
+	// error is about no place in it. Of a text that a pgx.QueryRewriter made it is
+	// the place there.
+	Offset int
+}
+
+// unguardable returns an UnguardableError about no place in the statement.
+func unguardable(table, reason string) *UnguardableError {
+	return &UnguardableError{Table: table, Reason: reason, Offset: -1}
 }
 
 func (e *UnguardableError) Error() string {
-	if e.Table == "" {
-		return fmt.Sprintf("%v: at byte %d: %s", ErrUnguardable, e.Offset, e.Reason)
+	where := ""
+	if e.Table != "" {
+		where = fmt.Sprintf("table %q", e.Table)
 	}
-	return fmt.Sprintf("%v: table %q, at byte %d: %s", ErrUnguardable, e.Table, e.Offset, e.Reason)
+	if e.Offset >= 0 {
+		if where != "" {
+			where += ", "
+		}
+		where += fmt.Sprintf("at byte %d", e.Offset)
+	}
+	if where != "" {
+		where += ": "
+	}
+	return fmt.Sprintf("%v: %s%s", ErrUnguardable, where, e.Reason)
 }
 
 // Is reports whether target is [ErrUnguardable].
@@ -196,22 +148,60 @@ func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardab
 // Temporary returns false: the statement has to be written differently.
 func (e *UnguardableError) Temporary() bool { return false }
 
-// rowError is a refusal by the database that has no facts beyond its sentinel.
-type rowError struct {
+// A ColumnError reports a write that the database refused because a column that the
+// guard compares holds something other than an integer. The statement changed
+// nothing; the column has to be repaired, under [Bypass]. It is [ErrUnguardable] and
+// wraps the base driver's error.
+type ColumnError struct {
+	Table  string // as registered with [WithTable]; empty if unknown
+	Column string // empty if unknown
+	Reason string // what is wrong with it and how to repair it
+
+	err error
+}
+
+func (e *ColumnError) Error() string {
+	if e.Table == "" {
+		return fmt.Sprintf("%v: %s", ErrUnguardable, e.Reason)
+	}
+	return fmt.Sprintf("%v: table %q: %s", ErrUnguardable, e.Table, e.Reason)
+}
+
+// Is reports whether target is [ErrUnguardable].
+func (e *ColumnError) Is(target error) bool { return target == ErrUnguardable }
+
+// Unwrap returns the base driver's error.
+func (e *ColumnError) Unwrap() error { return e.err }
+
+// Temporary returns false: the column stays as it is until someone repairs it.
+func (e *ColumnError) Temporary() bool { return false }
+
+// A refusal is a sentinel with the reason of one statement, and the base driver's
+// error where it was the database that refused.
+type refusal struct {
 	sentinel error
-	detail   string
+	reason   string
 	err      error
 }
 
-func (e *rowError) Error() string {
-	return fmt.Sprintf("%v: %s", e.sentinel, e.detail)
+func (e *refusal) Error() string        { return fmt.Sprintf("%v: %s", e.sentinel, e.reason) }
+func (e *refusal) Is(target error) bool { return target == e.sentinel }
+func (e *refusal) Unwrap() error        { return e.err }
+
+// An unusableToken is a token of the context that can't be used. The write has no
+// token then, so it is ErrNoFence besides what err is.
+type unusableToken struct {
+	table string
+	err   error
 }
-func (e *rowError) Is(target error) bool { return target == e.sentinel }
-func (e *rowError) Unwrap() error        { return e.err }
 
-// An outcomeError is ErrUnknownOutcome with the base driver's reason. It doesn't
-// unwrap to that, as database/sql would find driver.ErrBadConn in it.
-type outcomeError struct{ reason string }
+func (e *unusableToken) Error() string        { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
+func (e *unusableToken) Is(target error) bool { return target == ErrNoFence }
+func (e *unusableToken) Unwrap() error        { return e.err }
 
-func (e *outcomeError) Error() string        { return fmt.Sprintf("%v: %s", ErrUnknownOutcome, e.reason) }
-func (e *outcomeError) Is(target error) bool { return target == ErrUnknownOutcome }
+// An unknownOutcome is ErrUnknownOutcome with the base driver's reason. It doesn't
+// wrap that, as database/sql would find driver.ErrBadConn in it and send again.
+type unknownOutcome struct{ reason string }
+
+func (e *unknownOutcome) Error() string        { return fmt.Sprintf("%v: %s", ErrUnknownOutcome, e.reason) }
+func (e *unknownOutcome) Is(target error) bool { return target == ErrUnknownOutcome }

@@ -31,7 +31,7 @@ func TestErrorTypes(t *testing.T) {
 		{&sqlfence.StaleError{Table: "books", Token: books, Current: 9}, sqlfence.ErrStale, false,
 			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
 		{&sqlfence.NotIssuedError{Table: "books", Token: books, Current: 5}, sqlfence.ErrNotIssued, false,
-			`sqlfence: fencing token was not issued here: table "books": token books:000000000000007, but the newest is 5; issue a token by tokens.Issue, or tokens.Adopt one of another service first`},
+			`sqlfence: fencing token was not issued here: table "books": token books:000000000000007, but the newest is 5; issue a token with tokens.Issue, or adopt another service's with tokens.Adopt`},
 		{&sqlfence.ConflictError{Table: "books", Current: 4, Assigned: true}, sqlfence.ErrConflict, false,
 			`sqlfence: serial conflict: table "books": the statement assigned a serial that doesn't raise the row's, which is 4; leave the column out, it rises by itself`},
 		{&sqlfence.ConflictError{Table: "books", Expected: 3, Current: 4}, sqlfence.ErrConflict, true,
@@ -44,6 +44,14 @@ func TestErrorTypes(t *testing.T) {
 			`sqlfence: statement can't be guarded: table "books", at byte 12: why`},
 		{&sqlfence.UnguardableError{Reason: "why"}, sqlfence.ErrUnguardable, false,
 			`sqlfence: statement can't be guarded: at byte 0: why`},
+		{&sqlfence.UnguardableError{Table: "books", Reason: "why", Offset: -1}, sqlfence.ErrUnguardable, false,
+			`sqlfence: statement can't be guarded: table "books": why`},
+		{&sqlfence.UnguardableError{Reason: "why", Offset: -1}, sqlfence.ErrUnguardable, false,
+			`sqlfence: statement can't be guarded: why`},
+		{&sqlfence.ColumnError{Table: "books", Column: "version", Reason: "why"}, sqlfence.ErrUnguardable, false,
+			`sqlfence: statement can't be guarded: table "books": why`},
+		{&sqlfence.ColumnError{Reason: "why"}, sqlfence.ErrUnguardable, false,
+			`sqlfence: statement can't be guarded: why`},
 	}
 	for _, tt := range tests {
 		for _, err := range []error{tt.err, fmt.Errorf("saving: %w", tt.err), errors.Join(errors.New("other"), tt.err)} {

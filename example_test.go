@@ -41,7 +41,7 @@ func ExampleParseToken() {
 	fmt.Println(err)
 	// Output:
 	// books/42 7 <nil>
-	// sqlfence: token "books:7": the fence must be exactly 15 digits
+	// sqlfence: invalid argument: token "books:7": the fence must be exactly 15 digits
 }
 
 func ExampleWithFence() {

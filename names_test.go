@@ -18,12 +18,12 @@ func TestTokenNamesAreNormalized(t *testing.T) {
 			t.Errorf("ParseToken of %+q = %+q, %v", name, got, err)
 		}
 		table := newTable("books", []Rule{Resource(name)})
-		if err := table.resolve(Postgres); err != nil || table.resource != composed {
-			t.Errorf("Resource(%+q) = %+q, %v", name, table.resource, err)
+		if faults := table.check(postgres{}); faults != nil || table.resource != composed {
+			t.Errorf("Resource(%+q) = %+q, %v", name, table.resource, faults)
 		}
 		table = newTable(`"`+name+`"`, nil)
-		if err := table.resolve(Postgres); err != nil || table.resource != composed {
-			t.Errorf("resource of the table %+q = %+q, %v", name, table.resource, err)
+		if faults := table.check(postgres{}); faults != nil || table.resource != composed {
+			t.Errorf("resource of the table %+q = %+q, %v", name, table.resource, faults)
 		}
 	}
 	// The limit is that of the normalised name.

@@ -91,8 +91,11 @@ func TestOptionErrors(t *testing.T) {
 					t.Errorf("%s: error = %.200v, want one about %q", way, err, tt.want)
 					continue
 				}
-				if len(err.Error()) > 1000 {
-					t.Errorf("%s: the error has %d bytes", way, len(err.Error()))
+				if len(err.Error()) > 1000 || strings.Count(err.Error(), "sqlfence: ") > 1 {
+					t.Errorf("%s: the error of %d bytes is not fit to be read: %.2000v", way, len(err.Error()), err)
+				}
+				if got := is(err); !slices.Equal(got, []error{sqlfence.ErrInvalid}) {
+					t.Errorf("%s: error is %v, want ErrInvalid", way, got)
 				}
 				base.wantSent(t)
 				if base.closed != 0 {
@@ -100,6 +103,45 @@ func TestOptionErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Nobody mends one fault to be told the next: the error has those of all options, of
+// all tables, and each one's.
+func TestOptionErrorsAreReportedTogether(t *testing.T) {
+	_, err := sqlfence.OpenDB(&fake{},
+		nil,
+		sqlfence.WithMode(7),
+		sqlfence.WithTable("books", nil, sqlfence.RowFence(""), sqlfence.Key("a b"), sqlfence.Resource("")),
+		sqlfence.WithTable("pens", sqlfence.SingleUse(), sqlfence.Serial("x y"), sqlfence.EditLock("by", "", "expiry")),
+		sqlfence.WithObserver(nil),
+		sqlfence.WithDialect(sqlfence.SQLite),
+		sqlfence.WithTable("a.b.c.d"),
+		sqlfence.WithTable("shelves", sqlfence.RowFence("x"), sqlfence.Key("x")),
+		sqlfence.WithTable("inks", fenced), sqlfence.WithTable("INKS", fenced),
+	)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"nil option", "unknown mode 7", "nil observer",
+		`table "books": nil rule`, `table "books": RowFence of an empty name`, `table "books": Resource: a token's name is empty`, `table "books": name "a b"`,
+		`table "pens": SingleUse needs RowFence`, `table "pens": name "x y"`, `table "pens": EditLock of an empty name`,
+		`table "a.b.c.d": `, `table "shelves": "x" can't be both fence and key`, `table "inks" is registered twice`,
+	} {
+		if strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%v\ntells %d times %q, want once", err, strings.Count(err.Error(), want), want)
+		}
+	}
+	if n := len(strings.Split(err.Error(), "\n")); n != 13 {
+		t.Errorf("%d faults in\n%v", n, err)
+	}
+	// Also where the database isn't known.
+	_, err = sqlfence.OpenDB(&fake{}, sqlfence.WithTable("books", sqlfence.RowFence("")), sqlfence.WithMode(7))
+	for _, want := range []string{"unknown driver", "unknown mode", "RowFence of an empty name"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
 	}
 }
 
@@ -159,7 +201,7 @@ func TestOptionsAllowed(t *testing.T) {
 }
 
 func TestNilDriverAndConnector(t *testing.T) {
-	if db, err := sqlfence.OpenDB(nil, sqlite); db != nil || err == nil || !strings.Contains(err.Error(), "nil connector") {
+	if db, err := sqlfence.OpenDB(nil, sqlite); db != nil || err == nil || !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "nil connector") {
 		t.Errorf("OpenDB(nil) = %v, %v", db, err)
 	}
 	if _, err := sqlfence.WrapDriver(nil, sqlite); err == nil || !strings.Contains(err.Error(), "nil driver") {

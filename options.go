@@ -19,25 +19,26 @@ const (
 	MySQL    = rewrite.MySQL
 )
 
-// A Mode says what happens to a write that the fence finds fault with.
+// A Mode is what happens to a write that the guard refuses.
 type Mode uint8
 
 const (
 	// Enforce refuses it. The default.
 	Enforce Mode = iota
-	// Observe lets it through and reports it to the observer as WouldRefuse. So it
-	// does with a write whose guard fails for another reason, such as a column
-	// that is missing; the event has the database's error then. Marks still rise to
-	// the tokens of the writes, and fall only by what is sent as it was written: a
-	// statement that can't be guarded, such as SQLite's REPLACE, or whose guard
+	// Observe lets it through and reports it to the observer as WouldRefuse. It does
+	// the same with a write whose guard fails for another reason, such as a missing
+	// column; the event has the database's error then. The tokens stored in rows still
+	// rise to those of the writes. They fall only where a statement is sent as it was
+	// written: one that can't be guarded, such as SQLite's REPLACE, or whose guard
 	// fails. A write that would have been refused costs a second statement, and in
-	// a PostgreSQL transaction every guarded write a savepoint.
+	// a PostgreSQL transaction every guarded write costs a savepoint.
 	Observe
 )
 
 // An Option configures a fenced database. Options are checked together when the
-// database is opened; what contradicts is refused there.
-type Option func(*config)
+// database is opened, and all their faults are reported in one error, which is
+// [ErrInvalid].
+type Option func(*options)
 
 // WithTable registers a table: name is an SQL identifier, "books" or
 // "shop.books", folded as the database folds it unless it is written in double
@@ -55,67 +56,67 @@ type Option func(*config)
 //	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
 //	sqlfence.WithTable("books_2026", sqlfence.RowFence("fence_token"), sqlfence.Resource("books")),
 func WithTable(name string, rules ...Rule) Option {
-	return func(c *config) { c.tables = append(c.tables, newTable(name, rules)) }
+	return func(o *options) { o.tables = append(o.tables, newTable(name, rules)) }
 }
 
 // WithDialect names the dialect. It is needed only for drivers that sqlfence
 // doesn't know; one that contradicts a known driver is refused.
 func WithDialect(d Dialect) Option {
-	return func(c *config) {
-		if d != Postgres && d != SQLite && d != MySQL {
-			c.fail(fmt.Errorf("unknown dialect %d", d))
-		} else if c.dialect != 0 && c.dialect != d {
-			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
+	return func(o *options) {
+		if _, ok := databaseOf(d); !ok {
+			o.fail(fmt.Errorf("unknown dialect %d", d))
+		} else if o.dialect != 0 && o.dialect != d {
+			o.fail(fmt.Errorf("two dialects, %v and %v", o.dialect, d))
 		}
-		c.dialect = d
+		o.dialect = d
 	}
 }
 
 // WithMode sets the mode; the default is [Enforce]. Two different ones are refused.
 func WithMode(m Mode) Option {
-	return func(c *config) {
+	return func(o *options) {
 		if m > Observe {
-			c.fail(fmt.Errorf("unknown mode %d", m))
+			o.fail(fmt.Errorf("unknown mode %d", m))
 		}
-		if c.modeSet && c.mode != m {
-			c.fail(errors.New("two modes, Enforce and Observe"))
+		if o.modeSet && o.mode != m {
+			o.fail(errors.New("two modes, Enforce and Observe"))
 		}
-		c.mode, c.modeSet = m, true
+		o.mode, o.modeSet = m, true
 	}
 }
 
 // WithObserver adds an observer; several are called in the order they were
 // added. Nil is refused.
-func WithObserver(o Observer) Option {
-	return func(c *config) {
-		if o == nil {
-			c.fail(errors.New("nil observer"))
+func WithObserver(fn Observer) Option {
+	return func(o *options) {
+		if fn == nil {
+			o.fail(errors.New("nil observer"))
 			return
 		}
-		c.observers = append(c.observers, o)
+		o.observers = append(o.observers, fn)
 	}
 }
 
 // WithLogger sets where refusals (debug), would-be refusals (warn) and bypasses
 // (info) are logged. By default nothing is logged. Nil is refused.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) {
+	return func(o *options) {
 		if l == nil {
-			c.fail(errors.New("nil logger"))
+			o.fail(errors.New("nil logger"))
 		}
-		c.logger = l
+		o.logger = l
 	}
 }
 
-// config is what the options of one database say, before they are checked.
-type config struct {
+// options are those of one database, before they are checked.
+type options struct {
 	tables    []*table
 	dialect   Dialect
 	mode      Mode
 	modeSet   bool
 	observers []Observer
 	logger    *slog.Logger
-	errs      []error
+	faults    []error
 }
 
-func (c *config) fail(err error) { c.errs = append(c.errs, err) }
+func (o *options) fail(fault error) { o.faults = append(o.faults, fault) }

@@ -15,7 +15,7 @@ import (
 // given. What is planned has to be what the server will read, so a rewriter is run
 // before the statement is planned, in the way of pgx's Conn.Exec and Conn.Query.
 
-// driverOptions is what leading arguments tell pgx about an execution.
+// driverOptions are the leading arguments that pgx takes for options.
 type driverOptions struct {
 	count    int           // how many arguments are options
 	rewriter reflect.Value // the method RewriteQuery of one of them
@@ -23,21 +23,36 @@ type driverOptions struct {
 	pure     bool          // it is pgx's own: it needs no connection, and comes to the same result each time
 }
 
-// driverOptions recognises the options that pgx takes before the arguments: an
-// execution mode, a QueryRewriter and, for a query, result formats.
-func (f *fence) driverOptions(args []driver.NamedValue, as form) (driverOptions, error) {
-	var o driverOptions
-	if f.profile.noOptions || len(f.tables) == 0 {
-		return o, nil
+// readOptions finds the driver's options among the arguments, and runs the query
+// rewriter if there is one: it sets what is read and its plan. reason is why the
+// statement can't be guarded; failed is the rewriter's own error.
+func (e *execution) readOptions(ctx context.Context) (reason, failed error) {
+	if s := e.state.settings; s.profile.noOptions || len(s.tables) == 0 {
+		return nil, nil
 	}
+	opts, err := findOptions(e.asked.args, e.rows)
+	e.options = opts.count
+	if err != nil || !opts.rewriter.IsValid() {
+		return err, nil
+	}
+	if reason, failed = e.rewriteQuery(ctx, opts); failed == nil {
+		e.plan = e.state.settings.rewriter.Plan(e.read.query)
+	}
+	return reason, failed
+}
+
+// findOptions recognises the options that pgx takes before the arguments: an
+// execution mode, a QueryRewriter and, for a query, result formats.
+func findOptions(args []driver.NamedValue, rows bool) (driverOptions, error) {
+	var o driverOptions
 	for i, arg := range args {
 		switch what, t := optionOf(arg.Value); {
 		case what == rewriterOption && o.rewriter.IsValid():
-			return o, &UnguardableError{Reason: "of two query rewriters it depends on pgx's version which are run; pass one"}
+			return o, unguardable("", "which of two query rewriters are run depends on pgx's version; pass one")
 		case what == rewriterOption:
 			o.rewriter, o.place = reflect.ValueOf(arg.Value).MethodByName("RewriteQuery"), i
 			o.pure = ofPgx(t) && slices.Contains([]string{"NamedArgs", "StrictNamedArgs", "errorQueryRewriter"}, t.Name())
-		case what == modeOption, what == formatOption && (as == queryForm || as == preparedQueryForm):
+		case what == modeOption, what == formatOption && rows:
 		default:
 			return o, nil
 		}
@@ -56,7 +71,7 @@ const (
 	rewriterOption
 )
 
-// optionOf tells what pgx takes a leading argument for, and its type.
+// optionOf returns what pgx takes a leading argument for, and its type.
 func optionOf(v any) (option, reflect.Type) {
 	switch v.(type) {
 	case nil, int64, float64, bool, []byte, string, time.Time, int, int32:
@@ -98,49 +113,49 @@ func isRewriter(m reflect.Type) bool {
 		m.NumOut() == 3 && m.Out(0) == stringType && m.Out(1) == argsType && m.Out(2) == errorType
 }
 
-// rewriteQuery runs the rewriter among the arguments. What it makes of them is to
-// be planned, and to be sent if it is guarded; what pgx's own makes is left to pgx
-// otherwise. It returns the options that are left, why the statement can't be
-// guarded, and the rewriter's own error.
-func (a *attempt) rewriteQuery(ctx context.Context, base driver.Conn, o driverOptions) (left driverOptions, err, failed error) {
+// rewriteQuery runs the rewriter among the arguments. What it makes of them is read,
+// and is sent if it is guarded, by the connection; what pgx's own makes is left to
+// pgx otherwise.
+func (e *execution) rewriteQuery(ctx context.Context, o driverOptions) (reason, failed error) {
+	asked := e.asked.args
 	connType := o.rewriter.Type().In(1)
-	c, ok := connOf(base, connType)
+	c, ok := connOf(e.state.base, connType)
 	switch {
 	case o.pure:
 		c = reflect.Zero(connType)
 	case !ok:
-		return o, &UnguardableError{Reason: fmt.Sprintf("the query rewriter %T could write to any table, and the connection that it needs can't be had; pass arguments, or pgx.NamedArgs", a.own[o.place].Value)}, nil
+		return unguardable("", fmt.Sprintf("the query rewriter %T could write to any table, and the connection that it needs isn't accessible; pass arguments, or pgx.NamedArgs", asked[o.place].Value)), nil
 	}
-	given := make([]any, 0, len(a.own)-o.count)
-	for _, arg := range a.own[o.count:] {
+	given := make([]any, 0, len(asked)-o.count)
+	for _, arg := range asked[o.count:] {
 		given = append(given, arg.Value)
 	}
-	out := o.rewriter.Call([]reflect.Value{reflect.ValueOf(ctx), c, reflect.ValueOf(a.query), reflect.ValueOf(given)})
+	out := o.rewriter.Call([]reflect.Value{reflect.ValueOf(ctx), c, reflect.ValueOf(e.asked.query), reflect.ValueOf(given)})
 	if failed, _ := out[2].Interface().(error); failed != nil {
-		return o, nil, fmt.Errorf("rewrite query failed: %w", failed) // as pgx says it
+		return nil, fmt.Errorf("rewrite query failed: %w", failed) // as pgx says it
 	}
 	values := out[1].Interface().([]any)
-	own := slices.Concat(a.own[:o.place], a.own[o.place+1:o.count])
-	left = driverOptions{count: len(own)}
+	args := slices.Concat(asked[:o.place], asked[o.place+1:o.count])
+	e.options = len(args)
 	for _, v := range values {
-		own = append(own, driver.NamedValue{Value: v})
+		args = append(args, driver.NamedValue{Value: v})
 	}
-	for i := range own {
-		own[i].Ordinal = i + 1
+	for i := range args {
+		args[i].Ordinal = i + 1
 	}
-	a.text, a.own, a.rewritten = out[0].String(), own, true
+	e.read = request{query: out[0].String(), args: args}
 	if !o.pure {
-		a.sql, a.args, a.moved = a.text, own, true
+		e.sent = e.read
 	}
 	if len(values) > 0 {
 		if what, _ := optionOf(values[0]); what != noOption {
-			err = &UnguardableError{Reason: "the first argument that the query rewriter gives would be taken for an option; give it as a plain value"}
+			reason = unguardable("", "the first argument that the query rewriter returns would be taken for an option; return a plain value")
 		}
 	}
-	return left, err, nil
+	return reason, nil
 }
 
-// connOf returns the connection of this type that a base connection is made of.
+// connOf returns the connection of this type that a base connection wraps.
 func connOf(base driver.Conn, connType reflect.Type) (reflect.Value, bool) {
 	for range 8 {
 		m := reflect.ValueOf(base).MethodByName("Conn")

@@ -10,23 +10,24 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// RetryOptions says how [Retry] repeats. The zero value means the defaults.
+// RetryOptions are the options of [Retry]. The zero value means the defaults.
 type RetryOptions struct {
 	// Tx are the options of every transaction, as for [sql.DB.BeginTx]. Nil is
 	// the database's default isolation level.
 	Tx *sql.TxOptions
 
-	// Attempts is how often the transaction is run at most, the first run
-	// counted. 0 means 10; 1 never repeats. Negative is refused.
+	// Attempts is how often the transaction is run at most, including the first
+	// run. 0 means 10; 1 never repeats. Negative is [ErrInvalid].
 	Attempts int
 
 	// Backoff is the longest pause before the second attempt; each further one
 	// doubles it. The pause is a random time between half of it and the whole,
-	// so that those who met don't meet again. 0 means 10 ms. Negative is refused.
+	// so that transactions that collided don't collide again. 0 means 10 ms. Negative
+	// is [ErrInvalid].
 	Backoff time.Duration
 
-	// MaxBackoff is where the doubling ends. 0 means 1 s. Less than Backoff, or
-	// negative, is refused.
+	// MaxBackoff is where the doubling ends. 0 means 1 s, or Backoff if that is longer.
+	// Less than Backoff, or negative, is [ErrInvalid].
 	MaxBackoff time.Duration
 }
 
@@ -36,22 +37,22 @@ const (
 	retryMaxBackoff = time.Second
 )
 
-// Retry runs fn in a transaction and commits it; it does so again, from the
-// start, when what stopped it may pass: an error whose Temporary method says so,
-// such as a [ConflictError] of [WithSerial], a serialization failure or a deadlock (SQLSTATE
-// 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
+// Retry runs fn in a transaction and commits it. It does so again, from the start,
+// after an error that may not occur again: one whose Temporary method returns true,
+// such as a [ConflictError] of [WithSerial], a serialization failure or a deadlock
+// (SQLSTATE 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
 // decides on in its own transaction, each time, and must not have other effects.
 //
 // It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial] or [ErrLocked], nor
-// after the end of a context. A commit that failed is repeated only on 40001 and 40P01, which
-// say that nothing was committed; after any other error, such as a connection
-// that broke, the outcome is unknown.
+// after the end of a context. A commit that failed is repeated only on 40001 and
+// 40P01, with which nothing was committed; after any other error, such as a lost
+// connection, the outcome is unknown.
 //
 // The transaction is rolled back if fn returns an error or panics. fn must not
 // commit or roll back itself. Retry returns nil once a commit has succeeded,
-// else the last error as it is, with the number of attempts added to its text if
-// there were several, and also the context's error if that ended the waiting. It
-// is safe for use by several goroutines at once.
+// else the last error, wrapped with the number of attempts if there were several, and
+// with the context's error if that ended the waiting; and [ErrInvalid] for options.
+// It is safe for use by several goroutines at once.
 func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.Context, *sql.Tx) error) error {
 	if err := opts.complete(); err != nil {
 		return err
@@ -74,7 +75,7 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 // complete checks the options and fills in the defaults.
 func (o *RetryOptions) complete() error {
 	if o.Attempts < 0 || o.Backoff < 0 || o.MaxBackoff < 0 {
-		return errors.New("sqlfence: Retry: negative option")
+		return fmt.Errorf("%w: Retry: negative option", ErrInvalid)
 	}
 	if o.Attempts == 0 {
 		o.Attempts = retryAttempts
@@ -86,7 +87,7 @@ func (o *RetryOptions) complete() error {
 		o.Backoff = min(retryBackoff, o.MaxBackoff)
 	}
 	if o.MaxBackoff < o.Backoff {
-		return fmt.Errorf("sqlfence: Retry: MaxBackoff %v is less than Backoff %v", o.MaxBackoff, o.Backoff)
+		return fmt.Errorf("%w: Retry: MaxBackoff %v is less than Backoff %v", ErrInvalid, o.MaxBackoff, o.Backoff)
 	}
 	return nil
 }
@@ -102,19 +103,20 @@ func attempted(err error, n int) error {
 func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(context.Context, *sql.Tx) error) (again bool, err error) {
 	tx, err := db.BeginTx(ctx, opts)
 	if err != nil {
-		return mayPass(err), err
+		return retryable(err), err
 	}
 	// After a commit it does nothing. It runs also when fn panics.
 	defer tx.Rollback()
 	if err := fn(ctx, tx); err != nil {
-		return mayPass(err), err
+		return retryable(err), err
 	}
 	err = tx.Commit()
 	return dberr.IsRolledBack(err), err
 }
 
-// mayPass reports whether err, met before the commit, may not come again.
-func mayPass(err error) bool {
+// retryable reports whether a transaction that failed with err before its commit may
+// succeed when it is run again.
+func retryable(err error) bool {
 	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
 			return false

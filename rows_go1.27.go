@@ -21,8 +21,8 @@ var (
 // withColumnScanner gives rows that sqlmw has wrapped the base's
 // RowsColumnScanner back, if there is one. Where a row has been read ahead they
 // do without.
-func withColumnScanner(rows driver.Rows, r *result) driver.Rows {
-	if scanner, ok := r.base.(driver.RowsColumnScanner); ok {
+func withColumnScanner(rows driver.Rows, r *guardedRows) driver.Rows {
+	if scanner, ok := r.base.(driver.RowsColumnScanner); ok && r.execution.first == nil {
 		return scannerRows{rows, r, scanner}
 	}
 	return rows
@@ -33,12 +33,12 @@ func withColumnScanner(rows driver.Rows, r *result) driver.Rows {
 // answer is the one that database/sql gives without it.
 type scannerRows struct {
 	driver.Rows
-	result  *result
+	guarded *guardedRows
 	scanner driver.RowsColumnScanner
 }
 
 // NextRow implements driver.RowsColumnScanner.
-func (r scannerRows) NextRow() error { return r.result.explain(r.scanner.NextRow()) }
+func (r scannerRows) NextRow() error { return r.guarded.answered(r.scanner.NextRow()) }
 
 // ScanColumn implements driver.RowsColumnScanner.
 func (r scannerRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {

@@ -5,4 +5,4 @@ package sqlfence
 import "database/sql/driver"
 
 // withColumnScanner returns rows: before Go 1.27 there is no RowsColumnScanner.
-func withColumnScanner(rows driver.Rows, _ *result) driver.Rows { return rows }
+func withColumnScanner(rows driver.Rows, _ *guardedRows) driver.Rows { return rows }

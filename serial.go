@@ -2,7 +2,6 @@ package sqlfence
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -11,27 +10,26 @@ import (
 
 // Serial counts the row's versions: column is an integer column that INSERT sets
 // to 1 and every UPDATE raises by 1, in every form, unless the statement names
-// the column itself. NULL counts as 0, so rows that were there before the column
-// need no care. [WithSerial] makes a statement apply only to a row at one version;
+// the column itself. NULL counts as 0, so existing rows need no change when the
+// column is added. [WithSerial] makes a statement apply only to a row at one version;
 // with [Required] no row is written without it.
 //
 // The version of a row never falls, nor stays while the row is written. An INSERT
 // may give a new row any; but where UPDATE, DO UPDATE SET or MERGE assigns the
 // column, the value has to raise the row's, or the statement is refused with a
-// [ConflictError] that says Assigned. It is compared as a whole number: PostgreSQL
-// rounds it as for an integer column; SQLite cuts it off, and takes a text for the
-// number that it begins with. DEFAULT, and a value that can't be told from its
-// neighbours, such as one of (a, b) = (SELECT ...), is refused with
-// [ErrUnguardable]. An object-relational mapper should read the column and not
+// [ConflictError] whose Assigned is true. It is compared as an integer: PostgreSQL
+// rounds it as for an integer column; SQLite truncates it, and takes a text for the
+// number that it begins with. DEFAULT, and a value that doesn't stand by itself, such
+// as one of (a, b) = (SELECT ...), are refused with [ErrUnguardable]. An object-relational mapper should read the column and not
 // write it.
 //
 // A table with Serial and no other rule needs no tokens. With [RowFence] or
-// [Ledger] both do their part, and where the database refuses for both, a stale
-// token is told rather than a conflict or a missing serial; [Key], [Resource] and
+// [Ledger] both apply, and where the database refuses for both, the error is that of
+// a stale token rather than of a conflict or a missing serial; [Key], [Resource] and
 // [Optional] without either mean the ledger, as they do without Serial.
 //
-// In SQLite, where a column holds values of any type, one that is no whole number
-// refuses the write with [ErrUnguardable]; PostgreSQL has errors of its own.
+// In SQLite, where a column holds values of any type, one that isn't an integer
+// refuses the write with a [ColumnError]; PostgreSQL has errors of its own.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *table) {
 		o := new(serialOptions)
@@ -65,9 +63,9 @@ type serialOptions struct {
 // that does either are not sent; INSERT ... ON CONFLICT DO UPDATE is refused by the
 // database where it would update. Other INSERTs need no serial.
 //
-// A MERGE can't be compared with one, so what remains of it is WHEN NOT MATCHED.
-// In SQLite an upsert can't either: write INSERT ... ON CONFLICT DO NOTHING, and
-// where it inserted no row, read that and UPDATE it.
+// A MERGE can't be compared with a serial, so only its WHEN NOT MATCHED arms can be
+// used. Nor can an upsert in SQLite: write INSERT ... ON CONFLICT DO NOTHING, and
+// where it inserted no row, read the row and UPDATE it.
 func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
@@ -78,11 +76,11 @@ type serialKey struct{}
 // apply only to rows at this version, the one that the caller has read. Where a
 // row is at another, the statement is refused with a [ConflictError]; where it
 // reaches no row, with [ErrGone]. Either way it has changed nothing, and it takes
-// one round trip, as ever.
+// one round trip, like any other.
 //
 // ErrGone means that the statement wrote no row, so its WHERE should select the
-// row by its key alone. Some statements that could have no clear answer are refused
-// with [ErrUnguardable]: those that name the serial column in SET or WHERE, LIMIT,
+// row by its key alone. Statements whose answer would be ambiguous are refused with
+// [ErrUnguardable]: those that name the serial column in SET or WHERE, LIMIT,
 // SKIP LOCKED, writes inside of WITH, a MERGE, and a query without RETURNING; in
 // SQLite also OR IGNORE, an upsert, Exec of a statement with RETURNING, and text
 // behind a semicolon. In PostgreSQL an upsert inserts only with serial 0, and has no
@@ -91,12 +89,14 @@ type serialKey struct{}
 // The text doesn't show all that may keep a row from being written: a trigger that
 // skips it, a policy of row-level security that hides it, a rule, a view whose
 // trigger writes elsewhere, ONLY before the name of a table whose row is in another
-// that inherits from it. Then ErrGone is told of a row that is there.
+// that inherits from it. ErrGone is then returned although the row exists.
 //
 // A row that was deleted and inserted again starts at 1. Where a driver repeats a
-// write whose answer was lost, the second one is a conflict; reading again tells.
+// write whose answer was lost, the second one is a conflict; read the row again to
+// find out.
 //
-// A negative serial refuses every write that would be compared with it.
+// With a negative serial every write that would be compared with it fails with
+// [ErrInvalid].
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return context.WithValue(ctx, serialKey{}, serial)
 }
@@ -106,42 +106,41 @@ func serialFrom(ctx context.Context) (int64, bool) {
 	return serial, ok
 }
 
-// version turns the attempt into one on rows at the context's serial, if that
-// carries one and the statement writes to such rows; or it tells why it can't.
-func (a *attempt) version(ctx context.Context, as form) error {
-	serial, ok := serialFrom(ctx)
-	switch {
-	case !a.plan.Serial:
+// findSerial makes the execution one on rows at the context's serial, if there is
+// one and the statement writes to such rows; or it returns why it can't be.
+func (e *execution) findSerial(ctx context.Context) error {
+	if !e.state.settings.serials || !e.plan.Serial {
 		return nil
-	case !ok:
-		return a.unversioned()
 	}
-	plan := a.fence.rewriter.VersionedPlan(a.text)
-	unguardable := func(reason string) error {
-		return &UnguardableError{Table: a.fence.tables[plan.Tables[0]].name, Reason: reason}
+	serial, ok := serialFrom(ctx)
+	if !ok {
+		return e.requireSerial()
 	}
-	asks := as == queryForm || as == preparedQueryForm
+	plan := e.state.settings.rewriter.VersionedPlan(e.read.query)
 	switch {
 	case plan.Verdict == rewrite.Refuse:
-		return a.fence.unguardable(plan.Refusal)
+		return e.state.settings.unguardable(&plan.Refusal)
 	case !plan.Versioned:
 		return nil
-	case serial < 0:
-		return unguardable(fmt.Sprintf("the context's serial is %d, which no row has; give WithSerial the one that was read", serial))
-	case asks && !plan.Returns:
-		return unguardable("a query that returns no rows doesn't tell whether the row was there; run it with Exec, or add RETURNING")
-	case !asks && plan.Returns && a.fence.profile.dialect == SQLite:
-		return unguardable("with RETURNING drivers of SQLite miscount the rows that Exec wrote; run it with Query, or leave RETURNING out")
 	}
-	a.plan, a.values.Serial = plan, serial
+	table := e.state.settings.tables[plan.Tables[0]].name
+	switch {
+	case serial < 0:
+		return fmt.Errorf("%w: table %q: the context's serial is %d; give WithSerial the one that was read, 0 or higher", ErrInvalid, table, serial)
+	case e.rows && !plan.Returns:
+		return unguardable(table, "a query that returns no rows doesn't tell whether the row was there; run it with Exec, or add RETURNING")
+	case !e.rows && plan.Returns && !e.state.settings.profile.countsReturning():
+		return unguardable(table, "with RETURNING the database's drivers miscount the rows that Exec wrote; run it with Query, or leave RETURNING out")
+	}
+	e.plan, e.values.Serial = plan, serial
 	return nil
 }
 
-// unversioned refuses a write on rows that need a serial in its context.
-func (a *attempt) unversioned() error {
-	for i := range a.plan.Targets {
-		target := &a.plan.Targets[i]
-		if t := a.table(target.Table); target.Changes && t.rules.SerialRequired {
+// requireSerial refuses a write on rows that need a serial in its context.
+func (e *execution) requireSerial() error {
+	for i := range e.plan.Targets {
+		target := &e.plan.Targets[i]
+		if t := e.table(target.Table); target.Changes && t.rules.SerialRequired {
 			return noSerial(t, nil)
 		}
 	}
@@ -149,49 +148,67 @@ func (a *attempt) unversioned() error {
 }
 
 func noSerial(t *table, err error) error {
-	return &rowError{ErrNoSerial, fmt.Sprintf("table %q: add one with WithSerial: the version that was read", t.name), err}
+	return &refusal{ErrNoSerial, fmt.Sprintf("table %q: add the version that was read to the context, with WithSerial", t.name), err}
 }
 
-// reached refuses the result of a versioned statement that reached no row.
-func (a *attempt) reached(ctx context.Context, res driver.Result) error {
-	if !a.plan.Versioned {
-		return nil
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
-	}
-	if n > 0 {
-		return nil
-	}
-	return a.gone(ctx)
-}
-
-// gone reports and returns that a versioned statement reached no row; in Observe
-// mode it only reports it.
-func (a *attempt) gone(ctx context.Context) error {
-	err := a.refuse(ctx, a.goneError(nil))
-	a.tell(ctx, nil)
+// gone refuses a versioned statement that reached no row. In Observe mode it only
+// reports that.
+func (e *execution) gone(ctx context.Context) error {
+	_, err := e.refuse(ctx, e.goneError(nil))
+	e.reportSent(ctx, nil)
 	return err
 }
 
-func (a *attempt) goneError(err error) error {
-	return &rowError{ErrGone, fmt.Sprintf("the statement found no row that could be at serial %d", a.values.Serial), err}
+func (e *execution) goneError(err error) error {
+	return &refusal{ErrGone, fmt.Sprintf("the statement found no row that could be at serial %d", e.values.Serial), err}
 }
 
-// explainSerial returns the typed error for what the guard of a serial raised.
-func (a *attempt) explainSerial(m rewrite.Marker, err error) error {
-	t := a.table(m.Table)
+// serialError returns the typed error for what the guard of a serial raised.
+func (e *execution) serialError(m rewrite.Marker, err error) error {
+	t := e.table(m.Table)
 	switch m.Kind {
 	case rewrite.Conflict:
-		return &ConflictError{Table: t.name, Expected: a.values.Serial, Current: m.Current, err: err}
+		return &ConflictError{Table: t.name, Expected: e.values.Serial, Current: m.Current, err: err}
 	case rewrite.Assigned:
 		return &ConflictError{Table: t.name, Current: m.Current, Assigned: true, err: err}
 	case rewrite.Required:
 		return noSerial(t, err)
 	case rewrite.NotSerial:
-		return &rowError{ErrUnguardable, fmt.Sprintf("table %q: the serial column %q holds %q, which can't be counted on; repair the row, under Bypass", t.name, t.rules.Serial, m.Found), err}
+		return &ColumnError{Table: t.name, Column: t.rules.Serial, err: err,
+			Reason: fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; repair the row, under Bypass", t.rules.Serial, m.Found)}
 	default:
-		return a.goneError(err)
+		return e.goneError(err)
 	}
 }
+
+// A ConflictError reports that a row had changed since the caller read it, or that
+// a statement would have set its serial back. It is [ErrConflict] and wraps the base
+// driver's error.
+type ConflictError struct {
+	Table    string // as registered with [WithTable]
+	Expected int64  // the serial that the caller had read; 0 if Assigned
+	Current  int64  // the row's serial
+
+	// Assigned is true where the statement itself assigned the serial, NULL or a
+	// number that isn't higher than Current.
+	Assigned bool
+
+	err error
+}
+
+func (e *ConflictError) Error() string {
+	if e.Assigned {
+		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
+	}
+	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
+}
+
+// Is reports whether target is [ErrConflict].
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// Unwrap returns the base driver's error.
+func (e *ConflictError) Unwrap() error { return e.err }
+
+// Temporary returns true, as reading the row again and repeating the change can
+// succeed; but false if Assigned: the statement has to be written differently.
+func (e *ConflictError) Temporary() bool { return !e.Assigned }

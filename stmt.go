@@ -16,52 +16,35 @@ var (
 	_ driver.StmtQueryContext = (*stmt)(nil)
 )
 
-// stmt is a prepared statement that concerns a registered table. The token is
-// only known when it is executed, so it holds the base driver's statement for
-// one form of its text, and prepares another when an execution needs that. For
-// one token at a time passed as an argument, which is the usual, it never does.
+// stmt is a prepared statement that may need a guard. The token is only known when
+// it is executed, so it holds the base driver's statement for one form of its text,
+// and prepares another when an execution needs that. In the default form, with one
+// token for each table passed as an argument, it never does.
 type stmt struct {
-	guard  *guard
+	state  *connState
 	query  string
 	plan   *rewrite.Plan
 	inputs int // as NumInput
 
 	base driver.Stmt
-	sql  string // what base was prepared from
+	text string // what base was prepared from
 }
 
 // prepare prepares the default form of a statement.
-func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*stmt, error) {
-	s := &stmt{guard: g, query: query, plan: plan}
-	if _, ok := serialFrom(ctx); ok && g.fence.serials && plan.Verdict == rewrite.Guard {
-		// It is likely to be executed with a serial, too.
-		plan = g.fence.rewriter.VersionedPlan(query)
-	}
-	usual, added := query, 0
-	_, bypassed := bypassReason(ctx)
-	switch {
-	case bypassed, own.Is(ctx, query):
-	case g.fence.mode == Observe && plan.Verdict == rewrite.Guard:
-		// An error of the guard's must not be the application's: see observe.
-	case plan.Verdict == rewrite.Refuse:
-		if err := g.fence.unpreparable(ctx, query, g.fence.unguardable(plan.Refusal)); err != nil {
-			return nil, err
-		}
-	case plan.Params:
-		r, err := plan.Default()
-		if err == nil {
-			usual, added = r.SQL, len(r.Args)
-		} else if err := g.fence.unpreparable(ctx, query, g.fence.unrendered(err)); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.use(ctx, usual); err != nil {
+func prepare(ctx context.Context, state *connState, query string, plan *rewrite.Plan) (*stmt, error) {
+	s := &stmt{state: state, query: query, plan: plan}
+	text, added, err := s.defaultForm(ctx)
+	if err != nil {
 		return nil, err
 	}
+	if err := s.use(ctx, text); err != nil {
+		return nil, err
+	}
+	profile := state.settings.profile
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:
 		s.inputs -= added
-	case added > 0 && g.fence.profile.dialect == SQLite && !g.fence.profile.uncounted:
+	case added > 0 && !profile.checksArgCount() && !profile.skipsArgCheck:
 		// The guard numbers the placeholders, and a driver may leave the counting of
 		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
 		s.inputs = plan.Inputs
@@ -69,24 +52,53 @@ func prepare(ctx context.Context, g *guard, query string, plan *rewrite.Plan) (*
 	return s, nil
 }
 
-// unpreparable reports a refusal and returns err; or nil where nothing is
-// enforced, and the executions report what would have been.
-func (f *fence) unpreparable(ctx context.Context, query string, err error) error {
-	a := attempt{fence: f, query: query}
-	return a.refuse(ctx, err)
+// defaultForm returns the text to prepare, and how many arguments the guard adds to
+// the statement's own; or why nothing may be prepared.
+func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err error) {
+	settings, plan := s.state.settings, s.plan
+	if _, ok := serialFrom(ctx); ok && settings.serials && plan.Verdict == rewrite.Guard {
+		// It is likely to be executed with a serial, too.
+		plan = settings.rewriter.VersionedPlan(s.query)
+	}
+	_, bypassed := bypassReason(ctx)
+	switch {
+	case bypassed, own.Is(ctx, s.query):
+	case settings.mode == Observe && plan.Verdict == rewrite.Guard:
+		// An error of the guard's must not be the application's: see observe.
+	case plan.Verdict == rewrite.Refuse:
+		err = settings.unguardable(&plan.Refusal)
+	case plan.Params:
+		r, err := plan.Default()
+		if err == nil {
+			return r.SQL, len(r.Args), nil
+		}
+		return s.query, 0, s.refuse(ctx, settings.unrendered(err))
+	}
+	if err != nil {
+		err = s.refuse(ctx, err)
+	}
+	return s.query, 0, err
 }
 
-// use sees to it that base is prepared from sql.
-func (s *stmt) use(ctx context.Context, sql string) error {
-	if s.base != nil && s.sql == sql {
+// refuse reports that the statement can't be prepared, and returns why; nil where
+// nothing is enforced, and each execution reports what would have been.
+func (s *stmt) refuse(ctx context.Context, reason error) error {
+	e := execution{state: s.state, asked: request{query: s.query}}
+	_, err := e.refuse(ctx, reason)
+	return err
+}
+
+// use sees to it that base is prepared from text.
+func (s *stmt) use(ctx context.Context, text string) error {
+	if s.base != nil && s.text == text {
 		return nil
 	}
-	base, err := prepareBase(ctx, s.guard.base, sql)
+	base, err := prepareBase(ctx, s.state.base, text)
 	if err != nil {
 		return err
 	}
 	old := s.base
-	s.base, s.sql = base, sql
+	s.base, s.text = base, text
 	if old == nil {
 		return nil
 	}
@@ -111,62 +123,42 @@ func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	a, err := s.guard.fence.admit(ctx, s.guard.base, s.query, s.plan, args, preparedForm)
-	if err != nil {
-		return nil, err
-	}
-	if !a.guarded() {
-		res, err := s.exec(ctx, &a)
-		s.guard.followTx(a.sql, err)
-		a.tell(ctx, err)
-		return res, err
-	}
-	return s.guard.exec(ctx, a, func(a *attempt) (driver.Result, error) { return s.exec(ctx, a) })
+	return execute(ctx, s.execution(args, false), execCall)
 }
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	a, err := s.guard.fence.admit(ctx, s.guard.base, s.query, s.plan, args, preparedQueryForm)
-	if err != nil {
-		return nil, err
-	}
-	if !a.guarded() {
-		rows, err := s.rows(ctx, &a)
-		s.guard.followTx(a.sql, err)
-		a.tell(ctx, err)
-		return rows, err
-	}
-	return s.guard.query(ctx, a, func(a *attempt) (driver.Rows, error) { return s.rows(ctx, a) })
+	return execute(ctx, s.execution(args, true), queryCall)
 }
 
-func (s *stmt) exec(ctx context.Context, a *attempt) (driver.Result, error) {
-	if a.moved {
-		return execBase(ctx, s.guard.base, a.sql, a.args)
-	}
-	if err := s.use(ctx, a.sql); err != nil {
+func (s *stmt) execution(args []driver.NamedValue, rows bool) execution {
+	return execution{state: s.state, rows: rows, plan: s.plan, asked: request{query: s.query, args: args, stmt: s}}
+}
+
+// exec executes the base statement for this text.
+func (s *stmt) exec(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	if err := s.use(ctx, text); err != nil {
 		return nil, err
 	}
 	if base, ok := s.base.(driver.StmtExecContext); ok {
-		return base.ExecContext(ctx, a.args)
+		return base.ExecContext(ctx, args)
 	}
-	values, err := plain(ctx, a.args)
+	values, err := plain(ctx, args)
 	if err != nil {
 		return nil, err
 	}
 	return s.base.Exec(values)
 }
 
-func (s *stmt) rows(ctx context.Context, a *attempt) (driver.Rows, error) {
-	if a.moved {
-		return queryBase(ctx, s.guard.base, a.sql, a.args)
-	}
-	if err := s.use(ctx, a.sql); err != nil {
+// rows queries by the base statement for this text.
+func (s *stmt) rows(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := s.use(ctx, text); err != nil {
 		return nil, err
 	}
 	if base, ok := s.base.(driver.StmtQueryContext); ok {
-		return base.QueryContext(ctx, a.args)
+		return base.QueryContext(ctx, args)
 	}
-	values, err := plain(ctx, a.args)
+	values, err := plain(ctx, args)
 	if err != nil {
 		return nil, err
 	}

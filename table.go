@@ -9,10 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Rule says how a registered table is guarded. See [WithTable].
+// A Rule is a way to guard a registered table. See [WithTable].
 type Rule func(*table)
 
-// RowFence keeps the mark in the row: column is a 64-bit integer column of the
+// RowFence stores the token in the row: column is a 64-bit integer column of the
 // table that holds the highest token that has written the row; NULL and 0 mean
 // none yet. The application doesn't write to it. May be combined with [Ledger];
 // both are then enforced. In SQLite guarded statements say OR ABORT, so that a
@@ -20,23 +20,23 @@ type Rule func(*table)
 // error instead.
 //
 // A row can't know whether its token was ever issued: any higher number passes, and
-// refuses all lower ones from then on, also those of honest holders. Nor has a row
-// that was deleted any mark: an INSERT or upsert with an older token brings it back.
+// refuses all lower ones from then on, also those of honest holders. Nor does a
+// deleted row keep its token: an INSERT or upsert with an older one brings it back.
 // Where a token may come from outside, as from a request, combine it with [Ledger],
 // which refuses both.
 //
 // In PostgreSQL a column of another type than bigint, integer or smallint refuses
-// every UPDATE and DELETE with [ErrUnguardable]: in a floating type neighbouring
+// every UPDATE and DELETE with a [ColumnError]: in a floating type neighbouring
 // tokens are equal.
 func RowFence(column string) Rule {
 	return func(t *table) { t.once(&t.rules.FenceColumn, "RowFence", column) }
 }
 
 // Ledger lets a write pass only with the newest token issued or adopted for its
-// name, as the table fencing_tokens has it (see package tokens): a lower one is
+// name, which the table fencing_tokens holds (see package tokens): a lower one is
 // [ErrStale], a higher one [ErrNotIssued]. A token of another service has to be
-// adopted before it is written with. The guarded table needs no column.
-// The default where no rule says otherwise. On SQLite the ledger has to be in
+// adopted before it is used. The guarded table needs no column.
+// It is the default for a table without rules. On SQLite the ledger has to be in
 // the database file of the guarded table; INSERT ... SELECT * between tables with
 // generated columns fails, name the columns instead; and DEFAULT VALUES fails for a
 // table WITHOUT ROWID, and ignores the default of a column called _rowid_. PostgreSQL
@@ -48,41 +48,20 @@ func Ledger() Rule {
 
 // Resource sets the name of the tokens that guard this table; by default it is
 // the table's name as it was registered. It is brought into Unicode's normalization
-// form C, like the names of the tokens.
+// form C, like the names of the tokens, and has their limits (see [Token]).
 func Resource(name string) Rule {
 	return func(t *table) {
-		if err := ValidateName(name); err != nil {
-			t.fail(err)
+		if fault := nameFault(nfc.String(name)); fault != "" {
+			t.fail(errors.New("Resource: " + fault))
+			return
 		}
 		t.once(&t.resource, "Resource", nfc.String(name))
 	}
 }
 
-// Key gives each row a token of its own: the row whose column holds 42 is
-// guarded by the token called resource + "/42". A write that reaches a row which
-// none of the context's tokens names is refused with [ErrOutOfScope], and so is
-// an INSERT of such a row. The key is compared as the text that the database
-// makes of it, so it has to be of an integer, text or UUID type: in one that
-// rounds, pads or spells otherwise, such as numeric(10,2), char(8), boolean, bytea
-// or SQLite's REAL, a new row may get a key that its token doesn't name. An INSERT
-// whose key may be stored as another text in one of the former, such as 07, 0x7 or
-// 7_0 for an integer, or a UUID without its dashes, is refused. Tokens' names
-// are in Unicode's normalization form C, so a row whose key isn't can't be written. A
-// row keeps its key: a statement may assign the column only where the context holds one token of
-// the table, and only its key, as an argument, a plain constant or the key of the
-// row that an upsert was to insert. An argument or a constant may have a cast to an
-// integer type, uuid, text or varchar; in SQLite to TEXT. A generated column is no
-// key: an UPDATE of what it is computed from moves the row, which a statement
-// doesn't show. Nor is a key that a trigger changes. Where a
-// [Ledger] guards the table, all tokens of the table's rows in the context have
-// to be current, also those of rows that the statement doesn't reach.
-func Key(column string) Rule {
-	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
-}
-
-// SingleUse refuses a token that has already marked the row: one token, one
-// write per row. Needs [RowFence]. Mind that a driver's retry of a write that
-// had landed is then refused too.
+// SingleUse refuses a token that the row holds already: one token, one write per
+// row. Needs [RowFence]. A driver's retry of a write that had been applied is then
+// refused, too.
 func SingleUse() Rule {
 	return func(t *table) { t.rules.SingleUse = true }
 }
@@ -100,7 +79,7 @@ type table struct {
 	optional bool
 	serial   *serialOptions // nil for none
 	rules    rewrite.Table
-	errs     []error
+	faults   []error
 }
 
 func newTable(name string, rules []Rule) *table {
@@ -115,7 +94,7 @@ func newTable(name string, rules []Rule) *table {
 	return t
 }
 
-func (t *table) fail(err error) { t.errs = append(t.errs, err) }
+func (t *table) fail(fault error) { t.faults = append(t.faults, fault) }
 
 // once sets a rule's text and refuses an empty or a second, different one.
 func (t *table) once(field *string, rule, value string) {
@@ -128,39 +107,57 @@ func (t *table) once(field *string, rule, value string) {
 	*field = value
 }
 
-// resolve checks the rules together and reads the names as the dialect does.
-func (t *table) resolve(d Dialect) error {
-	if len(t.errs) > 0 {
-		return errors.Join(t.errs...)
-	}
+// check checks the rules together, reads the names as the database does, and returns
+// all faults. db is nil where it is unknown.
+func (t *table) check(db database) []error {
 	if t.rules.FenceColumn == "" {
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
 		if t.rules.Serial == "" && t.rules.Lock.By == "" || t.rules.Key != "" || t.resource != "" || t.optional {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {
-			return errors.New("SingleUse needs RowFence")
+			t.fail(errors.New("SingleUse needs RowFence"))
 		}
 	}
+	if db == nil {
+		return t.faults
+	}
+	t.readNames(db.dialect())
+	if t.resource == "" && t.rules.Name != "" {
+		t.nameResource()
+	}
+	return t.faults
+}
+
+// readNames replaces the names of the table and its columns by what the database
+// makes of them.
+func (t *table) readNames(d Dialect) {
 	var err error
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
-		return err
+		t.fail(err)
 	}
 	for _, column := range []*string{&t.rules.FenceColumn, &t.rules.Key, &t.rules.Serial,
 		&t.rules.Lock.By, &t.rules.Lock.Since, &t.rules.Lock.Expiry} {
 		if *column == "" {
 			continue
 		}
-		if *column, err = rewrite.ParseColumn(d, *column); err != nil {
-			return err
+		read, err := rewrite.ParseColumn(d, *column)
+		if err != nil {
+			t.fail(err)
+			continue
 		}
+		*column = read
 	}
-	if t.resource == "" {
-		t.resource = t.name
-		if strings.Contains(t.name, `"`) {
-			t.resource = strings.TrimPrefix(t.rules.Schema+"."+t.rules.Name, ".")
-		}
+}
+
+// nameResource gives the table's tokens their default name: the table's.
+func (t *table) nameResource() {
+	t.resource = t.name
+	if strings.Contains(t.name, `"`) {
+		t.resource = strings.TrimPrefix(t.rules.Schema+"."+t.rules.Name, ".")
 	}
 	t.resource = nfc.String(t.resource)
-	return ValidateName(t.resource)
+	if fault := nameFault(t.resource); fault != "" {
+		t.fail(fmt.Errorf("its tokens can't have its name: %s; name them with Resource", fault))
+	}
 }

@@ -32,8 +32,8 @@ const (
 // Wherever a name is taken, here and in packages tokens and lease, it is brought
 // into Unicode's normalization form C first, so that two spellings of one text are
 // one name.
-// The zero Token means "no token" and is refused by every write that needs one.
-// A Token is a plain value, safe to copy and to share.
+// The zero Token means "no token"; a write that needs one is refused. A Token is a
+// plain value, safe to copy and to share.
 type Token struct {
 	Name  string
 	Value int64
@@ -71,8 +71,9 @@ func (t *Token) UnmarshalText(text []byte) error {
 }
 
 // ParseToken reads the text form of a token: a name, a colon and exactly 15
-// digits. The name may itself hold colons; the last one divides. It comes back in
-// Unicode's normalization form C.
+// digits. The name may itself contain colons; the last one divides. It is returned in
+// Unicode's normalization form C. A text of another form is [ErrInvalid]; errors of
+// the token that it spells are those of [Token.Validate].
 func ParseToken(s string) (Token, error) {
 	// The bound comes first, so that an error never quotes a megabyte of input. A
 	// text is at most three times as long before it is normalised.
@@ -81,19 +82,19 @@ func ParseToken(s string) (Token, error) {
 		s = nfc.String(s)
 	}
 	if len(s) > maxName+1+fenceDigits {
-		return Token{}, fmt.Errorf("sqlfence: token text of %d bytes is too long, at most %d", len(s), maxName+1+fenceDigits)
+		return Token{}, fmt.Errorf("%w: token text of %d bytes is too long, at most %d", ErrInvalid, len(s), maxName+1+fenceDigits)
 	}
 	colon := strings.LastIndexByte(s, ':')
 	if colon < 0 {
-		return Token{}, fmt.Errorf("sqlfence: token %q: want name:%s", s, strings.Repeat("0", fenceDigits-1)+"1")
+		return Token{}, fmt.Errorf("%w: token %q: want name:%s", ErrInvalid, s, strings.Repeat("0", fenceDigits-1)+"1")
 	}
 	name, fence := s[:colon], s[colon+1:]
 	if len(fence) != fenceDigits || strings.Trim(fence, "0123456789") != "" {
-		return Token{}, fmt.Errorf("sqlfence: token %q: the fence must be exactly %d digits", s, fenceDigits)
+		return Token{}, fmt.Errorf("%w: token %q: the fence must be exactly %d digits", ErrInvalid, s, fenceDigits)
 	}
 	value, err := strconv.ParseInt(fence, 10, 64)
 	if err != nil {
-		return Token{}, fmt.Errorf("sqlfence: token %q: %w", s, err)
+		return Token{}, fmt.Errorf("%w: token %q: %w", ErrInvalid, s, err)
 	}
 	t := Token{Name: name, Value: value}
 	if err := t.Validate(); err != nil {
@@ -103,15 +104,14 @@ func ParseToken(s string) (Token, error) {
 }
 
 // Validate returns nil for a token that can be used. A value over [MaxToken] is
-// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrNoFence], since
-// such a token is none.
+// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid].
 func (t Token) Validate() error {
 	if err := ValidateName(t.Name); err != nil {
 		return err
 	}
 	switch {
 	case t.Value < 1:
-		return fmt.Errorf("%w: token %q has the value %d, the first is 1", ErrNoFence, t.Name, t.Value)
+		return fmt.Errorf("%w: token %q has the value %d, the lowest is 1", ErrInvalid, t.Name, t.Value)
 	case t.Value > MaxToken:
 		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value, int64(MaxToken))
 	}
@@ -119,19 +119,27 @@ func (t Token) Validate() error {
 }
 
 // ValidateName returns nil for a name that a token can carry, once it is in
-// Unicode's normalization form C, else an error that wraps [ErrNoFence] and says
+// Unicode's normalization form C, else an error that wraps [ErrInvalid] and says
 // what is wrong with it.
 func ValidateName(name string) error {
-	name = nfc.String(name)
-	switch {
-	case name == "":
-		return fmt.Errorf("%w: a token's name is empty", ErrNoFence)
-	case len(name) > maxName:
-		return fmt.Errorf("%w: a token's name has %d bytes, at most %d are allowed", ErrNoFence, len(name), maxName)
-	case strings.IndexByte(name, 0) >= 0:
-		return fmt.Errorf("%w: token name %q holds a NUL byte", ErrNoFence, name)
-	case !utf8.ValidString(name):
-		return fmt.Errorf("%w: token name %q is not valid UTF-8", ErrNoFence, name)
+	if fault := nameFault(nfc.String(name)); fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
 	}
 	return nil
+}
+
+// nameFault returns what is wrong with a token's name that is in normalization form
+// C; empty for nothing.
+func nameFault(name string) string {
+	switch {
+	case name == "":
+		return "a token's name is empty"
+	case len(name) > maxName:
+		return fmt.Sprintf("a token's name has %d bytes, at most %d are allowed", len(name), maxName)
+	case strings.IndexByte(name, 0) >= 0:
+		return fmt.Sprintf("token name %q contains a NUL byte", name)
+	case !utf8.ValidString(name):
+		return fmt.Sprintf("token name %q is not valid UTF-8", name)
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,35 +22,17 @@ type Rewriter struct {
 // New returns a rewriter that guards tables. It keeps the 1,024 plans used most
 // lately of each kind, of statements of at most 8 KiB. A dialect that can't be guarded, a
 // table without a name or a rule, one of those that sqlfence's packages keep, and two tables that
-// one name could mean are errors. Statements that write to or define one of those are
+// one name could mean are errors, which are returned together. Statements that write to or define one of those are
 // refused, also without any table.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	r := &Rewriter{dialect: d, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
 	if _, err := d.guarded(); err != nil && len(tables) > 0 {
 		return nil, err
 	}
+	if err := checkTables(tables); err != nil {
+		return nil, err
+	}
 	for i, t := range tables {
-		switch {
-		case t.Name == "":
-			return nil, errors.New("a table has no name")
-		case isOwnTable(t.Name):
-			return nil, fmt.Errorf("table %q is kept by sqlfence's packages and guarded by itself; leave it out", t.Name)
-		case !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != ""):
-			return nil, fmt.Errorf("table %q has neither a fence column nor a ledger", t.Name)
-		case t.FenceColumn != "" && t.FenceColumn == t.Key:
-			return nil, fmt.Errorf("table %q: %q can't be both fence and key", t.Name, t.Key)
-		}
-		if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
-			return nil, fmt.Errorf("table %q: %q can't be the serial, and fence or key", t.Name, t.Serial)
-		}
-		if column := t.sharedColumn(); column != "" {
-			return nil, fmt.Errorf("table %q: its lock has the column %q twice, or shares it with another rule", t.Name, column)
-		}
-		for _, u := range tables[:i] {
-			if t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "") {
-				return nil, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name)
-			}
-		}
 		r.tables[i].quote(d)
 		r.lookFor(start(t.Name))
 	}

@@ -65,13 +65,3 @@ func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
 		}
 	}
 }
-
-// Every dialect that New takes tables for is one that the second look knows.
-func TestSecondLookKnowsEveryDialect(t *testing.T) {
-	for d := Dialect(0); d < 16; d++ {
-		_, err := New(d, []Table{{Name: "books", Ledger: true}})
-		if known := int(d) < len(confirmDialects) && confirmDialects[d] != nil; known != (err == nil) {
-			t.Errorf("%v: the second look knows it: %v, New: %v", d, known, err)
-		}
-	}
-}

@@ -33,11 +33,12 @@ func (t *Table) columns() (columns []string) {
 	return columns
 }
 
-// sharedColumn returns a column that has several meanings, or "".
+// sharedColumn returns a column of the lock that has another meaning, too, or "".
 func (t *Table) sharedColumn() string {
-	columns := t.columns()
-	for i, c := range columns {
-		if c != "" && slices.Contains(columns[:i], c) {
+	seen := t.columns()
+	for _, c := range precedence[ruleEditLock].columns(t) {
+		first := slices.Index(seen, c)
+		if c != "" && slices.Contains(seen[first+1:], c) {
 			return c
 		}
 	}

@@ -182,7 +182,7 @@ func TestEditLockUsers(t *testing.T) {
 		}
 		for _, nobody := range []any{0, "", "0", 4.2, struct{}{}} {
 			_, err := sh.db.ExecContext(editing(t, nobody), "UPDATE books SET price = 30 WHERE id = 2")
-			wantError(t, err, sqlfence.ErrUnguardable)
+			wantError(t, err, sqlfence.ErrInvalid)
 		}
 	})
 }

@@ -168,7 +168,7 @@ func TestSerialObserved(t *testing.T) {
 					{7, rowWrites[0], 1, nil, "1:30#8 2:10#1 3:10#1"},
 					{6, rowWrites[1], 1, sqlfence.ErrConflict, "2:10#1 3:10#1"},
 					{6, write{"absent", "UPDATE books SET price = $1 WHERE id = $2", []any{30, 99}}, 0, sqlfence.ErrGone, "1:10#7 2:10#1 3:10#1"},
-					{-1, rowWrites[0], 1, sqlfence.ErrUnguardable, "1:30#8 2:10#1 3:10#1"},
+					{-1, rowWrites[0], 1, sqlfence.ErrInvalid, "1:30#8 2:10#1 3:10#1"},
 					{6, write{"own", "UPDATE books SET price = $1 WHERE id = $2 AND serial = 7", []any{30, 1}}, 1, sqlfence.ErrUnguardable, "1:30#8 2:10#1 3:10#1"},
 				} {
 					sh.version(t, 7)
@@ -238,7 +238,11 @@ func TestSerialRefusals(t *testing.T) {
 		} {
 			c.reset()
 			err := tt.send(at(t, tt.serial), tt.query)
-			wantError(t, err, sqlfence.ErrUnguardable)
+			want := sqlfence.ErrUnguardable
+			if tt.serial < 0 {
+				want = sqlfence.ErrInvalid
+			}
+			wantError(t, err, want)
 			if err != nil && !strings.Contains(err.Error(), tt.advice) {
 				t.Errorf("%s: %v, want %q", tt.query, err, tt.advice)
 			}

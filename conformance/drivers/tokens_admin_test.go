@@ -325,7 +325,7 @@ func TestTokensRotateChangesNothing(t *testing.T) {
 			want         error
 		}{
 			{"unknown name", "bokos", []tokens.Mark{rowMark}, sqlfence.ErrUnknownName},
-			{"empty name", "", []tokens.Mark{rowMark}, sqlfence.ErrNoFence},
+			{"empty name", "", []tokens.Mark{rowMark}, sqlfence.ErrInvalid},
 			{"unknown table", "books", []tokens.Mark{rowMark, {Table: "bokos", Column: "fence_token"}}, nil},
 			{"unknown column", "books", []tokens.Mark{rowMark, {Table: "books", Column: "fnce"}}, nil},
 			{"no table", "books", []tokens.Mark{rowMark, {Column: "fence_token"}}, sqlfence.ErrInvalid},

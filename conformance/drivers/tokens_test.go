@@ -222,8 +222,8 @@ func TestTokensAdopt(t *testing.T) {
 		if got := issueToken(t, store, "books"); got != 43 {
 			t.Errorf("token after Adopt = %d, want 43", got)
 		}
-		if err := adopt(0); !errors.Is(err, sqlfence.ErrNoFence) {
-			t.Errorf("Adopt of 0: %v, want ErrNoFence", err)
+		if err := adopt(0); !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Errorf("Adopt of 0: %v, want ErrInvalid", err)
 		}
 		if err := adopt(sqlfence.MaxToken + 1); !errors.Is(err, sqlfence.ErrTokenLimit) {
 			t.Errorf("Adopt over the limit: %v, want ErrTokenLimit", err)
@@ -245,8 +245,8 @@ func TestTokensBadNamesChangeNothing(t *testing.T) {
 				"Ensure":  store.Ensure(ctx, "good", name),
 				"Adopt":   store.Adopt(ctx, sqlfence.Token{Name: name, Value: 1}),
 			} {
-				if !errors.Is(err, sqlfence.ErrNoFence) || len(err.Error()) > 200 {
-					t.Errorf("%s of %.10q: %.300v; want a short ErrNoFence", what, name, err)
+				if !errors.Is(err, sqlfence.ErrInvalid) || len(err.Error()) > 200 {
+					t.Errorf("%s of %.10q: %.300v; want a short ErrInvalid", what, name, err)
 				}
 			}
 		}

@@ -2,15 +2,14 @@ package sqlfence
 
 import (
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 )
 
-// A profile is what sqlfence knows of a base driver.
+// A profile is what sqlfence knows of a base driver and its database.
 type profile struct {
-	dialect Dialect
+	database
 
 	// cachesQueries: a query without arguments goes through a cache of prepared
 	// statements. A token written into its text would be prepared anew each
@@ -20,21 +19,21 @@ type profile struct {
 	// noOptions: arguments are never options of the execution (see driverOptions).
 	noOptions bool
 
-	// uncounted: the driver leaves wrong numbers of arguments to itself.
-	uncounted bool
+	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
+	skipsArgCheck bool
 
-	// resends: the driver says driver.ErrBadConn also of a statement that was
-	// sent, and database/sql would send it again.
-	resends bool
+	// badConnAfterSend: the driver may return driver.ErrBadConn for a statement that
+	// was already sent, and database/sql would send it again.
+	badConnAfterSend bool
 }
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {dialect: Postgres, noOptions: true, resends: true},
-	"github.com/jackc/pgx/v5/stdlib": {dialect: Postgres, cachesQueries: true, resends: true},
-	"github.com/mattn/go-sqlite3":    {dialect: SQLite, noOptions: true},
-	"modernc.org/sqlite":             {dialect: SQLite, noOptions: true, uncounted: true},
-	"github.com/go-sql-driver/mysql": {dialect: MySQL, noOptions: true},
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, badConnAfterSend: true},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, badConnAfterSend: true},
+	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true},
+	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true},
+	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a
@@ -42,34 +41,34 @@ var profiles = map[string]profile{
 // packages that send SQL of their own through a *sql.DB.
 func DialectOf(d driver.Driver) (Dialect, error) {
 	if f, ok := d.(*fencedDriver); ok {
-		return f.fence.profile.dialect, nil
+		return f.settings.profile.dialect(), nil
 	}
 	p, ok := profileOf(d)
 	if !ok {
 		return 0, fmt.Errorf("sqlfence: unknown driver %T; name its dialect with WithDialect", d)
 	}
-	return p.dialect, nil
+	return p.dialect(), nil
 }
 
-// resolve returns the profile for a driver that the options may name the dialect of.
+// resolve returns the profile for a driver. The options may name its dialect, as d;
+// 0 is for none.
 func resolve(d Dialect, bases ...any) (profile, error) {
 	for _, base := range bases {
 		p, ok := profileOf(base)
 		switch {
 		case !ok:
-		case d != 0 && d != p.dialect:
-			return profile{}, fmt.Errorf("the driver %T speaks %v, not %v", base, p.dialect, d)
+		case d != 0 && d != p.dialect():
+			return profile{}, fmt.Errorf("the driver %T speaks %v, not %v", base, p.dialect(), d)
 		default:
 			return p, nil
 		}
 	}
-	if d == 0 {
+	db, ok := databaseOf(d)
+	if !ok {
 		return profile{}, fmt.Errorf("unknown driver %T; name its dialect with WithDialect", bases[0])
 	}
-	return profile{dialect: d}, nil
+	return profile{database: db}, nil
 }
-
-var errFenced = errors.New("the driver is fenced already")
 
 // profileOf looks for a known driver in v and in the drivers that v wraps.
 func profileOf(v any) (profile, bool) {

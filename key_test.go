@@ -24,7 +24,7 @@ func TestTextOfKey(t *testing.T) {
 		{nil, "", false},
 		{1.5, "", false},
 	} {
-		if got, _, ok := textOf(tt.value, SQLite); got != tt.want || ok != tt.ok {
+		if got, _, ok := textOf(tt.value, sqlite{}); got != tt.want || ok != tt.ok {
 			t.Errorf("textOf(%v) = %q, %v; want %q, %v", tt.value, got, ok, tt.want, tt.ok)
 		}
 	}
@@ -33,11 +33,11 @@ func TestTextOfKey(t *testing.T) {
 func TestTextOfBytesInPostgres(t *testing.T) {
 	value := []byte("42")
 	for _, v := range []any{value, &value} {
-		if got, _, ok := textOf(v, Postgres); ok {
+		if got, _, ok := textOf(v, postgres{}); ok {
 			t.Errorf("textOf(%v) = %q, which may be stored as \\x3432", v, got)
 		}
 	}
-	if got, _, ok := textOf("42", Postgres); got != "42" || !ok {
+	if got, _, ok := textOf("42", postgres{}); got != "42" || !ok {
 		t.Errorf("textOf(42) = %q, %v", got, ok)
 	}
 }

@@ -1,0 +1,74 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// What an execution costs in allocations beside the same one on the bare driver: a
+// statement that isn't guarded costs none.
+func TestAllocationsOfAnExecution(t *testing.T) {
+	bare := &fake{}
+	raw := sql.OpenDB(bare)
+	defer raw.Close()
+	base := &fake{}
+	db := base.open(t, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Key("id")))
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7), token("pens/1", 7))
+	for _, tt := range []struct {
+		name, query string
+		args        []any
+		rows        bool
+		more        float64 // than without sqlfence
+	}{
+		{"unregistered", "UPDATE others SET price = ?", []any{1}, false, 0},
+		{"unregistered query", "SELECT ?", []any{1}, true, 0},
+		{"guarded", "UPDATE books SET price = ?", []any{1}, false, 2},
+		{"guarded, in the text", "UPDATE books SET price = 1", nil, false, 3},
+		{"guarded by key", "INSERT INTO pens (id, price) VALUES (?, ?)", []any{1, 2}, false, 3},
+		{"guarded query", "UPDATE books SET price = ? RETURNING id", []any{1}, true, 6},
+	} {
+		for _, prepared := range []bool{false, true} {
+			got, want := math.Inf(1), math.Inf(1)
+			for range 3 { // database/sql's goroutines sometimes allocate meanwhile
+				got = min(got, allocations(t, ctx, db, base, tt.query, tt.args, tt.rows, prepared))
+				want = min(want, allocations(t, ctx, raw, bare, tt.query, tt.args, tt.rows, prepared))
+			}
+			if got > want+tt.more {
+				t.Errorf("%s, prepared %v: %v allocations, %v without sqlfence, want %v more at the most", tt.name, prepared, got, want, tt.more)
+			}
+		}
+	}
+}
+
+func allocations(t *testing.T, ctx context.Context, db *sql.DB, base *fake, query string, args []any, rows, prepared bool) float64 {
+	t.Helper()
+	exec, ask := db.ExecContext, db.QueryRowContext
+	if prepared {
+		stmt, err := db.PrepareContext(ctx, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		exec = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+			return stmt.ExecContext(ctx, args...)
+		}
+		ask = func(ctx context.Context, _ string, args ...any) *sql.Row { return stmt.QueryRowContext(ctx, args...) }
+	}
+	var n int
+	return testing.AllocsPerRun(100, func() {
+		base.sent = base.sent[:0]
+		var err error
+		if rows {
+			err = ask(ctx, query, args...).Scan(&n)
+		} else {
+			_, err = exec(ctx, query, args...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

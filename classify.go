@@ -1,0 +1,76 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// answered returns the error that the application gets for that of a guarded
+// statement, and whether the guard raised it, which is reported. In a transaction
+// database/sql sends nothing twice.
+func (e *execution) answered(ctx context.Context, err error) (error, bool) {
+	if err == nil {
+		return nil, false
+	}
+	s := e.state.settings
+	if s.profile.badConnAfterSend && !e.state.inTx && errors.Is(err, driver.ErrBadConn) {
+		return &unknownOutcome{err.Error()}, false
+	}
+	typed, raised := e.classify(err)
+	if raised {
+		s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	}
+	return typed, raised
+}
+
+// classify returns the typed error for what a guard raised, and true; else err as
+// it is, and false.
+func (e *execution) classify(err error) (error, bool) {
+	m, ok := rewrite.ReadMarker(err.Error())
+	if !ok {
+		return err, false
+	}
+	var typed error
+	switch m.Kind {
+	case rewrite.NotInteger:
+		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", err: err}
+	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
+		if m.Token >= 0 && m.Token < len(e.held.all) {
+			typed = e.tokenError(m, err)
+		}
+	case rewrite.Locked:
+		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
+			typed = lockedError(e.table(m.Table), m, err)
+		}
+	case rewrite.Conflict, rewrite.Assigned, rewrite.Required, rewrite.Gone, rewrite.NotSerial:
+		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
+			typed = e.serialError(m, err)
+		}
+	}
+	if typed == nil { // not this statement's guard
+		return err, false
+	}
+	return typed, true
+}
+
+// tokenError returns the typed error for a token that the guard refused.
+func (e *execution) tokenError(m rewrite.Marker, err error) error {
+	token, t := e.held.all[m.Token], e.table(e.held.tableOf(m.Token))
+	switch m.Kind {
+	case rewrite.Stale:
+		return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
+	case rewrite.NotNewest:
+		if m.Current > token.Value {
+			return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
+		}
+		return &NotIssuedError{Table: t.name, Token: token, Current: m.Current, err: err}
+	case rewrite.OutOfScope:
+		return t.outOfScope(m.Key, err)
+	default:
+		return &refusal{ErrUnknownName, fmt.Sprintf("%q; create it with tokens.Ensure or tokens.Issue", token.Name), err}
+	}
+}

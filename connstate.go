@@ -1,0 +1,36 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+)
+
+// A connState is what a connection and its statements share. Like a connection it is
+// used by one goroutine at a time.
+type connState struct {
+	settings *settings
+	base     driver.Conn
+	sqlmw    *interceptor
+	inTx     bool // a transaction is open, as far as is known
+}
+
+func newConnState(s *settings, base driver.Conn) (*connState, error) {
+	state := &connState{settings: s, base: base}
+	var err error
+	state.sqlmw, err = newInterceptor(state)
+	return state, err
+}
+
+// exec executes a statement of this package's own on the base connection.
+func (s *connState) exec(ctx context.Context, query string) error {
+	if c, ok := s.base.(driver.ExecerContext); ok {
+		_, err := c.ExecContext(ctx, query, nil)
+		return err
+	}
+	stmt, err := s.base.Prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.Exec(nil)
+	return closing(stmt.Close, err)
+}

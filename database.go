@@ -1,0 +1,98 @@
+package sqlfence
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
+// A database is what this package has to know of one beside its SQL, which is the
+// part of package rewrite. Who adds a database answers each of these questions.
+type database interface {
+	dialect() Dialect
+
+	// errorEndsTx reports whether an error ends the transaction that it occurs in.
+	errorEndsTx() bool
+
+	// leftNothing reports whether a failed statement has changed nothing, and its
+	// transaction is as it was. In doubt it is false.
+	leftNothing(f failure) bool
+
+	// storesBytesAsText reports whether bytes are stored in a column of text as the
+	// text that they spell.
+	storesBytesAsText() bool
+
+	// countsReturning reports whether drivers count the rows that a statement with
+	// RETURNING wrote when it is run by Exec.
+	countsReturning() bool
+
+	// checksArgCount reports whether a driver that returns -1 from NumInput refuses
+	// a wrong number of arguments for numbered placeholders itself.
+	checksArgCount() bool
+}
+
+// databases holds one of each.
+var databases = [...]database{postgres{}, sqlite{}, mysql{}}
+
+// databaseOf returns the database that speaks d.
+func databaseOf(d Dialect) (database, bool) {
+	for _, db := range databases {
+		if db.dialect() == d {
+			return db, true
+		}
+	}
+	return nil, false
+}
+
+// A failure is a statement that failed on its way through the base driver, or in
+// the database.
+type failure struct {
+	err     error
+	query   string // as the application wrote it
+	byGuard bool   // err is what a guard raised
+	inTx    bool
+	saved   bool // a savepoint stands before it
+	aborts  bool // the statement said OR ABORT
+}
+
+type postgres struct{}
+
+func (postgres) dialect() Dialect        { return Postgres }
+func (postgres) errorEndsTx() bool       { return true }
+func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
+func (postgres) countsReturning() bool   { return true }
+func (postgres) checksArgCount() bool    { return true }
+
+// Without a savepoint a failed statement has left nothing if the server says so;
+// an error without a code may be the driver's, about an answer that it can't read.
+func (postgres) leftNothing(f failure) bool {
+	return f.saved || !f.inTx && dberr.SQLState(f.err) != ""
+}
+
+type sqlite struct{}
+
+func (sqlite) dialect() Dialect        { return SQLite }
+func (sqlite) errorEndsTx() bool       { return false }
+func (sqlite) storesBytesAsText() bool { return true }
+func (sqlite) countsReturning() bool   { return false }
+func (sqlite) checksArgCount() bool    { return false }
+
+// Rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
+// also where a table declares them, and by the RAISE of a trigger.
+func (sqlite) leftNothing(f failure) bool {
+	if f.byGuard {
+		return true
+	}
+	query := strings.ToLower(f.query)
+	return dberr.LeftNothing(f.err, f.aborts) && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
+}
+
+// mysql is known by name only: no table is guarded there yet.
+type mysql struct{}
+
+func (mysql) dialect() Dialect         { return MySQL }
+func (mysql) errorEndsTx() bool        { return false }
+func (mysql) storesBytesAsText() bool  { return true }
+func (mysql) countsReturning() bool    { return false }
+func (mysql) checksArgCount() bool     { return true }
+func (mysql) leftNothing(failure) bool { return false }

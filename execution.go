@@ -1,0 +1,243 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// An execution is one run of a statement, from what the application asked for to
+// what the database answers. It goes straight down: [execution.admit] decides
+// whether it is to be guarded, [execution.collect] finds what to guard it with,
+// [execution.render] writes the guarded statement, [run] sends it, and
+// [execution.classify] makes a typed error of what the guard raised.
+type execution struct {
+	state *connState
+	rows  bool          // the application wants rows: it is a Query, not an Exec
+	plan  *rewrite.Plan // of read
+	asked request       // by the application
+	read  request       // what is planned: asked, or what a query rewriter among its arguments made of it
+	sent  request       // what goes to the base driver
+
+	options int     // how many of read's arguments are options of the driver, in front
+	events  []Event // to be reported once the statement is sent
+
+	// The rest is of a guarded execution.
+
+	held   heldTokens
+	values rewrite.Values // but those of the tables, which are held
+	first  *firstRow      // of a query; nil if none has been read ahead
+}
+
+// A request is a statement with its arguments, and the prepared statement that
+// executes it: nil for the connection itself.
+type request struct {
+	query string
+	args  []driver.NamedValue
+	stmt  *stmt
+}
+
+// An outcome is what is decided about an execution.
+type outcome uint8
+
+const (
+	passed  outcome = iota // send it without a guard
+	refused                // send nothing
+	guarded                // send it with a guard
+)
+
+// A call is what Exec and Query do differently.
+type call[T any] struct {
+	// send sends a request to the base driver.
+	send func(ctx context.Context, s *connState, r request) (T, error)
+	// inspect looks for a refusal in the answer to a guarded statement.
+	inspect func(ctx context.Context, e *execution, got T) (T, error)
+	// finish returns what the application gets of a guarded statement.
+	finish func(ctx context.Context, e *execution, got T, err error) (T, error)
+}
+
+// execute runs a statement for the application: with its guard, without one, or not
+// at all.
+func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
+	decided, err := e.admit(ctx)
+	if decided == guarded {
+		decided, err = e.collect(ctx)
+	}
+	if decided == guarded {
+		decided, err = e.render(ctx)
+	}
+	switch decided {
+	case refused:
+		var nothing T
+		return nothing, err
+	case guarded:
+		return run(ctx, e, c)
+	}
+	got, err := c.send(ctx, e.state, e.sent)
+	e.state.followTx(e.sent.query, err)
+	e.reportSent(ctx, err)
+	return got, err
+}
+
+// admit reads the statement and decides whether it is to be guarded. It fills in
+// the execution's requests.
+func (e *execution) admit(ctx context.Context) (outcome, error) {
+	e.read, e.sent = e.asked, e.asked
+	reason, failed := e.readOptions(ctx)
+	if failed != nil {
+		return refused, failed
+	}
+	if reason == nil && e.plan.Verdict == rewrite.Pass || own.Is(ctx, e.read.query) {
+		return passed, nil
+	}
+	if why, ok := bypassReason(ctx); ok {
+		e.events = []Event{{Kind: Bypassed, Query: e.asked.query, Reason: why}}
+		return passed, nil
+	}
+	if reason == nil && e.plan.Verdict == rewrite.Refuse {
+		reason = e.state.settings.unguardable(&e.plan.Refusal)
+	}
+	if reason != nil {
+		return e.refuse(ctx, reason)
+	}
+	return guarded, nil
+}
+
+// collect finds what the statement is to be compared with: the serial and the
+// editor of the context, and its tokens.
+func (e *execution) collect(ctx context.Context) (outcome, error) {
+	if err := e.findSerial(ctx); err != nil {
+		if decided, err := e.refuse(ctx, err); decided == refused {
+			return refused, err
+		}
+	}
+	if err := e.findEditor(ctx); err != nil {
+		if decided, err := e.refuse(ctx, err); decided == refused {
+			return refused, err
+		}
+	}
+	withoutTokens := e.plan.Serial || e.plan.Locks // there is something to guard without tokens
+	if err := e.findTokens(ctx); err != nil {
+		if decided, err := e.refuse(ctx, err); decided == refused || !withoutTokens {
+			return decided, err
+		}
+		e.held.drop()
+	}
+	if len(e.held.all) == 0 && !withoutTokens { // all of the tables are Optional
+		return passed, nil
+	}
+	return guarded, nil
+}
+
+// findTokens finds the context's tokens for the plan's tables, and checks that the
+// keys which the statement writes are theirs.
+func (e *execution) findTokens(ctx context.Context) error {
+	if err := e.held.find(ctx, e); err != nil {
+		return err
+	}
+	for i := range e.plan.Targets {
+		if e.plan.Targets[i].Keys != nil {
+			if err := e.matchRows(i); err != nil {
+				return err
+			}
+		}
+		if e.plan.Targets[i].AssignsKey {
+			if err := e.keepKeys(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// run sends a guarded statement.
+func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
+	var got T
+	var err error
+	if e.state.settings.mode == Observe {
+		got, err = observe(ctx, &e, c)
+		e.reportSent(ctx, err)
+	} else {
+		got, err = try(ctx, &e, c)
+		err, _ = e.answered(ctx, err)
+	}
+	return c.finish(ctx, &e, got, err)
+}
+
+// try sends the statement once.
+func try[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
+	got, err := c.send(ctx, e.state, e.sent)
+	if err != nil {
+		return got, err
+	}
+	return c.inspect(ctx, e, got)
+}
+
+// refuse reports a refusal. Where nothing is enforced the statement passes, and
+// what would have been is reported when it has been sent.
+func (e *execution) refuse(ctx context.Context, reason error) (outcome, error) {
+	s := e.state.settings
+	if s.mode == Observe {
+		e.events = append(e.events, Event{Kind: WouldRefuse, Query: e.asked.query, Err: reason})
+		return passed, nil
+	}
+	s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: reason})
+	return refused, reason
+}
+
+// reportSent reports the pending events once the statement was sent. On ErrSkip it
+// keeps them: database/sql will retry through Prepare.
+func (e *execution) reportSent(ctx context.Context, err error) {
+	if isSkip(err) {
+		return
+	}
+	for _, event := range e.events {
+		e.state.settings.report(ctx, event)
+	}
+	e.events = nil
+}
+
+// table returns the plan's table i.
+func (e *execution) table(i int) *table { return e.state.settings.tables[e.plan.Tables[i]] }
+
+var (
+	execCall  = call[driver.Result]{send: sendExec, inspect: inspectResult, finish: finishResult}
+	queryCall = call[driver.Rows]{send: sendQuery, inspect: inspectRows, finish: finishRows}
+)
+
+func sendExec(ctx context.Context, s *connState, r request) (driver.Result, error) {
+	if r.stmt == nil {
+		return execBase(ctx, s.base, r.query, r.args)
+	}
+	return r.stmt.exec(ctx, r.query, r.args)
+}
+
+func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error) {
+	if r.stmt == nil {
+		return queryBase(ctx, s.base, r.query, r.args)
+	}
+	return r.stmt.rows(ctx, r.query, r.args)
+}
+
+// inspectResult refuses the result of a versioned statement that reached no row.
+func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
+	if !e.plan.Versioned {
+		return res, nil
+	}
+	switch n, err := res.RowsAffected(); {
+	case err != nil && e.state.settings.mode == Observe:
+		return res, nil
+	case err != nil:
+		return res, fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
+	case n > 0:
+		return res, nil
+	}
+	return res, e.gone(ctx)
+}
+
+func finishResult(_ context.Context, _ *execution, res driver.Result, err error) (driver.Result, error) {
+	return res, err
+}

@@ -1,0 +1,96 @@
+package sqlfence
+
+import (
+	"context"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// heldTokens are the context's tokens for the tables of a plan, one table's after
+// the other's.
+type heldTokens struct {
+	all   []Token
+	first []int   // where in all those of each table begin; nil for one table
+	rows  [][]int // for each table the index among its tokens for each row to insert; nil for one token
+}
+
+// find looks up the tokens of the plan's tables.
+func (h *heldTokens) find(ctx context.Context, e *execution) (err error) {
+	if len(e.plan.Tables) == 1 {
+		h.all, err = e.table(0).tokens(ctx)
+		return err
+	}
+	h.first = make([]int, len(e.plan.Tables))
+	for i := range e.plan.Tables {
+		tokens, err := e.table(i).tokens(ctx)
+		if err != nil {
+			return err
+		}
+		h.first[i] = len(h.all)
+		h.all = append(h.all, tokens...)
+	}
+	return nil
+}
+
+// drop leaves no tokens: in Observe mode serials are also counted where the write
+// would have been refused for want of a token.
+func (h *heldTokens) drop() {
+	h.all, h.rows = nil, nil
+	clear(h.first)
+}
+
+// of returns the tokens of the plan's table i.
+func (h *heldTokens) of(i int) []Token {
+	lo, hi := 0, len(h.all)
+	if i < len(h.first) {
+		lo = h.first[i]
+	}
+	if i+1 < len(h.first) {
+		hi = h.first[i+1]
+	}
+	return h.all[lo:hi]
+}
+
+// tableOf returns which of the plan's tables a token is for.
+func (h *heldTokens) tableOf(token int) int {
+	i := max(0, len(h.first)-1)
+	for i > 0 && token < h.first[i] {
+		i--
+	}
+	return i
+}
+
+// addRows notes which of its tokens are those of a table's rows to insert.
+func (h *heldTokens) addRows(i, tables int, rows []int) {
+	if h.rows == nil {
+		h.rows = make([][]int, tables)
+	}
+	h.rows[i] = append(h.rows[i], rows...)
+}
+
+// values returns the tokens of all of the plan's tables, for a rendering.
+func (h *heldTokens) values(e *execution) []rewrite.TableValues {
+	tables := make([]rewrite.TableValues, len(e.plan.Tables))
+	tokens := make([]rewrite.Token, 0, len(h.all))
+	for i := range tables {
+		begin := len(tokens)
+		for _, token := range h.of(i) {
+			tokens = append(tokens, e.table(i).value(token))
+		}
+		tables[i] = e.table(i).values(tokens[begin:])
+		if h.rows != nil {
+			tables[i].Rows = h.rows[i]
+		}
+	}
+	return tables
+}
+
+// value returns a token of the table, for a rendering.
+func (t *table) value(token Token) rewrite.Token {
+	return rewrite.Token{Name: token.Name, Key: t.key(token), Value: token.Value}
+}
+
+// values returns what the table's writes are compared with.
+func (t *table) values(tokens []rewrite.Token) rewrite.TableValues {
+	return rewrite.TableValues{Tokens: tokens, Unfenced: len(tokens) == 0 && t.rules.Fenced()}
+}

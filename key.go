@@ -1,0 +1,196 @@
+package sqlfence
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// Key gives each row a token of its own: the row whose column holds 42 is
+// guarded by the token called resource + "/42". A write that reaches a row which
+// none of the context's tokens names is refused with [ErrOutOfScope], and so is
+// an INSERT of such a row. The key is compared as the text that the database
+// makes of it, so it has to be of an integer, text or UUID type: in one that
+// rounds, pads or spells otherwise, such as numeric(10,2), char(8), boolean, bytea
+// or SQLite's REAL, a new row may get a key that its token doesn't name. An INSERT
+// whose key may be stored as another text in one of the former, such as 07, 0x7 or
+// 7_0 for an integer, or a UUID without its dashes, is refused. Tokens' names
+// are in Unicode's normalization form C, so a row whose key isn't can't be written. A
+// row keeps its key: a statement may assign the column only where the context holds one token of
+// the table, and only its key, as an argument, a plain constant or the key of the
+// row that an upsert was to insert. An argument or a constant may have a cast to an
+// integer type, uuid, text or varchar; in SQLite to TEXT. A generated column is no
+// key: an UPDATE of what it is computed from moves the row, which a statement
+// doesn't show. Nor is a key that a trigger changes. Where a
+// [Ledger] guards the table, all tokens of the table's rows in the context have
+// to be current, also those of rows that the statement doesn't reach.
+func Key(column string) Rule {
+	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
+}
+
+// keyedTokens returns those of the tokens that are for rows of the table: resource +
+// "/" + key.
+func (t *table) keyedTokens(tokens []Token) (found []Token) {
+	for _, token := range tokens {
+		if rest, ok := strings.CutPrefix(token.Name, t.resource); ok && strings.HasPrefix(rest, "/") {
+			found = append(found, token)
+		}
+	}
+	return found
+}
+
+// key returns the key of the row that a token of the table covers.
+func (t *table) key(token Token) string {
+	if t.rules.Key == "" {
+		return ""
+	}
+	return strings.TrimPrefix(token.Name, t.resource+"/")
+}
+
+// outOfScope returns the error of a row with this key; err is the base driver's, or
+// nil.
+func (t *table) outOfScope(key string, err error) error {
+	return &refusal{ErrOutOfScope, fmt.Sprintf("table %q: none of the context's tokens is called %q", t.name, t.resource+"/"+key), err}
+}
+
+// matchRows finds for each row of an INSERT, the plan's target i, the token that
+// covers it.
+func (e *execution) matchRows(i int) error {
+	target := &e.plan.Targets[i]
+	t, tokens := e.table(target.Table), e.held.of(target.Table)
+	if len(tokens) == 0 { // Optional, and there is none
+		return nil
+	}
+	keys := make(map[string]int, len(tokens))
+	for n, token := range tokens {
+		keys[t.key(token)] = n
+	}
+	rows := make([]int, len(target.Keys))
+	for row, k := range target.Keys {
+		key, err := e.keyText(t, k)
+		if err != nil {
+			return err
+		}
+		n, ok := keys[key]
+		if !ok {
+			return t.outOfScope(key, nil)
+		}
+		rows[row] = n
+	}
+	if len(tokens) > 1 {
+		e.held.addRows(target.Table, len(e.plan.Tables), rows)
+	}
+	return nil
+}
+
+// keepKeys refuses an assignment of the key, by the plan's target i, that could
+// move a row out of its token's scope. With one token the guard lets only rows
+// with its key through, so they stay if the key assigned is that one; with
+// several it isn't known which row comes to be which.
+func (e *execution) keepKeys(i int) error {
+	target := &e.plan.Targets[i]
+	t, tokens := e.table(target.Table), e.held.of(target.Table)
+	switch len(tokens) {
+	case 0: // Optional, and there is none
+		return nil
+	case 1:
+	default:
+		return unguardable(t.name, "it assigns the key column while the context carries several tokens for this table; "+
+			"leave the column out, or update one row per call")
+	}
+	for _, k := range target.NewKeys {
+		key, err := e.keyText(t, k)
+		if err != nil {
+			return err
+		}
+		if key != t.key(tokens[0]) {
+			return t.outOfScope(key, nil)
+		}
+	}
+	return nil
+}
+
+// keyText returns the text of a row's key: of a constant, or of an argument, which is
+// sent as the value that was read.
+func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
+	if k.Name == "" && k.Ordinal == 0 {
+		return k.Text, t.canonical(k.Text)
+	}
+	given := e.read.args[e.options:]
+	i := k.Ordinal - 1
+	if hasNamed(given) {
+		// Drivers differ in what they bind where names are mixed with places, or
+		// given twice.
+		i = -1
+		for n, arg := range given {
+			switch {
+			case arg.Name == "" || arg.Name == k.Name && i >= 0:
+				return "", unguardable(t.name, "arguments with and without names, or of one name, can't be told apart; name each once")
+			case arg.Name == k.Name:
+				i = n
+			}
+		}
+	}
+	if i >= 0 && i < len(given) {
+		if key, read, ok := textOf(given[i].Value, e.state.settings.profile.database); ok {
+			e.keep(e.options+i, read)
+			return key, t.canonical(key)
+		}
+	}
+	return "", unguardable(t.name, "the row's key can't be read from its argument; pass an integer, a string or a UUID, of a type that prints as it is")
+}
+
+// keep sends v as the argument i, instead of what may answer otherwise when the
+// driver asks it again. The application's slice is not changed.
+func (e *execution) keep(i int, v any) {
+	was := e.read.args[i].Value
+	if _, ok := was.(driver.Valuer); !ok && reflect.TypeOf(was).Kind() != reflect.Pointer {
+		return
+	}
+	if len(e.asked.args) > 0 && &e.read.args[0] == &e.asked.args[0] {
+		e.read.args = slices.Clone(e.read.args)
+	}
+	e.read.args[i].Value = v
+}
+
+// A UUID in any of the spellings that PostgreSQL reads, and as it writes it.
+//
+// Source: string_to_uuid in PostgreSQL's src/backend/utils/adt/uuid.c.
+var (
+	anyUUID   = regexp.MustCompile(`^\{?([0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}\}?$`)
+	plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
+// otherBase is how PostgreSQL 16 and later write an integer in another base.
+//
+// Source: pg_strtoint64_safe in PostgreSQL's src/backend/utils/adt/numutils.c.
+var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
+
+// canonical refuses a key that a database may store as another text than this:
+// 07 or 7.0 in a column of integers is 7, whose row has another token. What
+// begins with \x is how PostgreSQL writes bytes, and drivers take it for those. The
+// database compares keys byte by byte with the names of tokens, which are in Unicode's
+// normalization form C.
+func (t *table) canonical(key string) error {
+	if !nfc.Is(key) {
+		return unguardable(t.name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; store keys in that form (NFC)", key))
+	}
+	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
+	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)
+	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
+		isNumber = strconv.FormatInt(n, 10) != key
+	}
+	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
+		strings.HasPrefix(key, `\x`) {
+		return unguardable(t.name, fmt.Sprintf("the row's key %q may be stored as another text; write it as the database does", key))
+	}
+	return nil
+}

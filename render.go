@@ -1,0 +1,111 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// render writes the guarded statement as the one to be sent, or refuses it where
+// that can't be done.
+func (e *execution) render(ctx context.Context) (outcome, error) {
+	given := e.read.args[e.options:]
+	e.values.Literal = e.needsLiteral(given)
+	err := e.write()
+	if err == nil && len(given) > 0 && e.misplaced() {
+		err = errMisplaced
+	}
+	if err != nil {
+		e.sent = e.read
+		return e.refuse(ctx, err)
+	}
+	return guarded, nil
+}
+
+// write writes the guarded statement with its arguments.
+func (e *execution) write() error {
+	v := e.values
+	// Of one table and token, which is common, the values stay on the stack.
+	var token [1]rewrite.Token
+	var table [1]rewrite.TableValues
+	if len(e.plan.Tables) == 1 && len(e.held.all) <= 1 {
+		t := e.table(0)
+		for i := range e.held.all {
+			token[i] = t.value(e.held.all[i])
+		}
+		table[0] = t.values(token[:len(e.held.all)])
+		v.Tables = table[:]
+	} else {
+		v.Tables = e.held.values(e)
+	}
+	r, err := e.plan.Render(v)
+	if err != nil {
+		return e.state.settings.unrendered(err)
+	}
+	e.sent = e.read
+	e.sent.query = r.SQL
+	if len(r.Args) == 0 {
+		return nil
+	}
+	args := make([]driver.NamedValue, len(e.read.args), len(e.read.args)+len(r.Args))
+	copy(args, e.read.args)
+	for _, arg := range r.Args {
+		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: arg.Value(&v)})
+	}
+	e.sent.args = args
+	return nil
+}
+
+// needsLiteral reports whether the guard's values have to be written into the text.
+// Where the application passes no arguments, an argument of the guard's would cost a
+// round trip for most drivers.
+func (e *execution) needsLiteral(given []driver.NamedValue) bool {
+	switch {
+	case !e.plan.Params, len(given) != e.plan.Inputs, hasNamed(given):
+		return true
+	case len(given) > 0:
+		return false
+	case e.misplaced():
+		return true
+	case e.read.stmt != nil:
+		return false
+	}
+	return !e.rows || !e.state.settings.profile.cachesQueries
+}
+
+func hasNamed(args []driver.NamedValue) bool {
+	return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return a.Name != "" })
+}
+
+// misplaced reports whether pgx, in its simple protocol, would write values into the
+// text at other places than those that the server reads as placeholders.
+func (e *execution) misplaced() bool {
+	return !e.state.settings.profile.noOptions && !e.plan.Inlines()
+}
+
+// errMisplaced refuses such a statement: that a connection of pgx's is in the simple
+// protocol can't be seen from here.
+var errMisplaced = unguardable("", "in the simple protocol pgx would write the arguments into the text at other places than the server reads them; "+
+	"put names with $ in double quotes, a blank before strings, and pass strings with quotes or $ as arguments")
+
+// unguardable returns the error of a statement that package rewrite refuses.
+func (s *settings) unguardable(r *rewrite.Refusal) error {
+	err := &UnguardableError{Table: r.Own, Reason: r.Reason, Offset: r.Offset}
+	if r.Table >= 0 {
+		err.Table = s.tables[r.Table].name
+	}
+	return err
+}
+
+// unrendered returns the error of a guarded statement that can't be rendered.
+func (s *settings) unrendered(err error) error {
+	var r *rewrite.Refusal
+	if errors.As(err, &r) {
+		return s.unguardable(r)
+	}
+	return fmt.Errorf("sqlfence: %w", err)
+}

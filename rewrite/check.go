@@ -1,0 +1,52 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+)
+
+// checkTables returns all faults of the tables, joined; nil for none.
+func checkTables(tables []Table) error {
+	var faults []error
+	for i := range tables {
+		faults = append(faults, tables[i].faults()...)
+		for _, u := range tables[:i] {
+			if tables[i].overlaps(&u) {
+				faults = append(faults, fmt.Errorf("table %q is registered twice, or with and without its schema", u.Name))
+				break
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// faults returns what is wrong with the table alone.
+func (t *Table) faults() (faults []error) {
+	if t.Name == "" {
+		return []error{errors.New("a table has no name")}
+	}
+	fail := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("table %q"+format, append([]any{t.Name}, args...)...))
+	}
+	if isOwnTable(t.Name) {
+		fail(" is kept by sqlfence's packages and guarded by itself; leave it out")
+	}
+	if !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != "") {
+		fail(" has neither a fence column nor a ledger")
+	}
+	if t.FenceColumn != "" && t.FenceColumn == t.Key {
+		fail(": %q can't be both fence and key", t.Key)
+	}
+	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
+		fail(": %q can't be the serial, and fence or key", t.Serial)
+	}
+	if column := t.sharedColumn(); column != "" {
+		fail(": its lock has the column %q twice, or shares it with another rule", column)
+	}
+	return faults
+}
+
+// overlaps reports whether one name could mean both tables.
+func (t *Table) overlaps(u *Table) bool {
+	return t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "")
+}

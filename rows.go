@@ -1,0 +1,107 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+)
+
+// guardedRows are the rows of a guarded query. The guard may refuse a row after the
+// query has returned.
+type guardedRows struct {
+	ctx       context.Context // the query's
+	execution *execution
+	base      driver.Rows
+	refused   bool // the refusal is reported; the rows may repeat it
+}
+
+// A firstRow is the first row of a query, read before the rows are given out, or the
+// error instead of it.
+type firstRow struct {
+	values []driver.Value
+	err    error
+}
+
+// next reads a row.
+func (r *guardedRows) next(dest []driver.Value) error {
+	if first := r.execution.first; first != nil {
+		r.execution.first = nil
+		copy(dest, first.values)
+		return first.err
+	}
+	return r.answered(r.base.Next(dest))
+}
+
+// close closes the rows. The refusal may come when the rest of them is read.
+func (r *guardedRows) close() error { return r.answered(r.base.Close()) }
+
+// answered returns the error that the application gets.
+func (r *guardedRows) answered(err error) error {
+	if err == nil || isEnd(err) {
+		return err
+	}
+	if r.refused {
+		typed, _ := r.execution.classify(err)
+		return typed
+	}
+	typed, raised := r.execution.answered(r.ctx, err)
+	r.refused = raised
+	return typed
+}
+
+// inspectRows reads the first row of a versioned statement, with which its refusal
+// comes at the latest; if there is none, the row that it is for is gone. In Observe
+// mode any error has to be known before the first row is given out.
+func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Rows, error) {
+	observes := e.state.settings.mode == Observe
+	if !observes && !e.plan.Versioned {
+		return rows, nil
+	}
+	columns := rows.Columns()
+	row := make([]driver.Value, len(columns))
+	err := rows.Next(row)
+	end := isEnd(err)
+	if err != nil && !end {
+		_, raised := e.classify(err)
+		switch {
+		case observes:
+			return failedRows{columns, err}, closing(rows.Close, err)
+		case raised:
+			return nil, closing(rows.Close, err)
+		}
+	}
+	if end && e.plan.Versioned {
+		if gone := e.gone(ctx); gone != nil {
+			return nil, closing(rows.Close, gone)
+		}
+	}
+	e.first = &firstRow{row, err}
+	return rows, nil
+}
+
+// finishRows returns the rows of a guarded query.
+func finishRows(ctx context.Context, e *execution, rows driver.Rows, err error) (driver.Rows, error) {
+	if failed, ok := rows.(failedRows); ok && err != nil {
+		failed.err = err
+		rows, err = failed, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.state.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, execution: e, base: rows})
+}
+
+// failedRows are the rows of a query that failed with the first of them, where the
+// application is to find the error. There is nothing else in them.
+type failedRows struct {
+	columns []string
+	err     error
+}
+
+// Columns implements driver.Rows.
+func (r failedRows) Columns() []string { return r.columns }
+
+// Next implements driver.Rows.
+func (r failedRows) Next([]driver.Value) error { return r.err }
+
+// Close implements driver.Rows.
+func (r failedRows) Close() error { return nil }

@@ -1,0 +1,108 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/ngrok/sqlmw"
+)
+
+// An interceptor uses ngrok/sqlmw for what outlives the call that began it:
+// transactions, whose end has to be noticed, and the rows of guarded queries, on
+// which a refusal may arrive with any row. sqlmw wraps rows of any driver so that
+// they have exactly the driver's own optional interfaces, of which there are dozens
+// of combinations. Nothing else goes through it: see docs/adr/0003.
+type interceptor struct {
+	sqlmw.NullInterceptor
+	state *connState
+	conn  middleware // sqlmw's connection
+}
+
+var _ sqlmw.Interceptor = (*interceptor)(nil)
+
+// middleware is what sqlmw's connection is used for.
+type middleware interface {
+	driver.QueryerContext
+	driver.ConnBeginTx
+}
+
+// newInterceptor returns an interceptor for one connection: sqlmw doesn't tell an
+// interceptor which connection calls it.
+func newInterceptor(state *connState) (*interceptor, error) {
+	i := &interceptor{state: state}
+	c, err := sqlmw.Driver(opened{state.base}, i).Open("")
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := c.(middleware)
+	if !ok {
+		return nil, fmt.Errorf("sqlfence: sqlmw's connection %T lacks a method", c)
+	}
+	i.conn = conn
+	return i, nil
+}
+
+// opened is a driver whose one connection is open already, so that sqlmw wraps a
+// connection that a connector made. sqlmw intercepts queries only of a connection
+// with a QueryContext; this one is never called.
+type opened struct{ driver.Conn }
+
+func (o opened) Open(string) (driver.Conn, error) { return o, nil }
+func (o opened) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return nil, driver.ErrSkip
+}
+
+// wrap returns r with the optional interfaces of the base driver's rows.
+func (i *interceptor) wrap(ctx context.Context, r *guardedRows) (driver.Rows, error) {
+	rows, err := i.conn.QueryContext(context.WithValue(ctx, rowsKey{}, r), "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return withColumnScanner(rows, r), nil
+}
+
+// rowsKey is the key by which the context that sqlmw keeps for its rows carries the
+// guardedRows.
+type rowsKey struct{}
+
+func rowsFrom(ctx context.Context) *guardedRows { return ctx.Value(rowsKey{}).(*guardedRows) }
+
+// ConnQueryContext gives sqlmw the rows to wrap. They are there already.
+func (i *interceptor) ConnQueryContext(ctx context.Context, _ driver.QueryerContext, _ string, _ []driver.NamedValue) (context.Context, driver.Rows, error) {
+	return ctx, rowsFrom(ctx).base, nil
+}
+
+// RowsNext reads a row.
+func (i *interceptor) RowsNext(ctx context.Context, _ driver.Rows, dest []driver.Value) error {
+	return rowsFrom(ctx).next(dest)
+}
+
+// RowsClose closes the rows.
+func (i *interceptor) RowsClose(ctx context.Context, _ driver.Rows) error {
+	return rowsFrom(ctx).close()
+}
+
+// begin begins a transaction.
+func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	return i.conn.BeginTx(ctx, opts)
+}
+
+// ConnBeginTx begins a transaction of the base connection, and notes it.
+func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
+	tx, err := beginBase(ctx, i.state.base, opts)
+	i.state.inTx = err == nil
+	return ctx, tx, err
+}
+
+// TxCommit notes the end of a transaction.
+func (i *interceptor) TxCommit(_ context.Context, tx driver.Tx) error {
+	i.state.inTx = false
+	return tx.Commit()
+}
+
+// TxRollback notes the end of a transaction.
+func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
+	i.state.inTx = false
+	return tx.Rollback()
+}

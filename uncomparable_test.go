@@ -1,0 +1,141 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A listError is a driver's error of a type that can't be compared: == between two
+// of them panics.
+type listError struct{ faults []string }
+
+func (e listError) Error() string { return strings.Join(e.faults, "; ") }
+
+// Whatever the type of a driver's error, it comes through as it is, and the marker of
+// a guard is read in it.
+func TestErrorsThatCannotBeCompared(t *testing.T) {
+	unrelated := listError{[]string{"disk full"}}
+	stale := listError{[]string{"near line 1", errStaleAt9.Error()}}
+	const write = "UPDATE books SET price = ?"
+	books := sqlfence.WithTable("books", fenced)
+	for _, mode := range []sqlfence.Mode{sqlfence.Enforce, sqlfence.Observe} {
+		for _, raised := range []listError{unrelated, stale} {
+			ways := map[string]func(context.Context, *fake, *observedDB) error{
+				"exec": func(ctx context.Context, base *fake, d *observedDB) error {
+					base.fails = failGuarded(raised, mode)
+					_, err := d.db.ExecContext(ctx, write, 1)
+					return err
+				},
+				"query": func(ctx context.Context, base *fake, d *observedDB) error {
+					base.fails = failGuarded(raised, mode)
+					var n int
+					return d.db.QueryRowContext(ctx, write+" RETURNING id", 1).Scan(&n)
+				},
+				"first row": func(ctx context.Context, base *fake, d *observedDB) error {
+					base.failsNext = raised
+					var n int
+					return d.db.QueryRowContext(ctx, write+" RETURNING id", 1).Scan(&n)
+				},
+				"prepared": func(ctx context.Context, base *fake, d *observedDB) error {
+					s, err := d.db.PrepareContext(ctx, write)
+					if err != nil {
+						return err
+					}
+					defer s.Close()
+					base.fails = failGuarded(raised, mode)
+					_, err = s.ExecContext(ctx, 1)
+					return err
+				},
+				"prepared query": func(ctx context.Context, base *fake, d *observedDB) error {
+					s, err := d.db.PrepareContext(ctx, write+" RETURNING id")
+					if err != nil {
+						return err
+					}
+					defer s.Close()
+					base.failsNext = raised
+					var n int
+					return s.QueryRowContext(ctx, 1).Scan(&n)
+				},
+				"transaction": func(ctx context.Context, base *fake, d *observedDB) error {
+					tx, err := d.db.BeginTx(ctx, nil)
+					if err != nil {
+						return err
+					}
+					defer tx.Rollback()
+					base.fails = failGuarded(raised, mode)
+					_, err = tx.ExecContext(ctx, write, 1)
+					return err
+				},
+				"serial": func(ctx context.Context, base *fake, d *observedDB) error {
+					base.failsNext = raised
+					var n int
+					return d.db.QueryRowContext(sqlfence.WithSerial(ctx, 3), "UPDATE pens SET price = ? RETURNING id", 1).Scan(&n)
+				},
+			}
+			for name, way := range ways {
+				t.Run([]string{"enforce", "observe"}[mode]+"/"+name+"/"+raised.faults[0], func(t *testing.T) {
+					base := new(fake)
+					db := base.open(t, books, sqlfence.WithTable("pens", sqlfence.Serial("version")), sqlfence.WithMode(mode))
+					err := way(sqlfence.WithFence(t.Context(), token("books", 7)), base, &observedDB{t, db})
+					checkUncomparable(t, err, name == "serial", len(raised.faults) > 1, mode)
+				})
+			}
+		}
+	}
+}
+
+// failGuarded fails the statements with a guard; in Enforce mode all.
+func failGuarded(err error, mode sqlfence.Mode) func(string) error {
+	return func(query string) error {
+		if mode == sqlfence.Observe && !strings.Contains(query, "sqlfence:") {
+			return nil
+		}
+		return err
+	}
+}
+
+func checkUncomparable(t *testing.T, err error, serial, stale bool, mode sqlfence.Mode) {
+	t.Helper()
+	var found listError
+	switch {
+	case mode == sqlfence.Observe && err == nil: // the statement was sent without its guard
+	case !errors.As(err, &found):
+		t.Errorf("errors.As doesn't find the driver's error in %v", err)
+	case stale && !serial && mode == sqlfence.Enforce && !errors.Is(err, sqlfence.ErrStale):
+		t.Errorf("error = %v, want ErrStale", err)
+	case !stale && errors.Is(err, sqlfence.ErrStale):
+		t.Errorf("error = %v", err)
+	}
+}
+
+// So do those of transactions.
+func TestTransactionErrorsThatCannotBeCompared(t *testing.T) {
+	failure := listError{[]string{"connection lost"}}
+	base := &fake{fails: func(query string) error {
+		if strings.HasPrefix(query, "COMMIT") || strings.HasPrefix(query, "ROLLBACK") {
+			return failure
+		}
+		return nil
+	}}
+	db := base.open(t, sqlfence.WithTable("books", fenced))
+	for name, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found listError
+		if err := end(tx); !errors.As(err, &found) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	base.fails = func(string) error { return failure }
+	var found listError
+	if _, err := db.Begin(); !errors.As(err, &found) {
+		t.Errorf("begin: %v", err)
+	}
+}
