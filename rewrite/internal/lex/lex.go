@@ -103,19 +103,20 @@ func (s *scanner) lineComment() {
 	s.pos += stop
 }
 
+// blockComment skips a comment in /* and */, which begins here.
 func (s *scanner) blockComment() *Error {
-	start, depth := s.pos, 0
+	start, depth := s.pos, 1
+	s.pos += 2
 	for s.pos < len(s.src) {
-		switch {
-		case s.src[s.pos] == '/' && s.at(1) == '*' && (depth == 0 || s.rules.nestedComments):
-			depth++
+		switch c := s.src[s.pos]; {
+		case c == '*' && s.at(1) == '/':
 			s.pos += 2
-		case s.src[s.pos] == '*' && s.at(1) == '/':
-			depth--
-			s.pos += 2
-			if depth == 0 {
+			if depth--; depth == 0 {
 				return nil
 			}
+		case c == '/' && s.at(1) == '*' && s.rules.nestedComments:
+			depth++
+			s.pos += 2
 		default:
 			s.pos++
 		}
