@@ -8,36 +8,35 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// The sentinels that errors.Is finds in what this package returns. An error
-// with none of them is the database's own, or the context's.
+// Sentinel errors, for use with errors.Is. An error that is none of them comes from the
+// database, the context or package sqlfence.
 var (
-	// ErrHeld: the lease was not acquired, because another holds it.
+	// ErrHeld: Acquire gave up because another holder has the lease.
 	ErrHeld = errors.New("lease: held by another")
 
-	// ErrNotHeld: no live lease has the lock id: it never did, it has been
-	// released, or it has expired. Nothing was changed.
+	// ErrNotHeld: no live lease has this lock id. It was never issued, or the lease was
+	// released or has expired. Nothing was changed.
 	ErrNotHeld = errors.New("lease: not held")
 
-	// ErrLeaseLost: the lease ended before it was released. It is the cause of
-	// the end of the lease's context.
+	// ErrLeaseLost: the lease ended before its holder released it. The context of the
+	// lease ends with it as its cause.
 	ErrLeaseLost = errors.New("lease: lost")
 
-	// ErrReleased is the cause of the end of the context of a lease that its
-	// holder has released.
+	// ErrReleased: the holder released the lease. The context of the lease ends with it
+	// as its cause.
 	ErrReleased = errors.New("lease: released")
 
-	// ErrInvalid: an argument that can't be meant, such as an empty key. Nothing
-	// was sent to the database.
-	ErrInvalid = errors.New("lease: invalid argument")
+	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to
+	// the database. It is [sqlfence.ErrInvalid], too.
+	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}
 )
 
-// A HeldError tells who held the lease when Acquire gave up. errors.Is finds
-// [ErrHeld] in it.
+// A HeldError says who held the lease when Acquire gave up. It is [ErrHeld].
 type HeldError struct {
 	Key      string
-	Holder   string    // as the holder gave it by [Owner]; may be empty
-	Until    time.Time // when that lease ends unless it is extended, by the server's clock; zero if unknown
-	Attempts int       // how many statements this call sent; 0 if it waited in line behind another that had the answer
+	Holder   string    // the name that the holder gave by [Owner]; may be empty
+	Until    time.Time // when that lease ends by the server's clock unless it is extended; zero if unknown
+	Attempts int       // how often this call asked; 0 if it only waited behind another that was told
 }
 
 func (e *HeldError) Error() string {
@@ -54,12 +53,11 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // Temporary returns true: a later attempt can succeed.
 func (e *HeldError) Temporary() bool { return true }
 
-// A NotHeldError tells which lock id was refused. errors.Is finds [ErrNotHeld]
-// in it.
+// A NotHeldError says which lock id has no live lease. It is [ErrNotHeld].
 type NotHeldError struct {
 	LockID string
-	// Expired: the lease was there, but too old. It is for people: false may
-	// also mean that somebody has taken over since.
+	// Expired is true if the lease has expired and its row is still there. It is for
+	// people: false may also mean that another holder has taken over.
 	Expired bool
 }
 
@@ -73,14 +71,14 @@ func (e *NotHeldError) Error() string {
 // Is reports whether target is [ErrNotHeld].
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
-// Temporary returns false: a lease that has ended stays so.
+// Temporary returns false: a lease that has ended never becomes live again.
 func (e *NotHeldError) Temporary() bool { return false }
 
-// A LostError tells which lease was lost. errors.Is finds [ErrLeaseLost] in it,
-// errors.As finds what kept the lease from being extended, if that is known.
+// A LostError says which lease was lost. It is [ErrLeaseLost], and wraps the error that
+// kept the lease from being extended, if there is one.
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
-	Reason string
+	Reason string         // for people
 
 	err error
 }
@@ -96,11 +94,20 @@ func (e *LostError) Error() string {
 // Is reports whether target is [ErrLeaseLost].
 func (e *LostError) Is(target error) bool { return target == ErrLeaseLost }
 
-// Unwrap returns the error of the last try to extend the lease, if there was one.
+// Unwrap returns the error of the last try to extend the lease, or nil.
 func (e *LostError) Unwrap() error { return e.err }
 
-// Temporary returns false: a lost lease has to be acquired anew.
+// Temporary returns false: a lost lease has to be acquired again.
 func (e *LostError) Temporary() bool { return false }
+
+// An invalidError is [ErrInvalid] with the text of another error.
+type invalidError struct{ error }
+
+func (*invalidError) Is(target error) bool {
+	return target == ErrInvalid || target == sqlfence.ErrInvalid
+}
+
+func (e *invalidError) Unwrap() error { return e.error }
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

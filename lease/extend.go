@@ -5,34 +5,28 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
-
-	"github.com/sqlfence/sqlfence"
 )
 
-// Extend lets the live lease with a lock id end ttl from now, by the server's
-// clock, whether that is later or earlier than before, and returns that time.
-// Its token stays the same. It is a plain update of the lease's own row, and so
-// never waits for a fenced write. A lease that has ended stays so.
+// Extend makes the live lease with this lock id end ttl from now by the server's clock,
+// later or earlier than before, and returns that time. ttl is 1 ms to [MaxTTL]. The token
+// stays the same. Extend updates only the lease's own row, so it never waits for a fenced
+// write. A lease that has ended can't be extended.
 //
-// Whoever has a [Lease] extends it by [Lease.Extend], which keeps its Context.
+// For a [Lease] use [Lease.Extend], which also moves the end of its context.
 //
-// Errors: [*NotHeldError] (which is [ErrNotHeld]), [ErrInvalid] for the lock id
-// or the ttl, or the database's own; the lease may have been extended then.
-func (l *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
-	until, _, err := l.extend(ctx, lockID, ttl)
+// Errors: [*NotHeldError], which is [ErrNotHeld]; [ErrInvalid] for the lock id or the
+// ttl; or the database's, after which the lease may have been extended.
+func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
+	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
 }
 
-func (l *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (until time.Time, left time.Duration, err error) {
+func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (until time.Time, left time.Duration, err error) {
 	if err := ValidateLockID(lockID); err != nil {
 		return time.Time{}, 0, err
 	}
 	if err := checkTTL(ttl); err != nil {
 		return time.Time{}, 0, err
-	}
-	args := []any{lockID, ttl.Microseconds()}
-	if l.dialect == sqlfence.SQLite {
-		args[0], args[1] = args[1], args[0]
 	}
 	held := false
 	scan := func(rows *sql.Rows) error {
@@ -40,47 +34,48 @@ func (l *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 		until, left, err = scanTimes(rows)
 		return err
 	}
-	if err := l.query(ctx, scan, l.sql.extend, args...); err != nil {
+	if err := m.query(ctx, scan, m.dialect.extend(lockID, ttl)); err != nil {
 		return time.Time{}, 0, fmt.Errorf("lease: extend: %w", err)
 	}
 	if !held {
-		return time.Time{}, 0, l.notHeld(ctx, lockID)
+		return time.Time{}, 0, m.notHeld(ctx, lockID)
 	}
 	return until, left, nil
 }
 
-// Release ends the live lease with a lock id. Of several calls at most one
-// succeeds. Tokens are not touched: the next lease of the key gets the next one.
+// Release ends the live lease with this lock id. Of several calls at most one
+// succeeds. Tokens don't change: the next lease of the key gets the next one.
 //
-// Whoever has a [Lease] releases it by [Lease.Release], which ends its Context.
+// For a [Lease] use [Lease.Release], which also ends its context.
 //
-// Errors: [*NotHeldError] (which is [ErrNotHeld]), with nothing changed,
-// [ErrInvalid] for the lock id, or the database's own; the lease may have been
-// released then.
-func (l *Leases) Release(ctx context.Context, lockID string) error {
+// Errors: [*NotHeldError], which is [ErrNotHeld], with nothing changed; [ErrInvalid] for
+// the lock id; or the database's, after which the lease may have been released.
+func (m *Leases) Release(ctx context.Context, lockID string) error {
 	if err := ValidateLockID(lockID); err != nil {
 		return err
 	}
 	var key string
-	scan := func(rows *sql.Rows) error { return rows.Scan(&key) }
-	if l.hearing.listener != nil {
-		var notified any
-		scan = func(rows *sql.Rows) error { return rows.Scan(&key, &notified) }
+	row := []any{&key}
+	notify := m.listener.listener != nil
+	if notify {
+		row = append(row, new(any)) // pg_notify's value
 	}
-	if err := l.query(ctx, scan, l.sql.release, lockID); err != nil {
+	scan := func(rows *sql.Rows) error { return rows.Scan(row...) }
+	if err := m.query(ctx, scan, m.dialect.release(lockID, notify)); err != nil {
 		return fmt.Errorf("lease: release: %w", err)
 	}
 	if key == "" {
-		return l.notHeld(ctx, lockID)
+		return m.notHeld(ctx, lockID)
 	}
-	l.lines.wake(key)
+	m.queues.wake(key)
 	return nil
 }
 
-// notHeld finds out for people why a lock id was refused.
-func (l *Leases) notHeld(ctx context.Context, lockID string) error {
+// notHeld returns the error for a lock id without a live lease. It asks the database
+// whether the lease has expired, for the error's text.
+func (m *Leases) notHeld(ctx context.Context, lockID string) error {
 	e := &NotHeldError{LockID: lockID}
 	// Without an answer the refusal stands all the same.
-	_ = queryOnce(ctx, l.db, func(*sql.Rows) error { e.Expired = true; return nil }, l.sql.ended, lockID)
+	_ = queryOnce(ctx, m.db, func(*sql.Rows) error { e.Expired = true; return nil }, m.dialect.ended(lockID))
 	return e
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// MaxKey is the length limit of a key in bytes, once it is normalised. It is
-// that of a token's name, because the key is the name of its tokens.
+// MaxKey is the maximum length of a normalized key in bytes: that of a token's name,
+// because the key is the name of its tokens.
 const MaxKey = 512
 
-// NormalizeKey returns the form in which a key is stored: in Unicode's
-// normalization form C, so that two spellings of one text are one key. It is
-// the name of the key's tokens. An empty key, one that is longer than [MaxKey],
-// holds a NUL or is not valid UTF-8 is [ErrInvalid].
+// NormalizeKey returns the form in which a key is stored, which is also the name of its
+// tokens: Unicode's normalization form C, so that two spellings of one text are one key.
+// The error is [ErrInvalid] for a key that is empty, longer than [MaxKey] bytes, not
+// valid UTF-8, or contains a NUL.
 func NormalizeKey(key string) (string, error) {
 	if !utf8.ValidString(key) {
 		return "", invalid("a key of %d bytes is not valid UTF-8", len(key))
@@ -36,17 +36,16 @@ func NormalizeKey(key string) (string, error) {
 // lockIDBytes is the size of a lock id before it is encoded.
 const lockIDBytes = 16
 
-// newLockID returns a lock id that nobody can guess. It is made before the lease
-// is asked for, so that an attempt whose answer got lost can be undone.
+// newLockID returns a lock id that nobody can guess. It is made before the request is
+// sent, so that an attempt whose answer is lost can be undone.
 func newLockID() string {
 	var id [lockIDBytes]byte
 	rand.Read(id[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// ValidateLockID returns nil for a text that has the form of a lock id, 16 bytes
-// in unpadded base64url, that is 22 characters of A-Z, a-z, 0-9, - and _; else
-// [ErrInvalid].
+// ValidateLockID checks that id has the form of a lock id: 16 bytes in unpadded
+// base64url, that is 22 characters of A-Z, a-z, 0-9, - and _. The error is [ErrInvalid].
 func ValidateLockID(id string) error {
 	const size = 22
 	if len(id) != size {

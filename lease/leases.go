@@ -3,47 +3,40 @@ package lease
 import (
 	"database/sql"
 	"errors"
-	"log/slog"
 
-	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Leases grants leases on keys in one database. It is safe for use by several
-// goroutines at once, and needs no closing: what it keeps, a session for
-// ephemeral leases or a listener, it keeps only while there is a lease or a
-// waiter that needs it. Share one for a database: waiters of one Leases form a
-// line, and only the first in the line asks the database.
+// Leases grants leases on keys in one database; [New] returns one, and the zero value
+// can't be used. It is safe for concurrent use and needs no closing: it keeps a session
+// or a listener only while an ephemeral lease or a waiter needs it. Share one Leases per
+// database: its waiters stand in a line for each key, and only the first in the line
+// asks the database.
 type Leases struct {
-	db       *sql.DB
-	dialect  sqlfence.Dialect
-	sql      statements
-	ledger   *tokens.Store
-	logger   *slog.Logger // nil: slog.Default() at the time of logging
+	database
+	dialect  dialect
 	defaults []Term
 
-	timelines sqltext.Timelines
-
-	lines   lines
-	hearing hearing
-	session session
+	queues   queues
+	listener listenerState
+	sessions *sessions
 }
 
-// New returns Leases on db, which may be fenced by sqlfence or not, and stays
-// the caller's to close. It sends nothing to the database; see [Leases.Setup].
+// New returns Leases on db, which may be fenced by sqlfence or not, and which the
+// caller closes. New sends nothing to the database; see [Leases.Setup].
 //
-// By default the dialect is found from the driver (an error if it can't be, see
-// [WithDialect]), warnings go to [slog.Default], and waiters poll.
+// By default the dialect is that of the driver, warnings go to [log/slog.Default], and
+// waiters poll. The error is [ErrInvalid]; it names all options that are wrong, and a
+// driver whose dialect is unknown (see [WithDialect]).
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
-		return nil, errors.New("lease: nil database")
+		return nil, &invalidError{errors.New("lease: nil database")}
 	}
 	c, err := configure(db.Driver(), opts)
 	if err != nil {
 		return nil, err
 	}
-	ledgerOpts := []tokens.Option{tokens.WithDialect(c.dialect)}
+	ledgerOpts := []tokens.Option{tokens.WithDialect(c.spoken)}
 	if c.logger != nil {
 		ledgerOpts = append(ledgerOpts, tokens.WithLogger(c.logger))
 	}
@@ -51,24 +44,13 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Leases{
-		db:       db,
+	m := &Leases{
+		database: database{db: db, ledger: ledger, logger: c.logger},
 		dialect:  c.dialect,
-		sql:      statementsFor(c.dialect, c.listener != nil),
-		ledger:   ledger,
-		logger:   c.logger,
 		defaults: c.defaults,
+		queues:   queues{db: db},
+		sessions: newSessions(db, c.dialect),
 	}
-	l.session.db, l.session.turn = db, make(chan struct{}, 1)
-	l.session.turn <- struct{}{}
-	l.lines.db = db
-	l.hearing.listener, l.hearing.heard = c.listener, l.lines.wake
-	return l, nil
-}
-
-func (l *Leases) log() *slog.Logger {
-	if l.logger == nil {
-		return slog.Default()
-	}
-	return l.logger
+	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
+	return m, nil
 }

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// channel is the one that a release notifies, with its key as the payload.
+// channel is where a release notifies, with its key as the payload.
 const channel = "sqlfence_leases"
 
-// A Listener hears what PostgreSQL notifies, by a connection of its own. It
-// stands between this package and a driver; docs/leases.md shows one for pgx and
-// one for lib/pq.
+// A Listener receives PostgreSQL's notifications on a connection of its own. The
+// application implements it for its driver; docs/leases.md shows one for pgx.
 type Listener interface {
-	// Listen listens on a channel, until ctx ends or the connection is lost, and
-	// returns why. It calls heard with the payload of each notification, and with
-	// an empty one when it has begun to listen, since it can't know what it has
-	// missed. It must not call heard after it has returned, nor concurrently.
-	// When it returns for another reason than ctx it is called again.
-	Listen(ctx context.Context, channel string, heard func(payload string)) error
+	// Listen listens on a channel until ctx ends or the connection is lost, and
+	// returns that error. It calls notify with the payload of each notification, and
+	// with an empty payload when it has begun to listen, because it may have missed
+	// some. It must not call notify concurrently, nor after it has returned.
+	// If it returns before ctx ends, it is called again after a second.
+	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 
-// hearing keeps a listener busy while somebody waits, and a little longer.
-type hearing struct {
+// listenerState runs a listener while there are waiters, and a little longer.
+type listenerState struct {
 	listener Listener
-	heard    func(payload string)
-	on       atomic.Int32 // over 0: a release would be heard
+	notify   func(payload string)
+	on       atomic.Int32 // over 0: a notification would arrive
 
 	mu    sync.Mutex
 	users int
@@ -34,62 +33,65 @@ type hearing struct {
 }
 
 const (
-	hearingLinger = 10 * time.Second
-	hearingPause  = time.Second
+	listenerLinger = 10 * time.Second
+	listenerPause  = time.Second
 )
 
-// enter begins to listen. It needs a call of leave.
-func (h *hearing) enter() {
-	if h.listener == nil {
+// enter begins to listen, if there is a listener. It needs a call of leave.
+func (s *listenerState) enter() {
+	if s.listener == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.users++
-	if h.stop == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	if s.stop == nil {
 		var ctx context.Context
-		ctx, h.stop = context.WithCancel(context.Background())
-		go h.run(ctx)
+		ctx, s.stop = context.WithCancel(context.Background())
+		go s.run(ctx)
 	}
 }
 
-func (h *hearing) leave() {
-	if h.listener == nil {
+func (s *listenerState) leave() {
+	if s.listener == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.users--
-	if h.users > 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	if s.users > 0 {
 		return
 	}
-	time.AfterFunc(hearingLinger, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.users == 0 && h.stop != nil {
-			h.stop()
-			h.stop = nil
+	time.AfterFunc(listenerLinger, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.users == 0 && s.stop != nil {
+			s.stop()
+			s.stop = nil
 		}
 	})
 }
 
-func (h *hearing) run(ctx context.Context) {
+// listens reports whether a notification would arrive.
+func (s *listenerState) listens() bool { return s.on.Load() > 0 }
+
+func (s *listenerState) run(ctx context.Context) {
 	for {
 		on := int32(0)
-		// What it fails with is of no interest: meanwhile the waiters poll.
-		_ = h.listener.Listen(ctx, channel, func(payload string) {
+		// Its error is ignored: until it listens again, waiters poll.
+		_ = s.listener.Listen(ctx, channel, func(payload string) {
 			if on == 0 {
-				on = h.on.Add(1)
+				on = s.on.Add(1)
 			}
-			h.heard(payload)
+			s.notify(payload)
 		})
 		if on > 0 {
-			h.on.Add(-1)
+			s.on.Add(-1)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(hearingPause):
+		case <-time.After(listenerPause):
 		}
 	}
 }

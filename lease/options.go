@@ -10,89 +10,68 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures [Leases]. Options are checked together by [New]; what
-// contradicts is refused there.
+// An Option configures [Leases]. [New] checks all options together, and its error names
+// all that are wrong; it is [ErrInvalid].
 type Option func(*config)
 
-// WithDialect names the dialect. It is needed only for drivers that sqlfence
-// doesn't know; one that contradicts a known driver is refused, and so is
-// [sqlfence.MySQL], which is not supported.
+// WithDialect names the dialect of a driver that sqlfence doesn't know. [New] refuses one
+// that contradicts a known driver, and [sqlfence.MySQL], which is not supported.
 func WithDialect(d sqlfence.Dialect) Option {
-	return func(c *config) {
-		if c.dialect != 0 && c.dialect != d {
-			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
-		}
-		if d == 0 {
-			c.fail(errors.New("the zero dialect is none"))
-		}
-		c.dialect = d
-	}
+	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithLogger sets where warnings go: tokens from [sqlfence.WarnToken] on, and
-// what can't be returned, such as a release at the end of [Leases.Do] that
-// failed. The default is [slog.Default]. Nil is refused; to log nothing, give a
-// logger with [slog.DiscardHandler].
+// WithLogger sets the logger for warnings about tokens from [sqlfence.WarnToken] on, and
+// for errors that no method can return, such as a failed release at the end of
+// [Leases.Do]. The default is [slog.Default]. Nil is refused; to log nothing, use
+// [slog.DiscardHandler].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
-			c.fail(errors.New("nil logger"))
+			c.Fail(errors.New("nil logger"))
 		}
 		c.logger = l
 	}
 }
 
-// WithListener has waiters be woken by PostgreSQL's NOTIFY, and [Leases.Release]
-// send it. It only helps where those who release have it too. Without one, and
-// on SQLite, where it is refused, waiters poll.
+// WithListener makes [Leases.Release] send NOTIFY and waiters wake up on it, instead of
+// polling. Every process that releases leases must set it. It needs PostgreSQL; on SQLite
+// [New] refuses it.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
-			c.fail(errors.New("nil listener"))
+			c.Fail(errors.New("nil listener"))
 		}
 		c.listener = l
 	}
 }
 
-// WithDefaults sets terms for all leases; those of a call come after, and win.
+// WithDefaults sets terms for all leases. The terms of a call override them.
 func WithDefaults(terms ...Term) Option {
 	return func(c *config) { c.defaults = append(c.defaults, terms...) }
 }
 
 type config struct {
-	dialect  sqlfence.Dialect
+	dialectopt.Options
+	dialect  dialect
+	spoken   sqlfence.Dialect // dialect's name
 	logger   *slog.Logger
 	listener Listener
 	defaults []Term
-	errs     []error
 }
 
-func (c *config) fail(err error) { c.errs = append(c.errs, err) }
-
-// configure applies the options and settles the dialect.
+// configure applies the options and finds the dialect.
 func configure(d driver.Driver, opts []Option) (*config, error) {
 	c := new(config)
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail(errors.New("nil option"))
-			continue
-		}
-		opt(c)
-	}
+	dialectopt.Apply(c, opts)
 	if _, err := newTerms(c.defaults); err != nil {
-		c.fail(err)
+		c.Fail(err)
 	}
-	if len(c.errs) == 0 { // else what was given doesn't stand: there is nothing to compare
-		var err error
-		if c.dialect, err = dialectopt.Resolve(d, c.dialect); err != nil {
-			c.fail(err)
-		}
+	c.dialect, c.spoken = dialects.Find(&c.Options, d)
+	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {
+		c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", c.spoken))
 	}
-	if len(c.errs) == 0 && c.dialect == sqlfence.SQLite && c.listener != nil {
-		c.fail(errors.New("a listener needs PostgreSQL"))
-	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, fmt.Errorf("lease: %w", err)
+	if err := c.Err("lease"); err != nil {
+		return nil, &invalidError{err}
 	}
 	return c, nil
 }

@@ -45,13 +45,13 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"unknown driver, dialect given", db, []Option{postgres}, ""},
 		{"same dialect twice", db, []Option{sqlite, sqlite}, ""},
 		{"two dialects", db, []Option{sqlite, postgres}, "two dialects, SQLite and PostgreSQL"},
-		{"zero dialect", db, []Option{WithDialect(0)}, "zero dialect"},
+		{"zero dialect", db, []Option{WithDialect(0)}, "zero"},
 		{"MySQL", db, []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
 		{"nil logger", db, []Option{sqlite, WithLogger(nil)}, "nil logger"},
 		{"logger", db, []Option{sqlite, WithLogger(slog.New(slog.DiscardHandler))}, ""},
 		{"nil listener", db, []Option{postgres, WithListener(nil)}, "nil listener"},
 		{"listener", db, []Option{postgres, WithListener(deafListener{})}, ""},
-		{"listener on SQLite", db, []Option{sqlite, WithListener(deafListener{})}, "a listener needs PostgreSQL"},
+		{"listener on SQLite", db, []Option{sqlite, WithListener(deafListener{})}, "has no NOTIFY"},
 		{"defaults", db, []Option{sqlite, WithDefaults(TTL(time.Second))}, ""},
 		{"bad defaults", db, []Option{sqlite, WithDefaults(TTL(0))}, "ttl of 0s"},
 		{"nil option", db, []Option{nil}, "nil option"},
@@ -64,6 +64,10 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 				t.Errorf("New = %v, %v", leases, err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || leases != nil):
 				t.Errorf("New = %v, %v; want an error with %q", leases, err, test.want)
+			case test.want != "" && strings.Count(err.Error(), "lease: ") != 1:
+				t.Errorf("not prefixed once: %v", err)
+			case test.want != "" && !(errors.Is(err, ErrInvalid) && errors.Is(err, sqlfence.ErrInvalid)):
+				t.Errorf("%v is not ErrInvalid", err)
 			}
 		})
 	}

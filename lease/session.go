@@ -8,28 +8,36 @@ import (
 	"time"
 )
 
-// A session stands for the holder of ephemeral leases: a connection of the pool
-// that holds an advisory lock. When it ends, for whatever reason, the server
-// drops the lock, and everybody can see that those leases are dead. The lock is
-// the session's own, so leases are taken and extended on any connection.
-type session struct {
+// sessions keeps the session that stands for the holder of ephemeral leases: a
+// connection of the pool that holds an advisory lock. When it ends, for whatever reason,
+// the server drops the lock, and everybody can see that those leases are dead. The lock
+// is the session's own, so leases are taken and extended on any connection.
+type sessions struct {
 	db      *sql.DB
+	dialect dialect
 	turn    chan struct{} // holds a value while current is free to be used
-	current *heldSession
+	current *session
 }
 
-type heldSession struct {
-	session *session
-	conn    *sql.Conn
-	id      int64 // of the advisory lock
-	users   int
+type session struct {
+	sessions *sessions
+	conn     *sql.Conn
+	id       int64 // of the advisory lock
+	unlock   statement
+	users    int
 }
 
 const endSessionLimit = 5 * time.Second
 
-// enter returns the session, after opening it if there is none. Each call needs
-// one of leave.
-func (s *session) enter(ctx context.Context) (*heldSession, error) {
+func newSessions(db *sql.DB, d dialect) *sessions {
+	s := &sessions{db: db, dialect: d, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	return s
+}
+
+// enter returns the session, after opening it if there is none; nil if the database
+// can't see a session end. Each call needs one of leave.
+func (s *sessions) enter(ctx context.Context) (*session, error) {
 	select {
 	case <-s.turn:
 	case <-ctx.Done():
@@ -37,58 +45,79 @@ func (s *session) enter(ctx context.Context) (*heldSession, error) {
 	}
 	defer func() { s.turn <- struct{}{} }()
 	if s.current == nil {
-		conn, err := s.db.Conn(ctx)
-		if err != nil {
+		opened, err := s.open(ctx)
+		if opened == nil || err != nil {
 			return nil, err
 		}
-		h := &heldSession{session: s, conn: conn, id: rand.Int64()}
-		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1::bigint)", h.id); err != nil {
-			h.discard()
-			return nil, err
-		}
-		s.current = h
+		s.current = opened
 	}
 	s.current.users++
 	return s.current, nil
 }
 
+func (s *sessions) open(ctx context.Context) (*session, error) {
+	id := rand.Int64()
+	lock, unlock, ok := s.dialect.session(id)
+	if !ok {
+		return nil, nil
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock}
+	if _, err := conn.ExecContext(ctx, lock.text, lock.args...); err != nil {
+		opened.discard()
+		return nil, err
+	}
+	return opened, nil
+}
+
+// number is what a row of the session's leases holds: NULL without a session.
+func (s *session) number() sql.NullInt64 {
+	if s == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: s.id, Valid: true}
+}
+
 // leave ends the session with its last user. A nil one is that of a lease that
 // needs none.
-func (h *heldSession) leave() {
-	if h == nil {
+func (s *session) leave() {
+	if s == nil {
 		return
 	}
-	<-h.session.turn
-	defer func() { h.session.turn <- struct{}{} }()
-	h.users--
-	if h.users > 0 {
+	<-s.sessions.turn
+	defer func() { s.sessions.turn <- struct{}{} }()
+	s.users--
+	if s.users > 0 {
 		return
 	}
-	if h.session.current == h {
-		h.session.current = nil
+	if s.sessions.current == s {
+		s.sessions.current = nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endSessionLimit)
 	defer cancel()
 	var unlocked bool
-	err := h.conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock($1::bigint)", h.id).Scan(&unlocked)
+	err := s.conn.QueryRowContext(ctx, s.unlock.text, s.unlock.args...).Scan(&unlocked)
 	if err != nil || !unlocked {
-		h.discard()
+		s.discard()
 		return
 	}
-	_ = h.conn.Close() // gives it back to the pool
+	_ = s.conn.Close() // gives it back to the pool
 }
 
 // lost has the next call of enter open another session.
-func (h *heldSession) lost() {
-	<-h.session.turn
-	if h.session.current == h {
-		h.session.current = nil
+func (s *session) lost() {
+	<-s.sessions.turn
+	if s.sessions.current == s {
+		s.sessions.current = nil
 	}
-	h.session.turn <- struct{}{}
+	s.sessions.turn <- struct{}{}
 }
 
 // discard keeps a connection that may hold the lock out of the pool.
-func (h *heldSession) discard() {
-	_ = h.conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = h.conn.Close()
+func (s *session) discard() {
+	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = s.conn.Close()
 }

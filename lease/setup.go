@@ -2,28 +2,28 @@ package lease
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// Setup creates the tables fencing_tokens and fencing_leases if there are none,
-// and checks that those there can be used; it needs no privilege to create if
-// they are there. It may be called at every start, by several processes at once.
-// See the package's comment for the tables, to create them by a migration.
-func (l *Leases) Setup(ctx context.Context) error {
-	if err := l.ledger.Setup(ctx); err != nil {
+// Setup creates the tables fencing_tokens and fencing_leases if they don't exist, and
+// checks that existing ones can be used; it needs the privilege to create only for what
+// is missing. Call it at every start if you like, also in several processes at once. To
+// create the tables by a migration instead, see the package's comment.
+//
+// A table that can't be used is left as it is; the error says what is wrong.
+func (m *Leases) Setup(ctx context.Context) error {
+	if err := m.ledger.Setup(ctx); err != nil {
 		return err
 	}
-	if l.probe(ctx) == nil {
+	if m.dialect.probe(ctx, &m.database) == nil {
 		return nil
 	}
-	if err := l.create(ctx); err != nil {
+	if err := m.create(ctx); err != nil {
 		return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
 	}
-	if err := l.probe(ctx); err != nil {
+	if err := m.dialect.probe(ctx, &m.database); err != nil {
 		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", err)
 	}
 	return nil
@@ -31,23 +31,10 @@ func (l *Leases) Setup(ctx context.Context) error {
 
 // create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
 // create it at once from a collision; the one who loses it finds the other's.
-func (l *Leases) create(ctx context.Context) error {
-	_, err := l.exec(ctx, l.sql.create)
+func (m *Leases) create(ctx context.Context) error {
+	_, err := m.exec(ctx, m.dialect.create())
 	if dberr.IsCreated(err) {
 		return nil
 	}
 	return err
-}
-
-// probe fails if an attempt would. EXPLAIN plans without running: columns, types,
-// the unique index that ON CONFLICT needs, and the privileges are looked up.
-func (l *Leases) probe(ctx context.Context) error {
-	ignore := func(*sql.Rows) error { return nil }
-	id := newLockID()
-	if l.dialect == sqlfence.Postgres {
-		return l.sendFloored(ctx, l.sql.probe, func(text string) error {
-			return l.query(ctx, ignore, text, "probe", id, "", int64(1), nil, false)
-		})
-	}
-	return l.query(ctx, ignore, "EXPLAIN "+l.sql.take, "probe", id, "", int64(1))
 }

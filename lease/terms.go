@@ -2,88 +2,87 @@ package lease
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// What holds unless a [Term] says otherwise.
+// Defaults and limits of the terms.
 const (
 	DefaultTTL     = 30 * time.Second
 	DefaultRetries = 10
 	DefaultBackoff = 100 * time.Millisecond
 	DefaultTimeout = 5 * time.Second
 
-	// MaxTTL is the longest time that a lease can be granted or extended for.
+	// MaxTTL is the longest ttl.
 	MaxTTL = 24 * time.Hour
 
-	// maxHolder is the length limit of an owner in bytes.
+	// maxHolder is the maximum length of an owner's name in bytes.
 	maxHolder = 512
 )
 
-// A Term is a condition on which a lease is asked for. Terms are checked
-// together; those that can't be meant are [ErrInvalid], and nothing is sent.
+// A Term is a condition of a lease, given to [Leases.Acquire], [Leases.TryAcquire],
+// [Leases.Do] or [WithDefaults]. Terms are checked together: invalid values and
+// combinations are [ErrInvalid], and nothing is sent.
 type Term func(*terms)
 
-// TTL sets how long a lease lives unless it is extended: over 0, at most
-// [MaxTTL], and at least a millisecond. The default is [DefaultTTL].
+// TTL sets how long a lease lives unless it is extended: 1 ms to [MaxTTL]. The default
+// is [DefaultTTL].
 func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 
-// Owner names the holder, for people to read, and makes asking again harmless:
-// while the lease lives, the same owner gets the same lease, with the same token
-// and the same lock id, and its expiry stays (but see [Refresh]). So who releases
-// it releases it for all of them. The name must be that of one holder alone: two
-// processes that share it share the lease. It is valid UTF-8 of 1 to 512 bytes
-// without NUL.
+// Owner names the holder, and lets it acquire its own lease again: while the lease is
+// live, the same owner gets the same lease, with the same token and lock id, and its
+// expiry doesn't change (but see [Refresh]). One release ends it for all of them. The
+// name must belong to one holder alone: processes that share a name share the lease. It
+// is valid UTF-8 of 1 to 512 bytes without NUL. By default a lease has no owner.
 func Owner(name string) Term {
 	return func(t *terms) { t.owner, t.hasOwner = name, true }
 }
 
-// Refresh has an owner that asks again get its lease extended by the ttl. It
-// needs [Owner].
+// Refresh extends the lease when its owner acquires it again. It needs [Owner].
 func Refresh() Term { return func(t *terms) { t.refresh = true } }
 
-// Ephemeral makes a lease on PostgreSQL that ends also with the database session
-// that stands for its holder: at once when the process dies or the server
-// restarts, without waiting for the ttl. All ephemeral leases of one [Leases]
-// share that session, a connection of the pool that is kept while there are any.
-// It can't be used through a pooler that hands a session from one client to
-// another. A session that is lost is noticed when the lease is to be extended.
-// The tokens are as durable as any.
+// Ephemeral makes a lease on PostgreSQL end with its holder's database session, too: at
+// once when the process dies or the server restarts, without waiting for the ttl. All
+// ephemeral leases of one [Leases] share that session, a connection of the pool that is
+// kept as long as there are any. Don't use it through a pooler that hands a session from
+// one client to another. A holder notices the loss of its session when it extends the
+// lease. The tokens are as durable as those of other leases.
 //
-// On SQLite a lease can't end before its ttl, because no server sees its holder
-// die: Ephemeral changes nothing there.
+// On SQLite Ephemeral has no effect: no server sees a holder die, so the lease ends with
+// its ttl.
 func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 
-// Retries sets how often Acquire asks again while another holds the lease: 0 or
-// more. The default is [DefaultRetries]. Being woken by a release doesn't count.
+// Retries sets how often Acquire asks again while another holder has the lease: 0 or
+// more. Attempts that follow a release don't count. The default is [DefaultRetries].
 func Retries(n int) Term {
 	return func(t *terms) { t.retries, t.paced = n, true }
 }
 
-// Backoff sets the pause before the second attempt, over 0; each further one is
-// twice as long, up to 5 s. Of each a random part of up to a half is taken off,
-// so that waiters don't come all at once. The default is [DefaultBackoff].
+// Backoff sets the pause before the second attempt: over 0. Each further pause is twice
+// as long, up to 5 s. Every pause is shortened by a random part of up to a half, so that
+// waiters don't ask all at once. The default is [DefaultBackoff].
 func Backoff(d time.Duration) Term {
 	return func(t *terms) { t.backoff, t.paced = d, true }
 }
 
-// Timeout sets how long Acquire takes altogether; 0 leaves it to the context.
-// The default is [DefaultTimeout].
+// Timeout limits how long Acquire takes in total: 0 or more. With 0 only the context
+// limits it. The default is [DefaultTimeout].
 func Timeout(d time.Duration) Term {
 	return func(t *terms) { t.timeout, t.paced = d, true }
 }
 
-// Wait has Acquire wait for limit altogether, and ask again every interval,
-// however often that is. A limit of 0 is one attempt; else the interval must be
-// over 0. It stands in the place of Retries, Backoff and Timeout, and can't be
-// used beside them.
+// Wait makes Acquire wait up to limit in total and ask again every interval, any number
+// of times. The limit is 0 or more, and 0 means one attempt; with a higher limit the
+// interval must be over 0. It replaces Retries, Backoff and Timeout and can't be combined
+// with them.
 func Wait(limit, interval time.Duration) Term {
 	return func(t *terms) { t.limit, t.interval, t.waits = limit, interval, true }
 }
 
-// Heartbeat sets how often [Leases.Do] extends the lease: over 0, and less than
-// the ttl. The default is a third of the ttl.
+// Heartbeat sets the interval at which [Leases.Do] extends the lease: over 0 and less
+// than the ttl. The default is a third of the ttl.
 func Heartbeat(d time.Duration) Term { return func(t *terms) { t.heartbeat, t.beats = d, true } }
 
 type terms struct {
@@ -104,57 +103,60 @@ type terms struct {
 	beats     bool
 }
 
-// newTerms applies lists of terms to the defaults, and checks the outcome. A
-// later list's way of waiting stands in the place of an earlier one's.
+// newTerms applies lists of terms to the defaults, and checks the result. Terms about
+// waiting replace those of an earlier list. The error says all that is wrong with a list.
 func newTerms(lists ...[]Term) (*terms, error) {
 	t := &terms{ttl: DefaultTTL, retries: DefaultRetries, backoff: DefaultBackoff, timeout: DefaultTimeout}
 	for _, list := range lists {
 		paced, waits := t.paced, t.waits
 		t.paced, t.waits = false, false
+		var errs []error
 		for _, term := range list {
 			if term == nil {
-				return nil, invalid("nil term")
+				errs = append(errs, errors.New("nil term"))
+				continue
 			}
 			term(t)
 		}
 		if !t.paced && !t.waits {
 			t.paced, t.waits = paced, waits
 		}
-		if err := t.check(); err != nil {
+		if err := errors.Join(append(errs, t.check()...)...); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (t *terms) check() error {
-	var errs []error
+func (t *terms) check() (errs []error) {
 	add := func(bad bool, format string, args ...any) {
 		if bad {
-			errs = append(errs, invalid(format, args...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	if err := checkTTL(t.ttl); err != nil {
-		errs = append(errs, err)
-	}
+	add(!validTTL(t.ttl), badTTL, t.ttl, MaxTTL)
 	if t.hasOwner {
 		add(t.owner == "" || len(t.owner) > maxHolder || strings.IndexByte(t.owner, 0) >= 0 || !utf8.ValidString(t.owner),
-			"an owner is valid UTF-8 of 1 to %d bytes without NUL", maxHolder)
+			"an owner's name of %d bytes, want 1 to %d of valid UTF-8 without NUL", len(t.owner), maxHolder)
 	}
 	add(t.refresh && !t.hasOwner, "Refresh needs Owner")
-	add(t.retries < 0, "%d retries", t.retries)
-	add(t.backoff <= 0, "a back-off of %v", t.backoff)
-	add(t.timeout < 0, "a timeout of %v", t.timeout)
-	add(t.waits && t.paced, "Wait stands in the place of Retries, Backoff and Timeout")
-	add(t.waits && t.limit < 0, "a wait of %v", t.limit)
-	add(t.waits && t.limit > 0 && t.interval <= 0, "a wait of %v with an interval of %v", t.limit, t.interval)
-	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl), "a heartbeat of %v with a ttl of %v", t.heartbeat, t.ttl)
-	return errors.Join(errs...)
+	add(t.retries < 0, "%d retries, want 0 or more", t.retries)
+	add(t.backoff <= 0, "a back-off of %v, want more than 0", t.backoff)
+	add(t.timeout < 0, "a timeout of %v, want 0 or more", t.timeout)
+	add(t.waits && t.paced, "Wait replaces Retries, Backoff and Timeout and can't be combined with them")
+	add(t.waits && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
+	add(t.waits && t.limit > 0 && t.interval <= 0, "a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
+	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl), "a heartbeat of %v, want more than 0 and less than the ttl of %v", t.heartbeat, t.ttl)
+	return errs
 }
 
+func validTTL(d time.Duration) bool { return d >= time.Millisecond && d <= MaxTTL }
+
+const badTTL = "a ttl of %v, want 1ms to %v"
+
 func checkTTL(d time.Duration) error {
-	if d < time.Millisecond || d > MaxTTL {
-		return invalid("a ttl of %v, want 1ms to %v", d, MaxTTL)
+	if !validTTL(d) {
+		return invalid(badTTL, d, MaxTTL)
 	}
 	return nil
 }

@@ -40,11 +40,8 @@ func (t *Table) faults() (faults []error) {
 	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
 		fail(": %q can't be the serial, and fence or key", t.Serial)
 	}
-	for _, column := range []string{t.Lock.By, t.Lock.Since, t.Lock.Expiry} {
-		if column != "" && t.uses(column) > 1 {
-			fail(": its lock has the column %q twice, or shares it with another rule", column)
-			break
-		}
+	if column := t.sharedColumn(); column != "" {
+		fail(": its lock has the column %q twice, or shares it with another rule", column)
 	}
 	return faults
 }
@@ -52,14 +49,4 @@ func (t *Table) faults() (faults []error) {
 // overlaps reports whether one name could mean both tables.
 func (t *Table) overlaps(u *Table) bool {
 	return t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "")
-}
-
-// uses returns how many meanings a column has.
-func (t *Table) uses(column string) (n int) {
-	for _, c := range t.columns() {
-		if c == column {
-			n++
-		}
-	}
-	return n
 }

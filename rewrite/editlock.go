@@ -43,7 +43,7 @@ func (editLock) check(w *writer) {
 	w.field(0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
 	_, and, _ := d.Raising()
-	w.raiseAfterLedger(markerLocked, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
+	w.raiseAfterLedger(markerLocked, l.by, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
 		"COALESCE(", d.Micros(expiry), ", 0)", and, "':'", and, text)
 	w.write(" IS NOT NULL END")
 }

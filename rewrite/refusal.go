@@ -117,17 +117,17 @@ func (w *writer) check(rules ruleSet) {
 
 // raiseFor raises for a rule with a table's marker where the rule isn't asked in a
 // check: after those before it.
-func (w *writer) raiseFor(r int, kind string, detail ...string) {
+func (w *writer) raiseFor(r int, kind, column string, detail ...string) {
 	before := (ruleSet(1)<<r - 1) &^ setOf(ruleLedger)
 	for r := range precedence {
 		if before.has(r) && precedence[r].refuses(w) {
 			w.write("CASE WHEN ")
 			w.check(before)
 			w.write(" THEN ")
-			w.raiseAfterLedger(kind, detail...)
+			w.raiseAfterLedger(kind, column, detail...)
 			w.write(" END")
 			return
 		}
 	}
-	w.raiseAfterLedger(kind, detail...)
+	w.raiseAfterLedger(kind, column, detail...)
 }

@@ -30,7 +30,7 @@ func (serial) check(w *writer) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raiseAfterLedger(markerConflict, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(markerConflict, w.rules.serial, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
 	w.write(" IS NOT NULL END")
 }
 
@@ -118,7 +118,7 @@ func (w *writer) callersSerial() { w.field(0, fieldSerial) }
 
 // raiseSerial raises with the row's serial where the serial is assigned.
 func (w *writer) raiseSerial(kind string) {
-	w.raiseFor(ruleSerial, kind, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseFor(ruleSerial, kind, w.rules.serial, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
 }
 
 // gone writes the RETURNING that raises for a row which wasn't there. A row that
@@ -130,6 +130,6 @@ func (w *writer) gone() {
 	w.write(" RETURNING CASE WHEN ", w.qualifier, ".", w.rules.serial, " - 1 = ")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
-	w.raiseAfterLedger(markerGone, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(markerGone, w.rules.serial, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
 	w.write(" END")
 }

@@ -1,5 +1,7 @@
 package rewrite
 
+import "slices"
+
 // A Table says which table to guard and how.
 type Table struct {
 	Schema      string // normalised; empty stands for any
@@ -29,6 +31,18 @@ func (t *Table) columns() (columns []string) {
 		columns = append(columns, r.columns(t)...)
 	}
 	return columns
+}
+
+// sharedColumn returns a column of the lock that has another meaning, too, or "".
+func (t *Table) sharedColumn() string {
+	seen := t.columns()
+	for _, c := range precedence[ruleEditLock].columns(t) {
+		first := slices.Index(seen, c)
+		if c != "" && slices.Contains(seen[first+1:], c) {
+			return c
+		}
+	}
+	return ""
 }
 
 // quote notes how the columns are written.

@@ -117,7 +117,7 @@ func (w *writer) edit(e *edit) {
 		}
 		return
 	case opWith:
-		w.ledgerStatements(e.text)
+		w.ledgerItems(e.text)
 		return
 	}
 	w.choose(int(e.target))

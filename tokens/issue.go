@@ -11,30 +11,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Issue gives out a token for name that is newer than every one before it, and
-// makes the name known to the ledger if it isn't. The first token is 1 (on PostgreSQL
-// in a cluster that has never been promoted or restored). It is durable. Once
-// Issue has returned, older tokens are refused where the [sqlfence.Ledger]
-// guards.
+// Issue returns a token for name that is newer than all before it, and adds the name to
+// the ledger if it is missing. The first token is 1; on PostgreSQL it is higher in a
+// cluster that was ever promoted or restored. The token is durable. Once Issue has
+// returned, tables with [sqlfence.Ledger] refuse older tokens.
 //
-// Concurrent calls for one name are coalesced: while one statement is under
-// way, newcomers wait and then share the next one, each with a token of its
-// own. It takes one connection for a name; only where a statement is not answered
-// within 100 ms the next one is sent on another connection, and then again after twice
-// as long, so that a connection that has gone dead stops no other caller: at most three
-// times, and with [sql.DB.SetMaxOpenConns] on at most a quarter of the pool's
-// connections. The shared statement doesn't belong
-// to one caller, so it carries none of their contexts' values, and it is
-// cancelled only when all of them have gone.
+// Concurrent calls for one name are coalesced: while a statement runs, new callers wait
+// and then share the next one, each with a token of its own. A name uses one connection.
+// When a statement has no answer after 100 ms, the next one is sent on another
+// connection, and so on after 200 ms and 400 ms, so that a dead connection doesn't stop
+// the other callers: at most three times, and with [sql.DB.SetMaxOpenConns] on no more
+// than a quarter of the pool. A shared statement carries no values of the callers'
+// contexts, and is cancelled only when all callers have gone.
 //
-// A call whose context ends returns at once with the context's error; its token
-// may have been taken, and is then lost. The same holds for any other error of
-// the database.
+// A call whose context ends returns at once with the context's error. After any error
+// but ErrTokenLimit a token may have been taken; it is then lost.
 //
-// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name stands at
-// [sqlfence.MaxToken] (of coalesced calls as many succeed as tokens are left),
-// one that says so if the ledger holds a negative value, what
-// [sqlfence.ValidateName] says of an invalid name, or the database's own.
+// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached
+// [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an error
+// of no type if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
+// name; or the database's.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -50,8 +46,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	return sqlfence.Token{Name: name, Value: value}, nil
 }
 
-// take takes n tokens, or as many as there are left, and returns the last one
-// and how many it took.
+// take takes n tokens, or as many as are left, and returns the last one and their number.
 func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
 		last, err = s.queryFloored(ctx, s.dialect.issue, name, n)
@@ -71,7 +66,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 		if !errors.Is(err, sql.ErrNoRows) {
 			return 0, 0, err
 		}
-		// The statement refused: n tokens don't fit under the limit.
+		// The statement took none: n tokens don't fit under the limit.
 		current, err := s.queryFloored(ctx, s.dialect.reached, name)
 		switch {
 		case err != nil:
@@ -81,7 +76,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 		case current >= sqlfence.MaxToken:
 			return 0, 0, errLimit(name, current)
 		case current+n <= sqlfence.MaxToken:
-			// They do fit, and a token never falls: someone else refused.
+			// They do fit, and a token never falls: something else kept it from writing.
 			return 0, 0, fmt.Errorf("the table %s took no token: look for a trigger or a rule on it", sqltext.LedgerTable)
 		}
 		n = sqlfence.MaxToken - current

@@ -9,21 +9,22 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures a [Store]. Options are checked together by [New]; what
-// contradicts is refused there.
+// An Option configures a [Store]. [New] checks all options and reports every fault in
+// one error, which is [sqlfence.ErrInvalid].
 type Option func(*config)
 
-// WithDialect names the dialect. It is needed only for drivers that sqlfence
-// doesn't know; one that contradicts a known driver is refused, and so is
-// [sqlfence.MySQL], which is not supported.
+// WithDialect names the dialect. Only drivers that sqlfence doesn't know need it. A
+// dialect that contradicts a known driver is invalid, and so is [sqlfence.MySQL], which
+// this package doesn't support.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithLogger sets where a warning is logged for each token from
-// [sqlfence.WarnToken] on that is issued (once for calls that were coalesced)
-// or adopted. The default is [slog.Default]. Nil is refused; to log nothing,
-// give a logger with [slog.DiscardHandler].
+// WithLogger sets the logger for warnings: for each token from [sqlfence.WarnToken] on
+// that is issued (once for coalesced calls) or adopted, for a server whose timeline
+// can't be read, and for a ledger with a column that is too small. The default is
+// [slog.Default] at the time of logging. Nil is invalid; to log nothing, pass a logger
+// with [slog.DiscardHandler].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {

@@ -9,26 +9,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/own"
 )
 
-// Repair raises every token that is lower than floor to it, and has the names that
-// the ledger doesn't know begin above it: their first token is floor + 1 or higher. It
-// never lowers a token. All are raised, or none.
+// Repair raises every token below floor to floor, and makes names that are not in the
+// ledger yet begin at floor + 1 or higher. It never lowers a token. Either all tokens
+// are raised or none.
 //
-// It is for what the ledger can't know by itself: call it after a restore from a
-// dump, a snapshot of the disk or a copy of a SQLite file, and after a failover where
-// the server doesn't tell its timeline (the package's comment says when), before the
-// application runs again. Let floor be higher than every token that may have been
-// issued: the highest that the rows' marks, the logs or another copy of the ledger
-// show, with some room. After PostgreSQL's pg_upgrade, and after a move to a new
-// cluster, whose timelines begin at 1 again, call it with the highest token that
-// fencing_tokens holds: the timelines to come then count from there.
+// Call it when tokens may have been lost, before the application runs again: after a
+// restore from a dump, a snapshot of the disk or a copy of a SQLite file, and after a
+// failover of a server whose timeline can't be read (see the package's comment). The
+// floor must be at least the highest token that may have been issued: take the highest
+// in the rows' fence columns, in the logs and in other copies of the ledger, and add some
+// room. After PostgreSQL's pg_upgrade, and after a move to a new cluster, whose timelines
+// begin at 1 again, call it with the highest token in fencing_tokens: later timelines
+// then count from there.
 //
-// Whoever holds an older token is stale from then on where [sqlfence.Ledger] guards,
-// and has to get a new one; so are the tokens of another service that were adopted,
-// until they pass floor. It waits for the transactions that have written under the
-// ledger's guard, and holds off those that want to.
+// Tables with [sqlfence.Ledger] refuse older tokens from then on, so their holders need
+// new ones. The same is true of tokens adopted from another service, until they pass
+// the floor. Repair waits for open transactions that have written under the ledger's
+// guard, and blocks new ones until it is done.
 //
 // Errors: [sqlfence.ErrInvalid] for a floor below 1, [sqlfence.ErrTokenLimit] for one
-// over [sqlfence.MaxToken], or the database's own.
+// above [sqlfence.MaxToken], or the database's.
 func (s *Store) Repair(ctx context.Context, floor int64) error {
 	switch {
 	case floor < 1:

@@ -10,45 +10,45 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Mark is the column of [sqlfence.RowFence] on a registered table.
+// A Mark names the column of [sqlfence.RowFence] on a registered table, in which each row
+// keeps the token of its last write: the row's mark.
 type Mark struct {
-	Table  string // as for [sqlfence.WithTable]: "books", "shop.books"; names that aren't plain words in double quotes
+	Table  string // as for [sqlfence.WithTable]: "books", "shop.books"; a name that isn't a plain word in double quotes
 	Column string // as for [sqlfence.RowFence]
 }
 
 // Rotate retires name and the names of its rows, name + "/" + key (see
-// [sqlfence.Key]), and sets the marks of all rows of the tables that they guarded back
-// to 0, so that the tokens of another name can begin at 1 there. It returns how many
-// marks it reset. It is for a name whose tokens have run out, or were raised too far:
-// where a token that nobody issued has got into the rows' marks, the marks refuse all
-// others for ever.
+// [sqlfence.Key]), and sets the marks of all rows back to 0, so that the tokens of a new
+// name can begin at 1 in these tables. It returns the number of marks it reset. Use it for
+// a name whose tokens have run out, or after a token that was never issued has got into
+// the rows' marks, which then refuse all others for ever.
 //
-// A retired name gives no token any more, and no lease ([sqlfence.ErrTokenLimit]); that
-// can't be taken back. Mind that every name which begins with name + "/" is retired,
-// also the key of a lease that has nothing to do with rows. Where
-// [sqlfence.Ledger] guards, all tokens of a retired name are stale. The new name is the resource of
-// the tables from then on. The procedure:
+// Retiring is final: Issue, and package lease, return [sqlfence.ErrTokenLimit] for a
+// retired name, and tables with [sqlfence.Ledger] refuse all its tokens as stale. Mind
+// that every name which begins with name + "/" is retired, also the key of a lease that
+// has nothing to do with rows. From then on the tables use a new name as their resource.
+// The procedure:
 //
 //  1. Stop all processes that write to the tables under the old name.
 //  2. Call Rotate with the old name and a Mark for each table whose resource it is.
 //  3. Start the application with [sqlfence.Resource] of the new name on each of them,
 //     for example Resource("books-2"); its first token is 1.
 //
-// The first step may be left out only if all of the tables have Ledger beside
-// RowFence, and none has Key: a row that the ledger doesn't know yet would still get a
-// token under the old name. Otherwise nothing refuses the old name's tokens once the marks are gone: a
-// process that still runs with one overwrites what the new holders write, and its
-// token, back in the marks, refuses them. Where a table was left out in the second step its
-// rows refuse the new tokens; call Rotate again, which changes nothing else.
+// Skip the first step only if all tables have Ledger beside RowFence, and none has Key:
+// under Key, a row that is not in the ledger yet would still get a token of the old name.
+// Otherwise nothing refuses the old name's tokens once the marks are reset. A process
+// that still runs with one overwrites the rows of the new holders, and puts its token
+// back into the marks, which then refuse the new holders. If the second step left out a
+// table, its rows refuse the new tokens; call Rotate again, which changes nothing else.
 //
-// It is one transaction, in which PostgreSQL lets nobody write to the tables, and
-// SQLite to the file. Triggers of the tables fire for each mark that is reset. If
-// row-level security hides rows from the role, it is an error.
+// Rotate is one transaction. Until it ends, nobody else can write to the tables on
+// PostgreSQL, or to the file on SQLite. The tables' triggers fire for each mark that is
+// reset. If row-level security hides rows from the database role, Rotate fails.
 //
-// Errors: [sqlfence.ErrUnknownName] if the ledger knows neither the name nor one of
-// its rows (call [Store.Ensure] first if its tokens came from elsewhere and were never
-// adopted), [sqlfence.ErrInvalid] for a Mark that can't be read, what [sqlfence.ValidateName] says of an
-// invalid name, or the database's own. Nothing has changed then.
+// Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
+// name nor one of its rows' (call [Store.Ensure] first if its tokens came from elsewhere
+// and were never adopted), [sqlfence.ErrInvalid] for an invalid name and for a Mark that
+// is no name of a table and a column, or the database's.
 func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
 	if found {
-		s.log().Warn("tokens: " + sqltext.Untold)
+		s.log().Warn("tokens: " + sqltext.Unreadable)
 	}
 	return err
 }

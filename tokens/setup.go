@@ -11,12 +11,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Setup creates the table fencing_tokens if there is none, and checks that the
-// one there can be used; it needs no privilege to create if there is one. It
-// may be called at every start, by several processes at once.
+// Setup creates the table fencing_tokens if there is none, and checks that it can be
+// used. If the table is there, Setup needs no privilege to create one. It may be called
+// at every start, by several processes at once.
 //
-// A table that can't be used is left as it is, with an error that says what is
-// wrong with it.
+// Setup never changes an existing table. If it can't be used, the error says why. Other
+// errors are the database's.
 func (s *Store) Setup(ctx context.Context) error {
 	columns, err := s.columns(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *Store) Setup(ctx context.Context) error {
 	return nil
 }
 
-// checkNarrow tells what becomes of a token column that is not a bigint: after the
-// first failover no token fits into it.
+// checkNarrow warns of a column token in which no token fits after the first failover,
+// and fails where none fits any more.
 func (s *Store) checkNarrow(ctx context.Context) error {
 	floor, err := s.queryFloored(ctx, s.dialect.floor)
 	switch {
@@ -60,9 +60,8 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 	return nil
 }
 
-// create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
-// create it at once from a collision; the one who loses it finds the table of
-// the other, who has committed.
+// create creates the table. On PostgreSQL, two processes that do so at once may collide
+// in spite of IF NOT EXISTS; the one that fails finds the other's table.
 func (s *Store) create(ctx context.Context) error {
 	err := s.exec(ctx, create)
 	if dberr.IsCreated(err) {
@@ -71,7 +70,7 @@ func (s *Store) create(ctx context.Context) error {
 	return err
 }
 
-// A column is one of the table that was found.
+// A column describes a column of an existing table.
 type column struct {
 	name     string
 	typ      string // as the database writes it, in lower case
@@ -95,7 +94,8 @@ func (s *Store) columns(ctx context.Context) ([]column, error) {
 	return columns, rows.Err()
 }
 
-// usable checks what the database doesn't when it plans the statements.
+// usable checks those properties of the table that the database ignores when it plans
+// the statements.
 func usable(columns []column) error {
 	var name, token bool
 	for _, c := range columns {

@@ -14,10 +14,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Store issues tokens and keeps the ledger in one database. It is safe for
-// use by several goroutines at once, holds no resources when idle, and needs no
-// closing. Share one Store for a database: concurrent calls of [Store.Issue]
-// are coalesced within a Store.
+// A Store issues tokens and keeps the ledger of one database. It is safe for use by
+// several goroutines at once, holds no resources when idle, and needs no closing. The
+// zero Store can't be used; see [New]. Share one Store for a database: it coalesces
+// concurrent calls of [Store.Issue].
 type Store struct {
 	db      *sql.DB
 	dialect *dialect
@@ -27,11 +27,12 @@ type Store struct {
 	timelines sqltext.Timelines
 }
 
-// New returns a Store on db, which may be fenced by sqlfence or not, and stays
-// the caller's to close. It sends nothing to the database.
+// New returns a Store on db, which may be fenced by sqlfence or not; the caller closes
+// it. New sends nothing to the database.
 //
-// By default the dialect is found from the driver (an error if it can't be, see
-// [WithDialect]), and warnings go to [slog.Default].
+// By default the driver decides the dialect (see [WithDialect]), and warnings go to
+// [slog.Default]. A nil db, a driver that sqlfence doesn't know and invalid options are
+// [sqlfence.ErrInvalid].
 func New(db *sql.DB, opts ...Option) (*Store, error) {
 	c, err := configure(db, opts)
 	if err != nil {
@@ -42,11 +43,13 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Ensure makes the names known to the ledger, those that are not already, with
-// no token issued yet: their first Issue gives 1. It is needed only where a
-// name may be used before its first Issue or Adopt; until then the database
-// refuses its writes with [sqlfence.ErrUnknownName]. All names are added, or
-// none. An invalid name is refused as [sqlfence.ValidateName] does.
+// Ensure adds to the ledger those names that it lacks, without a token: their first
+// Issue returns the lowest token. Only a name that may be used before its first Issue or
+// Adopt needs it; until then its writes fail with [sqlfence.ErrUnknownName]. Either all
+// names are added or none.
+//
+// Errors: [sqlfence.ErrInvalid] for an invalid name, with no name added (see
+// [sqlfence.ValidateName]), or the database's.
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -70,18 +73,17 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Current returns the newest token that has been issued or adopted for name.
-// For a name that the ledger knows, but that has had no token yet, it is a
-// Token with the Value 0, which every guarded write refuses.
+// Current returns the newest token that was issued or adopted for name. For a name in
+// the ledger without a token yet, it returns a Token with the Value 0, which every
+// guarded write refuses.
 //
-// The answer may be out of date by the time it is read: it is for people and
-// diagnostics. Only the guard in the write itself can tell whether a token is
-// stale.
+// The token may be out of date by the time it is read. Use it for display and
+// diagnosis; only the guard within a write can decide whether a token is stale.
 //
 // Errors: [sqlfence.ErrUnknownName] if the ledger has no such name,
-// [sqlfence.ErrTokenLimit] if it holds a value over [sqlfence.MaxToken], one
-// that says so if it holds a negative value, what [sqlfence.ValidateName] says
-// of an invalid name, or the database's own.
+// [sqlfence.ErrTokenLimit] if its value is above [sqlfence.MaxToken], an error of no
+// type for a negative value, [sqlfence.ErrInvalid] for an invalid name, or the
+// database's.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -99,18 +101,20 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	return sqlfence.Token{Name: name, Value: value}, nil
 }
 
-// Adopt raises the ledger to a token that another service has granted, and
-// makes its name known if it isn't. From then on writes with a lower token are
-// refused where the [sqlfence.Ledger] guards. An equal or higher token is
-// adopted; a lower one changes nothing and is a [*sqlfence.StaleError] (which
-// [errors.Is] finds to be [sqlfence.ErrStale]) with the newer token in Current.
-// An invalid token is refused as [sqlfence.Token.Validate] does.
+// Adopt raises the ledger to a token that another service has granted, and adds its
+// name if the ledger lacks it. From then on tables with [sqlfence.Ledger] refuse writes
+// with a lower token. Adopting the ledger's own token again changes nothing.
 //
-// The source of the tokens has to be durable by itself: a service that forgets some
-// in a failover gives them again, and the ledger can't tell. See also [Store.Repair].
+// The other service must be durable by itself: if it forgets tokens in a failover, it
+// grants them twice, and the ledger can't notice. See also [Store.Repair].
 //
-// Give a name one source of tokens, Issue or a foreign one: a service whose
-// numbers are overtaken by Issue finds all its tokens stale.
+// Use one source of tokens for a name, either Issue or another service: once Issue has
+// overtaken a service's numbers, all its tokens are stale.
+//
+// Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) for a token below the
+// ledger's, with the ledger's in Current and nothing changed; [sqlfence.ErrInvalid] or
+// [sqlfence.ErrTokenLimit] for an invalid token (see [sqlfence.Token.Validate]); or the
+// database's.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
@@ -127,7 +131,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	return nil
 }
 
-// read returns the stored value of name, which is not negative.
+// read returns the stored value of name; a negative one is an error.
 func (s *Store) read(ctx context.Context, name string) (int64, error) {
 	value, err := s.query(ctx, s.dialect.current, name)
 	if err == nil && value < 0 {
@@ -158,7 +162,7 @@ func (s *Store) log() *slog.Logger {
 }
 
 func errNegative(value int64) error {
-	return fmt.Errorf("the table %s holds the negative token %d, which no one has issued: correct it by hand", sqltext.LedgerTable, value)
+	return fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, value)
 }
 
 func errLimit(name string, current int64) error {

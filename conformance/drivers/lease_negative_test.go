@@ -15,28 +15,28 @@ func TestLeaseNegativeControl(t *testing.T) {
 		t.Skip("runs the go command")
 	}
 	postgresDSN(t)
-	dir := strings.TrimSpace(string(goCommand(t, "list", "-f", "{{.Dir}}", "github.com/sqlfence/sqlfence/lease")))
-	path := filepath.Join(dir, "sql.go")
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := string(source)
-	for _, replace := range [][2]string{
-		{`"context"`, `"context"; "math/rand/v2"`},
-		{"func expand(text string) string {", "var ahead = strconv.Itoa(rand.IntN(400))\n\n" + `func expand(text string) string {
-			text = strings.ReplaceAll(text, "clock_timestamp()", "(clock_timestamp() + interval '" + ahead + " milliseconds')")
-			text = strings.ReplaceAll(text, "{now}", "({now} + " + ahead + ")")`},
+	dir := strings.TrimSpace(string(goCommand(t, "list", "-f", "{{.Dir}}", "github.com/sqlfence/sqlfence/internal/sqltext")))
+	overlay := make(map[string]string)
+	for file, replace := range map[string][2]string{
+		"postgres.go": {`"pg_catalog.clock_timestamp()"`, `"(pg_catalog.clock_timestamp() + interval '" + ahead + " milliseconds')"`},
+		"sqlite.go":   {`"CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"`, `"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + " + ahead + ")"`},
 	} {
-		before := changed
-		changed = strings.Replace(changed, replace[0], replace[1], 1)
-		if changed == before {
+		path := filepath.Join(dir, file)
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(source), replace[0], replace[1], 1)
+		if changed == string(source) {
 			t.Fatalf("%s has no %q", path, replace[0])
 		}
+		if file == "postgres.go" {
+			changed = strings.Replace(changed, `"strconv"`, `"math/rand/v2"; "strconv"`, 1) + "\nvar ahead = strconv.Itoa(rand.IntN(400))\n"
+		}
+		overlay[path] = filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(overlay[path], []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	with := filepath.Join(t.TempDir(), "sql.go")
-	if err := os.WriteFile(with, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	wantFailing(t, map[string]string{path: with}, map[string][]string{"TestLeaseProcesses": all})
+	wantFailing(t, overlay, map[string][]string{"TestLeaseProcesses": all})
 }

@@ -73,6 +73,15 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 	}
 }
 
+func TestFaultsAreFound(t *testing.T) {
+	var c config
+	fault := errors.New("odd")
+	c.Fail(fault)
+	if err := c.Err("pkg"); !errors.Is(err, fault) || errors.Is(err, sqlfence.ErrTokenLimit) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPartsOfAllDialects(t *testing.T) {
 	if got := For("p", "s").All(); len(got) != 2 || got[0] != "p" || got[1] != "s" {
 		t.Error(got)

@@ -327,7 +327,13 @@ var functions = map[string]func(*scope, []expr) driver.Value{
 	"JULIANDAY": func(*scope, []expr) driver.Value {
 		return float64(time.Now().UnixMilli())/86400000 + 2440587.5
 	},
-	"ROUND":    func(s *scope, args []expr) driver.Value { return math.Round(number(args[0](s))) },
+	"ROUND":  func(s *scope, args []expr) driver.Value { return math.Round(number(args[0](s))) },
+	"LENGTH": func(s *scope, args []expr) driver.Value { return int64(len([]rune(textOf(args[0](s))))) },
+	"SUBSTR": func(s *scope, args []expr) driver.Value {
+		text := []rune(textOf(args[0](s)))
+		from, n := int(number(args[1](s)))-1, int(number(args[2](s)))
+		return string(text[min(from, len(text)):min(from+n, len(text))])
+	},
 	"LOWER":    func(s *scope, args []expr) driver.Value { return strings.ToLower(textOf(args[0](s))) },
 	"DATABASE": func(*scope, []expr) driver.Value { return "fake" },
 	"SLEEP": func(s *scope, args []expr) driver.Value {

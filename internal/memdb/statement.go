@@ -125,18 +125,35 @@ func (p *parser) update() func(*scope) *result {
 	if !p.at("SET") {
 		alias = p.alias(name)
 	}
-	set, where, returning := p.assignments(), p.condition(), p.returning()
+	set := p.assignments()
+	beside := func(*scope) source { return source{} }
+	if p.word("FROM") {
+		beside = p.oneRow()
+	}
+	where, returning := p.condition(), p.returning()
 	return func(s *scope) *result {
-		t := s.table(name)
+		t, other := s.table(name), beside(s)
 		var written [][]driver.Value
 		for i, row := range t.rows {
-			on := &scope{execution: s.execution, sources: []source{{alias, t.columns, row}}}
+			on := &scope{execution: s.execution, sources: []source{{alias, t.columns, row}, other}}
 			if isTrue(where(on)) {
 				t.put(i, assign(on, t, row, set))
 				written = append(written, t.rows[i])
 			}
 		}
 		return answer(s, t, alias, returning, written)
+	}
+}
+
+// oneRow takes what an UPDATE reads from besides, which has to be one row.
+func (p *parser) oneRow() func(*scope) source {
+	f := p.from()
+	return func(s *scope) source {
+		columns, rows := f.rows(s)
+		if len(rows) != 1 {
+			panic(errorf("UPDATE from %d rows, want one", len(rows)))
+		}
+		return source{f.alias, columns, rows[0]}
 	}
 }
 

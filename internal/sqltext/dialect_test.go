@@ -78,3 +78,33 @@ func TestFloorsHaveAStart(t *testing.T) {
 		}
 	}
 }
+
+func TestAllDialectsAreThere(t *testing.T) {
+	if got := All(); len(got) != 2 || got[0] != Postgres || got[1] != SQLite {
+		t.Errorf("%v", got)
+	}
+}
+
+// What Seen raises is recognised whatever stands around it.
+func TestSeenRaisesWhatIsUnseenReads(t *testing.T) {
+	text := Seen("$1")
+	at := strings.Index(text, "'sqlfence:")
+	if at < 0 || strings.Count(text, "$1") != 2 {
+		t.Fatalf("Seen is %s", text)
+	}
+	raised, _, _ := strings.Cut(text[at+1:], "'")
+	for err, want := range map[error]bool{
+		raisedError{raised + "books", "22P02"}: true,
+		raisedError{raised + "books", "22P03"}: false,
+		raisedError{"7 is no number", "22P02"}: false,
+	} {
+		if got := IsUnseen(err); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+type raisedError struct{ raised, state string }
+
+func (e raisedError) Error() string    { return "invalid input syntax: \"" + e.raised + "\"" }
+func (e raisedError) SQLState() string { return e.state }

@@ -6,8 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Floored is a statement that names {floor}, and the same with {start} where the server
-// doesn't tell its timeline.
+// A Floored is a statement that names {floor}, and the same one with {start} in its
+// place, for a server whose timeline can't be read.
 type Floored struct{ full, lower string }
 
 // NewFloored returns the statement of a text, as [Render] writes it. Its arguments are
@@ -18,35 +18,35 @@ func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
 	return Floored{full, lower}
 }
 
-// Timelines keeps in mind whether a server tells its timeline. The zero value takes
-// it that it does. It is safe for concurrent use.
-type Timelines struct{ untold atomic.Bool }
+// Timelines remembers whether a server's timeline can be read. The zero value assumes
+// that it can. It is safe for concurrent use.
+type Timelines struct{ unreadable atomic.Bool }
 
-// Send sends f, with the floor if the server tells its timeline. That it doesn't is
-// found out by an error of f, then of the floor's own expression, and kept in mind if
-// f without the floor succeeds; found is true then, once. ask sends a text without
+// Send sends f, with the floor if the server's timeline can be read. If f fails, and the
+// floor's own expression as well, but f without the floor succeeds, then it can't be
+// read; Timelines remembers that, and found is true, once. ask sends a text without
 // arguments.
 func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bool, err error) {
-	if t.untold.Load() {
+	if t.unreadable.Load() {
 		return false, send(f.lower)
 	}
 	err = send(f.full)
-	// The same codes also stand for other things: a privilege that is missing on the
-	// table, or a plan that pgx has cached of a table that has changed.
+	// The same codes have other causes, too: a missing privilege on the table, or a
+	// plan of a changed table in pgx's cache.
 	if !refused(err) || f.full == f.lower || !refused(ask("SELECT "+epoch)) {
 		return false, err
 	}
 	if err := send(f.lower); err != nil {
 		return false, err
 	}
-	return t.untold.CompareAndSwap(false, true), nil
+	return t.unreadable.CompareAndSwap(false, true), nil
 }
 
-// Untold is what to log when Send has found out that the server doesn't tell.
-const Untold = "the server doesn't tell its timeline, so tokens can fall behind in a failover or a restore that loses some; " +
-	"call tokens' Repair after one"
+// Unreadable is the warning to log when Send has found that the timeline can't be read.
+const Unreadable = "the server's timeline can't be read, so tokens may repeat after a failover or a restore that loses some; " +
+	"call tokens.Store.Repair after one"
 
-// refused reports whether the server has no such function, or keeps it to itself.
+// refused reports whether the server has no such function, or doesn't allow it.
 func refused(err error) bool {
 	switch dberr.SQLState(err) {
 	case dberr.UndefinedFunction, dberr.InsufficientPrivilege, dberr.FeatureNotSupported:

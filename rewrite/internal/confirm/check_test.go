@@ -59,12 +59,25 @@ func TestRelease(t *testing.T) {
 	if c.text != "" || len(c.pieces) != 0 || c.pieces[:1][0] != (Piece{}) {
 		t.Errorf("a released check holds %q, %+v", c.text, c.pieces[:1])
 	}
-	large := Begin()
-	large.pieces = make([]Piece, 0, maxPieces+1)
-	large.text = "kept as it is"
-	large.Release()
-	if large.text == "" {
-		t.Error("a check with much room is kept for the next one")
+	for _, large := range []*Check{{pieces: make([]Piece, 0, maxPieces+1)}, {frames: make([]frame, 0, maxFrames+1)}} {
+		large.text = "left alone"
+		large.Release()
+		if large.text == "" {
+			t.Error("a check with much room is kept for the next one")
+		}
+	}
+}
+
+// A check begins anew with each text, whatever it has met in the one before.
+func TestReuse(t *testing.T) {
+	c := Begin()
+	c.Add(Piece{Kind: BeforeValue, Lo: len("UPDATE books SET a = "), Hi: len("UPDATE books SET a = f("), Target: `"books"`})
+	if c.Confirms(Postgres, "UPDATE books SET a = f(1)") {
+		t.Error("a piece around a value is confirmed without the other one")
+	}
+	c.pieces = nil
+	if !c.Confirms(Postgres, "SELECT (1)") {
+		t.Error("the next text isn't confirmed")
 	}
 }
 

@@ -3,19 +3,24 @@ package confirm
 // operand reads a token that is a value or a name; in a target it may be its name.
 func (c *Check) operand() {
 	f := c.top()
-	other := c.before(0) == kwOr || c.before(0) == kwBy && c.before(1) == kwIndexed // OR ABORT, an index
-	if f.part == inTarget && c.sign != signNumber && c.sign != signInput && !other &&
-		(!f.named || c.isLabel() || c.dialect.bareAlias) {
+	if f.part == inTarget && c.isTarget(f) {
 		f.name, f.lo, f.hi, f.named = c.sign, c.lo, c.hi, true
 	}
 	f.ended, f.head = true, false
+}
+
+// isTarget reports whether the current token of a target is its name or alias: not
+// the word behind OR.
+func (c *Check) isTarget(f *frame) bool {
+	return c.sign != signNumber && c.sign != signInput && c.before(0) != kwOr &&
+		(!f.named || c.isLabel() || c.dialect.bareAlias)
 }
 
 // word reads a word: as what begins another part, where it can only be that.
 func (c *Check) word(ofPiece bool) bool {
 	f, s := c.top(), c.sign
 	f.head = f.head && (s == kwWith || s == kwRecursive || s == kwExplain || s == kwAnalyze)
-	begins := f.verb == 0 && f.part == atStart
+	begins := f.part == atStart
 	switch {
 	case s == signWord && f.part != atThen:
 		c.operand()
@@ -48,7 +53,7 @@ func (c *Check) beginsWrite(f *frame) bool {
 	default:
 		return false
 	}
-	if c.follows('(') || c.follows(',') || c.follows(')') || c.follows(kwAs) {
+	if c.follows('(') || c.follows(',') || c.follows(kwAs) {
 		return false
 	}
 	switch c.before(0) {
@@ -66,9 +71,6 @@ func (c *Check) target(f *frame) bool {
 		return f.writes(kwUpdate) && f.named
 	case kwAs:
 		return true
-	case kwUsing:
-		f.part, f.ended = inTables, false
-		return true
 	case kwValues:
 		f.part = inValues
 		return true
@@ -79,8 +81,6 @@ func (c *Check) target(f *frame) bool {
 	switch {
 	case (c.sign == kwInto || c.sign == kwFrom || c.sign == kwOr) && !f.named:
 	case c.sign == kwOnly:
-	case f.named && (c.sign == kwIndexed || c.sign == kwNot && c.follows(kwIndexed)):
-	case c.sign == kwBy && c.before(0) == kwIndexed:
 	case c.sign == kwInsertOption && f.writes(kwInsert) && f.named:
 	case c.clause(f):
 	default:
@@ -95,7 +95,7 @@ func (c *Check) clause(f *frame) bool {
 	if !ok {
 		return false
 	}
-	if p == inArm {
+	if p == inArm || c.sign == kwOn { // another arm, or another conflict
 		f.arm = 0
 	}
 	if f.cases > 0 { // none can stand inside of a CASE

@@ -12,8 +12,8 @@ type Dialect struct {
 
 	// Strings and quoted names. Both know '...' and "...".
 	introduced   []introduced // strings and names that a letter introduces
-	nameQuotes   string       // the bytes that quote a name
-	bracketNames bool         // [...] is a name
+	backquotes   bool         // `...` is a name
+	brackets     bool         // [...] is a name
 	dollarQuotes bool         // $tag$...$tag$ is a string
 
 	// Placeholders.

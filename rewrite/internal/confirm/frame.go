@@ -29,7 +29,7 @@ type frame struct {
 	cases  int    // how many CASE are open
 	ended  bool   // an operand has ended
 	or     bool   // an OR stands in the condition, outside of CASE
-	full   bool   // the SET list has its mark, or the row its value
+	full   bool   // the SET list has the guard's assignment, or the row its value
 	last   uint64 // the last eight tokens, one byte each; a bracket is its end
 
 	operator bool // of OPERATOR(...), which no operand has ended with

@@ -20,7 +20,6 @@ const (
 	kwExplain
 	kwFrom
 	kwGroup
-	kwIndexed
 	kwInsert
 	kwInto
 	kwIs

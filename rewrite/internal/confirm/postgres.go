@@ -18,7 +18,6 @@ var Postgres = &Dialect{
 		{start: "u&'", sign: signString},
 		{start: `u&"`, sign: signName},
 	},
-	nameQuotes:   `"`,
 	dollarQuotes: true,
 
 	placeholder: '$',

@@ -124,9 +124,9 @@ func (s *scanner) other(c byte) {
 		s.number()
 	case c == '\'':
 		s.sign, s.hi = signString, quoteEnd(s.text, i+1, c, false)
-	case strings.IndexByte(d.nameQuotes, c) >= 0:
+	case c == '"', c == '`' && d.backquotes:
 		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
-	case c == '[' && d.bracketNames:
+	case c == '[' && d.brackets:
 		s.sign, s.hi = signName, endOf(s.text, i, "]")
 	case c == '$' && d.dollarQuotes && !isDigit(s.at(i+1)):
 		s.sign, s.hi = signString, dollarEnd(s.text, i)

@@ -104,6 +104,37 @@ var assignments = map[string]bool{
 	"UPDATE books SET a = x'41'" + mark:                                             true,
 	"UPDATE books SET a = 1 ON" + mark:                                              false,
 
+	// What looks like the beginning of a write, or of another clause.
+	"SELECT (1) update books SET a = 1" + mark:                                                                                  false,
+	"UPDATE pens SET a = (1) update books SET b = 1" + mark:                                                                     false,
+	"MERGE INTO books USING s ON true WHEN MATCHED THEN nothing UPDATE SET id = 1" + mark:                                       false,
+	"MERGE INTO books USING s ON true WHEN MATCHED THEN a UPDATE SET id = 1" + mark:                                             false,
+	"WITH a AS (SELECT 1) UPDATE books SET a = 1 FROM c" + mark:                                                                 false,
+	"WITH a AS (SELECT 1) UPDATE books SET a = 1 USING c" + mark:                                                                false,
+	"WITH RECURSIVE a AS (SELECT 1) SEARCH DEPTH FIRST BY delete, b SET c UPDATE books SET a = 1" + mark:                        true,
+	"UPDATE books SET a = 1 GROUP (b)" + mark:                                                                                   false,
+	"UPDATE books SET a = 1 ON b" + mark:                                                                                        false,
+	"UPDATE books SET a = 1 JOIN b" + mark:                                                                                      false,
+	"UPDATE books SET a = 1 ORDER BY b" + mark:                                                                                  false,
+	"UPDATE books SET a = 1 INTO b" + mark:                                                                                      false,
+	"UPDATE books SET a = 1 LIMIT b" + mark:                                                                                     false,
+	"UPDATE books SET a = SELECT b" + mark:                                                                                      false,
+	"UPDATE books SET a = VALUES (1)" + mark:                                                                                    false,
+	"MERGE INTO books USING s ON true THEN UPDATE SET a = 1" + mark:                                                             false,
+	"MERGE INTO books USING s ON true WHEN MATCHED AND CASE WHEN a THEN UPDATE SET a = 1" + mark:                                false,
+	"MERGE INTO books USING s ON true WHEN MATCHED THEN DELETE UPDATE SET a = 1" + mark:                                         false,
+	"INSERT INTO books (id) VALUES (1) DO UPDATE SET a = 1" + mark:                                                              false,
+	"INSERT INTO books (id) VALUES (1) RETURNING DO UPDATE SET a = 1" + mark:                                                    true, // no database takes it
+	"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 1 ON CONFLICT (b) WHERE c DO UPDATE SET a = 2" + mark: true,
+	"EXPLAIN UPDATE books SET a = 1" + mark:                                                                                     true,
+	"EXPLAIN ANALYZE UPDATE books SET a = 1" + mark:                                                                             true,
+	"EXPLAIN (COSTS) UPDATE books SET a = 1" + mark:                                                                             true,
+	"CREATE UPDATE books SET a = 1" + mark:                                                                                      false,
+	"REPLACE INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 1" + mark:                                            false,
+
+	"UPDATE books 1 $1 SET a = 1" + mark:                       true, // no database takes it
+	"WITH a AS (SELECT 1) REPLACE INTO books SET a = 1" + mark: false,
+
 	// CASE has to be complete.
 	"UPDATE books SET a = 1 END" + mark:                               false,
 	"UPDATE books SET a = b WHEN" + mark:                              false,

@@ -10,16 +10,15 @@ var SQLite = &Dialect{
 	openComments:  true,
 	byteOrderMark: true,
 
-	introduced:   []introduced{{start: "x'", sign: signString}},
-	nameQuotes:   "\"`",
-	bracketNames: true,
+	introduced: []introduced{{start: "x'", sign: signString}},
+	backquotes: true,
+	brackets:   true,
 
 	placeholder: '?',
 	variables:   ":@#$",
 
 	keywords: newKeywords(map[string]sign{
-		"indexed": kwIndexed,
-		"fetch":   kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
+		"fetch": kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
 	}),
 	names: lex.SQLite,
 }

@@ -14,7 +14,7 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 	if !utf8.ValidString(src) {
 		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
 	}
-	s := scanner{rules: r, src: src, toks: buf, scs: scs}
+	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none}
 	for {
 		if err := s.blank(); err != nil {
 			return nil, err
@@ -26,8 +26,8 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 			return nil, err
 		}
 	}
-	if n := len(s.open); n > 0 {
-		return nil, &Error{int(s.toks[s.open[n-1]].Start), "a bracket is never closed", Unread}
+	if s.open != none {
+		return nil, &Error{int(s.toks[s.open].Start), "a bracket is never closed", Unread}
 	}
 	s.emit(End, len(src))
 	return s.toks, nil
@@ -48,9 +48,13 @@ type scanner struct {
 	src   string
 	pos   int
 	toks  []Token
-	open  []int32 // indexes of the brackets not yet closed
 	scs   SCS
+
+	// The innermost bracket that isn't closed yet. Its Mate is the next one outwards.
+	open int32
 }
+
+const none = -1
 
 func (s *scanner) emit(k Kind, start int) {
 	t := Token{Kind: k, Start: int32(start), End: int32(s.pos)}
@@ -99,19 +103,20 @@ func (s *scanner) lineComment() {
 	s.pos += stop
 }
 
+// blockComment skips a comment in /* and */, which begins here.
 func (s *scanner) blockComment() *Error {
-	start, depth := s.pos, 0
+	start, depth := s.pos, 1
+	s.pos += 2
 	for s.pos < len(s.src) {
-		switch {
-		case s.src[s.pos] == '/' && s.at(1) == '*' && (depth == 0 || s.rules.nestedComments):
-			depth++
+		switch c := s.src[s.pos]; {
+		case c == '*' && s.at(1) == '/':
 			s.pos += 2
-		case s.src[s.pos] == '*' && s.at(1) == '/':
-			depth--
-			s.pos += 2
-			if depth == 0 {
+			if depth--; depth == 0 {
 				return nil
 			}
+		case c == '/' && s.at(1) == '*' && s.rules.nestedComments:
+			depth++
+			s.pos += 2
 		default:
 			s.pos++
 		}
@@ -238,14 +243,13 @@ func (s *scanner) punct(c byte) *Error {
 	s.toks = append(s.toks, Token{Kind: Punct, Char: c, Start: int32(start), End: int32(s.pos)})
 	switch c {
 	case '(', '[':
-		s.open = append(s.open, here)
+		s.toks[here].Mate, s.open = s.open, here
 	case ')', ']':
-		n := len(s.open)
-		if n == 0 || (s.toks[s.open[n-1]].Char == '(') != (c == ')') {
+		mate := s.open
+		if mate == none || (s.toks[mate].Char == '(') != (c == ')') {
 			return &Error{start, "a bracket closes what was never opened", Unread}
 		}
-		mate := s.open[n-1]
-		s.open = s.open[:n-1]
+		s.open = s.toks[mate].Mate
 		s.toks[here].Mate, s.toks[mate].Mate = mate, here
 	}
 	return nil

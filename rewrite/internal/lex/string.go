@@ -18,21 +18,6 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 	keeps := escapes || kind == rawString && s.rules.continued
 	for s.pos < len(s.src) {
 		switch c := s.src[s.pos]; {
-		case c == '\\' && escapes && s.swallowed(s.pos):
-			return s.twoEncodings()
-		case c == '\\' && escapes:
-			s.pos += 2
-		case c == '\\' && ambiguous && s.at(1) == '\'':
-			return &Error{s.pos, AmbiguousBackslash, Ambiguous}
-		case c == '\\' && ambiguous && s.at(1) == '\\':
-			// With the setting off the two are one character, and the second
-			// escapes nothing; with it on neither does. Only if the first is part
-			// of a character before it does the second escape what follows.
-			split := s.swallowed(s.pos)
-			s.pos += 2
-			if split && s.at(0) == '\'' {
-				return &Error{s.pos, AmbiguousBackslash, Ambiguous}
-			}
 		case c == '\'' && s.at(1) == '\'':
 			s.pos += 2
 		case c == '\'':
@@ -43,11 +28,40 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 			}
 			s.emit(Text, start)
 			return nil
-		default:
+		case c != '\\' || !escapes && !ambiguous:
 			s.pos++
+		default:
+			if err := s.backslash(escapes); err != nil {
+				return err
+			}
 		}
 	}
 	return &Error{start, "a string is never closed", Rejected}
+}
+
+// backslash reads a backslash in a string where it escapes, or may escape.
+func (s *scanner) backslash(escapes bool) *Error {
+	// The byte before may be the first of a character, and the backslash its second.
+	split := s.swallowed(s.pos)
+	switch next := s.at(1); {
+	case escapes && split:
+		return s.twoEncodings()
+	case escapes:
+		s.pos += 2
+	case next == '\'':
+		return &Error{s.pos, AmbiguousBackslash, Ambiguous}
+	case next == '\\':
+		// With the setting off the two are one character, and the second
+		// escapes nothing; with it on neither does. Only if the first is part
+		// of a character before it does the second escape what follows.
+		s.pos += 2
+		if split && s.at(0) == '\'' {
+			return &Error{s.pos, AmbiguousBackslash, Ambiguous}
+		}
+	default:
+		s.pos++
+	}
+	return nil
 }
 
 // swallowed reports whether the ASCII byte at i could be the second byte of a

@@ -1,6 +1,10 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import (
+	"sync"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
 
 // A Text is a text of statements, which are read one by one. It is not safe for
 // concurrent use.
@@ -13,4 +17,170 @@ type Text struct {
 	NeedsSCSOn bool
 
 	Statement
+
+	grammar *Grammar
+	wanted  func(schema, name string) bool
+	i       int     // the current token
+	stop    int     // the end of the region that is being read
+	depth   int     // how many brackets it is inside of
+	failure Failure // of the write that is being read
+	inputs  Inputs
+
+	// Room for what the statement consists of.
+	items     []Assignment
+	spans     []Span
+	rowArms   []RowArm
+	conflicts []Conflict
+	arms      []Arm
 }
+
+// Open splits src into tokens. A write is read beyond its target if wanted, or nil,
+// says so of the target's normalised name; schema may be empty.
+func Open(g *Grammar, src string, wanted func(schema, name string) bool) (*Text, *lex.Error) {
+	t, err := open(g, src, lex.SCSUnknown)
+	if err != nil && err.Fault == lex.Ambiguous && g.Lex.NeedsSCSOn(src) {
+		if t, err = open(g, src, lex.SCSOn); err == nil {
+			t.NeedsSCSOn = true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.wanted = wanted
+	return t, nil
+}
+
+func open(g *Grammar, src string, scs lex.SCS) (*Text, *lex.Error) {
+	t := texts.Get().(*Text)
+	toks, err := lex.Scan(g.Lex, src, scs, t.Tokens[:0])
+	if err != nil {
+		texts.Put(t)
+		return nil, err
+	}
+	t.Src, t.Tokens, t.grammar = src, toks, g
+	t.NeedsSCSOn, t.i, t.inputs = false, 0, Inputs{}
+	return t, nil
+}
+
+// texts are the closed ones, for their room.
+var texts = sync.Pool{New: func() any { return new(Text) }}
+
+// maxKept is for how many tokens, spans and so on room is kept for the next text.
+const maxKept = 64 << 10
+
+// Close ends the use of t and of all it has returned.
+func (t *Text) Close() {
+	if max(cap(t.Tokens), cap(t.items), cap(t.spans), cap(t.rowArms), cap(t.conflicts), cap(t.arms), cap(t.Parts), cap(t.Writes)) > maxKept {
+		return
+	}
+	t.reset()
+	t.Src, t.wanted = "", nil
+	texts.Put(t)
+}
+
+// reset empties the statement and lets go of its strings.
+func (t *Text) reset() {
+	clear(t.Parts)
+	clear(t.Writes)
+	t.Statement = Statement{Parts: t.Parts[:0], Writes: t.Writes[:0]}
+	t.items, t.spans, t.rowArms, t.conflicts, t.arms = t.items[:0], t.spans[:0], t.rowArms[:0], t.conflicts[:0], t.arms[:0]
+	t.depth = 0
+}
+
+// Next reads the next statement of the text; false means that there is none.
+func (t *Text) Next() bool {
+	t.reset()
+	if !t.region() {
+		return false
+	}
+	t.Span = span(t.i, t.stop)
+	t.statement()
+	t.i = t.stop
+	return true
+}
+
+// region steps over semicolons and reports whether a statement follows, whose region
+// it sets.
+func (t *Text) region() bool {
+	for t.acceptPunct(';') {
+	}
+	t.stop = t.i
+	for t.Tokens[t.stop].Kind != lex.End && !t.Tokens[t.stop].Is(';') {
+		t.stop = t.skip(t.stop)
+	}
+	return t.i < t.stop
+}
+
+// statement reads the statement of the region.
+func (t *Text) statement() {
+	t.CTEAt, t.HasWith = t.tok().Start, false
+	begin := t.i
+	switch {
+	case t.grammar.explain && t.accept("explain"):
+		t.explain(begin)
+	case t.grammar.inBrackets && t.tok().Is('(') && int(t.tok().Mate) == t.stop-1:
+		// (WITH ... SELECT ...) may write like one without brackets.
+		stop, ok := t.enter()
+		if !ok {
+			t.part(TooDeepPart, begin, begin)
+			return
+		}
+		t.statement()
+		t.leave(stop)
+	case t.accept("with"):
+		t.with(begin, true)
+	case t.write():
+	default:
+		t.other(begin)
+	}
+}
+
+// write reads the statement of the region if it is a write of rows.
+func (t *Text) write() bool {
+	switch {
+	case t.accept("update"):
+		t.update()
+	case t.accept("delete"):
+		t.delete()
+	case t.accept("insert"):
+		t.insert(Insert)
+	case t.grammar.replace && t.accept("replace"):
+		t.insert(Replace)
+	case t.grammar.merge && t.accept("merge"):
+		t.merge()
+	default:
+		return false
+	}
+	return true
+}
+
+// explain reads EXPLAIN, after its first word. It runs its statement only with
+// ANALYZE.
+//
+//	EXPLAIN [(options)] [ANALYZE] [VERBOSE] statement
+func (t *Text) explain(begin int) {
+	options := t.i
+	if t.tok().Is('(') && !t.isWord(t.peek(1), "select", "values", "table", "with") && !t.peek(1).Is('(') {
+		t.i = t.skip(t.i)
+	}
+	for t.isWord(t.tok(), "analyze", "analyse", "verbose") {
+		t.i++
+	}
+	for i := options; i < t.i; i++ {
+		if option, _ := t.Name(i); option == "analyze" || option == "analyse" {
+			t.Explained = true
+			t.statement()
+			return
+		}
+	}
+	if t.isWord(t.tok(), "explain") {
+		t.unreadable(begin)
+	}
+}
+
+// part adds a part about the tokens from begin to the end of the region.
+func (t *Text) part(kind PartKind, begin, at int) {
+	t.Parts = append(t.Parts, Part{Kind: kind, At: int32(at), Span: span(begin, t.stop)})
+}
+
+func (t *Text) unreadable(begin int) { t.part(UnreadablePart, begin, begin) }

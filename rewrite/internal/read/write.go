@@ -142,6 +142,7 @@ type RowArm struct {
 	Select  bool
 	Empty   bool  // of SELECT: it names no column
 	After   int32 // the token behind
+	Last    bool  // of VALUES: nothing is combined with it, also behind ORDER BY or LIMIT
 }
 
 // A Conflict is an ON CONFLICT clause.

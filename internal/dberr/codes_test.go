@@ -1,0 +1,102 @@
+package dberr
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// The drivers of SQLite report the result code in three ways.
+type (
+	modernc int                                  // by a method
+	ncruces int                                  // by a method of a type of its own
+	mattn   struct{ Code, ExtendedCode mattnNo } // in fields
+	mattnNo int
+)
+
+type extended uint16
+
+func (e modernc) Error() string          { return "modernc" }
+func (e modernc) Code() int              { return int(e) }
+func (e ncruces) Error() string          { return "ncruces" }
+func (e ncruces) ExtendedCode() extended { return extended(e) }
+func (e mattn) Error() string            { return "mattn" }
+
+func TestPostgresCodes(t *testing.T) {
+	for _, test := range []struct {
+		state                                       string
+		serialization, rolledBack, created, passing bool
+	}{
+		{"", false, false, false, false},
+		{"4000", false, false, false, false},
+		{SerializationFailure, true, true, false, true},
+		{DeadlockDetected, false, true, false, true},
+		{CompletionUnknown, false, false, false, true},
+		{UniqueViolation, false, false, true, false},
+		{DuplicateTable, false, false, true, false},
+		{DuplicateObject, false, false, true, false},
+		{InvalidText, false, false, false, false},
+		{lockNotAvailable, false, false, false, true},
+		{"55006", false, false, false, false},
+		{"08006", false, false, false, true},
+		{"53300", false, false, false, true},
+		{"57P01", false, false, false, true},
+		{"58030", false, false, false, true},
+	} {
+		err := fmt.Errorf("wrapped: %w", stateError(test.state))
+		if SQLState(err) != test.state {
+			t.Errorf("the state of %v is %q", err, SQLState(err))
+		}
+		got := [...]bool{IsSerialization(err), IsRolledBack(err), IsCreated(err), IsPassing(err)}
+		if want := [...]bool{test.serialization, test.rolledBack, test.created, test.passing}; got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
+	if SQLState(nil) != "" || SQLState(errors.New("broken")) != "" {
+		t.Error("an error without a state has one")
+	}
+}
+
+func TestSQLiteCodes(t *testing.T) {
+	for _, test := range []struct {
+		code                int
+		busy, left, aborted bool // as LeftNothing, and as LeftNothing of OR ABORT
+	}{
+		{1, false, true, true},
+		{5, true, false, false},
+		{517, true, false, false},
+		{6, true, true, true},
+		{262, true, true, true},
+		{7, false, false, false},
+		{13, false, false, false},
+		{18, false, true, true},
+		{23, false, true, true},
+		{25, false, true, true},
+		{19, false, false, false},
+		{sqliteCheck, false, true, true},
+		{sqliteDatatype, false, true, true},
+		{sqliteNotNull, false, false, true},
+		{sqliteKey, false, false, true},
+		{sqliteUnique, false, false, true},
+		{sqliteRowid, false, false, true},
+	} {
+		for _, err := range []error{modernc(test.code), ncruces(test.code), mattn{mattnNo(test.code & 0xff), mattnNo(test.code)}, &mattn{ExtendedCode: mattnNo(test.code)}} {
+			err = errors.Join(errors.New("other"), fmt.Errorf("wrapped: %w", err))
+			if code, ok := SQLiteCode(err); code != test.code || !ok {
+				t.Errorf("%v: code %d, %v; want %d", err, code, ok, test.code)
+			}
+			got := [...]bool{IsBusy(err), LeftNothing(err, false), LeftNothing(err, true)}
+			if want := [...]bool{test.busy, test.left, test.aborted}; got != want {
+				t.Errorf("%v, code %d: %v, want %v", err, test.code, got, want)
+			}
+		}
+	}
+	if code, ok := SQLiteCode(mattn{Code: 5}); code != 5 || !ok {
+		t.Errorf("a code that isn't extended: %d, %v", code, ok)
+	}
+	for _, err := range []error{nil, errors.New("broken"), stateError("40001")} {
+		if _, ok := SQLiteCode(err); ok || IsBusy(err) || LeftNothing(err, true) {
+			t.Errorf("%v has a code of SQLite", err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// An acquisition is a request that may have to ask several times.
+type acquisition struct {
+	*request
+	attempts int
+	pauses   int      // those that no signal cut short
+	last     *outcome // the last answer; nil before the first
+}
+
+// longestPause bounds the back-off, and the pause of a waiter that relies on
+// notifications.
+const longestPause = 5 * time.Second
+
+// exhausted reports whether the attempts have run out.
+func (a *acquisition) exhausted() bool {
+	if a.waits {
+		return a.limit == 0
+	}
+	return a.pauses >= a.retries
+}
+
+// pause waits until it is time to ask again, or returns false if ctx has ended. With
+// listens a release would wake the waiter.
+func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
+	timer := time.NewTimer(a.delay(listens))
+	defer timer.Stop()
+	select {
+	case <-w.signal:
+		return true
+	case <-timer.C:
+		a.pauses++
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// delay returns how long to pause: at most until the held lease ends.
+func (a *acquisition) delay(listens bool) time.Duration {
+	d := longestPause
+	switch {
+	case a.waits:
+		d = a.interval - a.interval/8 + randomly(a.interval/4)
+	case !listens && a.pauses < 32 && a.backoff<<a.pauses > 0:
+		d = min(d, a.backoff<<a.pauses)
+		d -= randomly(d / 2)
+	}
+	if a.last != nil && a.last.live && a.last.left.Valid {
+		ends := max(0, time.Duration(a.last.left.Int64)*time.Microsecond)
+		d = min(d, ends+time.Millisecond+randomly(5*time.Millisecond))
+	}
+	return d
+}
+
+func randomly(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}
+
+// gaveUp is the error when the time is over: ctx is the caller's. Whoever has had no
+// answer yet goes by that of another in the line.
+func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
+	if err := ctx.Err(); err != nil {
+		return a.wrap(err)
+	}
+	if a.last == nil {
+		a.last = w.lastAnswer()
+	}
+	if a.last == nil {
+		return a.wrap(fmt.Errorf("no answer from the database: %w", context.DeadlineExceeded))
+	}
+	return a.held()
+}
+
+func (a *acquisition) held() error {
+	e := &HeldError{Key: a.key, Attempts: a.attempts, Holder: a.last.holder}
+	if a.last.until.Valid {
+		e.Until = time.UnixMicro(a.last.until.Int64)
+	}
+	return e
+}
+
+// failed is the error of an attempt. Once the time is over, it is what the last answer
+// said.
+func (a *acquisition) failed(ctx, limited context.Context, err error) error {
+	if ctx.Err() == nil && limited.Err() != nil && a.last != nil {
+		return a.held()
+	}
+	return a.wrap(err)
+}

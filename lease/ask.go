@@ -1,0 +1,155 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// undoLimit bounds the wait for an abandoned attempt's statement, and each try to undo
+// it.
+const (
+	undoLimit = 2 * time.Second
+	undoPause = 50 * time.Millisecond
+)
+
+// ask asks for the lease once, and keeps the answer in a. limited is ctx with the limit
+// of the request. The lease is nil if another holds it, and the outcome then says who.
+func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *outcome, error) {
+	a.attempts++
+	for {
+		var on *session
+		if a.ephemeral {
+			var err error
+			if on, err = m.sessions.enter(limited); err != nil {
+				return nil, nil, a.failed(ctx, limited, err)
+			}
+		}
+		a.session = on.number()
+		o, err := m.askDetached(limited, a.request)
+		switch {
+		case err != nil:
+			on.leave()
+			return nil, nil, a.failed(ctx, limited, err)
+		case o.won != nil:
+			a.last = o
+			m.warn(o.won.Token)
+			if !o.won.Ephemeral { // the owner's lease from before needs no session
+				on.leave()
+				on = nil
+			}
+			return m.newLease(ctx, o.won, on), o, nil
+		case o.session:
+			a.last = o
+			on.leave()
+			return nil, o, nil
+		}
+		on.lost()
+		on.leave()
+	}
+}
+
+// askDetached asks once. If ctx ends it returns at once; what the statement may still
+// take is then released in the background.
+func (m *Leases) askDetached(ctx context.Context, r *request) (*outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	type answer struct {
+		*outcome
+		unknown bool // it may have taken the lease in spite of err
+		err     error
+	}
+	// A driver may answer a cancelled context before the database has read the
+	// statement. So the statement doesn't see ctx end: it is waited for.
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answered := make(chan answer, 1)
+	go func() {
+		o, unknown, err := m.take(sending, r)
+		answered <- answer{o, unknown, err}
+	}()
+	select {
+	case a := <-answered:
+		cancel()
+		if a.unknown {
+			go m.undo(ctx, r)
+		}
+		return a.outcome, a.err
+	case <-ctx.Done():
+		go func() {
+			defer cancel()
+			select {
+			case a := <-answered:
+				if !a.unknown && a.outcome == nil || a.err == nil && a.won == nil {
+					return
+				}
+			case <-time.After(undoLimit):
+				cancel()
+				<-answered
+			}
+			m.undo(ctx, r)
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// take asks the database for the lease. With an error it reports whether the lease may
+// have been taken all the same.
+func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool, _ error) {
+	var o outcome
+	err := dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+		o = outcome{}
+		return m.dialect.take(ctx, &m.database, r, &o)
+	})
+	switch {
+	case err != nil:
+		return nil, o.committing && mayHaveCommitted(err), err
+	case o.won != nil:
+		// What is left is what was left when the answer was made, at the earliest
+		// when the statement was sent.
+		o.won.deadline = o.sent.Add(o.won.left)
+	case !o.live && o.token >= sqlfence.MaxToken:
+		return nil, false, fmt.Errorf("%w: %q stands at %d", sqlfence.ErrTokenLimit, r.key, o.token)
+	case !o.live && o.token < 0:
+		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, o.token)
+	}
+	return &o, false, nil
+}
+
+// undo releases what an attempt may have taken. It goes on trying until the
+// lease would have ended by its ttl.
+func (m *Leases) undo(ctx context.Context, r *request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.ttl)
+	defer cancel()
+	for pause := undoPause; ; pause = min(2*pause, undoLimit) {
+		try, cancel := context.WithTimeout(ctx, undoLimit)
+		_, err := m.exec(try, m.dialect.undo(r.key, r.lockID))
+		cancel()
+		if err == nil {
+			m.queues.wake(r.key)
+			return
+		}
+		if isClosed(err) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has ended with its ttl",
+				"key", r.key, "ttl", r.ttl, "err", err)
+			return
+		}
+	}
+}
+
+// warn logs a token that is near the end of the range.
+func (m *Leases) warn(token sqlfence.Token) {
+	if token.Value >= sqlfence.WarnToken {
+		m.log().Warn("lease: fencing tokens are running out",
+			"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
+	}
+}

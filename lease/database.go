@@ -1,0 +1,93 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// A database sends statements.
+type database struct {
+	db        *sql.DB
+	ledger    *tokens.Store
+	timelines sqltext.Timelines
+	logger    *slog.Logger // nil: slog.Default() at the time of logging
+}
+
+func (d *database) log() *slog.Logger {
+	if d.logger == nil {
+		return slog.Default()
+	}
+	return d.logger
+}
+
+// query sends a statement and calls scan for each row.
+func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
+	return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return queryOnce(ctx, d.db, scan, s) })
+}
+
+// exec sends a statement that gives no rows, and returns how many it changed.
+func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
+	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+		result, err := d.db.ExecContext(own.Context(ctx, s.text), s.text, s.args...)
+		if err == nil {
+			n, err = result.RowsAffected()
+		}
+		return err
+	})
+	return n, err
+}
+
+// sendFloored sends a statement that holds the floor of the tokens.
+func (d *database) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
+	found, err := d.timelines.Send(f, send, func(text string) error {
+		_, err := d.exec(ctx, statement{text: text})
+		return err
+	})
+	if found {
+		d.log().Warn("lease: " + sqltext.Unreadable)
+	}
+	return err
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
+	rows, err := db.QueryContext(own.Context(ctx, s.text), s.text, s.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	// To the very end: a database may answer with a row first and then fail to commit.
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func ignore(*sql.Rows) error { return nil }
+
+// mayHaveCommitted reports whether a statement may have committed that ended with
+// err: unless the server itself says that it failed. What it, or a pooler before
+// it, says of a connection that breaks tells nothing about the statement.
+func mayHaveCommitted(err error) bool {
+	code := dberr.SQLState(err)
+	return code == "" && !isClosed(err) || code == dberr.CompletionUnknown ||
+		strings.HasPrefix(code, dberr.ConnectionClass) || strings.HasPrefix(code, dberr.InterventionClass)
+}
+
+// isClosed reports whether the caller has closed the database: package sql sends
+// nothing then, and has no value to compare the error with.
+func isClosed(err error) bool {
+	return strings.HasSuffix(err.Error(), "sql: database is closed")
+}

@@ -1,0 +1,68 @@
+package lease
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A dialect is how one database keeps leases. Times in rows are microseconds since
+// 1970, and durations are microseconds.
+type dialect interface {
+	create() statement // creates the table if there is none
+
+	// probe fails if take would, and changes nothing.
+	probe(ctx context.Context, db *database) error
+
+	// take asks for a lease once, and says in o what it came to.
+	take(ctx context.Context, db *database, r *request, o *outcome) error
+
+	// undo releases what a take of unknown outcome may have taken.
+	undo(key, lockID string) statement
+
+	// extend returns a row if the lease is live: when it ends, and how long that is from
+	// now.
+	extend(lockID string, ttl time.Duration) statement
+
+	// release returns a row if the lease was live: its key. With notify it wakes the
+	// listeners, and the row has one more column.
+	release(lockID string, notify bool) statement
+
+	// notifies reports whether listeners can be woken.
+	notifies() bool
+
+	// list returns the live leases, by key, or that one whose column (key or lock_id) has
+	// a value: key, lock id, holder, token, since when, until when, whether ephemeral.
+	list(column, value string) statement
+
+	// ended returns a row if there is a lease with the lock id, live or not.
+	ended(lockID string) statement
+
+	// sweep removes the rows of leases that have ended.
+	sweep() statement
+
+	// session returns what locks and unlocks the number of a session. It is not ok if the
+	// database can't see a session end.
+	session(id int64) (lock, unlock statement, ok bool)
+}
+
+var dialects = dialectopt.For[dialect](postgres{}, sqlite{})
+
+// A statement is one text with its arguments. Each is atomic in itself.
+type statement struct {
+	text string
+	args []any
+}
+
+// pieces are those that the texts of all dialects may name.
+var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
+
+// render returns a text with its pieces written out.
+func render(d sqltext.Dialect, text string, own ...sqltext.Pieces) string {
+	text, _ = sqltext.Render(d, text, append(own, pieces)...)
+	return text
+}

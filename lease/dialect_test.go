@@ -1,0 +1,47 @@
+package lease
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every statement of every dialect has its pieces written out, and as many arguments as
+// it has placeholders.
+func TestStatementsAreComplete(t *testing.T) {
+	numbered := regexp.MustCompile(`\$\d+`)
+	for _, d := range dialects.All() {
+		lock, unlock, _ := d.session(7)
+		for name, s := range map[string]statement{
+			"create": d.create(), "undo": d.undo("k", "id"), "extend": d.extend("id", time.Second),
+			"release": d.release("id", false), "release and notify": d.release("id", true),
+			"list": d.list("", ""), "by key": d.list("key", "k"), "by lock id": d.list("lock_id", "id"),
+			"ended": d.ended("id"), "sweep": d.sweep(), "lock": lock, "unlock": unlock,
+		} {
+			places := strings.Count(s.text, "?")
+			different := make(map[string]bool)
+			for _, place := range numbered.FindAllString(s.text, -1) {
+				different[place] = true
+			}
+			if places+len(different) != len(s.args) || strings.Contains(s.text, "{") {
+				t.Errorf("%T, %s: %d arguments for %s", d, name, len(s.args), s.text)
+			}
+		}
+	}
+}
+
+// The tables that the documentation shows are the ones that Setup creates.
+func TestDocumentedTables(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dialects.All() {
+		create := d.create().text
+		if shown := "//\t" + strings.ReplaceAll(create, "\n", "\n//\t") + "\n//\n"; !strings.Contains(string(doc), shown) {
+			t.Errorf("doc.go doesn't show\n%s", shown)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+func TestDo(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		failed := errors.New("failed")
+		for name, f := range map[string]func() error{
+			"nil":   func() error { return nil },
+			"error": func() error { return failed },
+			"panic": func() error { panic("over") },
+		} {
+			var ctx context.Context
+			var err error
+			panicked := func() (panicked any) {
+				defer func() { panicked = recover() }()
+				err = leases.Do(t.Context(), "k", func(within context.Context) error {
+					ctx = within
+					if _, ok := sqlfence.FenceFrom(ctx, "k"); !ok || ctx.Err() != nil || free(t, leases, "k") {
+						t.Errorf("%s: f runs without the lease: %v", name, ctx.Err())
+					}
+					return f()
+				})
+				return nil
+			}()
+			if ctx == nil || !errors.Is(context.Cause(ctx), lease.ErrReleased) || !free(t, leases, "k") {
+				t.Errorf("%s: the lease isn't released", name)
+			}
+			if (panicked != nil) != (name == "panic") || (err != nil) != (name == "error") || err != nil && !errors.Is(err, failed) {
+				t.Errorf("%s: %v, panic: %v", name, err, panicked)
+			}
+		}
+		held := acquire(t, leases, "k")
+		err := leases.Do(t.Context(), "k", func(context.Context) error { t.Error("called without the lease"); return nil }, lease.Retries(0))
+		if !errors.Is(err, lease.ErrHeld) {
+			t.Errorf("held by another: %v", err)
+		}
+		release(t, held)
+	})
+}
+
+// Do extends the lease, so that it outlives its ttl.
+func TestDoBeats(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		terms []lease.Term
+		want  int // in 20 s
+	}{
+		{"a third of the ttl", []lease.Term{lease.TTL(3 * time.Second)}, 19},
+		{"Heartbeat", []lease.Term{lease.TTL(3 * time.Second), lease.Heartbeat(2 * time.Second)}, 10},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, d *database) {
+				leases := d.ready(t)
+				err := leases.Do(t.Context(), "k", func(ctx context.Context) error {
+					d.Sent()
+					time.Sleep(20*time.Second - 1)
+					beats := 0
+					for _, c := range d.Sent() {
+						if isExtend(c) {
+							beats++
+						}
+					}
+					if beats != test.want || free(t, leases, "k") {
+						t.Errorf("%d heartbeats, want %d", beats, test.want)
+					}
+					return ctx.Err()
+				}, test.terms...)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Heartbeats that fail are tried again until the lease would end; then it is lost.
+func TestDoLoses(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		failed := errors.New("failed")
+		start := time.Now()
+		err := leases.Do(t.Context(), "k", func(ctx context.Context) error {
+			d.failing(func(context.Context, fakedb.Call) error { return errLost })
+			<-ctx.Done()
+			took(t, start, 6*time.Second)
+			if cause := context.Cause(ctx); !errors.Is(cause, lease.ErrLeaseLost) || !errors.Is(cause, errLost) {
+				t.Errorf("the cause is %v", cause)
+			}
+			return failed
+		}, lease.TTL(6*time.Second))
+		if !errors.Is(err, lease.ErrLeaseLost) || !errors.Is(err, failed) || !errors.Is(err, errLost) {
+			t.Errorf("Do: %v", err)
+		}
+		if n := len(d.Sent()); n < 5 {
+			t.Errorf("%d heartbeats", n)
+		}
+		d.failing(nil)
+
+		// A database that is back in time is in time.
+		err = leases.Do(t.Context(), "other", func(ctx context.Context) error {
+			d.failing(func(context.Context, fakedb.Call) error { return errLost })
+			time.Sleep(5 * time.Second)
+			d.failing(nil)
+			time.Sleep(time.Hour)
+			return ctx.Err()
+		}, lease.TTL(6*time.Second))
+		if err != nil {
+			t.Errorf("a database that came back: %v", err)
+		}
+	})
+}
+
+// A heartbeat on a connection that says nothing is given up, so that the next one can
+// go by another.
+func TestDoGivesHeartbeatsUp(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		stuck := true
+		d.failing(func(ctx context.Context, c fakedb.Call) error {
+			if isExtend(c) && stuck {
+				stuck = false
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		})
+		err := leases.Do(t.Context(), "k", func(ctx context.Context) error { time.Sleep(time.Hour); return ctx.Err() }, lease.TTL(6*time.Second))
+		if err != nil || stuck {
+			t.Errorf("Do: %v", err)
+		}
+	})
+}
+
+// A lease that somebody took away ends the work as soon as that is known.
+func TestDoIsToldOfALoss(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		takeAway := func() {
+			info, ok, err := leases.Lookup(t.Context(), "k")
+			if err != nil || !ok {
+				t.Errorf("Lookup: %v, %v", ok, err)
+			}
+			if err := leases.Release(t.Context(), info.LockID); err != nil {
+				t.Error(err)
+			}
+		}
+		start := time.Now()
+		err := leases.Do(t.Context(), "k", func(ctx context.Context) error { takeAway(); <-ctx.Done(); return nil }, lease.TTL(6*time.Second))
+		if !errors.Is(err, lease.ErrLeaseLost) || !errors.Is(err, lease.ErrNotHeld) {
+			t.Errorf("at a heartbeat: %v", err)
+		}
+		took(t, start, 2*time.Second)
+		err = leases.Do(t.Context(), "k", func(ctx context.Context) error { takeAway(); return nil })
+		if !errors.Is(err, lease.ErrLeaseLost) || !errors.Is(err, lease.ErrNotHeld) {
+			t.Errorf("at the release: %v", err)
+		}
+	})
+}
+
+// The work's own result counts, though the release failed: that is logged.
+func TestDoLogsAFailedRelease(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		err := leases.Do(t.Context(), "k", func(context.Context) error {
+			d.failing(func(context.Context, fakedb.Call) error { return errLost })
+			return nil
+		})
+		if got := d.logged.String(); err != nil || !strings.Contains(got, "a release failed") || !strings.Contains(got, "connection lost") {
+			t.Errorf("Do: %v, logged %s", err, got)
+		}
+		d.failing(nil)
+	})
+}
+
+// An owner's lease from before may be nearly over: it is extended in time.
+func TestDoOfAnOwner(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Second))
+		err := leases.Do(t.Context(), "k", func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return ctx.Err()
+		}, lease.Owner("me"))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,324 @@
+package lease_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/memdb"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A database answers the statements of package lease, and a test can look at them and
+// have them fail. SQLite's are computed by memdb; PostgreSQL's are recognised by a
+// [server]. Its clock is that of the test's bubble: it moves only when everybody waits.
+type database struct {
+	*fakedb.DB
+	db      *sql.DB
+	dialect sqlfence.Dialect
+	handle  fakedb.Handler
+	server  *server // PostgreSQL's
+	logged  *logs
+
+	mu     sync.Mutex
+	before func(context.Context, fakedb.Call) error // may wait, or fail instead of the database
+	after  func(fakedb.Call) error                  // may take the answer away
+}
+
+// eachDatabase runs test on an empty database of each dialect, in a bubble of its own.
+// No connection may be in use after it.
+func eachDatabase(t *testing.T, test func(t *testing.T, d *database)) {
+	t.Helper()
+	for _, dialect := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
+		t.Run(dialect.String(), func(t *testing.T) { on(t, dialect, test) })
+	}
+}
+
+// onPostgres is eachDatabase for what only PostgreSQL has.
+func onPostgres(t *testing.T, test func(t *testing.T, d *database)) {
+	t.Helper()
+	on(t, sqlfence.Postgres, test)
+}
+
+func on(t *testing.T, dialect sqlfence.Dialect, test func(t *testing.T, d *database)) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{dialect: dialect, logged: new(logs)}
+		if dialect == sqlfence.Postgres {
+			d.server = &server{locks: map[int64]int{}}
+			d.handle = d.server.answer
+		} else {
+			computed := sql.OpenDB(memdb.New().Connector(memdb.Full))
+			defer computed.Close()
+			d.handle = forward(computed)
+		}
+		d.DB = fakedb.New(d.answer)
+		d.db = sql.OpenDB(d.DB)
+		defer func() {
+			time.Sleep(time.Minute) // whatever goes on in the background comes to its end
+			synctest.Wait()
+			if n := d.db.Stats().InUse; n != 0 {
+				t.Errorf("%d connections are still in use", n)
+			}
+			d.db.Close()
+		}()
+		test(t, d)
+	})
+}
+
+func (d *database) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	d.mu.Lock()
+	before, after := d.before, d.after
+	d.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, c); err != nil {
+			if c.Kind == fakedb.Commit { // the transaction is over all the same
+				c.Kind = fakedb.Rollback
+				_, _ = d.handle(ctx, c)
+			}
+			return fakedb.Answer{}, err
+		}
+	}
+	answer, err := d.handle(ctx, c)
+	if err == nil && after != nil {
+		err = after(c)
+	}
+	return answer, err
+}
+
+// failing has the database call before each statement; nil ends it.
+func (d *database) failing(before func(context.Context, fakedb.Call) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.before = before
+}
+
+// losing has the database call after each statement that succeeded; nil ends it.
+func (d *database) losing(after func(fakedb.Call) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.after = after
+}
+
+// new returns Leases on the database.
+func (d *database) new(t testing.TB, opts ...lease.Option) *lease.Leases {
+	t.Helper()
+	leases, err := lease.New(d.db, append([]lease.Option{lease.WithDialect(d.dialect), lease.WithLogger(d.logged.logger())}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leases
+}
+
+// ready is new, after Setup.
+func (d *database) ready(t testing.TB, opts ...lease.Option) *lease.Leases {
+	t.Helper()
+	leases := d.new(t, opts...)
+	if err := leases.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.Sent()
+	return leases
+}
+
+// exec changes a table around package lease.
+func (d *database) exec(t testing.TB, query string, args ...any) {
+	t.Helper()
+	if _, err := d.handle(t.Context(), fakedb.Call{Kind: fakedb.Exec, Query: query, Args: args}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// issued sets the newest token of a key.
+func (d *database) issued(t testing.TB, key string, token int64) {
+	t.Helper()
+	if d.server != nil {
+		d.server.tokens[key] = token
+		return
+	}
+	d.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES (?, ?)", key, token)
+}
+
+// count returns how many of the calls since the last [fakedb.DB.Sent] are statements.
+func (d *database) count() (n int) {
+	for _, c := range d.Sent() {
+		if c.Kind == fakedb.Exec || c.Kind == fakedb.Query {
+			n++
+		}
+	}
+	return n
+}
+
+func isAcquire(c fakedb.Call) bool {
+	return strings.Contains(c.Query, "INSERT INTO fencing_leases") && !isUndo(c) && !strings.HasPrefix(c.Query, "EXPLAIN")
+}
+
+func isUndo(c fakedb.Call) bool {
+	return strings.Contains(c.Query, "VALUES ($1::text, ''") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
+}
+
+func isExtend(c fakedb.Call) bool {
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "RETURNING") && !isRelease(c)
+}
+
+func isRelease(c fakedb.Call) bool {
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.HasSuffix(strings.Split(c.Query, ", pg_notify")[0], "RETURNING key")
+}
+
+// forward runs the calls on a database, each transaction in one of that.
+func forward(db *sql.DB) fakedb.Handler {
+	var mu sync.Mutex
+	open := map[int]*sql.Tx{}
+	return func(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+		mu.Lock()
+		tx := open[c.Conn]
+		mu.Unlock()
+		switch c.Kind {
+		case fakedb.Begin:
+			// The end of ctx is for database/sql to act on, by a Rollback.
+			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
+			mu.Lock()
+			defer mu.Unlock()
+			open[c.Conn] = tx
+			return fakedb.Answer{}, err
+		case fakedb.Commit, fakedb.Rollback:
+			mu.Lock()
+			delete(open, c.Conn)
+			mu.Unlock()
+			if c.Kind == fakedb.Commit {
+				return fakedb.Answer{}, tx.Commit()
+			}
+			return fakedb.Answer{}, tx.Rollback()
+		}
+		var on interface {
+			QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+			ExecContext(context.Context, string, ...any) (sql.Result, error)
+		} = db
+		if tx != nil {
+			on = tx
+		}
+		if c.Kind == fakedb.Exec {
+			result, err := on.ExecContext(ctx, c.Query, c.Args...)
+			if err != nil {
+				return fakedb.Answer{}, err
+			}
+			n, err := result.RowsAffected()
+			return fakedb.Answer{Affected: n}, err
+		}
+		rows, err := on.QueryContext(ctx, c.Query, c.Args...)
+		if err != nil {
+			return fakedb.Answer{}, err
+		}
+		return read(rows)
+	}
+}
+
+func read(rows *sql.Rows) (answer fakedb.Answer, err error) {
+	defer rows.Close()
+	if answer.Columns, err = rows.Columns(); err != nil {
+		return answer, err
+	}
+	for rows.Next() {
+		values, targets := make([]any, len(answer.Columns)), make([]any, len(answer.Columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return answer, err
+		}
+		answer.Rows = append(answer.Rows, values)
+	}
+	return answer, rows.Err()
+}
+
+// logs keeps what is logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logs) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// A stateError is one of PostgreSQL's.
+type stateError string
+
+func (e stateError) Error() string { return "SQLSTATE " + string(e) }
+
+// SQLState returns the code, which ends at the first blank.
+func (e stateError) SQLState() string { code, _, _ := strings.Cut(string(e), " "); return code }
+
+var errLost = errors.New("connection lost")
+
+func acquire(t testing.TB, leases *lease.Leases, key string, terms ...lease.Term) *lease.Lease {
+	t.Helper()
+	l, err := leases.Acquire(t.Context(), key, terms...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func release(t testing.TB, l *lease.Lease) {
+	t.Helper()
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// free reports whether the key has no live lease.
+func free(t testing.TB, leases *lease.Leases, key string) bool {
+	t.Helper()
+	locked, err := leases.IsLocked(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return !locked
+}
+
+func isClosed[T any](c <-chan T) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// took fails the test unless as much time has passed since start.
+func took(t testing.TB, start time.Time, want time.Duration) {
+	t.Helper()
+	if d := time.Since(start); d != want {
+		t.Errorf("it took %v, want %v", d, want)
+	}
+}
+
+func sprint(calls []fakedb.Call) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "\n%v", c)
+	}
+	return b.String()
+}

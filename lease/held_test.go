@@ -1,0 +1,254 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A lease ends here when it ends there, without asking.
+func TestLeaseExpires(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		l := acquire(t, leases, "k", lease.TTL(time.Second))
+		time.Sleep(time.Second - 1)
+		if l.Err() != nil || free(t, leases, "k") {
+			t.Errorf("it has ended early: %v", l.Err())
+		}
+		d.Sent()
+		start := time.Now()
+		<-l.Done()
+		took(t, start, 1)
+		var lost *lease.LostError
+		if err := context.Cause(l.Context()); !errors.As(err, &lost) || !errors.Is(err, lease.ErrLeaseLost) || lost.Token != l.Token() || lost.Temporary() {
+			t.Errorf("the cause is %v", err)
+		}
+		if l.Err() != error(lost) {
+			t.Errorf("Err: %v", l.Err())
+		}
+		if err := l.Extend(t.Context(), time.Second); !errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("Extend: %v", err)
+		}
+		if err := l.Release(t.Context()); !errors.Is(err, lease.ErrLeaseLost) || d.count() != 0 {
+			t.Errorf("Release: %v", err)
+		}
+		if !free(t, leases, "k") {
+			t.Error("it lives on in the database")
+		}
+		if next := acquire(t, leases, "k"); next.Token().Value != 2 {
+			t.Errorf("the next token is %v", next.Token())
+		}
+	})
+}
+
+func TestLeaseExtend(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		l := acquire(t, leases, "k", lease.TTL(time.Second))
+		expires := func() time.Time {
+			info, ok, err := leases.Lookup(t.Context(), "k")
+			if err != nil || !ok || !info.ExpiresAt.Equal(l.ExpiresAt()) {
+				t.Errorf("the database says %v, %v, %v; the lease %v", info, ok, err, l.ExpiresAt())
+			}
+			return info.ExpiresAt
+		}
+		time.Sleep(900 * time.Millisecond)
+		if err := l.Extend(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Now().Add(time.Minute); !expires().Equal(want) {
+			t.Errorf("extended until %v, want %v", expires(), want)
+		}
+		time.Sleep(time.Minute - 1)
+		if l.Err() != nil {
+			t.Errorf("extended, but: %v", l.Err())
+		}
+		if err := l.Extend(t.Context(), 10*time.Millisecond); err != nil { // also shorter
+			t.Fatal(err)
+		}
+		expires()
+		start := time.Now()
+		<-l.Done()
+		took(t, start, 10*time.Millisecond)
+	})
+}
+
+// An error of the database leaves the lease as it is; as the lease may be shorter
+// then, its end is the earlier one. Once it is gone, the error is told.
+func TestLeaseExtendFails(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		l := acquire(t, leases, "k", lease.TTL(time.Minute))
+		d.failing(func(context.Context, fakedb.Call) error { return errLost })
+		if err := l.Extend(t.Context(), time.Second); !errors.Is(err, errLost) || l.Err() != nil {
+			t.Errorf("Extend: %v, then %v", err, l.Err())
+		}
+		start := time.Now()
+		<-l.Done()
+		took(t, start, time.Second)
+		if err := l.Err(); !errors.Is(err, lease.ErrLeaseLost) || !errors.Is(err, errLost) || !strings.Contains(err.Error(), "not extended in time") {
+			t.Errorf("lost: %v", err)
+		}
+	})
+}
+
+// One call after the other: the answers stand in the order of the updates.
+func TestLeaseExtendsOneAfterTheOther(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		l := acquire(t, leases, "k")
+		slow := make(chan struct{})
+		d.failing(func(_ context.Context, c fakedb.Call) error {
+			if isExtend(c) {
+				<-slow
+			}
+			return nil
+		})
+		done := make(chan error, 1)
+		go func() { done <- l.Extend(t.Context(), time.Minute) }()
+		synctest.Wait()
+		limited, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := l.Extend(limited, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the second: %v, want it to wait", err)
+		}
+		close(slow)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestExtendAndReleaseByID(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases, ctx := d.ready(t), t.Context()
+		l := acquire(t, leases, "k", lease.TTL(time.Minute))
+		until, err := leases.Extend(ctx, l.LockID(), time.Hour)
+		if want := time.Now().Add(time.Hour); err != nil || !until.Equal(want) {
+			t.Errorf("extended until %v, %v; want %v", until, err, want)
+		}
+		check := func(what string, err error, expired bool) {
+			t.Helper()
+			var e *lease.NotHeldError
+			if !errors.As(err, &e) || !errors.Is(err, lease.ErrNotHeld) || e.Expired != expired || e.Temporary() {
+				t.Errorf("%s: %v, want ErrNotHeld, expired: %v", what, err, expired)
+			}
+		}
+		const foreign = "AAAAAAAAAAAAAAAAAAAAAA"
+		_, err = leases.Extend(ctx, foreign, time.Second)
+		check("a foreign id", err, false)
+		check("a foreign id", leases.Release(ctx, foreign), false)
+		if free(t, leases, "k") {
+			t.Error("a foreign id has released it")
+		}
+		if err := leases.Release(ctx, l.LockID()); err != nil || !free(t, leases, "k") {
+			t.Errorf("Release: %v", err)
+		}
+		check("released twice", leases.Release(ctx, l.LockID()), false)
+
+		l = acquire(t, leases, "k", lease.TTL(time.Second))
+		time.Sleep(time.Second)
+		check("released late", leases.Release(ctx, l.LockID()), true)
+		_, err = leases.Extend(ctx, l.LockID(), time.Second)
+		check("extended late", err, true)
+		var e *lease.NotHeldError
+		if errors.As(err, &e); e.LockID != l.LockID() {
+			t.Errorf("the id is %q", e.LockID)
+		}
+	})
+}
+
+// A lease that was released by its id is lost to whoever holds it.
+func TestLeaseTakenAway(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		l := acquire(t, leases, "k")
+		if err := leases.Release(t.Context(), l.LockID()); err != nil {
+			t.Fatal(err)
+		}
+		if l.Err() != nil {
+			t.Errorf("it knows already: %v", l.Err())
+		}
+		err := l.Extend(t.Context(), time.Second)
+		if !errors.Is(err, lease.ErrLeaseLost) || !errors.Is(err, lease.ErrNotHeld) || !isClosed(l.Done()) {
+			t.Errorf("Extend: %v", err)
+		}
+	})
+}
+
+func TestLookup(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases, ctx := d.ready(t), t.Context()
+		one := acquire(t, leases, "one", lease.Owner("me"), lease.TTL(time.Minute))
+		two := acquire(t, leases, "two", lease.TTL(time.Second))
+		three := acquire(t, leases, "three")
+		release(t, three)
+		want := lease.Info{Key: "one", LockID: one.LockID(), Holder: "me", Token: one.Token(), AcquiredAt: one.AcquiredAt(), ExpiresAt: one.ExpiresAt()}
+		for name, look := range map[string]func() (lease.Info, bool, error){
+			"by key":      func() (lease.Info, bool, error) { return leases.Lookup(ctx, "one") },
+			"by lock id":  func() (lease.Info, bool, error) { return leases.LookupID(ctx, one.LockID()) },
+			"by the list": func() (lease.Info, bool, error) { all, err := leases.List(ctx); return all[0], len(all) == 2, err },
+		} {
+			info, ok, err := look()
+			if err != nil || !ok || !info.AcquiredAt.Equal(want.AcquiredAt) || !info.ExpiresAt.Equal(want.ExpiresAt) {
+				t.Errorf("%s: %v, %v, %v", name, info, ok, err)
+			}
+			info.AcquiredAt, info.ExpiresAt = want.AcquiredAt, want.ExpiresAt
+			if info != want {
+				t.Errorf("%s: %+v, want %+v", name, info, want)
+			}
+		}
+		gone := func(when string, l *lease.Lease) {
+			t.Helper()
+			_, byKey, err := leases.Lookup(ctx, l.Key())
+			_, byID, err2 := leases.LookupID(ctx, l.LockID())
+			if byKey || byID || err != nil || err2 != nil || !free(t, leases, l.Key()) {
+				t.Errorf("%s: %v, %v, %v, %v", when, byKey, byID, err, err2)
+			}
+		}
+		if free(t, leases, "two") {
+			t.Error("two is free")
+		}
+		gone("released", three)
+		time.Sleep(time.Second)
+		gone("expired", two)
+		if all, err := leases.List(ctx); err != nil || len(all) != 1 || all[0].Key != "one" {
+			t.Errorf("List: %v, %v", all, err)
+		}
+		for i, want := range []int64{2, 0} {
+			if n, err := leases.Sweep(ctx); err != nil || n != want {
+				t.Errorf("sweep %d: %d, %v, want %d", i, n, err, want)
+			}
+		}
+		if next := acquire(t, leases, "three"); next.Token().Value != 2 || one.Err() != nil || free(t, leases, "one") {
+			t.Errorf("after the sweep: %v, one is %v", next.Token(), one.Err())
+		}
+	})
+}
+
+func TestInfoIsPrintedWithoutItsLockID(t *testing.T) {
+	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	i := lease.Info{Key: "k", LockID: "secret", Token: sqlfence.Token{Name: "k", Value: 7}, AcquiredAt: at, ExpiresAt: at.Add(time.Minute)}
+	const want = "k:000000000000007 held by - since 2025-03-01T12:00:00Z until 2025-03-01T12:01:00Z"
+	if i.String() != want || i.LogValue().String() != want || fmt.Sprint(i) != want {
+		t.Errorf("%q, %q", i, i.LogValue())
+	}
+	i.Holder = "me"
+	if got := i.String(); !strings.Contains(got, "held by me since") {
+		t.Error(got)
+	}
+	var logged logs
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("", "lease", i)
+	if got := logged.String(); strings.Contains(got, "secret") || !strings.Contains(got, "held by me") {
+		t.Errorf("logged %s", got)
+	}
+}

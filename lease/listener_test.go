@@ -1,0 +1,156 @@
+package lease_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A bus carries the notifications of a test. It is a [lease.Listener], too.
+type bus struct {
+	mu       sync.Mutex
+	heard    func(string)
+	fails    chan struct{} // closed: the connection is lost
+	channel  string
+	started  int
+	finished int
+}
+
+func (b *bus) Listen(ctx context.Context, channel string, heard func(string)) error {
+	b.mu.Lock()
+	b.started++
+	b.channel, b.heard = channel, heard
+	fails := make(chan struct{})
+	b.fails = fails
+	b.mu.Unlock()
+	heard("")
+	defer func() {
+		b.mu.Lock()
+		b.finished++
+		b.mu.Unlock()
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-fails:
+		return errLost
+	}
+}
+
+func (b *bus) runs() (started, finished int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.started, b.finished
+}
+
+// waiter acquires k in the background, hardly ever asking by itself, and returns when
+// it is waiting.
+func waiter(t *testing.T, leases *lease.Leases) (got chan *lease.Lease) {
+	got = make(chan *lease.Lease, 1)
+	go func() {
+		l, err := leases.Acquire(t.Context(), "k", lease.Wait(24*time.Hour, 12*time.Hour))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	synctest.Wait()
+	return got
+}
+
+// A notification wakes the waiter; an empty one wakes everybody.
+func TestListener(t *testing.T) {
+	for _, payload := range []string{"k", ""} {
+		onPostgres(t, func(t *testing.T, d *database) {
+			bus := new(bus)
+			another, leases := d.ready(t), d.new(t, lease.WithListener(bus))
+			held := acquire(t, another, "k", lease.TTL(24*time.Hour))
+			if started, _ := bus.runs(); started != 0 {
+				t.Error("it listens before anybody waits")
+			}
+			got := waiter(t, leases)
+			if started, _ := bus.runs(); started != 1 || bus.channel != "sqlfence_leases" {
+				t.Errorf("it listens %d times, to %q", started, bus.channel)
+			}
+			release(t, held)
+			time.Sleep(time.Hour)
+			if isClosed(got) {
+				t.Fatal("the waiter was woken by nobody")
+			}
+			start := time.Now()
+			bus.heard("another")
+			synctest.Wait()
+			bus.heard(payload)
+			l := <-got
+			took(t, start, 0)
+			release(t, l)
+			if notified := d.server.notified; len(notified) != 1 || notified[0] != "k" {
+				t.Errorf("notified %q, want the release by the one with the listener", notified)
+			}
+			// It lingers for those who come soon.
+			if _, finished := bus.runs(); finished != 0 {
+				t.Error("it doesn't linger")
+			}
+			time.Sleep(11 * time.Second)
+			synctest.Wait()
+			if started, finished := bus.runs(); started != 1 || finished != 1 {
+				t.Errorf("listened %d times, ended %d times", started, finished)
+			}
+		})
+	}
+}
+
+// A listener that has lost its connection is called again, and while it isn't
+// listening waiters poll.
+func TestListenerIsLost(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		bus := new(bus)
+		another, leases := d.ready(t), d.new(t, lease.WithListener(bus))
+		held := acquire(t, another, "k", lease.TTL(24*time.Hour))
+		got := waiter(t, leases)
+		close(bus.fails)
+		time.Sleep(2 * time.Second)
+		if started, finished := bus.runs(); started != 2 || finished != 1 {
+			t.Errorf("listened %d times, ended %d times", started, finished)
+		}
+		d.Sent()
+		another2 := waiter(t, leases)
+		release(t, held)
+		bus.heard("k")
+		release(t, <-got)
+		release(t, <-another2)
+		time.Sleep(11 * time.Second)
+		if started, finished := bus.runs(); started != 2 || finished != 2 {
+			t.Errorf("at the end: listened %d times, ended %d times", started, finished)
+		}
+	})
+}
+
+// Whoever hears of releases doesn't poll often.
+func TestListenerSparesPolling(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		for _, test := range []struct {
+			opts []lease.Option
+			want int // statements in a minute
+		}{
+			{nil, 11 + 6},
+			{[]lease.Option{lease.WithListener(new(bus))}, 12},
+		} {
+			leases := d.ready(t, test.opts...)
+			held := acquire(t, leases, "k", lease.TTL(time.Hour))
+			d.Sent()
+			_, err := leases.Acquire(t.Context(), "k", lease.Timeout(time.Minute), lease.Retries(1000), lease.Backoff(100*time.Millisecond))
+			if err == nil {
+				t.Error("acquired")
+			}
+			if n := d.count(); len(test.opts) > 0 && n > test.want+2 || len(test.opts) == 0 && n < test.want {
+				t.Errorf("%d statements in a minute, want about %d", n, test.want)
+			}
+			release(t, held)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package lease
+
+import (
+	"database/sql"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// An outcome is what one attempt came to: the lease, or what stands in its way.
+type outcome struct {
+	sent time.Time // when the statement was sent, by the clock of this process
+	won  *grant    // nil if the lease was not taken
+	live bool      // another holds it
+	// session is false if the caller's own session has ended.
+	session bool
+	// committing: from here on an error may hide a commit.
+	committing bool
+	token      int64 // the ledger's
+	holder     string
+	until      sql.NullInt64 // µs since 1970
+	left       sql.NullInt64 // µs
+}
+
+// held returns the outcome as the other waiters see it: nil unless the lease is held.
+func (o *outcome) held() *outcome {
+	switch {
+	case o == nil:
+		return nil
+	case o.won != nil:
+		held := &outcome{live: true, holder: o.won.Holder}
+		held.until.Int64, held.until.Valid = o.won.ExpiresAt.UnixMicro(), true
+		held.left.Int64, held.left.Valid = o.won.left.Microseconds(), true
+		return held
+	case !o.live:
+		return nil
+	}
+	return o
+}
+
+// scan reads the row that tells what was seen and what was won.
+func (o *outcome) scan(rows *sql.Rows) error {
+	var w wonRow
+	if err := rows.Scan(append([]any{&o.live, &o.session, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)...); err != nil {
+		return err
+	}
+	o.won = w.grant()
+	return nil
+}
+
+// scanWon reads the row that tells only what was won.
+func (o *outcome) scanWon(rows *sql.Rows) error {
+	var w wonRow
+	if err := rows.Scan(w.fields()...); err != nil {
+		return err
+	}
+	o.won, o.session = w.grant(), true
+	return nil
+}
+
+// A grant is a lease that was taken.
+type grant struct {
+	Info
+	left time.Duration // how long it lived when the database had granted it
+	// deadline is when it ends unless it is extended, by the clock of this process:
+	// never later than by the server's.
+	deadline time.Time
+}
+
+// A wonRow is a lease in a row that may be without one.
+type wonRow struct {
+	key, lockID, holder   sql.NullString
+	token, acquired, ends sql.NullInt64
+	ephemeral             sql.NullBool
+	left                  sql.NullInt64
+}
+
+func (w *wonRow) fields() []any {
+	return []any{&w.key, &w.lockID, &w.holder, &w.token, &w.acquired, &w.ends, &w.ephemeral, &w.left}
+}
+
+func (w *wonRow) grant() *grant {
+	if !w.lockID.Valid {
+		return nil
+	}
+	return &grant{
+		Info: Info{
+			Key:        w.key.String,
+			LockID:     w.lockID.String,
+			Holder:     w.holder.String,
+			Token:      sqlfence.Token{Name: w.key.String, Value: w.token.Int64},
+			AcquiredAt: time.UnixMicro(w.acquired.Int64),
+			ExpiresAt:  time.UnixMicro(w.ends.Int64),
+			Ephemeral:  w.ephemeral.Bool,
+		},
+		left: time.Duration(w.left.Int64) * time.Microsecond,
+	}
+}
+
+// scanTimes reads when a lease ends, and how long that is from now.
+func scanTimes(rows *sql.Rows) (until time.Time, left time.Duration, err error) {
+	var at, in int64
+	err = rows.Scan(&at, &in)
+	return time.UnixMicro(at), time.Duration(in) * time.Microsecond, err
+}

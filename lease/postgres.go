@@ -1,0 +1,202 @@
+package lease
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// postgres is PostgreSQL. The clock is read after every wait.
+type postgres struct{}
+
+const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
+	key         text        NOT NULL PRIMARY KEY,
+	lock_id     text        UNIQUE,
+	holder      text        NOT NULL,
+	session     bigint,
+	token       bigint      NOT NULL,
+	acquired_at timestamptz NOT NULL,
+	expires_at  timestamptz NOT NULL
+)`
+
+// takePostgres takes the lease and issues its token in one statement, which
+// always returns one row: what the lease is now, NULL if it wasn't taken, and
+// what was seen before. Arguments: key, lock id, owner, ttl in µs, session,
+// whether to refresh.
+//
+// seen keeps an attempt that can't succeed from writing or waiting. It reads the
+// statement's snapshot, so won decides anew, on the locked row of the lease.
+//
+// A lease that is free or has expired goes to the newcomer, who has to get its
+// turn at the ledger first: it waits there for the transactions that have written
+// under the old token. Only then the clock is read, and the ledger's row locked
+// to read its newest token. A key without a row has nothing to be locked first:
+// its newcomers get their turn before they add the row. ledger raises the token;
+// a name whose first token somebody else issues at the same moment is not seen by
+// the snapshot, and raises: the statement is undone and sent again.
+const takePostgres = `WITH seen AS MATERIALIZED (
+	SELECT clock.now, held.holder, held.expires_at, {durable} AS durable,
+		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
+		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
+		held.key IS NULL AS absent,
+		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
+	FROM (SELECT {now} AS now) AS clock
+	LEFT JOIN fencing_leases AS held ON held.key = $1::text
+	LEFT JOIN {ledger} AS ledger ON ledger.name = $1::text
+), won AS (
+	INSERT INTO fencing_leases AS l (key, lock_id, holder, session, token, acquired_at, expires_at)
+	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
+	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN seen.absent
+		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
+	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text
+		ELSE seen.token BETWEEN 0 AND {max} - 1 AND {seen $1::text} END
+	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
+		SELECT
+			CASE WHEN same THEN l.lock_id ELSE excluded.lock_id END,
+			excluded.holder,
+			CASE WHEN same THEN l.session ELSE excluded.session END,
+			CASE WHEN same THEN l.token ELSE 1 + GREATEST(l.token, excluded.token - 1,
+				(SELECT token FROM {ledger} WHERE name = l.key FOR UPDATE)) END,
+			CASE WHEN same THEN l.acquired_at ELSE now END,
+			CASE WHEN same AND NOT $6::boolean THEN l.expires_at ELSE now + $4::bigint * interval '1 microsecond' END
+		FROM (SELECT now, $3::text <> '' AND l.holder = $3::text AND l.expires_at > now AND {alive l} AS same
+			FROM (SELECT {now} AS now) AS clock OFFSET 0) AS m)
+	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN $3::text <> '' AND l.holder = $3::text
+		ELSE (SELECT {turn l.key}) IS NOT NULL END
+	RETURNING *
+), ledger AS (
+	INSERT INTO {ledger} AS t (name, token)
+	SELECT won.key, won.token FROM won,
+		LATERAL (SELECT {turn won.key} OFFSET 0) AS turn
+	WHERE won.lock_id = $2::text
+	ON CONFLICT (name) DO UPDATE SET token = CASE
+		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
+		ELSE {raise '` + overtaken + `', t.token} END
+)
+SELECT seen.live, seen.session, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
+	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
+	won.session IS NOT NULL, {micros won.expires_at - statement_timestamp()}
+FROM seen LEFT JOIN won ON true`
+
+// overtaken is what take raises where a newer token was issued meanwhile.
+const overtaken = "sqlfence:lease:"
+
+// extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
+// or an expired lease could come back to life after a wait.
+const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = n.now + $2::bigint * interval '1 microsecond'
+FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
+WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
+RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
+
+const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, expires_at = {now}
+WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
+RETURNING key`
+
+// undoPostgres: key, lock id. As an upsert it waits also for a take that is still
+// adding the row.
+const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
+VALUES ($1::text, '', 0, {now}, {now})
+ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
+WHERE l.lock_id = $2::text`
+
+// listPostgres is followed by a condition.
+const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
+FROM fencing_leases AS l
+WHERE lock_id IS NOT NULL AND expires_at > {now} AND {alive l}`
+
+const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
+
+// postgresTexts are the texts above with their pieces written out.
+var postgresTexts = struct {
+	take, probe                                sqltext.Floored
+	extend, release, notify, undo, list, sweep string
+}{
+	take:    sqltext.NewFloored(sqltext.Postgres, takePostgres, postgresPieces, pieces),
+	probe:   sqltext.NewFloored(sqltext.Postgres, "EXPLAIN "+takePostgres, postgresPieces, pieces),
+	extend:  render(sqltext.Postgres, extendPostgres, postgresPieces),
+	release: render(sqltext.Postgres, releasePostgres, postgresPieces),
+	notify:  render(sqltext.Postgres, releasePostgres+`, pg_notify('`+channel+`', key)`, postgresPieces),
+	undo:    render(sqltext.Postgres, undoPostgres),
+	list:    render(sqltext.Postgres, listPostgres, postgresPieces),
+	sweep:   render(sqltext.Postgres, sweepPostgres, postgresPieces),
+}
+
+// postgresPieces: whoever can share the lock of a row's session knows that it has ended.
+var postgresPieces = sqltext.Pieces{"alive": sqltext.Func(func(row string) string {
+	return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
+})}
+
+func (postgres) create() statement { return statement{text: createPostgres} }
+
+// probe plans without running: columns, types, the unique index that ON CONFLICT needs,
+// and the privileges are looked up.
+func (postgres) probe(ctx context.Context, db *database) error {
+	return db.sendFloored(ctx, postgresTexts.probe, func(text string) error {
+		return db.query(ctx, ignore, statement{text, []any{"probe", newLockID(), "", int64(1), nil, false}})
+	})
+}
+
+// take sends one statement, and sends it again if a newer token was issued meanwhile. A
+// name that its snapshot can't see is added to the ledger first.
+func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
+	args := []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
+	send := func() error {
+		return db.sendFloored(ctx, postgresTexts.take, func(text string) error {
+			*o = outcome{committing: true, sent: time.Now()}
+			return queryOnce(ctx, db.db, o.scan, statement{text, args})
+		})
+	}
+	for {
+		err := dberr.Resend(ctx, isOvertaken, send)
+		if !sqltext.IsUnseen(err) {
+			return err
+		}
+		if err := db.ledger.Ensure(ctx, r.key); err != nil {
+			return err
+		}
+	}
+}
+
+// isOvertaken reports whether err is what take raises where a newer token was issued.
+func isOvertaken(err error) bool {
+	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
+}
+
+func (postgres) undo(key, lockID string) statement {
+	return statement{postgresTexts.undo, []any{key, lockID}}
+}
+
+func (postgres) extend(lockID string, ttl time.Duration) statement {
+	return statement{postgresTexts.extend, []any{lockID, sqltext.Postgres.Ticks(ttl)}}
+}
+
+func (postgres) release(lockID string, notify bool) statement {
+	if notify {
+		return statement{postgresTexts.notify, []any{lockID}}
+	}
+	return statement{postgresTexts.release, []any{lockID}}
+}
+
+func (postgres) notifies() bool { return true }
+
+func (postgres) list(column, value string) statement {
+	if column == "" {
+		return statement{text: postgresTexts.list + " ORDER BY key"}
+	}
+	return statement{postgresTexts.list + " AND " + column + " = $1::text", []any{value}}
+}
+
+func (postgres) ended(lockID string) statement {
+	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = $1::text", []any{lockID}}
+}
+
+func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }
+
+// session uses an advisory lock, which the server drops when the session ends.
+func (postgres) session(id int64) (lock, unlock statement, ok bool) {
+	return statement{"SELECT pg_advisory_lock($1::bigint)", []any{id}},
+		statement{"SELECT pg_advisory_unlock($1::bigint)", []any{id}}, true
+}

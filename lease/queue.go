@@ -1,0 +1,191 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/late"
+)
+
+// queues are the waiters of this process, in a queue for each key. Only the first
+// in a queue asks the database, so that its load grows with the number of
+// processes, not of waiters. One whose attempt is not answered in time, because its
+// server can't be reached or the attempt waits there, steps out of the queue until it is.
+type queues struct {
+	db *sql.DB // whose connections the attempts use; nil for any number of them
+
+	mu    sync.Mutex
+	byKey map[string]*queue
+}
+
+// A queue is that of one key. Its fields belong to queues.mu.
+type queue struct {
+	waiters []*waiter
+	late    int      // waiters who have stepped out
+	last    *outcome // the last answer that said that the lease is held; nil without one that still counts
+	until   time.Time
+}
+
+// A waiter is one call of Acquire in a queue.
+type waiter struct {
+	queues *queues
+	key    string
+	signal chan struct{} // holds a value when it is worth asking again
+
+	// The rest belongs to queues.mu.
+
+	queue  *queue
+	first  chan struct{} // closed when it is the first
+	asking *time.Timer   // nil while it isn't
+	late   bool          // out of the queue
+}
+
+// busy reports whether somebody waits for key.
+func (qs *queues) busy(key string) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return qs.byKey[key] != nil
+}
+
+// join adds a waiter to the end of a queue. It needs a call of leave.
+func (qs *queues) join(key string) *waiter {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.byKey[key]
+	if q == nil {
+		q = new(queue)
+		if qs.byKey == nil {
+			qs.byKey = make(map[string]*queue)
+		}
+		qs.byKey[key] = q
+	}
+	w := &waiter{queues: qs, key: key, queue: q, signal: make(chan struct{}, 1)}
+	w.enter(len(q.waiters))
+	return w
+}
+
+// leave takes the waiter out for good.
+func (w *waiter) leave() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	if w.late {
+		w.queue.late--
+	} else {
+		w.exit()
+	}
+	if len(w.queue.waiters)+w.queue.late == 0 {
+		delete(w.queues.byKey, w.key)
+	}
+}
+
+// await waits until it is the first, or returns false if ctx has ended.
+func (w *waiter) await(ctx context.Context) bool {
+	w.queues.mu.Lock()
+	first := w.first
+	w.queues.mu.Unlock()
+	select {
+	case <-first:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// asks records that the first sends an attempt. It needs a call of answered.
+func (w *waiter) asks() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	var asking *time.Timer
+	asking = time.AfterFunc(late.After(w.queue.late), func() {
+		w.queues.mu.Lock()
+		defer w.queues.mu.Unlock()
+		switch {
+		case w.asking != asking:
+		case w.queue.late >= late.Most(w.queues.db):
+			asking.Reset(late.After(w.queue.late))
+		default:
+			w.exit()
+			w.late = true
+			w.queue.late++
+		}
+	})
+	w.asking = asking
+}
+
+// answered records that the attempt has ended; o is nil if there was no answer. A waiter
+// that had stepped out comes back behind the one who is asking now.
+func (w *waiter) answered(o *outcome) {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	w.asking.Stop()
+	w.asking = nil
+	if w.late {
+		w.late = false
+		w.queue.late--
+		w.enter(min(1, len(w.queue.waiters)))
+	}
+	if held := o.held(); held != nil {
+		w.queue.last = held
+		w.queue.until = time.Now().Add(time.Duration(held.left.Int64) * time.Microsecond)
+	}
+}
+
+// lastAnswer returns the last answer that anybody in the queue has got, if the lease that
+// it tells of hasn't been released in this process since, nor come to its end; else nil.
+func (w *waiter) lastAnswer() *outcome {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	if time.Now().After(w.queue.until) {
+		return nil
+	}
+	return w.queue.last
+}
+
+// enter puts it at a position in its queue.
+func (w *waiter) enter(at int) {
+	w.queue.waiters = slices.Insert(w.queue.waiters, at, w)
+	w.first = make(chan struct{})
+	if at == 0 {
+		close(w.first)
+	}
+}
+
+// exit takes it out of its queue, and tells the next.
+func (w *waiter) exit() {
+	q := w.queue
+	wasFirst := q.waiters[0] == w
+	q.waiters = slices.DeleteFunc(q.waiters, func(other *waiter) bool { return other == w })
+	if wasFirst && len(q.waiters) > 0 {
+		close(q.waiters[0].first)
+	}
+}
+
+// wake has the first in the queue of key ask again; an empty key is all of them.
+func (qs *queues) wake(key string) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if key != "" {
+		qs.byKey[key].wake()
+		return
+	}
+	for _, q := range qs.byKey {
+		q.wake()
+	}
+}
+
+func (q *queue) wake() {
+	if q == nil {
+		return
+	}
+	q.last = nil
+	if len(q.waiters) == 0 {
+		return
+	}
+	select {
+	case q.waiters[0].signal <- struct{}{}:
+	default: // the last signal hasn't been seen yet
+	}
+}

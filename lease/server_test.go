@@ -1,0 +1,191 @@
+package lease_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// A server stands for PostgreSQL. It tells the statements of package lease by what
+// stands in them, and does what they ask for; one that it doesn't know is an error.
+// Whether a real server takes the texts, and what becomes of two at once, is for the
+// tests with one to show.
+type server struct {
+	mu       sync.Mutex
+	tokens   map[string]int64 // nil: there is no table
+	leases   map[string]row   // likewise
+	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
+	notified []string
+}
+
+// A row of fencing_leases; an empty lockID is NULL, as is a session of 0.
+type row struct {
+	lockID, holder    string
+	session, token    int64
+	acquired, expires time.Time
+}
+
+func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	has := func(parts ...string) bool {
+		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Query, part) })
+	}
+	switch {
+	case has("fencing_leases") && s.leases == nil && !has("CREATE TABLE"), has("fencing_tokens") && s.tokens == nil && !has("CREATE TABLE") && !has("pg_attribute"):
+		return fakedb.Answer{}, stateError("42P01")
+	case has("EXPLAIN"):
+		return fakedb.Answer{}, nil
+	case has("pg_attribute"):
+		if s.tokens == nil {
+			return fakedb.Answer{}, nil
+		}
+		return fakedb.Answer{Columns: []string{"name", "type", "required"}, Rows: [][]any{{"name", "text", true}, {"token", "bigint", true}}}, nil
+	case has("CREATE TABLE IF NOT EXISTS fencing_tokens"):
+		s.tokens = map[string]int64{}
+	case has("CREATE TABLE IF NOT EXISTS fencing_leases"):
+		s.leases = map[string]row{}
+	case has("INSERT INTO fencing_tokens", "DO NOTHING"):
+		for _, name := range strings.Split(strings.Trim(c.Args[0].(string), "[]"), ",") {
+			s.tokens[strings.Trim(name, `"`)] += 0
+		}
+	case has("pg_advisory_lock("):
+		s.locks[c.Args[0].(int64)] = c.Conn
+	case has("pg_advisory_unlock("):
+		id := c.Args[0].(int64)
+		held := s.locks[id] == c.Conn
+		delete(s.locks, id)
+		return fakedb.Answer{Rows: [][]any{{held}}}, nil
+	case isUndo(c):
+		return s.undo(c)
+	case isAcquire(c):
+		return s.acquire(c)
+	case isRelease(c):
+		return s.release(c)
+	case isExtend(c):
+		return s.extend(c)
+	case has("DELETE FROM fencing_leases"):
+		return s.sweep(), nil
+	case has("SELECT 1 FROM fencing_leases"):
+		if key, _ := s.find(c.Args[0].(string)); key != "" {
+			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
+		}
+	case has("SELECT key, lock_id"):
+		return s.list(c), nil
+	default:
+		return fakedb.Answer{}, fmt.Errorf("the server doesn't know: %v", c)
+	}
+	return fakedb.Answer{}, nil
+}
+
+func (s *server) live(r row) bool {
+	_, alive := s.locks[r.session]
+	return r.expires.After(time.Now()) && (r.session == 0 || alive)
+}
+
+// find returns the row with a lock id, live or not.
+func (s *server) find(lockID string) (string, row) {
+	for key, r := range s.leases {
+		if r.lockID == lockID {
+			return key, r
+		}
+	}
+	return "", row{}
+}
+
+func micros(d time.Duration) any { return d.Microseconds() }
+
+func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
+	key, lockID, owner := c.Args[0].(string), c.Args[1].(string), c.Args[2].(string)
+	ttl := time.Duration(c.Args[3].(int64)) * time.Microsecond
+	session, _ := c.Args[4].(int64)
+	refresh := c.Args[5].(bool)
+	now := time.Now()
+	before, there := s.leases[key]
+	live, ready := s.live(before), session == 0
+	if !ready {
+		_, ready = s.locks[session]
+	}
+	values := []any{live, ready, s.tokens[key], before.holder, nil, nil}
+	if there {
+		values[4], values[5] = before.expires.UnixMicro(), micros(before.expires.Sub(now))
+	}
+	r := before
+	switch {
+	case !ready, live && (owner == "" || owner != before.holder), !live && (s.tokens[key] < 0 || s.tokens[key] >= sqlfence.MaxToken):
+		return fakedb.Answer{Rows: [][]any{append(values, nil, nil, nil, nil, nil, nil, false, nil)}}, nil
+	case live && refresh:
+		r.expires = now.Add(ttl)
+	case !live:
+		r = row{lockID, owner, session, 1 + max(before.token, s.tokens[key]), now, now.Add(ttl)}
+		s.tokens[key] = r.token
+	}
+	s.leases[key] = r
+	values = append(values, key, r.lockID, r.holder, r.token, r.acquired.UnixMicro(), r.expires.UnixMicro(), r.session != 0, micros(r.expires.Sub(now)))
+	return fakedb.Answer{Rows: [][]any{values}}, nil
+}
+
+func (s *server) extend(c fakedb.Call) (fakedb.Answer, error) {
+	key, r := s.find(c.Args[0].(string))
+	if key == "" || !s.live(r) {
+		return fakedb.Answer{}, nil
+	}
+	ttl := time.Duration(c.Args[1].(int64)) * time.Microsecond
+	r.expires = time.Now().Add(ttl)
+	s.leases[key] = r
+	return fakedb.Answer{Rows: [][]any{{r.expires.UnixMicro(), micros(ttl)}}}, nil
+}
+
+func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
+	key, r := s.find(c.Args[0].(string))
+	if key == "" || !s.live(r) {
+		return fakedb.Answer{}, nil
+	}
+	r.lockID, r.session, r.expires = "", 0, time.Now()
+	s.leases[key] = r
+	if strings.Contains(c.Query, "pg_notify('sqlfence_leases', key)") {
+		s.notified = append(s.notified, key)
+		return fakedb.Answer{Rows: [][]any{{key, ""}}}, nil
+	}
+	return fakedb.Answer{Rows: [][]any{{key}}}, nil
+}
+
+func (s *server) undo(c fakedb.Call) (fakedb.Answer, error) {
+	key, lockID := c.Args[0].(string), c.Args[1].(string)
+	r, there := s.leases[key]
+	if !there || r.lockID == lockID {
+		r.lockID, r.session, r.expires = "", 0, time.Now()
+		s.leases[key] = r
+	}
+	return fakedb.Answer{}, nil
+}
+
+func (s *server) sweep() (answer fakedb.Answer) {
+	maps.DeleteFunc(s.leases, func(_ string, r row) bool {
+		ended := !s.live(r)
+		if ended {
+			answer.Affected++
+		}
+		return ended
+	})
+	return answer
+}
+
+func (s *server) list(c fakedb.Call) (answer fakedb.Answer) {
+	for _, key := range slices.Sorted(maps.Keys(s.leases)) {
+		r := s.leases[key]
+		byKey, byID := strings.Contains(c.Query, "key = $1"), strings.Contains(c.Query, "lock_id = $1")
+		if !s.live(r) || byKey && key != c.Args[0] || byID && r.lockID != c.Args[0] {
+			continue
+		}
+		answer.Rows = append(answer.Rows, []any{key, r.lockID, r.holder, r.token, r.acquired.UnixMicro(), r.expires.UnixMicro(), r.session != 0})
+	}
+	return answer
+}

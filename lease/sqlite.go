@@ -1,0 +1,161 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sqlite is SQLite. Times in its tables are in ms since 1970. Arguments stand in their
+// order and once each, because drivers differ in how they count them.
+type sqlite struct{}
+
+const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
+	key         text    NOT NULL PRIMARY KEY,
+	lock_id     text    UNIQUE,
+	holder      text    NOT NULL,
+	token       bigint  NOT NULL,
+	acquired_at integer NOT NULL,
+	expires_at  integer NOT NULL
+)`
+
+// takeSQLite takes a lease that is free or has expired. Arguments: key, lock id,
+// owner, ttl in ms. No row comes back if the lease is held or there is no token.
+const takeSQLite = `INSERT INTO fencing_leases (key, lock_id, holder, token, acquired_at, expires_at)
+SELECT r.key, r.lock_id, r.holder, max(COALESCE(t.token, 0), r.floor) + 1, r.now, r.now + r.ttl
+FROM (SELECT ? AS key, ? AS lock_id, ? AS holder, ? AS ttl, {now} AS now, {floor} AS floor) AS r
+LEFT JOIN {ledger} AS t ON t.name = r.key
+WHERE COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND r.floor < {max}
+ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.holder,
+	token = max(fencing_leases.token + 1, excluded.token),
+	acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
+WHERE fencing_leases.expires_at <= excluded.acquired_at AND fencing_leases.token < {max}
+RETURNING key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0, {micros expires_at - {now}}`
+
+// issueSQLite: name, token. It comes after takeSQLite in its transaction.
+const issueSQLite = `INSERT INTO {ledger} (name, token) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET token = excluded.token`
+
+// seenSQLite: key. It comes after takeSQLite in its transaction if that gave
+// no row.
+const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1,
+	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
+	{micros l.expires_at}, {micros l.expires_at - {now}},
+	l.key, l.lock_id, l.holder, l.token, {micros l.acquired_at}, {micros l.expires_at}, 0, {micros l.expires_at - {now}}
+FROM (SELECT ? AS key) AS r
+LEFT JOIN fencing_leases AS l ON l.key = r.key
+LEFT JOIN {ledger} AS t ON t.name = r.key`
+
+// extendSQLite: ttl in ms, lock id.
+const extendSQLite = `UPDATE fencing_leases SET expires_at = {after ?}
+WHERE lock_id = ? AND expires_at > {now}
+RETURNING {micros expires_at}, {micros expires_at - {now}}`
+
+const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now}
+WHERE lock_id = ? AND expires_at > {now}
+RETURNING key`
+
+const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
+
+// listSQLite is followed by a condition.
+const listSQLite = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0
+FROM fencing_leases
+WHERE lock_id IS NOT NULL AND expires_at > {now}`
+
+const sweepSQLite = `DELETE FROM fencing_leases WHERE expires_at <= {now}`
+
+// sqliteTexts are the texts above with their pieces written out.
+var sqliteTexts = struct {
+	take, issue, seen, extend, release, undo, list, sweep string
+}{
+	take:    render(sqltext.SQLite, takeSQLite),
+	issue:   render(sqltext.SQLite, issueSQLite),
+	seen:    render(sqltext.SQLite, seenSQLite),
+	extend:  render(sqltext.SQLite, extendSQLite),
+	release: render(sqltext.SQLite, releaseSQLite),
+	undo:    render(sqltext.SQLite, undoSQLite),
+	list:    render(sqltext.SQLite, listSQLite),
+	sweep:   render(sqltext.SQLite, sweepSQLite),
+}
+
+func (sqlite) create() statement { return statement{text: createSQLite} }
+
+// probe prepares without running.
+func (sqlite) probe(ctx context.Context, db *database) error {
+	return db.query(ctx, ignore, statement{"EXPLAIN " + sqliteTexts.take, []any{"probe", newLockID(), "", int64(1)}})
+}
+
+// take is a transaction, since no statement can write to two tables. It begins with a
+// write, and so has the file for itself from there on.
+func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) error {
+	o.sent = time.Now()
+	tx, err := db.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	take := statement{sqliteTexts.take, []any{r.key, r.lockID, r.owner, sqltext.SQLite.Ticks(r.ttl)}}
+	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil {
+		return err
+	}
+	if o.won != nil {
+		if _, err := tx.ExecContext(own.Context(ctx, sqliteTexts.issue), sqliteTexts.issue, r.key, o.won.Token.Value); err != nil {
+			return err
+		}
+		o.committing = true
+		return tx.Commit()
+	}
+	if err := queryOnce(ctx, tx, o.scan, statement{sqliteTexts.seen, []any{r.key}}); err != nil {
+		return err
+	}
+	if !o.live || r.owner == "" || o.holder != r.owner {
+		o.won = nil
+		return nil
+	}
+	if r.refresh {
+		scan := func(rows *sql.Rows) (err error) {
+			o.won.ExpiresAt, o.won.left, err = scanTimes(rows)
+			return err
+		}
+		if err := queryOnce(ctx, tx, scan, sqlite{}.extend(o.won.LockID, r.ttl)); err != nil {
+			return err
+		}
+	}
+	o.committing = true
+	return tx.Commit()
+}
+
+func (sqlite) undo(key, lockID string) statement {
+	return statement{sqliteTexts.undo, []any{key, lockID}}
+}
+
+func (sqlite) extend(lockID string, ttl time.Duration) statement {
+	return statement{sqliteTexts.extend, []any{sqltext.SQLite.Ticks(ttl), lockID}}
+}
+
+func (sqlite) release(lockID string, _ bool) statement {
+	return statement{sqliteTexts.release, []any{lockID}}
+}
+
+func (sqlite) notifies() bool { return false }
+
+func (sqlite) list(column, value string) statement {
+	if column == "" {
+		return statement{text: sqliteTexts.list + " ORDER BY key"}
+	}
+	return statement{sqliteTexts.list + " AND " + column + " = ?", []any{value}}
+}
+
+func (sqlite) ended(lockID string) statement {
+	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = ?", []any{lockID}}
+}
+
+func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }
+
+// session: no server sees a holder die, so a lease ends by its ttl only.
+func (sqlite) session(int64) (lock, unlock statement, ok bool) {
+	return statement{}, statement{}, false
+}

@@ -1,0 +1,104 @@
+package read
+
+// Assigns reports whether an item of a SET list assigns the column: column = ..., or
+// (column, column[subscript]) = ...
+func (t *Text) Assigns(a Assignment, column string) bool {
+	for i, hi := int(a.Names.Lo), int(a.Names.Hi); i < hi; i = t.itemEnd(i, hi) + 1 {
+		if name, ok := t.Name(i); ok && name == column {
+			return true
+		}
+	}
+	return false
+}
+
+// PlainValue returns the value of an item that is column = value, else nothing.
+func (t *Text) PlainValue(a Assignment) Span {
+	if a.Lo+2 >= a.Hi || t.Tokens[a.Lo].Is('(') || !t.Tokens[a.Lo+1].Is('=') {
+		return Span{a.Hi, a.Hi}
+	}
+	return Span{a.Lo + 2, a.Hi}
+}
+
+// Value returns the value that an item of a SET list assigns to the column; ok is
+// false where it can't be seen.
+//
+//	column = value
+//	(column, ...) = [ROW] (value, ...)
+func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
+	i, end := int(a.Lo), int(a.Hi)
+	place, columns, equals := 0, 1, i+1
+	list := t.Tokens[i].Is('(')
+	if list {
+		if place, columns, ok = t.placeOf(a.Names, column); !ok {
+			return Span{}, false
+		}
+		equals = int(t.Tokens[i].Mate) + 1
+	}
+	if !t.Tokens[equals].Is('=') {
+		return Span{}, false // a part of it
+	}
+	lo := equals + 1
+	if t.grammar.doubleEquals && t.Tokens[lo].Is('=') && t.Tokens[lo].Start == t.Tokens[equals].End {
+		lo++
+	}
+	if lo >= end {
+		return Span{}, false
+	}
+	if !list || columns == 1 && t.grammar.plainInBrackets {
+		return span(lo, end), true
+	}
+	return t.rowValue(lo, end, place, columns)
+}
+
+// placeOf returns which of the columns of a list one is, and how many there are.
+func (t *Text) placeOf(list Span, column string) (place, columns int, ok bool) {
+	for i, hi := int(list.Lo), int(list.Hi); i <= hi; columns++ {
+		end := t.itemEnd(i, hi)
+		if name, isName := t.Name(i); isName && name == column {
+			if ok || i+1 != end {
+				return 0, 0, false // again, or a part of it
+			}
+			place, ok = columns, true
+		}
+		i = end + 1
+	}
+	return place, columns, ok
+}
+
+// rowValue returns one of the values of a row that is all of the tokens lo to end.
+func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
+	row := t.grammar.rowKeyword && t.isWord(t.Tokens[lo], "row")
+	if row {
+		lo++
+	}
+	open := t.Tokens[lo]
+	if !open.Is('(') || int(open.Mate)+1 != end || columns == 1 && !row ||
+		t.isWord(t.Tokens[lo+1], "select", "values", "with", "table") {
+		return Span{}, false
+	}
+	values := 0
+	for i, hi := lo+1, int(open.Mate); i <= hi; values++ {
+		to := t.itemEnd(i, hi)
+		if t.Tokens[to-1].Is('*') {
+			return Span{}, false // it may stand for any number of values
+		}
+		if values == place {
+			value = span(i, to)
+		}
+		i = to + 1
+	}
+	return value, values == columns && !value.Empty()
+}
+
+// Excluded returns the column of a value that is a column of the row that was to be
+// inserted: excluded.column.
+func (t *Text) Excluded(value Span) (column string, ok bool) {
+	i := int(value.Lo)
+	if value.Hi-value.Lo != 3 || !t.Tokens[i+1].Is('.') {
+		return "", false
+	}
+	if of, _ := t.Name(i); of != "excluded" {
+		return "", false
+	}
+	return t.Name(i + 2)
+}

@@ -1,0 +1,130 @@
+package read
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// Code returns the code that a DO runs and its token, or p.Hi if there is none: then
+// the database refuses the statement. A reason that isn't [Readable] is why token at
+// can't be read.
+//
+//	DO [LANGUAGE name] 'code' [LANGUAGE name]
+func (t *Text) Code(p Part) (code string, at int32, reason Reason) {
+	at = -1
+	for i := p.Lo + 1; i < p.Hi; i++ {
+		switch tok := t.Tokens[i]; {
+		case tok.Kind == lex.Text && at < 0:
+			at = i
+		case t.isWord(tok, "language") && i+1 < p.Hi && t.isPLpgSQL(i+1):
+			i++
+		default:
+			return "", i, OtherLanguage
+		}
+	}
+	if at < 0 {
+		return "", p.Hi, Readable
+	}
+	code, ok := plainText(t.TokenText(at))
+	if !ok {
+		return "", at, EscapedCode
+	}
+	return code, at, Readable
+}
+
+// isPLpgSQL reports whether token i names that language, as a name or as a string.
+func (t *Text) isPLpgSQL(i int32) bool {
+	name, ok := t.Name(int(i))
+	if !ok && t.Tokens[i].Kind == lex.Text {
+		name, _ = plainText(t.TokenText(i))
+	}
+	return name == "plpgsql"
+}
+
+// plainText returns what a string constant of PostgreSQL holds, if it is one
+// without escapes: in dollars, or in quotes and without a backslash.
+func plainText(s string) (string, bool) {
+	if s[0] == '$' {
+		tag := strings.IndexByte(s[1:], '$') + 2
+		return s[tag : len(s)-tag], true
+	}
+	return lex.Unquote(s), s[0] == '\'' && strings.IndexByte(s, '\\') < 0
+}
+
+// Executes reports whether PL/pgSQL may run a string: the word EXECUTE stands
+// anywhere in the code but where it names a trigger's function or a privilege.
+func (g *Grammar) Executes(code string) bool {
+	count := 0
+	for i := range len(code) {
+		if lex.HasPrefixFold(code[i:], "execute") {
+			count++
+		}
+	}
+	if count == 0 {
+		return false
+	}
+	t, err := open(g, code, lex.SCSUnknown)
+	if err != nil {
+		return true
+	}
+	defer t.Close()
+	for i := 1; i < len(t.Tokens); i++ {
+		if t.isWord(t.Tokens[i], "execute") && t.namesFunction(i) {
+			count--
+		}
+	}
+	return count > 0
+}
+
+// namesFunction holds for the EXECUTE at token i if no statement of PL/pgSQL can
+// begin there, as none follows these words or a bracket.
+//
+//	FOR EACH {ROW | STATEMENT} [WHEN (condition)] EXECUTE {FUNCTION | PROCEDURE}
+//	{GRANT | REVOKE} EXECUTE ON
+func (t *Text) namesFunction(i int) bool {
+	before, behind := t.Tokens[i-1], t.Tokens[i+1]
+	if t.isWord(behind, "on") {
+		return t.isWord(before, "grant", "revoke")
+	}
+	return t.isWord(behind, "function", "procedure") && (t.isWord(before, "row", "statement") || before.Is(')'))
+}
+
+// InTransaction reports whether a connection is in a transaction after a text
+// of statements, which it executes in or outside of one: for those who begin
+// and end transactions by SQL. Where that can't be seen, it says yes.
+func (g *Grammar) InTransaction(query string, in bool) bool {
+	t, err := open(g, query, lex.SCSUnknown)
+	if err != nil {
+		return true
+	}
+	defer t.Close()
+	for ; t.region(); t.i = t.stop {
+		switch {
+		case t.isWord(t.tok(), "create") && t.beginsAtomic():
+			return true // the semicolons and the END are the body's
+		case t.isWord(t.tok(), "begin", "start"):
+			in = true
+		case t.isWord(t.tok(), "rollback"):
+			back := t.isWord(t.peek(1), "to") || t.isWord(t.peek(1), "work", "transaction") && t.isWord(t.peek(2), "to")
+			in = in && back
+		case t.isWord(t.tok(), "commit", "end", "abort"), t.isWord(t.tok(), "prepare") && t.isWord(t.peek(1), "transaction"):
+			in = false
+		}
+		if n := t.stop - t.i; n > 2 && t.isWord(t.Tokens[t.stop-1], "chain") && !t.isWord(t.Tokens[t.stop-2], "no") {
+			in = true
+		}
+	}
+	return in
+}
+
+// beginsAtomic reports whether the region has BEGIN ATOMIC in it, with which the
+// body of a function begins.
+func (t *Text) beginsAtomic() bool {
+	for i := t.i + 1; i+1 < t.stop; i++ {
+		if t.isWord(t.Tokens[i], "begin") && t.isWord(t.Tokens[i+1], "atomic") {
+			return true
+		}
+	}
+	return false
+}

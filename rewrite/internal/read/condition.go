@@ -1,0 +1,94 @@
+package read
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// Repeatable returns the parts of a condition that it is the conjunction of and that
+// may be evaluated twice: no subquery, which might take locks, and no call of a
+// function that might be volatile. doubtful is a token that may be a keyword or a
+// name, or -1.
+func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
+	lo, hi := int(s.Lo), int(s.Hi)
+	if t.isPure(lo, hi) {
+		return append(parts, s), -1
+	}
+	var p phrase
+	from, betweens := lo, 0
+	add := func(to int) {
+		if from < to && t.isPure(from, to) && !t.mayFail(from, to) {
+			parts = append(parts, span(from, to))
+		}
+	}
+	for i := lo; i < hi; i = t.skip(i) {
+		switch isKeyword, tok := p.step(t, i), t.Tokens[i]; {
+		case p.doubtful:
+			return nil, int32(i)
+		case !isKeyword || p.cases > 0:
+		case t.isWord(tok, "when", "then"): // the CASE was taken for a name
+			return nil, int32(i)
+		case t.isWord(tok, "or"):
+			return nil, -1
+		case t.isWord(tok, "between"):
+			betweens++
+		case t.isWord(tok, "and") && betweens > 0:
+			betweens--
+		case t.isWord(tok, "and"):
+			add(i)
+			from = i + 1
+		}
+	}
+	add(hi)
+	return parts, -1
+}
+
+// mayFail holds for a part of a condition that some rows may be an error for. Another
+// part may leave those out, one that isn't repeated and so is evaluated later: what
+// is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
+func (t *Text) mayFail(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		tok, next := t.Tokens[i], t.Tokens[i+1]
+		arrow := tok.Is('-') && next.Is('>') && next.Start == tok.End
+		switch {
+		case t.isWord(tok, "abs"):
+			return true
+		case arrow:
+			if t.grammar.arrowMayFail {
+				return true
+			}
+		case !t.grammar.mathMayFail:
+		case t.isWord(tok, "cast"):
+			return true
+		case tok.Is(':') && next.Is(':'):
+			if k := t.Tokens[i-1].Kind; k != lex.Param && k != lex.Text && k != lex.Number {
+				return true
+			}
+			i++
+		case tok.Kind == lex.Punct && strings.IndexByte("+-*/%^", tok.Char) >= 0:
+			if negative := i > lo && t.Tokens[i-1].Kind == lex.Punct && !t.Tokens[i-1].Is(')') && next.Kind == lex.Number; !negative {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isPure holds for an expression without subqueries and without calls of other
+// than a few well-known functions.
+func (t *Text) isPure(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		tok := t.Tokens[i]
+		if t.isWord(tok, "select", "values", "table", "with", "raise") {
+			return false
+		}
+		if isName(tok) && i+1 < hi && t.Tokens[i+1].Is('(') &&
+			!t.isWord(tok, "and", "or", "not", "in", "any", "all", "some", "between", "is", "like", "ilike", "escape",
+				"when", "then", "else", "row", "cast",
+				"coalesce", "nullif", "lower", "upper", "length", "abs") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+package read
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// A Constant is where a value comes from: the argument of this name if there is one,
+// else the one at this place, or a constant text.
+type Constant struct {
+	Name    string // of a named argument, without its prefix; "" for none
+	Ordinal int    // 1-based; 0 for none
+	Text    string // of a constant, where Name is "" and Ordinal is 0
+}
+
+// Constant reads a placeholder, an integer or a plain string, which may have a cast
+// that keeps its text; ok is false where value isn't just that. [Text.NumberInputs]
+// comes before it.
+//
+//	constant [::type ...] | CAST(constant AS type) | type 'constant'
+func (t *Text) Constant(value Span) (c Constant, ok bool) {
+	if value.Empty() {
+		return Constant{}, false
+	}
+	i, hi := int(value.Lo), int(value.Hi)
+	if !t.isWord(t.Tokens[i], "cast") || !t.Tokens[i+1].Is('(') {
+		c, next, ok := t.castConstant(i)
+		return c, ok && next == hi
+	}
+	c, next, ok := t.castConstant(i + 2)
+	if !ok || !t.isWord(t.Tokens[next], "as") {
+		return Constant{}, false
+	}
+	next, ok = t.keepingType(next + 1)
+	return c, ok && next == int(t.Tokens[i+1].Mate) && next+1 == hi
+}
+
+// castConstant reads a constant without CAST and returns the index behind it.
+func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
+	if typed, ok := t.keepingType(i); ok && t.grammar.typedConstants {
+		c, ok = t.constant(t.Tokens[typed])
+		return c, typed + 1, ok && t.Tokens[typed].Kind == lex.Text
+	}
+	c, ok = t.constant(t.Tokens[i])
+	for next = i + 1; ok && t.grammar.typedConstants && t.Tokens[next].Is(':') && t.Tokens[next+1].Is(':'); {
+		next, ok = t.keepingType(next + 2)
+	}
+	return c, next, ok
+}
+
+// constant reads a placeholder, an integer or a plain string.
+func (t *Text) constant(tok lex.Token) (Constant, bool) {
+	s := t.Src[tok.Start:tok.End]
+	switch {
+	case tok.Kind == lex.Param && t.grammar.namedParams && s[0] == '$' && s[1:] != strconv.Itoa(int(tok.Mate)):
+		return Constant{Name: s[1:]}, !lex.IsDigit(s[1]) // drivers bind $2 by its number or by its place
+	case tok.Kind == lex.Param && t.grammar.namedParams && s[0] != '?':
+		return Constant{Ordinal: int(tok.Mate), Name: s[1:]}, true
+	case tok.Kind == lex.Param:
+		return Constant{Ordinal: int(tok.Mate)}, true
+	case tok.Kind == lex.Number && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0'):
+		return Constant{Text: s}, true
+	case tok.Kind == lex.Text && s[0] == '\'' && !strings.Contains(s, `\`):
+		return Constant{Text: lex.Unquote(s)}, true
+	}
+	return Constant{}, false
+}
+
+// keepingType reads the name of a type in which a constant's text is stored as it is,
+// or which refuses it: not one that rounds, cuts or pads. SQLite's CAST refuses nothing.
+func (t *Text) keepingType(i int) (next int, ok bool) {
+	if t.grammar.typedConstants && t.isWord(t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
+		i += 2
+	}
+	next = i + 1
+	switch {
+	case t.grammar.typedConstants && t.isWord(t.Tokens[i], "character") && t.isWord(t.Tokens[next], "varying"):
+		next++
+	case !t.isWord(t.Tokens[i], t.grammar.keepingTypes...):
+		return i, false
+	}
+	return next, !t.Tokens[next].Is('(') && !t.Tokens[next].Is('[') && !t.isWord(t.Tokens[next], "array")
+}

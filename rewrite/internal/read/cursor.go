@@ -1,0 +1,128 @@
+package read
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// tok returns the current token, or the end.
+func (t *Text) tok() lex.Token { return t.peek(0) }
+
+// peek returns the token n places ahead, or the end.
+func (t *Text) peek(n int) lex.Token { return t.Tokens[min(t.i+n, len(t.Tokens)-1)] }
+
+// isWord reports whether tok is one of the words, unquoted, in any case.
+func (t *Text) isWord(tok lex.Token, words ...string) bool {
+	if tok.Kind != lex.Word {
+		return false
+	}
+	s := t.Src[tok.Start:tok.End]
+	for _, w := range words {
+		if lex.EqualFold(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// accept steps over the words if they come next, in this order.
+func (t *Text) accept(words ...string) bool {
+	for n, w := range words {
+		if !t.isWord(t.peek(n), w) {
+			return false
+		}
+	}
+	t.i += len(words)
+	return true
+}
+
+func (t *Text) acceptPunct(c byte) bool {
+	if !t.tok().Is(c) {
+		return false
+	}
+	t.i++
+	return true
+}
+
+// step moves n tokens on, at most to the end of the region.
+func (t *Text) step(n int) { t.i = min(t.i+n, t.stop) }
+
+// skip returns the index after token i, and after its partner if it opens a bracket.
+func (t *Text) skip(i int) int {
+	if tok := t.Tokens[min(i, len(t.Tokens)-1)]; tok.Is('(') || tok.Is('[') {
+		return int(tok.Mate) + 1
+	}
+	return i + 1
+}
+
+// itemEnd returns where the item that begins at i ends: at a comma or at hi.
+func (t *Text) itemEnd(i, hi int) int {
+	for i < hi && !t.Tokens[i].Is(',') {
+		i = t.skip(i)
+	}
+	return i
+}
+
+// maxDepth is how deeply statements may be nested.
+const maxDepth = 100
+
+// enter makes the inside of the bracket that is next the region, up to leave; false
+// means that it is too deep.
+func (t *Text) enter() (stop int, ok bool) {
+	if t.depth == maxDepth {
+		return 0, false
+	}
+	stop = t.stop
+	t.i, t.stop, t.depth = t.i+1, int(t.tok().Mate), t.depth+1
+	return stop, true
+}
+
+// leave steps behind the bracket and makes the region up to stop the current one.
+func (t *Text) leave(stop int) { t.i, t.stop, t.depth = t.stop+1, stop, t.depth-1 }
+
+// fail notes why the write can't be read, and returns false; the first reason stays.
+func (t *Text) fail(reason Reason, at int) bool {
+	if t.failure.Reason == Readable {
+		t.failure = Failure{reason, int32(at)}
+	}
+	return false
+}
+
+// until moves to the next of the words that stands as a keyword outside of
+// brackets and of CASE, or to the end of the region, and returns where that is.
+// It fails where a word could be a keyword or a name.
+func (t *Text) until(words ...string) (at int, ok bool) {
+	var p phrase
+	for ; t.i < t.stop; t.i = t.skip(t.i) {
+		keyword := p.step(t, t.i)
+		if p.doubtful {
+			return 0, t.fail(AmbiguousWord, t.i)
+		}
+		if keyword && p.cases == 0 && t.isWord(t.tok(), words...) && t.begins(t.i) {
+			return t.i, true
+		}
+	}
+	t.i = t.stop
+	if p.cases > 0 {
+		return 0, t.fail(AmbiguousWord, t.stop)
+	}
+	return t.i, true
+}
+
+// passed is until for those who don't ask where.
+func (t *Text) passed(words ...string) bool {
+	_, ok := t.until(words...)
+	return ok
+}
+
+// begins reports whether the keyword at i begins what until looks for, where
+// others begin with it, too.
+func (t *Text) begins(i int) bool {
+	next, third := t.Tokens[i+1], t.Tokens[min(i+2, len(t.Tokens)-1)]
+	switch tok := t.Tokens[i]; {
+	case t.isWord(tok, "on"): // else a join's
+		return t.isWord(next, "conflict") && (third.Is('(') || t.isWord(third, "do", "on"))
+	case t.isWord(tok, "when"): // a MERGE's
+		return t.isWord(next, "matched") || t.isWord(next, "not") && t.isWord(third, "matched")
+	}
+	return true
+}
+
+func span(lo, hi int) Span { return Span{int32(lo), int32(hi)} }

@@ -1,0 +1,408 @@
+package read
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// first reads the first statement of a text.
+func first(t testing.TB, g *Grammar, sql string) *Text {
+	t.Helper()
+	x, err := Open(g, sql, nil)
+	if err != nil || !x.Next() {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	t.Cleanup(x.Close)
+	x.NumberInputs()
+	return x
+}
+
+func TestConstant(t *testing.T) {
+	for _, tt := range []struct {
+		g    *Grammar
+		in   string
+		want string
+	}{
+		{Postgres, "$2", "{ 2 }"}, {Postgres, "1", "{ 0 1}"}, {Postgres, "0", "{ 0 0}"}, {Postgres, "'it''s'", "{ 0 it's}"},
+		{Postgres, "$1::bigint", "{ 1 }"}, {Postgres, "'a'::text::pg_catalog.varchar", "{ 0 a}"}, {Postgres, "CAST($1 AS character varying)", "{ 1 }"},
+		{Postgres, "uuid 'a'", "{ 0 a}"}, {Postgres, "pg_catalog.int8 '7'", "{ 0 7}"}, {Postgres, "CAST('a'::text AS uuid)", "{ 0 a}"},
+		{Postgres, "01", ""}, {Postgres, "1.5", ""}, {Postgres, "-1", ""}, {Postgres, "1 + 1", ""}, {Postgres, "E'a'", ""}, {Postgres, `'a\b'`, ""},
+		{Postgres, "$$a$$", ""}, {Postgres, "a", ""}, {Postgres, "$1::varchar(3)", ""}, {Postgres, "$1::int[]", ""}, {Postgres, "$1::text array", ""},
+		{Postgres, "$1::numeric", ""}, {Postgres, "CAST($1 AS numeric)", ""}, {Postgres, "CAST($1)", ""}, {Postgres, "CAST(a AS text)", ""}, {Postgres, "CAST($1 AS text) + 1", ""}, {Postgres, "text $1", ""},
+		{SQLite, "?", "{ 1 }"}, {SQLite, "?7", "{ 7 }"}, {SQLite, ":id", "{id 1 }"}, {SQLite, "@id", "{id 1 }"}, {SQLite, "$id", "{id 0 }"},
+		{SQLite, "$1", "{1 1 }"}, {SQLite, "$2", ""}, {SQLite, "CAST(? AS TEXT)", "{ 1 }"}, {SQLite, "CAST(? AS INTEGER)", ""}, {SQLite, "'a'::text", "error"},
+		{SQLite, "text 'a'", ""}, {SQLite, "x'00'", ""}, {SQLite, `'a\b'`, ""},
+	} {
+		x, err := Open(tt.g, "UPDATE t SET id = "+tt.in, nil)
+		if err != nil {
+			if tt.want != "error" {
+				t.Errorf("%s: %v", tt.in, err)
+			}
+			continue
+		}
+		x.Next()
+		x.NumberInputs()
+		got := ""
+		if c, ok := x.Constant(x.PlainValue(x.Writes[0].Set.Items[0])); ok {
+			got = fmt.Sprint(c)
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.in, got, tt.want)
+		}
+		x.Close()
+	}
+	x := first(t, SQLite, "SELECT 1")
+	if _, ok := x.Constant(Span{1, 1}); ok {
+		t.Error("nothing is a constant")
+	}
+}
+
+func TestValue(t *testing.T) {
+	for _, tt := range []struct {
+		g        *Grammar
+		set      string
+		plain    string
+		want     string
+		excluded string
+	}{
+		{Postgres, "id = a + 1", "a + 1", "a + 1", ""},
+		{Postgres, "id = EXCLUDED.\"id\"", "EXCLUDED.\"id\"", "EXCLUDED.\"id\"", "id"},
+		{Postgres, "id = excluded.a", "excluded.a", "excluded.a", "a"},
+		{Postgres, "id = other.id", "other.id", "other.id", ""},
+		{Postgres, "id = 1 * 2", "1 * 2", "1 * 2", ""},
+		{Postgres, "(a, id) = (1, f(2, 3))", "", "f(2, 3)", ""},
+		{Postgres, "(id, a) = ROW(1, 2)", "", "1", ""},
+		{Postgres, "(id) = ROW(1)", "", "1", ""},
+		{Postgres, "(id) = (1)", "", "-", ""},
+		{Postgres, "(id, a) = (SELECT 1, 2)", "", "-", ""},
+		{Postgres, "(id, a) = (1, b.*)", "", "-", ""},
+		{Postgres, "(id, a) = (1)", "", "-", ""},
+		{Postgres, "(id, a) = (, 1)", "", "-", ""},
+		{Postgres, "(id, a) = f(1, 2)", "", "-", ""},
+		{Postgres, "(id, id) = (1, 2)", "", "-", ""},
+		{Postgres, "(id[1], a) = (1, 2)", "", "-", ""},
+		{Postgres, "(id, a) 1", "", "-", ""},
+		{Postgres, "id[1] = 1", "", "-", ""},
+		{Postgres, "id.a = 1", "", "-", ""},
+		{Postgres, "id =", "", "-", ""},
+		{Postgres, "id", "", "-", ""},
+		{SQLite, "id == 1", "= 1", "1", ""},
+		{SQLite, "id = = 1", "= 1", "= 1", ""},
+		{SQLite, "(id) = 1", "", "1", ""},
+		{SQLite, "(id) = (1)", "", "(1)", ""},
+		{SQLite, "(`ID`, a) = (1, 2)", "", "1", ""},
+		{SQLite, "(id, a) = row(1, 2)", "", "-", ""},
+	} {
+		x := first(t, tt.g, "UPDATE t SET "+tt.set)
+		a := x.Writes[0].Set.Items[0]
+		if !x.Assigns(a, "id") || x.Assigns(a, "no") {
+			t.Errorf("%s: assigns something else", tt.set)
+		}
+		plain := x.PlainValue(a)
+		if got := x.piece(plain); got != tt.plain {
+			t.Errorf("%s: plain %q, want %q", tt.set, got, tt.plain)
+		}
+		if got, _ := x.Excluded(plain); got != tt.excluded {
+			t.Errorf("%s: excluded %q, want %q", tt.set, got, tt.excluded)
+		}
+		got := "-"
+		if value, ok := x.Value(a, "id"); ok {
+			got = x.piece(value)
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.set, got, tt.want)
+		}
+	}
+	x := first(t, Postgres, "UPDATE t SET (a, b) = (1, 2), (a[id], c) = (1, 2)")
+	for _, a := range x.Writes[0].Set.Items {
+		if _, ok := x.Value(a, "id"); ok || x.Assigns(a, "id") {
+			t.Errorf("%s assigns id", x.piece(a.Span))
+		}
+	}
+}
+
+func TestRepeatable(t *testing.T) {
+	for _, tt := range []struct {
+		g        *Grammar
+		in, want string // the parts, or ^ and the doubtful token
+	}{
+		{Postgres, "id = $1 AND lower(a) = 'x' OR b IN (1, 2)", "id = $1 AND lower(a) = 'x' OR b IN (1, 2)"},
+		{Postgres, "id = $1 AND f(x) AND b", "id = $1 | b"},
+		{Postgres, "f(x) AND \"g\"(x)", ""},
+		{Postgres, "id = $1 OR f(x)", ""},
+		{Postgres, "id = 1 AND EXISTS (SELECT 1)", "id = 1"},
+		{Postgres, "f(x) AND a BETWEEN 1 AND 2 AND b", "a BETWEEN 1 AND 2 | b"},
+		{Postgres, "f(x) AND CASE WHEN a AND b THEN c END AND d", "CASE WHEN a AND b THEN c END | d"},
+		{Postgres, "f(x) AND a::int = 1 AND $1::int = 2 AND '1'::int = b", "$1::int = 2 | '1'::int = b"},
+		{Postgres, "f(x) AND CAST(a AS int) = 1 AND a / b = 2 AND a = -1 AND abs(a) = 1 AND (a) - 1 = 1", "a = -1"},
+		{Postgres, "f(x) AND a->>'b' = 'c'", "a->>'b' = 'c'"},
+		{Postgres, "f(x) AND", ""},
+		{SQLite, "f(x) AND a->>'b' = 'c' AND a / b = 1 AND CAST(a AS int) = 1", "a / b = 1 | CAST(a AS int) = 1"},
+		{SQLite, "raise(ABORT, 'x') AND a", "a"},
+	} {
+		x := first(t, tt.g, "DELETE FROM t WHERE "+tt.in)
+		w := x.Writes[0].Where
+		parts, doubtful := x.Repeatable(w.Span)
+		got := x.pieces(parts)
+		if doubtful >= 0 {
+			got = "^" + x.TokenText(doubtful)
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.in, got, tt.want)
+		}
+	}
+	// What until has read isn't doubtful; a span that begins elsewhere may be.
+	for in, want := range map[string]string{"f(x) AND a WHEN b": "WHEN", "f(x) AND END": "END"} {
+		x := first(t, Postgres, "SELECT "+in)
+		if parts, at := x.Repeatable(Span{1, x.Hi}); parts != nil || x.TokenText(at) != want {
+			t.Errorf("%s: got %v, %d", in, parts, at)
+		}
+	}
+}
+
+func TestInputs(t *testing.T) {
+	for _, tt := range []struct {
+		g      *Grammar
+		in     string
+		want   string
+		source string
+	}{
+		{Postgres, "SELECT $3, $1", "{3 false 0 true}", "$3, $1"},
+		{Postgres, "SELECT 1", "{0 false 0 true}", "1"},
+		{SQLite, "SELECT ?, ?5, ?, a", "{6 false 2 true}", "?1, ?5, ?6, a"},
+		{SQLite, "SELECT ?, :a, @a, :a, $a", "{4 true 1 true}", "?1, :a, @a, :a, $a"},
+	} {
+		x := first(t, tt.g, tt.in)
+		if got := fmt.Sprint(x.NumberInputs()); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.in, got, tt.want)
+		}
+		if got := x.Source(Span{1, x.Hi}); got != tt.source {
+			t.Errorf("%s: %s, want %s", tt.in, got, tt.source)
+		}
+		// Writing the numbers behind the bare ones gives the same text.
+		var b strings.Builder
+		last := int32(0)
+		x.EachBare(func(at int32, number int) {
+			fmt.Fprint(&b, x.Src[last:at], number)
+			last = at
+		})
+		if got := b.String() + x.Src[last:]; got != "SELECT "+tt.source {
+			t.Errorf("%s: %s", tt.in, got)
+		}
+	}
+}
+
+func TestFindAndItem(t *testing.T) {
+	x := first(t, SQLite, "SELECT 1, \"a\", 'Books', f(2, 3)")
+	of := func(name string) int { return slices.Index([]string{"books", "a"}, name) }
+	if found, at := x.Find(x.Span, of); found != 1 || x.TokenText(at) != `"a"` {
+		t.Errorf("got %d, %d", found, at)
+	}
+	if found, at := x.Find(Span{5, x.Hi}, of); found != 0 || x.TokenText(at) != "'Books'" {
+		t.Errorf("got %d, %d", found, at)
+	}
+	if found, at := x.Find(Span{0, 2}, of); found != -1 || at != -1 {
+		t.Errorf("got %d, %d", found, at)
+	}
+	for n, want := range []string{"1", `"a"`, "'Books'", "f(2, 3)", "", ""} {
+		if got := x.piece(x.Item(Span{1, x.Hi}, n)); got != want {
+			t.Errorf("item %d: %q", n, got)
+		}
+	}
+	if !x.Word(0, "insert", "select") || x.Word(1, "select") {
+		t.Error("Word")
+	}
+	if x.After(0) != 0 || x.After(1) != 6 || x.Offset(1) != 7 {
+		t.Error("After, Offset")
+	}
+	if _, ok := x.Name(1000); ok {
+		t.Error("behind the end is a name")
+	}
+}
+
+func TestFoldsByLocale(t *testing.T) {
+	x := first(t, Postgres, `SELECT a, "É", É`)
+	if found, at := x.FoldsByLocale(func(string) int { return 5 }); found != 5 || at != 5 {
+		t.Errorf("got %d, %d", found, at)
+	}
+	if found, at := x.FoldsByLocale(func(string) int { return -1 }); found != -1 || at != -1 {
+		t.Errorf("got %d, %d", found, at)
+	}
+}
+
+func TestBehind(t *testing.T) {
+	x := first(t, SQLite, "SELECT 1; -- a")
+	if got := x.Behind(); got != " -- a" {
+		t.Errorf("got %q", got)
+	}
+	if got := first(t, SQLite, "SELECT 1").Behind(); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestChangesEncoding(t *testing.T) {
+	for sql, want := range map[string]string{
+		"SET client_encoding = 'GBK'":                  "client_encoding",
+		"SET client_encoding TO 'utf-8'":               "",
+		"SET NAMES 'GBK'":                              "NAMES",
+		"SET LOCAL NAMES 'GBK'":                        "NAMES",
+		"SET NAMES UTF8":                               "",
+		"SET a = names":                                "",
+		"SHOW client_encoding":                         "",
+		"RESET client_encoding":                        "",
+		`ALTER ROLE a SET "client_encoding" = 'GBK'`:   `"client_encoding"`,
+		"SELECT set_config('client_encoding', 'GBK')":  "'client_encoding'",
+		"SELECT set_config(E'Client_Encoding', 'GBK')": "E'Client_Encoding'",
+		"SELECT names FROM t":                          "",
+	} {
+		x := first(t, Postgres, sql)
+		got := ""
+		if at := x.ChangesEncoding(); at >= 0 {
+			got = x.TokenText(at)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+	if at := first(t, SQLite, "SELECT client_encoding").ChangesEncoding(); at != -1 {
+		t.Errorf("SQLite: %d", at)
+	}
+}
+
+func TestCode(t *testing.T) {
+	for _, tt := range []struct{ sql, code, at string }{
+		{"DO $a$ x; $a$", " x; ", "$a$ x; $a$"},
+		{"DO 'it''s'", "it's", "'it''s'"},
+		{"DO LANGUAGE plpgsql $$x$$", "x", "$$x$$"},
+		{"DO $$x$$ LANGUAGE 'plpgsql'", "x", "$$x$$"},
+		{"DO $$x$$ LANGUAGE $$plpgsql$$", "x", "$$x$$"},
+		{"DO", "", ""},
+		{"DO LANGUAGE plperl $$x$$", OtherLanguage.String(), "LANGUAGE"},
+		{"DO 'a' 'b'", OtherLanguage.String(), "'b'"},
+		{`DO E'a'`, EscapedCode.String(), "E'a'"},
+		{`DO 'a\b'`, EscapedCode.String(), `'a\b'`},
+		{"EXPLAIN ANALYZE DO $$x$$", "x", "$$x$$"},
+	} {
+		x := first(t, Postgres, tt.sql)
+		code, at, reason := x.Code(x.Parts[0])
+		if reason != Readable {
+			code = reason.String()
+		}
+		if code != tt.code || x.TokenText(at) != tt.at {
+			t.Errorf("%s: got %q at %q", tt.sql, code, x.TokenText(at))
+		}
+	}
+}
+
+func TestExecutes(t *testing.T) {
+	for code, want := range map[string]bool{
+		"BEGIN UPDATE t SET a = 1; END": false,
+		"EXECUTE 'x'":                   true,
+		"BEGIN EXECUTE 'x'; END":        true,
+		"BEGIN execute'x'; END":         true,
+		"-- execute":                    true,
+		"CREATE TRIGGER a FOR EACH ROW EXECUTE FUNCTION f()":      false,
+		"CREATE TRIGGER a WHEN (x) EXECUTE PROCEDURE f()":         false,
+		"GRANT EXECUTE ON FUNCTION f TO a":                        false,
+		"BEGIN EXECUTE function; END":                             true,
+		"BEGIN EXECUTE on; END":                                   true,
+		"GRANT EXECUTE ON FUNCTION f TO a; BEGIN EXECUTE x; END;": true,
+		"EXECUTE '": true,
+	} {
+		if got := Postgres.Executes(code); got != want {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+}
+
+func TestInTransaction(t *testing.T) {
+	for _, tt := range []struct {
+		g     *Grammar
+		query string
+		in    bool
+		want  bool
+	}{
+		{Postgres, "SELECT 1", false, false}, {Postgres, "SELECT 1", true, true}, {Postgres, "BEGIN", false, true},
+		{Postgres, "START TRANSACTION; COMMIT", false, false}, {Postgres, "COMMIT AND CHAIN", true, true}, {Postgres, "COMMIT AND NO CHAIN", true, false},
+		{Postgres, "ROLLBACK", true, false}, {Postgres, "ROLLBACK TO a", true, true}, {Postgres, "ROLLBACK WORK TO a", true, true}, {Postgres, "ROLLBACK TO a", false, false},
+		{Postgres, "PREPARE TRANSACTION 'x'", true, false}, {Postgres, "PREPARE x AS SELECT 1", true, true}, {Postgres, "ABORT", true, false},
+		{Postgres, "'", false, true}, {Postgres, "CREATE FUNCTION f() BEGIN ATOMIC SELECT 1; END", false, true}, {Postgres, "CREATE TABLE begin (a int)", false, false},
+		{SQLite, "END", true, false}, {SQLite, ";;", true, true}, {SQLite, "BEGIN; COMMIT; BEGIN", false, true},
+	} {
+		if got := tt.g.InTransaction(tt.query, tt.in); got != tt.want {
+			t.Errorf("%s, %v: %v", tt.query, tt.in, got)
+		}
+	}
+}
+
+// TestWanted: a write that isn't wanted is read to its target and the word behind.
+func TestWanted(t *testing.T) {
+	var asked []string
+	wanted := func(schema, name string) bool {
+		asked = append(asked, schema+"."+name)
+		return false
+	}
+	for g, texts := range map[*Grammar]map[string]int{
+		Postgres: {
+			"UPDATE shop.a SET 1": 1, "UPDATE a": 2, "UPDATE ONLY a * 1": 2, "DELETE FROM a 1": 2, "DELETE FROM a": 1, "DELETE FROM a USING b": 1,
+			"INSERT INTO a VALUES (": 0, "INSERT INTO a 1": 2, "INSERT INTO a (b)": 1, "MERGE INTO a USING": 1, "MERGE INTO a": 2, "UPDATE a AS 1": 1,
+		},
+		SQLite: {"REPLACE INTO a SELECT": 1, "UPDATE OR FAIL a SET": 1},
+	} {
+		for sql, parts := range texts {
+			x, err := Open(g, sql, wanted)
+			if err != nil {
+				continue
+			}
+			asked = nil
+			x.Next()
+			if len(x.Parts) != parts || x.Parts[0].Kind != WritePart || len(x.Parts) > 1 && x.Parts[1].Kind != UnreadablePart {
+				t.Errorf("%s: %+v", sql, x.Parts)
+			}
+			alias := strings.Contains(sql, "AS 1")
+			if w := x.Writes[0]; w.Target.Name != "a" || w.Where.At > 0 || w.Insertion.SourceAt > 0 || (w.Failure.Reason == ExpectedAlias) != alias {
+				t.Errorf("%s: %+v", sql, w)
+			}
+			if !alias && (len(asked) != 1 || !strings.HasSuffix(asked[0], ".a")) {
+				t.Errorf("%s: asked %q", sql, asked)
+			}
+			x.Close()
+		}
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	for sql, offset := range map[string]int{"SELECT 'a": 7, `SELECT '\''`: 8, "SELECT )": 7} {
+		if x, err := Open(Postgres, sql, nil); x != nil || err == nil || err.Offset != offset {
+			t.Errorf("%s: %v, %v", sql, x, err)
+		}
+	}
+}
+
+// TestReasons: every reason has its sentence.
+func TestReasons(t *testing.T) {
+	for r := Readable; r <= EscapedCode; r++ {
+		if r.String() == "" {
+			t.Errorf("reason %d has none", r)
+		}
+	}
+}
+
+// TestKeywords: a keyword is found in any case, and each database has its own.
+func TestKeywords(t *testing.T) {
+	for _, g := range []*Grammar{Postgres, SQLite} {
+		if k := g.keyword("AsYmmetric"); k == nil || k.role != prefix {
+			t.Errorf("got %+v", k)
+		}
+		for _, word := range []string{"asymmetrically", "_", "é", "fro", "xyz"} {
+			if k := g.keyword(word); k != nil {
+				t.Errorf("%s: %+v", word, k)
+			}
+		}
+	}
+	if SQLite.keyword("for") != nil || Postgres.keyword("for") == nil {
+		t.Error("FOR begins a clause in PostgreSQL alone")
+	}
+}

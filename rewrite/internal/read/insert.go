@@ -1,0 +1,258 @@
+package read
+
+// insert reads INSERT, or SQLite's REPLACE, after its first word.
+//
+//	INSERT [OR x] INTO name [AS alias] [(columns)] [OVERRIDING x VALUE]
+//	{DEFAULT VALUES | VALUES (...), ... | SELECT ...} [ON CONFLICT ...] [RETURNING ...]
+func (t *Text) insert(verb Verb) {
+	head := Write{Verb: verb, At: int32(t.i - 1)}
+	t.or(&head)
+	if !t.accept("into") {
+		t.unreadable(int(head.At))
+		return
+	}
+	w := t.target(head)
+	switch {
+	case w == nil:
+	case t.isWanted(w):
+		_ = t.columnList(&w.Insertion) && t.rowSource(&w.Insertion) && t.upserts(w)
+		t.finish(w)
+	case !t.tok().Is('(') && !t.isWord(t.tok(), "default", "values", "select", "with", "table", "overriding"):
+		t.unreadable(int(w.At))
+	}
+}
+
+// columnList reads the columns.
+func (t *Text) columnList(ins *Insertion) bool {
+	open := t.tok()
+	if !open.Is('(') || t.grammar.queryInBrackets && t.isQueryInBrackets() {
+		return true
+	}
+	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.spans), true
+	if lo == hi {
+		return t.fail(ExpectedColumn, t.i)
+	}
+	for i := lo; i < hi && ok; {
+		if !t.grammar.Lex.IsName(t.Src, t.Tokens[i]) {
+			ok = t.fail(ExpectedColumn, i)
+			break
+		}
+		end := t.itemEnd(i, hi)
+		t.spans = append(t.spans, span(i, end))
+		i = end + 1
+	}
+	ins.Columns = t.spans[first:len(t.spans):len(t.spans)]
+	if ok {
+		ins.List = span(lo, hi)
+		t.i = hi + 1
+	}
+	return ok
+}
+
+// isQueryInBrackets reports whether a query stands in the bracket that is next, and
+// not a list of columns. SQLite has none in this place, and there a column may be
+// called with; in PostgreSQL one may be called values.
+func (t *Text) isQueryInBrackets() bool {
+	return t.isWord(t.peek(1), "select", "with", "table") || t.peek(1).Is('(') ||
+		t.isWord(t.peek(1), "values") && t.peek(2).Is('(')
+}
+
+// overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
+func (t *Text) overriding(ins *Insertion) {
+	if t.accept("overriding") {
+		ins.Overriding = int32(t.i)
+		t.step(2)
+	}
+	ins.SourceAt = int32(t.i)
+}
+
+// rowSource reads where the rows of an INSERT come from.
+func (t *Text) rowSource(ins *Insertion) bool {
+	t.overriding(ins)
+	begin, first := t.i, len(t.rowArms)
+	if t.accept("default", "values") {
+		return t.defaults(ins)
+	}
+	ins.Source = Query
+	if t.isWord(t.tok(), "values") {
+		ins.Source = Values
+	}
+	ok := t.query()
+	ins.Arms = t.rowArms[first:len(t.rowArms):len(t.rowArms)]
+	if len(ins.Arms) > 1 {
+		ins.Arms[0].Last = false
+	}
+	if ok {
+		ins.Rows = span(begin, t.i)
+	}
+	return ok
+}
+
+// mergedRow reads the row that a MERGE inserts.
+func (t *Text) mergedRow(ins *Insertion) bool {
+	t.overriding(ins)
+	begin, first := t.i, len(t.rowArms)
+	if t.accept("default", "values") {
+		return t.defaults(ins)
+	}
+	if !t.accept("values") {
+		return t.fail(ExpectedValues, begin)
+	}
+	ins.Source = Values
+	ok := t.rows()
+	ins.Arms = t.rowArms[first:len(t.rowArms):len(t.rowArms)]
+	if ok {
+		ins.Rows = span(begin, t.i)
+	}
+	return ok
+}
+
+// defaults ends DEFAULT VALUES, behind these words.
+func (t *Text) defaults(ins *Insertion) bool {
+	ins.Source = Defaults
+	if ins.List.Lo > 0 {
+		return t.fail(DefaultsAfterColumns, t.i-2)
+	}
+	ins.Rows = span(t.i-2, t.i)
+	return true
+}
+
+// rows reads the rows behind VALUES.
+func (t *Text) rows() bool {
+	first, ok := len(t.spans), true
+	for {
+		open := t.tok()
+		if !open.Is('(') || int(open.Mate) == t.i+1 {
+			ok = t.fail(ExpectedRow, t.i)
+			break
+		}
+		t.spans = append(t.spans, span(t.i+1, int(open.Mate)))
+		t.i = int(open.Mate) + 1
+		if !t.acceptPunct(',') {
+			break
+		}
+	}
+	arm := RowArm{Rows: t.spans[first:len(t.spans):len(t.spans)], After: int32(t.i)}
+	arm.Last = ok && (t.i >= t.stop || t.isWord(t.tok(), "order", "limit", "offset", "fetch", "returning") ||
+		t.isWord(t.tok(), "on") && t.begins(t.i))
+	t.rowArms = append(t.rowArms, arm)
+	return ok
+}
+
+// query reads [WITH ...] and one or several SELECT or VALUES, combined by UNION,
+// INTERSECT and EXCEPT.
+func (t *Text) query() bool {
+	if t.accept("with") && !t.withOfRead() {
+		return false
+	}
+	for {
+		if !t.queryArm() {
+			return false
+		}
+		if !t.accept("union") && !t.accept("intersect") && !t.accept("except") {
+			break
+		}
+		if !t.accept("all") {
+			t.accept("distinct")
+		}
+	}
+	return t.passed("on", "returning")
+}
+
+// withOfRead steps over a WITH whose parts only read: that no write hides in
+// them was seen when the target was read.
+func (t *Text) withOfRead() bool {
+	t.accept("recursive")
+	for more := true; more; more = t.acceptPunct(',') {
+		t.constantsUpTo("as")
+		t.accept("as")
+		t.accept("not")
+		t.accept("materialized")
+		if !t.tok().Is('(') {
+			return t.fail(BadWith, min(t.i, t.stop))
+		}
+		t.i = t.skip(t.i)
+		t.searchAndCycle(t.i)
+	}
+	return true
+}
+
+// queryArm reads one SELECT, VALUES or query in brackets, up to UNION,
+// INTERSECT, EXCEPT or the end.
+func (t *Text) queryArm() bool {
+	ok := false
+	switch {
+	case t.tok().Is('('):
+		stop, entered := t.enter()
+		if !entered {
+			return t.fail(TooDeep, t.i)
+		}
+		ok = t.query() && t.ends()
+		t.leave(stop)
+	case t.accept("values"):
+		ok = t.rows()
+	case t.accept("select"):
+		ok = t.selection()
+	default:
+		t.fail(NotRows, min(t.i, t.stop))
+	}
+	return ok && t.passed("union", "intersect", "except", "on", "returning")
+}
+
+// selection reads the columns of a SELECT.
+func (t *Text) selection() bool {
+	lo := t.i
+	hi, ok := t.until(t.grammar.behindColumns...)
+	if !ok {
+		return false
+	}
+	t.rowArms = append(t.rowArms, RowArm{
+		Select:  true,
+		Columns: span(lo, hi),
+		Empty:   lo == hi || lo+1 == hi && t.isWord(t.Tokens[lo], "distinct", "all"),
+		After:   int32(hi),
+	})
+	return true
+}
+
+// upserts reads what follows the rows.
+func (t *Text) upserts(w *Write) bool {
+	w.ConflictsAt = int32(t.i)
+	first := len(t.conflicts)
+	for t.accept("on", "conflict") {
+		c := Conflict{At: int32(t.i - 2)}
+		ok := t.onConflict(&c)
+		t.conflicts = append(t.conflicts, c)
+		w.Conflicts = t.conflicts[first:len(t.conflicts):len(t.conflicts)]
+		if !ok {
+			return false
+		}
+	}
+	w.ConflictsEnd = int32(t.i)
+	if t.returning(w) && !t.passed() {
+		return false
+	}
+	return t.ends()
+}
+
+// onConflict reads one ON CONFLICT clause, behind these words.
+//
+//	[(columns) [WHERE ...] | ON CONSTRAINT name] DO {NOTHING | UPDATE SET ... [WHERE ...]}
+func (t *Text) onConflict(c *Conflict) bool {
+	if t.tok().Is('(') {
+		t.i = t.skip(t.i)
+		if t.accept("where") && !t.passed("do") {
+			return false
+		}
+	} else if t.accept("on", "constraint") {
+		t.step(1)
+	}
+	if t.accept("do", "nothing") {
+		return true
+	}
+	if !t.accept("do", "update", "set") {
+		return t.fail(ExpectedConflictAction, t.i)
+	}
+	c.Update = true
+	return t.assignments(&c.Set, "where", "on", "returning") && t.where(&c.Where, "on", "returning")
+}

@@ -1,0 +1,103 @@
+package read
+
+// merge reads PostgreSQL's MERGE after its first word.
+//
+//	MERGE INTO [ONLY] name [*] [[AS] alias] USING source ON condition
+//	WHEN [NOT] MATCHED [BY {SOURCE | TARGET}] [AND condition] THEN
+//	{UPDATE SET ... | DELETE | INSERT ... | DO NOTHING} ... [RETURNING ...]
+func (t *Text) merge() {
+	head := Write{Verb: Merge, At: int32(t.i - 1)}
+	if !t.accept("into") {
+		t.unreadable(int(head.At))
+		return
+	}
+	w := t.target(head, "using")
+	switch {
+	case w == nil:
+	case t.isWanted(w):
+		_ = t.merges(w)
+		t.finish(w)
+	case !t.isWord(t.tok(), "using"):
+		t.unreadable(int(w.At))
+	}
+}
+
+func (t *Text) merges(w *Write) bool {
+	if at, ok := t.until("when"); !ok {
+		return false
+	} else if at == t.stop {
+		return t.fail(ExpectedWhen, t.i)
+	}
+	first := len(t.arms)
+	var always [3]bool // the kinds of which there was an arm without a condition
+	for t.accept("when") {
+		a := Arm{At: int32(t.i - 1)}
+		ok := t.arm(&a, &always)
+		t.arms = append(t.arms, a)
+		w.Arms = t.arms[first:len(t.arms):len(t.arms)]
+		if !ok {
+			return false
+		}
+	}
+	if t.returning(w) && !t.passed() {
+		return false
+	}
+	return t.ends()
+}
+
+// arm reads one arm, behind WHEN.
+//
+// PostgreSQL refuses an arm that is never taken, as one of its kind before it has no
+// condition. Who adds a condition would hide that.
+func (t *Text) arm(a *Arm, always *[3]bool) bool {
+	if t.accept("not") {
+		a.Kind = NotMatched
+	}
+	if !t.accept("matched") {
+		return t.fail(ExpectedMatched, t.i)
+	}
+	if t.accept("by") {
+		if t.isWord(t.tok(), "source") {
+			a.Kind = NotMatchedBySource
+		}
+		t.step(1) // SOURCE or TARGET
+	}
+	if always[a.Kind] {
+		return t.fail(NeverReached, int(a.At))
+	}
+	always[a.Kind] = !t.isWord(t.tok(), "and")
+	at := t.i
+	if t.accept("and") {
+		lo := t.i
+		hi, ok := t.until("then")
+		if !ok {
+			return false
+		}
+		if lo == hi {
+			return t.fail(ExpectedCondition, lo)
+		}
+		a.When.Span = span(lo, hi)
+	}
+	a.When.At = int32(at)
+	if !t.accept("then") {
+		return t.fail(ExpectedThen, t.i)
+	}
+	return t.armAction(a)
+}
+
+func (t *Text) armAction(a *Arm) bool {
+	switch {
+	case t.accept("do", "nothing"):
+		return true
+	case t.accept("delete"):
+		a.Action = Delete
+		return true
+	case t.accept("update", "set"):
+		a.Action = Update
+		return t.assignments(&a.Set, "when", "returning")
+	case t.accept("insert"):
+		a.Action = Insert
+		return t.columnList(&a.Insertion) && t.mergedRow(&a.Insertion)
+	}
+	return t.fail(ExpectedArmAction, t.i)
+}

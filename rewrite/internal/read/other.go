@@ -1,0 +1,139 @@
+package read
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// other reads a statement that isn't a write of rows by its first words.
+func (t *Text) other(begin int) {
+	t.part(OtherPart, begin, begin)
+	p := &t.Parts[len(t.Parts)-1]
+	p.Class = t.class()
+	if p.Class == Reading || p.Class == Definition {
+		t.reads(begin, begin+1)
+	}
+}
+
+func (t *Text) class() Class {
+	switch first := t.tok(); {
+	case t.grammar.code && t.isWord(first, "do"):
+		return Do
+	case t.grammar.code && t.isWord(first, "call"):
+		return Call
+	case t.grammar.code && t.isWord(first, "prepare"):
+		return Prepare
+	case t.isWord(first, t.grammar.noRows...):
+		return NoRows
+	case t.grammar.joins && t.joins():
+		return Joins
+	case t.isRead():
+		return Reading
+	case t.isDefinition():
+		return Definition
+	}
+	return Unknown
+}
+
+// isRead holds for statements that only read, unless a write hides in them.
+func (t *Text) isRead() bool {
+	i := t.i
+	for t.Tokens[i].Is('(') {
+		i++
+	}
+	switch first := t.Tokens[i]; {
+	case t.isWord(first, "select", "values", "table", "with"):
+		return true
+	case !t.grammar.copies:
+		return false
+	case t.isWord(first, "copy"):
+		return t.isCopyTo()
+	default:
+		return t.isWord(first, "declare")
+	}
+}
+
+// isCopyTo holds for COPY name [(columns)] TO and COPY (query) TO.
+func (t *Text) isCopyTo() bool {
+	i := t.i + 1
+	if !t.Tokens[i].Is('(') {
+		var ok bool
+		if _, _, i, ok = t.grammar.Lex.QualifiedName(t.Src, t.Tokens, i); !ok {
+			return false
+		}
+	}
+	if t.Tokens[i].Is('(') {
+		i = t.skip(i)
+	}
+	return t.isWord(t.Tokens[i], "to")
+}
+
+// isDefinition holds for what creates something beside the tables that exist
+// and changes none of their rows then or, by itself, later.
+func (t *Text) isDefinition() bool {
+	if !t.isWord(t.tok(), "create") {
+		return false
+	}
+	i := t.i + 1
+	for t.isWord(t.Tokens[i], "or", "replace", "global", "local", "temp", "temporary", "unlogged", "unique",
+		"recursive", "materialized", "virtual") {
+		i++
+	}
+	return t.isWord(t.Tokens[i], "table", "index", "view", "function", "procedure", "sequence", "type", "domain",
+		"statistics", "policy", "publication")
+}
+
+// joins holds for a CREATE TABLE that makes a table a part of another: then a
+// write to the one may reach rows of the other.
+//
+//	CREATE TABLE name PARTITION OF parent ...
+//	CREATE TABLE name (...) INHERITS (parent, ...)
+func (t *Text) joins() bool {
+	if !t.isWord(t.tok(), "create") {
+		return false
+	}
+	for i := t.i; i < t.stop; i = t.skip(i) {
+		if t.isWord(t.Tokens[i], "partition") && t.isWord(t.Tokens[i+1], "of") ||
+			t.isWord(t.Tokens[i], "inherits") && t.Tokens[i+1].Is('(') {
+			return true
+		}
+	}
+	return false
+}
+
+// ChangesEncoding returns the token by which the statement may change the encoding in
+// which PostgreSQL reads the statements after it, or -1. In some, a character's second
+// byte is a backslash to those who read UTF-8. There are other ways to change it,
+// which can't all be seen; so package lex refuses a text that would read otherwise.
+func (t *Text) ChangesEncoding() int32 {
+	first := t.Tokens[t.Lo]
+	if !t.grammar.encodings || t.isWord(first, "show", "reset") || t.isWord(first, "set") && t.setsUTF8() {
+		return -1
+	}
+	for i := t.Lo; i < t.Hi; i++ {
+		tok := t.Tokens[i]
+		var setting bool
+		switch tok.Kind {
+		case lex.Word:
+			setting = t.isWord(tok, "client_encoding") || t.isWord(tok, "names") && t.isWord(first, "set") &&
+				(i == t.Lo+1 || i == t.Lo+2 && t.isWord(t.Tokens[i-1], "session", "local"))
+		case lex.Quoted:
+			name, _ := t.Name(int(i))
+			setting = name == "client_encoding"
+		case lex.Text: // set_config('client_encoding', ...)
+			setting = strings.EqualFold(strings.Trim(t.Src[tok.Start:tok.End], "'eEnN"), "client_encoding")
+		}
+		if setting {
+			return i
+		}
+	}
+	return -1
+}
+
+// setsUTF8 reports whether the statement ends with the name of that encoding.
+func (t *Text) setsUTF8() bool {
+	tok := t.Tokens[t.Hi-1]
+	s := strings.ToLower(strings.Trim(t.Src[tok.Start:tok.End], `'"`))
+	return s == "utf8" || s == "utf-8" || s == "unicode"
+}

@@ -1,0 +1,84 @@
+package read
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// target reads the name and alias of the table written to, behind the verb and its
+// words, and adds the write; nil means that there is no name. The words are those that
+// may follow; a bare one is not an alias.
+func (t *Text) target(w Write, follow ...string) *Write {
+	verb := int(w.At)
+	bracket := false
+	if t.grammar.only && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {
+		t.i++
+		bracket = t.acceptPunct('(')
+	}
+	w.Depth, w.Target.At = int32(t.depth), int32(t.i)
+	var ok bool
+	w.Target.Schema, w.Target.Name, t.i, ok = t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
+	if !ok || bracket && !t.acceptPunct(')') {
+		t.unreadable(verb)
+		return nil
+	}
+	t.reads(verb, t.i)
+	t.part(WritePart, verb, verb)
+	t.Parts[len(t.Parts)-1].Write = int32(len(t.Writes))
+	t.Writes = append(t.Writes, w)
+	added := &t.Writes[len(t.Writes)-1]
+	if t.grammar.only {
+		t.acceptPunct('*')
+	}
+	if !t.alias(added, follow) {
+		t.finish(added)
+		return nil
+	}
+	if t.grammar.indexedBy {
+		if t.accept("indexed", "by") {
+			t.step(1)
+		} else {
+			t.accept("not", "indexed")
+		}
+	}
+	return added
+}
+
+// finish notes in the write why it couldn't be read, if so.
+func (t *Text) finish(w *Write) { w.Failure, t.failure = t.failure, Failure{} }
+
+// isWanted reports whether the write is to be read on.
+func (t *Text) isWanted(w *Write) bool {
+	return t.wanted == nil || t.wanted(w.Target.Schema, w.Target.Name)
+}
+
+// alias reads [AS] alias. AS may only be left out in PostgreSQL, and only where
+// the words that may follow are known.
+func (t *Text) alias(w *Write, follow []string) bool {
+	next := t.tok()
+	bare := t.grammar.bareAlias && follow != nil && t.i < t.stop &&
+		(next.Kind == lex.Quoted || next.Kind == lex.Word && !t.isWord(next, follow...))
+	if !t.accept("as") && !bare {
+		return true
+	}
+	alias, ok := t.Name(t.i)
+	if !ok {
+		return t.fail(ExpectedAlias, t.i)
+	}
+	w.Target.Alias = alias
+	t.i++
+	return true
+}
+
+// or steps over SQLite's OR x behind a verb.
+func (t *Text) or(w *Write) {
+	if !t.grammar.orClause || !t.accept("or") {
+		return
+	}
+	w.OrAt, w.Or = int32(t.i), OrOther
+	for or, x := range orWords {
+		if x != "" && t.isWord(t.tok(), x) {
+			w.Or = Or(or)
+		}
+	}
+	t.step(1)
+}
+
+var orWords = [...]string{OrAbort: "abort", OrRollback: "rollback", OrIgnore: "ignore", OrFail: "fail", OrReplace: "replace"}

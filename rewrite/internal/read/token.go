@@ -1,0 +1,73 @@
+package read
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// Offset returns where token i begins, in bytes.
+func (t *Text) Offset(i int32) int32 { return t.Tokens[i].Start }
+
+// After returns where the token before i ends, in bytes: where something is added
+// behind a span that ends at i. It is 0 for the first token.
+func (t *Text) After(i int32) int32 {
+	if i == 0 {
+		return 0
+	}
+	return t.Tokens[i-1].End
+}
+
+// TokenText returns the text of token i.
+func (t *Text) TokenText(i int32) string { return t.Src[t.Tokens[i].Start:t.Tokens[i].End] }
+
+// Word reports whether token i is one of the words, unquoted, in any case.
+func (t *Text) Word(i int32, words ...string) bool { return t.isWord(t.Tokens[i], words...) }
+
+// Name returns the name that token i stands for, normalised, if it is one.
+func (t *Text) Name(i int) (name string, ok bool) {
+	return t.grammar.Lex.Name(t.Src, t.Tokens[min(i, len(t.Tokens)-1)])
+}
+
+// Behind returns what is behind the semicolon that ends the statement.
+func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
+
+// Find returns the first result of a function that isn't negative for a name among
+// the tokens of s, and the name's token; or -1.
+func (t *Text) Find(s Span, of func(name string) int) (found int, at int32) {
+	for i := s.Lo; i < s.Hi; i++ {
+		name, ok := t.grammar.Lex.Name(t.Src, t.Tokens[i])
+		if !ok {
+			continue
+		}
+		if found := of(name); found >= 0 {
+			return found, i
+		}
+	}
+	return -1, -1
+}
+
+// Item returns item n, from 0, of a list, tokens s; it is empty if there are fewer.
+func (t *Text) Item(s Span, n int) Span {
+	lo, hi := int(s.Lo), int(s.Hi)
+	for ; n > 0 && lo < hi; n-- {
+		lo = t.itemEnd(lo, hi) + 1
+	}
+	if lo >= hi {
+		return Span{s.Hi, s.Hi}
+	}
+	return span(lo, t.itemEnd(lo, hi))
+}
+
+// FoldsByLocale returns the first word of the text that, by the database's locale,
+// may or may not be one of the names for which of gives a result that isn't
+// negative; or -1.
+func (t *Text) FoldsByLocale(of func(name string) int) (found int, at int32) {
+	for i, tok := range t.Tokens {
+		if tok.Kind != lex.Word {
+			continue
+		}
+		if name, ok := t.grammar.Lex.FoldedByLocale(t.Src, tok); ok {
+			if found := of(name); found >= 0 {
+				return found, int32(i)
+			}
+		}
+	}
+	return -1, -1
+}

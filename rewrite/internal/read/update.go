@@ -1,0 +1,130 @@
+package read
+
+// update reads UPDATE after its first word.
+//
+//	UPDATE [OR x] [ONLY] name [*] [[AS] alias] [INDEXED BY i] SET list
+//	[FROM ...] [WHERE ...] [RETURNING ...] [ORDER BY ...] [LIMIT ...]
+func (t *Text) update() {
+	head := Write{Verb: Update, At: int32(t.i - 1)}
+	t.or(&head)
+	w := t.target(head, "set")
+	switch {
+	case w == nil:
+	case t.isWanted(w):
+		_ = t.updates(w) && t.conditions(w, "from")
+		t.finish(w)
+	case !t.isWord(t.tok(), "set"):
+		t.unreadable(int(w.At))
+	}
+}
+
+func (t *Text) updates(w *Write) bool {
+	if !t.accept("set") {
+		return t.fail(ExpectedSet, t.i)
+	}
+	return t.assignments(&w.Set, "from", "where", "returning", "order", "limit")
+}
+
+// delete reads DELETE after its first word.
+//
+//	DELETE FROM [ONLY] name [*] [[AS] alias] [INDEXED BY i]
+//	[USING ...] [WHERE ...] [RETURNING ...] [ORDER BY ...] [LIMIT ...]
+func (t *Text) delete() {
+	head := Write{Verb: Delete, At: int32(t.i - 1)}
+	if !t.accept("from") {
+		t.unreadable(int(head.At))
+		return
+	}
+	w := t.target(head, "using", "where", "returning", "order", "limit")
+	switch {
+	case w == nil:
+	case t.isWanted(w):
+		_ = t.conditions(w, "using")
+		t.finish(w)
+	case t.i != t.stop && !t.isWord(t.tok(), "using", "where", "returning", "order", "limit"):
+		t.unreadable(int(w.At))
+	}
+}
+
+// assignments reads a SET list up to one of the words that may follow it.
+func (t *Text) assignments(set *Assignments, follow ...string) bool {
+	lo := t.i
+	hi, ok := t.until(follow...)
+	if !ok {
+		return false
+	}
+	if lo == hi {
+		return t.fail(ExpectedAssignment, hi)
+	}
+	first := len(t.items)
+	for i := lo; i < hi; {
+		end := t.itemEnd(i, hi)
+		names := span(i, i+1)
+		if t.Tokens[i].Is('(') {
+			names = span(i+1, int(t.Tokens[i].Mate))
+		}
+		t.items = append(t.items, Assignment{span(i, end), names})
+		if i = end + 1; i == hi {
+			ok = t.fail(ExpectedAssignment, hi)
+		}
+	}
+	set.Items = t.items[first:len(t.items):len(t.items)]
+	if ok {
+		set.Span = span(lo, hi)
+	}
+	return ok
+}
+
+// conditions reads the rest of an UPDATE or DELETE; joins is the word before the
+// tables that its rows are joined with.
+func (t *Text) conditions(w *Write, joins string) bool {
+	w.From = int32(t.i)
+	if t.accept(joins) && !t.passed("where", "returning", "order", "limit") {
+		return false
+	}
+	if !t.where(&w.Where, "returning", "order", "limit") {
+		return false
+	}
+	if t.returning(w) && !t.passed("order", "limit") {
+		return false
+	}
+	if t.isWord(t.tok(), "order", "limit") {
+		w.Limit = int32(t.i)
+	}
+	if t.grammar.limits && !t.passed() {
+		return false
+	}
+	return t.ends()
+}
+
+// where reads WHERE, if it comes next, up to one of the words that may follow it.
+func (t *Text) where(c *Condition, follow ...string) bool {
+	at := t.i
+	if t.accept("where") {
+		lo := t.i
+		hi, ok := t.until(follow...)
+		if !ok {
+			return false
+		}
+		if lo == hi {
+			return t.fail(ExpectedCondition, lo)
+		}
+		c.Span = span(lo, hi)
+	}
+	c.At = int32(at)
+	return true
+}
+
+// returning steps over RETURNING and notes it.
+func (t *Text) returning(w *Write) bool {
+	if !t.accept("returning") {
+		return false
+	}
+	w.Returning = int32(t.i - 1)
+	return true
+}
+
+// ends reports whether the region has been read to its end.
+func (t *Text) ends() bool {
+	return t.i == t.stop || t.fail(Unexpected, t.i)
+}

@@ -1,0 +1,178 @@
+package read
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// with reads WITH, after that word, and the statement behind it. top tells
+// whether it is the statement's own and not one of a part of it.
+//
+//	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
+//	[SEARCH ...] [CYCLE ...], ... statement
+func (t *Text) with(begin int, top bool) {
+	if !t.grammar.recursiveName || !t.isWord(t.peek(1), "as") && !t.peek(1).Is('(') { // else a name
+		t.accept("recursive")
+	}
+	if top {
+		t.CTEAt, t.HasWith = t.Tokens[t.i-1].End, true
+	}
+	for more := true; more; more = t.acceptPunct(',') {
+		if !t.commonTable(begin) {
+			return
+		}
+	}
+	t.inner(begin)
+}
+
+// commonTable reads one part of a WITH, and reports whether it could be followed.
+func (t *Text) commonTable(begin int) bool {
+	name, ok := t.Name(t.i)
+	if ok {
+		t.part(NamePart, begin, t.i)
+		t.Parts[len(t.Parts)-1].Name = name
+	}
+	t.step(1)
+	if t.tok().Is('(') {
+		t.i = t.skip(t.i)
+	}
+	as := t.accept("as")
+	t.accept("not")
+	t.accept("materialized")
+	if !ok || !as || !t.tok().Is('(') {
+		t.unreadable(begin)
+		return false
+	}
+	stop, ok := t.enter()
+	if !ok {
+		t.part(TooDeepPart, begin, t.i)
+		return false
+	}
+	t.inner(begin)
+	t.leave(stop)
+	t.searchAndCycle(begin)
+	return true
+}
+
+// inner reads a statement inside of another, or behind WITH: a write or a read.
+func (t *Text) inner(begin int) {
+	switch {
+	case t.accept("with"):
+		t.with(begin, false)
+	case t.write():
+	case !t.tok().Is('(') && !t.isWord(t.tok(), "select", "values", "table"):
+		t.unreadable(begin)
+	default:
+		t.reads(begin, t.i)
+	}
+}
+
+// searchAndCycle steps over PostgreSQL's clauses behind a recursive WITH.
+//
+//	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
+//	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column
+func (t *Text) searchAndCycle(begin int) {
+	if !t.grammar.searchAndCycle {
+		return
+	}
+	if t.accept("search") {
+		t.step(1)
+		if !t.accept("first", "by") || !t.columnsUpToSet() {
+			t.unreadable(begin)
+			return
+		}
+	}
+	if t.accept("cycle") {
+		ok := t.columnsUpToSet()
+		if ok && t.accept("to") {
+			t.constantsUpTo("default")
+			ok = t.accept("default")
+			t.constantsUpTo("using")
+		}
+		if !ok || !t.accept("using") {
+			t.unreadable(begin)
+			return
+		}
+		t.step(1)
+	}
+}
+
+// columnsUpToSet steps over column, ... SET column.
+func (t *Text) columnsUpToSet() bool {
+	for t.step(1); t.acceptPunct(','); t.step(1) {
+	}
+	if !t.accept("set") {
+		return false
+	}
+	t.step(1)
+	return true
+}
+
+// constantsUpTo steps over a constant, which may have a type before it or fields
+// behind it, up to a word that is reserved.
+func (t *Text) constantsUpTo(reserved string) {
+	for t.i < t.stop && !t.isWord(t.tok(), reserved) {
+		t.i = t.skip(t.i)
+	}
+}
+
+// reads adds the parts of what should only read, from token lo to the end of the
+// region, of the statement that began at begin.
+func (t *Text) reads(begin, lo int) {
+	if t.grammar.selectInto {
+		t.selectsInto(lo)
+	}
+	if at := t.HiddenWrite(lo, t.stop); at >= 0 {
+		t.part(HiddenPart, begin, at)
+	}
+}
+
+// selectsInto adds the tables that PostgreSQL's SELECT ... INTO name creates.
+//
+//	INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name
+func (t *Text) selectsInto(lo int) {
+	for i := lo; i < t.stop; i++ {
+		if !t.isWord(t.Tokens[i], "into") {
+			continue
+		}
+		at := i + 1
+		for t.isWord(t.Tokens[at], "local", "global", "temp", "temporary", "unlogged", "table") {
+			at++
+		}
+		if _, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, at); ok {
+			t.Parts = append(t.Parts, Part{Kind: IntoPart, At: int32(at), Name: name, Span: span(at, next)})
+		}
+	}
+}
+
+// HiddenWrite returns the index of a word among tokens lo to hi that may begin
+// a write inside of another statement, or -1. It rather finds one too many.
+//
+// Such a write stands in brackets, behind the brackets of a WITH, or behind the
+// name that ends the SEARCH or CYCLE clause of one.
+func (t *Text) HiddenWrite(lo, hi int) int {
+	for i := lo; i < hi; i++ {
+		tok := t.Tokens[i]
+		if tok.Kind != lex.Word || !t.isWord(tok, "insert", "update", "delete", "merge", "replace") {
+			continue
+		}
+		begins := i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') ||
+			i > 1 && t.isWord(t.Tokens[i-2], "set", "using")
+		if !begins {
+			continue
+		}
+		switch next := t.Tokens[i+1]; {
+		case t.isWord(tok, "update"):
+			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.textNames || next.Kind == lex.Word &&
+				!t.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",
+					"and", "or", "is", "in", "not", "like", "ilike", "isnull", "notnull", "then", "when", "else", "end", "on", "using", "returning")
+			if name { // else a label
+				return i
+			}
+		case t.isWord(tok, "delete"):
+			if t.isWord(next, "from") {
+				return i
+			}
+		case t.isWord(next, "into", "or"):
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,380 @@
+package tokens_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// A server takes the place of PostgreSQL: it tells the statements apart by what stands in
+// them, and does what they ask for, as far as a test needs it. Whether PostgreSQL takes
+// the texts is for the tests with one to show.
+type server struct {
+	*fakedb.DB
+	store *tokens.Store
+	log   bytes.Buffer
+
+	mu      sync.Mutex
+	tokens  map[string]int64
+	columns [][]any // of the ledger; none without one
+	floor   int64
+	hidden  bool // the timeline can't be read
+	fails   func(c fakedb.Call) error
+}
+
+// A stateError is PostgreSQL's, with its SQLSTATE.
+type stateError struct{ state, message string }
+
+func (e stateError) Error() string    { return e.message }
+func (e stateError) SQLState() string { return e.state }
+
+var (
+	serialization = stateError{"40001", "could not serialize access"}
+	deadlock      = stateError{"40P01", "deadlock detected"}
+)
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	s := &server{tokens: make(map[string]int64), fails: func(fakedb.Call) error { return nil }}
+	s.columns = [][]any{{"name", "text", true}, {"token", "bigint", true}}
+	s.DB = fakedb.New(s.answer)
+	db := sql.OpenDB(s.DB)
+	t.Cleanup(func() { db.Close() })
+	s.store = newStore(t, db, tokens.WithDialect(sqlfence.Postgres), tokens.WithLogger(slog.New(slog.NewTextHandler(&s.log, nil))))
+	return s
+}
+
+func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fails(c); err != nil {
+		return fakedb.Answer{}, err
+	}
+	if s.hidden && strings.Contains(c.Query, "pg_walfile_name") {
+		return fakedb.Answer{}, stateError{"42883", "function pg_walfile_name does not exist"}
+	}
+	one := func(v any) (fakedb.Answer, error) { return fakedb.Answer{Rows: [][]any{{v}}}, nil }
+	switch {
+	case strings.HasPrefix(c.Query, "SELECT attname"):
+		return fakedb.Answer{Columns: make([]string, 3), Rows: s.columns}, nil
+	case strings.HasPrefix(c.Query, "CREATE TABLE"):
+		s.columns = [][]any{{"name", "text", true}, {"token", "bigint", true}}
+	case strings.HasPrefix(c.Query, "SELECT CASE WHEN held.token"):
+		return one(max(s.tokens[c.Args[0].(string)], s.floor))
+	case strings.HasPrefix(c.Query, "SELECT token FROM"):
+		if token, ok := s.tokens[c.Args[0].(string)]; ok {
+			return one(token)
+		}
+	case strings.Contains(c.Query, "turn.floor") && c.Kind == fakedb.Query:
+		name, n := c.Args[0].(string), c.Args[1].(int64)
+		if last := max(s.tokens[name], s.floor) + n; last <= sqlfence.MaxToken {
+			s.tokens[name] = last
+			return one(last)
+		}
+	case strings.HasPrefix(c.Query, "SELECT (COALESCE"):
+		return one(s.floor)
+	case strings.Contains(c.Query, "json_array_elements_text"):
+		for _, name := range strings.Split(strings.Trim(c.Args[0].(string), `[]"`), `","`) {
+			s.tokens[name] += 0
+		}
+	}
+	return fakedb.Answer{Affected: 1}, nil
+}
+
+// times makes the calls for which of holds fail so often with err, and then no more.
+func (s *server) times(n int, err error, of func(c fakedb.Call) bool) {
+	s.fails = func(c fakedb.Call) error {
+		if n > 0 && of(c) {
+			n--
+			return err
+		}
+		return nil
+	}
+}
+
+// sent returns the statements since the last time, each up to its first line's end, cut
+// short.
+func (s *server) sent() (texts []string) {
+	for _, c := range s.Sent() {
+		line, _, _ := strings.Cut(c.Query, "\n")
+		texts = append(texts, fmt.Sprintf("%.32s", line))
+	}
+	return texts
+}
+
+func isIssue(c fakedb.Call) bool { return strings.Contains(c.Query, "turn.floor") }
+
+func TestPostgresIssueIsOneStatement(t *testing.T) {
+	s := newServer(t)
+	s.floor = 20_000_000_000
+	for i := range int64(2) {
+		if got := issue(t, s.store, "books"); got != s.floor+1+i {
+			t.Errorf("token %d, want %d", got, s.floor+1+i)
+		}
+	}
+	if got := s.Sent(); len(got) != 2 || got[0].Args[0] != "books" || got[0].Args[1] != int64(1) {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// What met a serialization failure is sent again, after a pause, until the context ends.
+func TestPostgresResends(t *testing.T) {
+	for method, call := range map[string]func(s *server, ctx context.Context) error{
+		"Issue":  func(s *server, ctx context.Context) error { _, err := s.store.Issue(ctx, "books"); return err },
+		"Ensure": func(s *server, ctx context.Context) error { return s.store.Ensure(ctx, "books") },
+		"Repair": func(s *server, ctx context.Context) error { return s.store.Repair(ctx, 9) },
+		"Rotate": func(s *server, ctx context.Context) error { _, err := s.store.Rotate(ctx, "books"); return err },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			s.times(3, serialization, func(c fakedb.Call) bool { return strings.Contains(c.Query, "fencing_tokens") })
+			if err := call(s, t.Context()); err != nil {
+				t.Errorf("%s: %v", method, err)
+			}
+			if sent := len(s.Sent()); sent < 4 {
+				t.Errorf("%s: %d statements, want 4 or more", method, sent)
+			}
+			s.times(1000, serialization, func(c fakedb.Call) bool { return strings.Contains(c.Query, "fencing_tokens") })
+			ctx, cancel := context.WithTimeout(t.Context(), 1_000_000_000)
+			defer cancel()
+			if err := call(s, ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s without an end: %v", method, err)
+			}
+			if sent := len(s.Sent()); sent > 100 {
+				t.Errorf("%s: %d statements within a second, want a pause between them", method, sent)
+			}
+		})
+	}
+}
+
+func TestPostgresTransactionsAreRepeatedAfterADeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.times(1, deadlock, func(c fakedb.Call) bool { return c.Kind == fakedb.Commit })
+		if err := s.store.Repair(t.Context(), 9); err != nil {
+			t.Fatal(err)
+		}
+		once := []string{"BEGIN Read Committed", "SELECT CASE WHEN pg_catalog.curr", "SELECT pg_catalog.set_config('ro", "LOCK TABLE fencing_tokens IN SHA",
+			"INSERT INTO fencing_tokens (name", "UPDATE fencing_tokens SET token ", "COMMIT"}
+		if got := s.sent(); !slices.Equal(got, append(once, once...)) {
+			t.Errorf("sent %q", got)
+		}
+		s.times(1, deadlock, isIssue)
+		if _, err := s.store.Issue(t.Context(), "books"); !errors.Is(err, deadlock) {
+			t.Errorf("a statement by itself: %v", err)
+		}
+	})
+}
+
+func TestPostgresRotateLocksBeforeItWrites(t *testing.T) {
+	s := newServer(t)
+	n, err := s.store.Rotate(t.Context(), "books", tokens.Mark{Table: "Shop.Books", Column: `"Mark"`})
+	if n != 1 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	want := []string{
+		"BEGIN Read Committed",
+		"SELECT CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END",
+		"SELECT pg_catalog.set_config('row_security', 'off', true)",
+		`LOCK TABLE "shop"."books" IN SHARE ROW EXCLUSIVE MODE`,
+		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1::text), 0))",
+		"UPDATE fencing_tokens SET token = $2::bigint\nWHERE name = $1::text OR starts_with(name, $1::text || '/')",
+		`UPDATE "shop"."books" SET "Mark" = 0 WHERE "Mark" <> 0`,
+		"COMMIT",
+	}
+	var got []string
+	for _, c := range s.Sent() {
+		got = append(got, c.Query)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestPostgresFailuresWithinATransaction(t *testing.T) {
+	broken := errors.New("broken")
+	for step := range 8 {
+		s := newServer(t)
+		n := step
+		s.fails = func(fakedb.Call) error {
+			if n--; n == -1 {
+				return broken
+			}
+			return nil
+		}
+		rows, err := s.store.Rotate(t.Context(), "books", tokens.Mark{Table: "books", Column: "mark"})
+		if rows != 0 || !errors.Is(err, broken) {
+			t.Errorf("Rotate, the call %d fails: %d, %v", step, rows, err)
+		}
+		if n = step; step < 7 {
+			if err := s.store.Repair(t.Context(), 9); !errors.Is(err, broken) {
+				t.Errorf("Repair, the call %d fails: %v", step, err)
+			}
+		}
+	}
+}
+
+// A name that a statement may not add, for its snapshot is too old, is added first.
+func TestPostgresUnseenNameIsAddedFirst(t *testing.T) {
+	s := newServer(t)
+	s.times(1, stateError{"22P02", `invalid input syntax: "sqlfence:unseen:books"`}, isIssue)
+	if got := issue(t, s.store, "books"); got != 1 {
+		t.Errorf("token %d", got)
+	}
+	if got := s.sent(); len(got) != 3 {
+		t.Errorf("sent %q, want Issue, Ensure and Issue", got)
+	}
+	s.fails = func(c fakedb.Call) error {
+		if isIssue(c) {
+			return stateError{"22P02", `invalid input syntax: "sqlfence:unseen:books"`}
+		}
+		return errors.New("read only")
+	}
+	if _, err := s.store.Issue(t.Context(), "books"); err == nil || !strings.Contains(err.Error(), "read only") {
+		t.Errorf("the name can't be added: %v", err)
+	}
+}
+
+func TestPostgresIssueSaysWhyItFails(t *testing.T) {
+	none := func(c fakedb.Call) error {
+		if isIssue(c) {
+			return sql.ErrNoRows
+		}
+		return nil
+	}
+	for _, test := range []struct {
+		name   string
+		stored int64
+		fails  func(c fakedb.Call) error
+		want   string
+	}{
+		{"narrow column", 0, func(fakedb.Call) error { return stateError{"22003", "integer out of range"} }, "too narrow, make it a bigint: integer out of range"},
+		{"another error", 0, func(fakedb.Call) error { return errors.New("gone") }, `tokens: issue "books": gone`},
+		{"a trigger", 7, none, "took no token: look for a trigger"},
+		{"the limit", sqlfence.MaxToken, none, "token limit reached"},
+		{"negative", -1, none, "holds the negative token -1"},
+		{"no answer why", 0, func(c fakedb.Call) error {
+			if isIssue(c) {
+				return sql.ErrNoRows
+			}
+			return errors.New("gone")
+		}, "gone"},
+	} {
+		s := newServer(t)
+		s.tokens["books"], s.floor = test.stored, min(test.stored, 0)
+		s.fails = test.fails
+		if token, err := s.store.Issue(t.Context(), "books"); err == nil || !strings.Contains(err.Error(), test.want) || token != (sqlfence.Token{}) {
+			t.Errorf("%s: %v, %v; want %q", test.name, token, err, test.want)
+		}
+	}
+}
+
+// An answer counts only when it has come to its end: a commit may fail after the row.
+func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
+	broken := errors.New("commit failed")
+	db := sql.OpenDB(fakedb.New(fakedb.Script(
+		fakedb.Answer{Rows: [][]any{{int64(7)}}, RowsErr: broken},
+		fakedb.Answer{Rows: [][]any{{"seven"}}},
+		fakedb.Answer{Rows: [][]any{{nil}}},
+	)))
+	defer db.Close()
+	store := newStore(t, db, tokens.WithDialect(sqlfence.Postgres))
+	if token, err := store.Issue(t.Context(), "books"); !errors.Is(err, broken) {
+		t.Errorf("Issue = %v, %v", token, err)
+	}
+	if token, err := store.Current(t.Context(), "books"); err == nil {
+		t.Errorf("Current of a text = %v", token)
+	}
+	if token, err := store.Current(t.Context(), "books"); err != nil || token.Value != 0 {
+		t.Errorf("Current of NULL = %v, %v", token, err)
+	}
+}
+
+// A server whose timeline can't be read is asked for it once, and the log says so.
+func TestPostgresWithoutTimelines(t *testing.T) {
+	s := newServer(t)
+	s.hidden = true
+	for want := int64(1); want <= 3; want++ {
+		if got := issue(t, s.store, "books"); got != want {
+			t.Errorf("token %d, want %d", got, want)
+		}
+	}
+	if got := s.sent(); len(got) != 5 {
+		t.Errorf("sent %q, want three for the first token, one for each of the others", got)
+	}
+	if got := strings.Count(s.log.String(), "level=WARN"); got != 1 || !strings.Contains(s.log.String(), "timeline") {
+		t.Errorf("%d warnings, want one:\n%s", got, s.log.String())
+	}
+}
+
+func TestPostgresSetup(t *testing.T) {
+	broken := errors.New("no privilege")
+	for _, test := range []struct {
+		name    string
+		columns [][]any
+		floor   int64
+		fails   func(c fakedb.Call) error
+		want    string // part of the error, or of the warning
+		warns   bool
+		sent    int
+	}{
+		{"there", [][]any{{"name", "text", true}, {"token", "bigint", true}}, 0, nil, "", false, 2},
+		{"missing", nil, 0, nil, "", false, 4},
+		{"created by another", nil, 0, func(c fakedb.Call) error {
+			if strings.HasPrefix(c.Query, "CREATE") {
+				return stateError{"42P07", "relation exists"}
+			}
+			return nil
+		}, "it has the columns , want name and token", false, 3},
+		{"can't be created", nil, 0, func(c fakedb.Call) error {
+			if strings.HasPrefix(c.Query, "CREATE") {
+				return broken
+			}
+			return nil
+		}, "setup: create fencing_tokens: no privilege", false, 2},
+		{"can't be written", [][]any{{"name", "text", true}, {"token", "bigint", true}}, 0, func(c fakedb.Call) error {
+			if strings.HasPrefix(c.Query, "EXPLAIN") {
+				return broken
+			}
+			return nil
+		}, "can't be used: no privilege", false, 2},
+		{"narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, nil, "make it a bigint", true, 3},
+		{"too narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 1 << 31, nil, "tokens are above 2147483648: make it a bigint", false, 3},
+		{"narrow, without an answer", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, func(c fakedb.Call) error {
+			if strings.HasPrefix(c.Query, "SELECT (COALESCE") {
+				return broken
+			}
+			return nil
+		}, "setup: no privilege", false, 3},
+		{"another column of that type", [][]any{{"name", "text", true}, {"token", "bigint", true}, {"id", "integer", false}}, 1 << 31, nil, "", false, 2},
+	} {
+		s := newServer(t)
+		s.columns, s.floor = test.columns, test.floor
+		if test.fails != nil {
+			s.fails = test.fails
+		}
+		err := s.store.Setup(t.Context())
+		text := s.log.String()
+		if err != nil {
+			text = err.Error()
+		}
+		if (err != nil) != (test.want != "" && !test.warns) || !strings.Contains(text, test.want) || test.want == "" && text != "" {
+			t.Errorf("%s: %v, logged %q; want %q", test.name, err, s.log.String(), test.want)
+		}
+		if got := s.sent(); len(got) != test.sent {
+			t.Errorf("%s: sent %q, want %d statements", test.name, got, test.sent)
+		}
+	}
+}
