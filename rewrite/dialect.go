@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
@@ -46,6 +47,12 @@ func (d Dialect) guarded() (dialect, error) {
 type dialect interface {
 	sqltext.Dialect
 
+	// grammar is the dialect as it is read.
+	grammar() *read.Grammar
+
+	// searches adds to what a text is read for; registers tells whether there are tables.
+	searches(s *search, registers bool)
+
 	// secondLook is the dialect as the guard's places are confirmed in it.
 	secondLook() *confirm.Dialect
 
@@ -80,6 +87,30 @@ type dialect interface {
 
 	// asInteger is a cast of an integer column to the type of assigned.
 	asInteger() string
+
+	// definesTables reports whether the rows of a table are the definitions of tables.
+	definesTables(table string) bool
+
+	// isRowNumber reports whether a column is another name for the table's key.
+	isRowNumber(column string) bool
+
+	// declaresConflicts reports whether a table may declare what becomes of a write that
+	// breaks a constraint, which OR ABORT overrides.
+	declaresConflicts() bool
+
+	// readsWith reports whether WITH begins a statement behind a bracket where a column
+	// of that name was meant.
+	readsWith() bool
+
+	// skipsLocked reports whether SKIP LOCKED leaves rows out.
+	skipsLocked() bool
+
+	// writesInWith reports whether WITH may write rows.
+	writesInWith() bool
+
+	// countsLastRows reports whether drivers count the rows of a text's last statement,
+	// and in different ways those of one that returns rows.
+	countsLastRows() bool
 
 	// ledgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.

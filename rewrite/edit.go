@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"slices"
 	"strings"
 )
@@ -48,11 +49,11 @@ func order(edits []edit, src string) {
 	for i := range edits {
 		e := &edits[i]
 		at := int(e.at)
-		if first := i == 0 || edits[i-1].at != e.at; first && at > 0 && isNamePart(src[at-1]) && isNamePart(e.begins()) {
+		if first := i == 0 || edits[i-1].at != e.at; first && at > 0 && lex.IsNamePart(src[at-1]) && lex.IsNamePart(e.begins()) {
 			e.apart |= before
 		}
 		last := i == len(edits)-1 || edits[i+1].at != e.at
-		if last && at < len(src) && isNamePart(e.ends()) && (isNamePart(src[at]) || strings.IndexByte(`'".`, src[at]) >= 0) {
+		if last && at < len(src) && lex.IsNamePart(e.ends()) && (lex.IsNamePart(src[at]) || strings.IndexByte(`'".`, src[at]) >= 0) {
 			e.apart |= behind
 		}
 	}

@@ -1,5 +1,7 @@
 package rewrite
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
 // A Lock names the columns of the lock that a person takes on a row to edit it.
 type Lock struct {
 	By     string // who holds it: integer or text; NULL, 0 and '' are nobody
@@ -23,6 +25,10 @@ func (editLock) columns(t *Table) []string {
 func (t *Table) locks() bool { return t.Lock.By != "" }
 
 func (editLock) adds(*Table) (column, value string) { return "", "" }
+
+func (editLock) assigned(*planner, *read.Assignment, bool) bool { return true }
+
+func (editLock) inserted(*planner, string, int32, int) bool { return true }
 
 func (editLock) assigns(*writer) {}
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A ledger compares the tokens with the newest ones issued, in a table of their own.
@@ -14,6 +15,10 @@ const ledgerTable = sqltext.LedgerTable
 func (ledger) columns(*Table) []string { return nil }
 
 func (ledger) adds(*Table) (column, value string) { return "", "" }
+
+func (ledger) assigned(*planner, *read.Assignment, bool) bool { return true }
+
+func (ledger) inserted(*planner, string, int32, int) bool { return true }
 
 func (ledger) assigns(*writer) {}
 

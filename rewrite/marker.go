@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -168,7 +169,7 @@ func leadingInteger(s string) (int64, error) {
 
 func leadingDigits(s string) string {
 	n := 0
-	for n < len(s) && isDigit(s[n]) {
+	for n < len(s) && lex.IsDigit(s[n]) {
 		n++
 	}
 	return s[:n]

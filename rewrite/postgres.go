@@ -3,6 +3,7 @@ package rewrite
 import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // postgres is PostgreSQL. What the guard calls is named with its schema, and casts and
@@ -14,6 +15,19 @@ import (
 type postgres struct{ sqltext.Dialect }
 
 func (postgres) secondLook() *confirm.Dialect { return confirm.Postgres }
+
+func (postgres) grammar() *read.Grammar { return read.Postgres }
+
+// searches: U&"\0062ooks" spells any name. DO names nothing, nor does what changes the
+// encoding of later statements.
+func (postgres) searches(s *search, registers bool) {
+	s.find(`u&"`)
+	if registers {
+		s.find("client_encoding")
+		s.findWord("names") // SET NAMES
+		s.findCode()
+	}
+}
 
 // maxInputs: they are counted in two bytes.
 func (postgres) maxInputs() int { return 65535 }
@@ -38,6 +52,20 @@ func (postgres) notInteger() (before, behind string) { return "", "" }
 func (postgres) assigned() (before, between, behind string) { return "COALESCE((", "), ", ")::bigint" }
 
 func (postgres) asInteger() string { return "::bigint" }
+
+func (postgres) definesTables(string) bool { return false }
+
+func (postgres) isRowNumber(string) bool { return false }
+
+func (postgres) declaresConflicts() bool { return false }
+
+func (postgres) readsWith() bool { return false }
+
+func (postgres) skipsLocked() bool { return true }
+
+func (postgres) writesInWith() bool { return true }
+
+func (postgres) countsLastRows() bool { return false }
 
 func (postgres) ledgerInWhere() bool { return false }
 

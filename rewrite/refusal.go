@@ -1,5 +1,7 @@
 package rewrite
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
 // precedence is the order in which a table's rules are asked about a row that is there:
 // of several that refuse it, the first one's reason is raised. Who has lost the resource
 // is not to read again and retry, so a token comes before a conflict of serials; and who
@@ -21,8 +23,9 @@ const (
 	ruleEditLock
 )
 
-// A rule is one way of guarding a table. Its methods write for the table and the target
-// that the writer has chosen.
+// A rule is one way of guarding a table. Those of its methods that have a planner decide
+// about a part of the write that it plans: false, after a refusal, where that can't be
+// guarded. Those that have a writer write for the table and the target that it has chosen.
 type rule interface {
 	// columns returns the columns of a table that the rule is about, normalised; none
 	// for a table without the rule. An INSERT may name each of them once.
@@ -31,6 +34,13 @@ type rule interface {
 	// adds returns the column that INSERT adds to a row, quoted, and its value, which is
 	// empty for the row's token. The column is empty for none.
 	adds(t *Table) (column, value string)
+
+	// assigned decides about an item of a SET list; upsert tells whether there is an
+	// excluded row.
+	assigned(p *planner, a *read.Assignment, upsert bool) bool
+
+	// inserted decides about column n that an INSERT names, at a token.
+	inserted(p *planner, column string, token int32, n int) bool
 
 	// assigns writes what UPDATE assigns besides, with a comma before it.
 	assigns(w *writer)
@@ -55,22 +65,20 @@ type rowWrite struct {
 	versioned  bool // the row has to be at the caller's serial
 }
 
-// inWhere reports whether a row of t has to be checked in the condition by some rule.
-func (how rowWrite) inWhere(t *Table) bool {
+// inWhere returns the rules that a row of t is checked by in the condition: none, unless
+// some rule needs it, and then all, for their order. The ledger's check is no matter of
+// the row.
+func (how rowWrite) inWhere(t *Table) ruleSet {
 	for _, r := range precedence {
-		if r.inWhere(t, how) {
-			return true
+		switch {
+		case !r.inWhere(t, how):
+		case how.setsSerial:
+			return allRules &^ setOf(ruleLedger, ruleEditLock)
+		default:
+			return allRules &^ setOf(ruleLedger)
 		}
 	}
-	return false
-}
-
-// rules returns the rules that a row is checked by in its condition.
-func (how rowWrite) rules() ruleSet {
-	if how.setsSerial {
-		return allRules &^ setOf(ruleLedger, ruleEditLock)
-	}
-	return allRules &^ setOf(ruleLedger)
+	return 0
 }
 
 // ruleSet is a set of rules.

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // Rendered is a guarded statement. It is not to be changed.
@@ -35,7 +36,7 @@ type defaultForm struct {
 }
 
 // errAmbiguous refuses a rendering that has come to read in two ways by the guard.
-var errAmbiguous = &Refusal{Table: -1, Reason: ambiguousBackslash, Offset: -1}
+var errAmbiguous = &Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
 
 // Inlines reports whether a driver that writes the arguments' values into the text of
 // [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
@@ -127,5 +128,5 @@ type source struct {
 
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.
-	inOneWay bool
+	needsSCSOn bool
 }

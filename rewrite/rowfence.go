@@ -1,5 +1,7 @@
 package rewrite
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.
 type rowFence struct{}
 
@@ -11,6 +13,17 @@ func (rowFence) columns(t *Table) []string {
 }
 
 func (rowFence) adds(t *Table) (column, value string) { return t.fence, "" }
+
+func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
+	column := p.target.rules.FenceColumn
+	return column == "" || !p.Assigns(*a, column) ||
+		p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
+}
+
+func (rowFence) inserted(p *planner, column string, token int32, _ int) bool {
+	return column != p.target.rules.FenceColumn ||
+		p.refuseTarget(token, "it names the fence column, which only sqlfence writes; leave the column out")
+}
 
 // inWhere: a row that is updated is checked where its token is assigned, which is done
 // for the newest version of the row, at any isolation level.

@@ -19,7 +19,7 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 		if p.Verdict != Guard {
 			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 		}
-		toks, _ := lex(Postgres, query, nil)
+		toks, _ := scan(Postgres, query)
 		for n := range p.source.edits {
 			if p.source.edits[n].op != opAssign {
 				continue
@@ -28,11 +28,11 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 			for _, tok := range toks[:len(toks)-1] {
 				moved := *p
 				moved.source.edits = append([]edit(nil), p.source.edits...)
-				moved.source.edits[n].at = tok.end
+				moved.source.edits[n].at = tok.End
 				order(moved.source.edits, query)
 				moved.source.plan = &moved
-				if ok := moved.renderDefault(); ok != (tok.end == right) {
-					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.end, ok, moved.form.SQL)
+				if ok := moved.renderDefault(); ok != (tok.End == right) {
+					t.Errorf("the mark behind byte %d is confirmed: %v\n%s", tok.End, ok, moved.form.SQL)
 				}
 			}
 		}

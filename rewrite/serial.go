@@ -1,5 +1,10 @@
 package rewrite
 
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
 // A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it
 // assigns the column itself, to a higher number. In a versioned plan a row with
 // another serial than the caller's raises. NULL counts as 0.
@@ -10,6 +15,83 @@ func (serial) columns(t *Table) []string {
 		return nil
 	}
 	return []string{t.Serial}
+}
+
+// versions notes that the rows of the target are compared with the caller's serial, if
+// there is one. It refuses a write that isn't the whole of its statement: of another one
+// nobody learns how many rows it reached.
+func (p *planner) versions(w *read.Write) bool {
+	if !p.versioned || p.target.rules.Serial == "" {
+		return true
+	}
+	switch {
+	case p.explained:
+		return p.refuseTarget(w.At, "EXPLAIN doesn't tell whether the row was there; run it without WithSerial")
+	case w.Depth > 0:
+		return p.refuseTarget(w.At, "WITH hides whether the row was there; write it as the main statement, or run it without WithSerial")
+	}
+	if at := p.HiddenWrite(0, int(w.At)); at >= 0 && p.dialect.writesInWith() {
+		return p.refuseTarget(int32(at), "with WithSerial a write in WITH would be made although the row is gone; send it as a statement of its own")
+	}
+	p.target.versioned, p.plan.Versioned = true, true
+	return true
+}
+
+// namesNoSerial refuses a condition of versioned rows that reads the serial, or leaves
+// out locked rows: that no row meets it would look as if the row was gone.
+func (p *planner) namesNoSerial(s read.Span) bool {
+	if !p.target.versioned {
+		return true
+	}
+	for i := s.Lo; i < s.Hi; i++ {
+		if k := p.Tokens[i].Kind; k != lex.Word && k != lex.Quoted {
+			continue
+		}
+		column, ok := p.Name(int(i))
+		switch {
+		case column == "skip" && p.Word(i+1, "locked") && p.dialect.skipsLocked():
+			return p.refuseTarget(i, "SKIP LOCKED leaves out a row that somebody else is writing, which would look as if it was gone; leave it out, or run it without WithSerial")
+		case !ok || column != p.target.rules.Serial || p.isOfAnother(i, s.Lo):
+		default:
+			return p.refuseTarget(i, "the condition names the serial column, which WithSerial compares already; leave it out, or put the name of the table it is of before it")
+		}
+	}
+	return true
+}
+
+// isOfAnother reports whether the name of another table stands before a column, at a
+// token of what begins at lo.
+func (p *planner) isOfAnother(token, lo int32) bool {
+	if token <= lo+1 || !p.Tokens[token-1].Is('.') {
+		return false
+	}
+	of, ok := p.Name(int(token) - 2)
+	return ok && p.dialect.Quote(of) != p.target.qualifier
+}
+
+// versionedUpsert makes an INSERT that may update raise where it has inserted a row that
+// the caller had read: a RETURNING sees what became of each row.
+func (p *planner) versionedUpsert(w *read.Write) bool {
+	switch {
+	case !p.target.versioned:
+		return true
+	case p.dialect.countsLastRows():
+		// Drivers count the rows of a statement that returns some in different ways.
+		return p.refuseTarget(w.ConflictsAt, "WithSerial can't tell in SQLite whether DO UPDATE found the row; write UPDATE, or INSERT for a new row")
+	case p.insertion.names.has(ruleSerial):
+		return p.refuseTarget(w.ConflictsAt, "with WithSerial an INSERT that may update can't name the serial column; leave the column out")
+	case w.Returning > 0:
+		return p.refuseTarget(w.Returning, "with WithSerial an INSERT that may update can't have RETURNING; write UPDATE, or leave RETURNING out")
+	}
+	p.insert(p.After(w.ConflictsEnd), opGone, 0, "")
+	return true
+}
+
+func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
+	if column == p.target.rules.Serial {
+		p.insertion.names |= setOf(ruleSerial)
+	}
+	return true
 }
 
 func (serial) adds(t *Table) (column, value string) { return t.serial, "1" }

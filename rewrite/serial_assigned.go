@@ -1,8 +1,34 @@
 package rewrite
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
 // A statement may assign the serial itself, as applications do that compare it in
 // their own WHERE. The value is guarded where it stands, so that it is evaluated
 // once: the row's serial has to rise.
+
+// assigned guards an item of a SET list that assigns the serial.
+func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
+	t := &p.target
+	if t.rules.Serial == "" || !p.Assigns(*a, t.rules.Serial) {
+		return true
+	}
+	if t.versioned {
+		return p.refuseTarget(a.Lo, "it assigns the serial column, which WithSerial raises by itself; leave the column out")
+	}
+	value, ok := p.Value(*a, t.rules.Serial)
+	switch {
+	case t.setsSerial:
+		return p.refuseTarget(a.Lo, "it assigns the serial column twice; leave the column out: it rises by itself")
+	case !ok:
+		return p.refuseTarget(a.Lo, "the value that it assigns to the serial column can't be seen; assign it by column = value, or leave the column out: it rises by itself")
+	case value.Lo+1 == value.Hi && p.Word(value.Lo, "default"):
+		return p.refuseTarget(value.Lo, "DEFAULT would set the serial back; leave the column out: it rises by itself")
+	}
+	t.setsSerial = true
+	p.insert(p.Offset(value.Lo), opBeforeAssigned, 0, "")
+	p.insert(p.After(value.Hi), opBehindAssigned, 0, "")
+	return true
+}
 
 // beforeAssigned writes what stands before the value that the statement assigns to
 // the serial, and behindAssigned what stands behind it. Together they raise unless that

@@ -3,12 +3,22 @@ package rewrite
 import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // sqlite is SQLite, where a column of any type holds values of all types.
 type sqlite struct{ sqltext.Dialect }
 
 func (sqlite) secondLook() *confirm.Dialect { return confirm.SQLite }
+
+func (sqlite) grammar() *read.Grammar { return read.SQLite }
+
+// searches: the tables of the schema.
+func (sqlite) searches(s *search, registers bool) {
+	if registers {
+		s.find("sqlite_")
+	}
+}
 
 // maxInputs is the default of SQLITE_MAX_VARIABLE_NUMBER.
 func (sqlite) maxInputs() int { return 32766 }
@@ -36,6 +46,32 @@ func (sqlite) assigned() (before, between, behind string) {
 }
 
 func (sqlite) asInteger() string { return "" }
+
+// definesTables: these can be written under PRAGMA writable_schema.
+//
+// Source: https://sqlite.org/schematab.html.
+func (sqlite) definesTables(table string) bool {
+	switch table {
+	case "sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master":
+		return true
+	}
+	return false
+}
+
+// isRowNumber: these are other names for an INTEGER PRIMARY KEY.
+func (sqlite) isRowNumber(column string) bool {
+	return column == "rowid" || column == "oid" || column == "_rowid_"
+}
+
+func (sqlite) declaresConflicts() bool { return true }
+
+func (sqlite) readsWith() bool { return true }
+
+func (sqlite) skipsLocked() bool { return false }
+
+func (sqlite) writesInWith() bool { return false }
+
+func (sqlite) countsLastRows() bool { return true }
 
 func (sqlite) ledgerInWhere() bool { return true }
 

@@ -19,14 +19,15 @@ type Table struct {
 
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
 
-	fence, key, serial string // the columns, quoted
+	fence, key, serial string   // the columns, quoted
+	columns            []string // all that the rules are about
 }
 
 // Fenced reports whether writes to the table are compared with tokens.
 func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
 
-// columns returns the columns that the table's rules are about.
-func (t *Table) columns() (columns []string) {
+// owned returns the columns that the table's rules are about.
+func (t *Table) owned() (columns []string) {
 	for _, r := range precedence {
 		columns = append(columns, r.columns(t)...)
 	}
@@ -35,7 +36,7 @@ func (t *Table) columns() (columns []string) {
 
 // sharedColumn returns a column of the lock that has another meaning, too, or "".
 func (t *Table) sharedColumn() string {
-	seen := t.columns()
+	seen := t.owned()
 	for _, c := range precedence[ruleEditLock].columns(t) {
 		first := slices.Index(seen, c)
 		if c != "" && slices.Contains(seen[first+1:], c) {
@@ -45,14 +46,15 @@ func (t *Table) sharedColumn() string {
 	return ""
 }
 
-// quote notes how the columns are written.
-func (t *Table) quote(d Dialect) {
+// prepare notes the columns, and how they are written.
+func (t *Table) prepare(d dialect) {
 	quoted := func(column string) string {
 		if column == "" {
 			return ""
 		}
-		return dialects[d].Quote(column)
+		return d.Quote(column)
 	}
+	t.columns = slices.DeleteFunc(t.owned(), func(c string) bool { return c == "" })
 	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
 	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
 }

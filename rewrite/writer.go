@@ -77,7 +77,9 @@ func (w *writer) take(v *Values) {
 
 // isAmbiguous reports whether a rendered text may be run with another reading than
 // that which the guard was written for.
-func (w *writer) isAmbiguous(text string) bool { return w.inOneWay && !rejectedEscaping(text) }
+func (w *writer) isAmbiguous(text string) bool {
+	return w.needsSCSOn && !w.dialect.grammar().Lex.NeedsSCSOn(text)
+}
 
 func (w *writer) statement() string {
 	size := len(w.src)

@@ -1,6 +1,10 @@
 package confirm
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
 
 // A Dialect is what the check knows of the SQL that a database speaks.
 type Dialect struct {
@@ -24,6 +28,25 @@ type Dialect struct {
 	bareAlias bool       // a write's target may have an alias without AS
 	keywords  keywords   // words that mean something to the check
 	names     *lex.Rules // what a name stands for
+
+	bytes [256]byteKind // by what is above
+}
+
+func newDialect(d Dialect) *Dialect {
+	special := "-/.'\"" + d.variables + string(rune(d.placeholder))
+	if d.backquotes {
+		special += "`"
+	}
+	if d.brackets {
+		special += "["
+	}
+	for i := range d.bytes {
+		d.bytes[i] = kindOf(byte(i))
+		if strings.IndexByte(special, byte(i)) >= 0 || d.byteOrderMark && i == firstOfMark {
+			d.bytes[i] = specialByte
+		}
+	}
+	return &d
 }
 
 // An introduced string or name begins with a letter.

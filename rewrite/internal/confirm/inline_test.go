@@ -4,6 +4,12 @@ import "testing"
 
 // Where pgx and the server would find placeholders at different places, values
 // can't be written into the text.
+func TestInlinesOnlyInPostgres(t *testing.T) {
+	if !SQLite.Inlines("SELECT 'x' ?1") {
+		t.Error("no driver of SQLite writes values into the text")
+	}
+}
+
 func TestInlines(t *testing.T) {
 	for text, want := range map[string]bool{
 		`UPDATE books SET price = $1 WHERE id = $2`:                       true,
@@ -18,6 +24,17 @@ func TestInlines(t *testing.T) {
 		`UPDATE books SET a = $$it's$$, b = $1`:                           false, // before pgx 5.9
 		`UPDATE books SET a = $x$ $1 $x$ WHERE id = $1`:                   false,
 		"UPDATE books SET a = E'\\''\n'\\'$1' WHERE id = $1":              false,
+		"SELECT e'\\'$1', E'$2', 'e' || $1":                               true,
+		"SELECT 1 -- $1\n, 1 - 2, 2 / 3 /* $1 */, $1":                     true,
+		`SELECT "a$1", 'b$1', $1, $2`:                                     true,
+		"SELECT $a$ it's $a$ || $1":                                       false, // before pgx 5.9
+		"SELECT $a$ x $a$ || $b$ y $b$ || $1":                             true,
+		"SELECT $1 'x'":                                                   false,
+		"SELECT $1 || 'x', b || $2":                                       true,
+		"SELECT 'open, $1":                                                false,
+		"SELECT $1 /* open":                                               false,
+		"SELECT 1 $":                                                      false,
+		"SELECT a$1":                                                      false,
 		"UPDATE books SET a = 'x'\n$1":                                    false,
 	} {
 		if got := Postgres.Inlines(text); got != want {

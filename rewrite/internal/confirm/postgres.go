@@ -6,7 +6,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 // text that reads otherwise without standard_conforming_strings isn't rendered.
 //
 // Source: PostgreSQL's src/backend/parser/scan.l.
-var Postgres = &Dialect{
+var Postgres = newDialect(Dialect{
 	lineEnds:       "\n\r",
 	nestedComments: true,
 
@@ -30,4 +30,4 @@ var Postgres = &Dialect{
 		"fetch": kwTail, "for": kwTail, "offset": kwTail, "window": kwTail,
 	}),
 	names: lex.Postgres,
-}
+})

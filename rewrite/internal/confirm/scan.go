@@ -27,7 +27,7 @@ const (
 func (s *scanner) next() bool {
 	i := s.hi
 	for i < len(s.text) {
-		switch c := s.text[i]; bytesOf[c] {
+		switch c := s.text[i]; s.dialect.bytes[c] {
 		case blankByte:
 			i++
 			continue
@@ -73,7 +73,7 @@ func (s *scanner) comment(i int) int {
 		return s.dialect.lineEnd(s.text, i)
 	case c == '/' && s.at(i+1) == '*':
 		return s.dialect.commentEnd(s.text, i)
-	case c == 0xEF && s.dialect.byteOrderMark && strings.HasPrefix(s.text[i:], "\uFEFF"):
+	case c == firstOfMark && strings.HasPrefix(s.text[i:], "\uFEFF"):
 		return i + 3
 	}
 	return i
@@ -118,15 +118,15 @@ func (s *scanner) number() {
 func (s *scanner) other(c byte) {
 	d, i := s.dialect, s.lo
 	switch {
-	case c == 0xEF:
+	case c == firstOfMark:
 		s.word()
 	case c == '.' && isDigit(s.at(i+1)):
 		s.number()
 	case c == '\'':
 		s.sign, s.hi = signString, quoteEnd(s.text, i+1, c, false)
-	case c == '"', c == '`' && d.backquotes:
+	case c == '"', c == '`':
 		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
-	case c == '[' && d.brackets:
+	case c == '[':
 		s.sign, s.hi = signName, endOf(s.text, i, "]")
 	case c == '$' && d.dollarQuotes && !isDigit(s.at(i+1)):
 		s.sign, s.hi = signString, dollarEnd(s.text, i)
@@ -134,10 +134,10 @@ func (s *scanner) other(c byte) {
 		for i++; isDigit(s.at(i)); i++ {
 		}
 		s.sign, s.hi = signInput, i
-	case strings.IndexByte(d.variables, c) >= 0:
-		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
-	default:
+	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
+	default:
+		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
 	}
 }
 
@@ -154,22 +154,21 @@ const (
 	singleByte // a token by itself
 )
 
-// bytesOf is the kind of each byte.
-var bytesOf = func() (kinds [256]byteKind) {
-	for i := range kinds {
-		switch c := byte(i); {
-		case c == ' ' || c >= '\t' && c <= '\r':
-			kinds[i] = blankByte
-		case isDigit(c):
-			kinds[i] = digitByte
-		case inName[i] && c != '$' && c != 0xEF:
-			kinds[i] = nameByte
-		case c != 0xEF && strings.IndexByte("-/.'\"`[$?:@#", c) < 0:
-			kinds[i] = singleByte
-		}
+// kindOf returns the kind that a byte has in every dialect, but for special bytes.
+func kindOf(c byte) byteKind {
+	switch {
+	case c == ' ' || c >= '\t' && c <= '\r':
+		return blankByte
+	case isDigit(c):
+		return digitByte
+	case inName[c] && c != '$':
+		return nameByte
 	}
-	return kinds
-}()
+	return singleByte
+}
+
+// firstOfMark is the first byte of a byte order mark in UTF-8.
+const firstOfMark = 0xEF
 
 // inName holds for the bytes that may continue a word.
 var inName = func() (in [256]bool) {

@@ -82,6 +82,10 @@ var assignments = map[string]bool{
 	// Operators and operands.
 	"UPDATE books SET a = b *" + mark:                                               false,
 	"UPDATE books SET a = (SELECT *)" + mark:                                        true,
+	"UPDATE books SET a = s.*" + mark + " FROM s":                                   true, // the whole row
+	"UPDATE books SET a = (s).*" + mark + " FROM s":                                 true,
+	"UPDATE books SET a = b ~* CASE WHEN c THEN 1 END" + mark:                       true,
+	"UPDATE books SET a = b @? CASE WHEN c THEN 1 END" + mark:                       true,
 	"UPDATE books SET a = b @?" + mark:                                              false,
 	"UPDATE books SET a = b AND" + mark:                                             false,
 	"UPDATE books SET a = b IS NOT" + mark:                                          false,

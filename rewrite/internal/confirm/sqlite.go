@@ -5,7 +5,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 // SQLite is SQLite's dialect.
 //
 // Source: SQLite's src/tokenize.c.
-var SQLite = &Dialect{
+var SQLite = newDialect(Dialect{
 	lineEnds:      "\n",
 	openComments:  true,
 	byteOrderMark: true,
@@ -21,4 +21,4 @@ var SQLite = &Dialect{
 		"fetch": kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
 	}),
 	names: lex.SQLite,
-}
+})

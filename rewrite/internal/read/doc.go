@@ -15,11 +15,12 @@
 // is a value, [Grammar], one file a database.
 //
 // What a reader needs of the tokens themselves it asks a Text for: Offset and After (the
-// bytes where a token begins and where the one before it ends), Word, Name, Find (the
-// first name in a span that a function knows), Assigns and Value (what an assignment
-// assigns to a column), Constant and Excluded (what a value is), Item (one of a list),
-// Repeatable (the parts of a condition that may be evaluated twice), HiddenWrite,
-// NumberInputs and Source (placeholders), Code and Executes (of a DO).
+// bytes where a token begins and where the one before it ends), Word, Name, TokenText,
+// Find (the first name in a span that a function knows), FoldsByLocale, Behind (the
+// semicolon) and ChangesEncoding; Assigns, Value and PlainValue (what an assignment
+// assigns), Constant and Excluded (what a value is), Item (one of a list), Repeatable
+// (the parts of a condition that may be evaluated twice), HiddenWrite, NumberInputs,
+// EachBare and Source (placeholders), Code and Executes (of a DO).
 //
 // A Text and everything it returns is valid until its Close or, what is of a
 // statement, its Next. Strings stay.

@@ -67,7 +67,7 @@ func (t *Text) pieces(spans []Span) string {
 var verbNames = [...]string{"nothing", "insert", "replace", "update", "delete", "merge"}
 
 func showWrite(b *strings.Builder, t *Text, w *Write) {
-	b.WriteString(verbNames[w.Verb])
+	fmt.Fprintf(b, "%s ^%s", verbNames[w.Verb], t.TokenText(w.At))
 	if w.Or != OrNone {
 		fmt.Fprintf(b, " or %s(%d)", t.TokenText(w.OrAt), w.Or)
 	}

@@ -7,8 +7,7 @@ type Span struct{ Lo, Hi int32 }
 // Empty reports whether there is no token in s.
 func (s Span) Empty() bool { return s.Lo >= s.Hi }
 
-// A Statement is what was read of one statement. What Next returns is overwritten by
-// the following Next.
+// A Statement is what [Text.Next] has read of one statement, until the following Next.
 //
 // Parts are in the order of the text, and so are the fields of a [Write]. A reader
 // that decides part by part, and in a Write field by field before its Failure, gives
