@@ -26,7 +26,7 @@ var (
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered table in
 	// a way that can't be guarded. An [UnguardableError] was not sent to the database;
-	// a [ColumnError] was refused there, for what a column contains.
+	// a [ColumnError] was refused there, for the type or the content of a column.
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name.
@@ -149,8 +149,8 @@ func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardab
 func (e *UnguardableError) Temporary() bool { return false }
 
 // A ColumnError reports a write that the database refused because a column that the
-// guard compares holds something other than an integer. The statement changed
-// nothing; the column has to be repaired, under [Bypass]. It is [ErrUnguardable] and
+// guard compares isn't an integer column, or holds something else than an integer. The
+// statement changed nothing; the column has to be repaired, under [Bypass]. It is [ErrUnguardable] and
 // wraps the base driver's error.
 type ColumnError struct {
 	Table  string // as registered with [WithTable]; empty if unknown
