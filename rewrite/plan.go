@@ -105,8 +105,9 @@ type Target struct {
 	// MERGE with such an arm. An upsert isn't, as it may insert.
 	Changes bool
 
-	firstRow int    // among all rows of Keys of the table
-	schema   string // as the statement names it, quoted and with its dot; else empty
+	firstRow  int    // among all rows of Keys of the table
+	qualifier string // what its columns are qualified with in the guard
+	schema    string // as the statement names it, quoted and with its dot; else empty
 }
 
 // A KeyValue is where a statement takes a row's key from: the argument of this

@@ -69,7 +69,9 @@ func (u *sqliteUnguarder) set(set []*ast.SetPair) []*ast.SetPair {
 
 // where returns the user's condition, or nil.
 //
-//	[CASE WHEN (user) THEN check ELSE 0 END [AND (part of user)]... | (user)] [AND ledger]
+//	CASE WHEN (user) THEN check ELSE 0 END [AND (part of user)]... | check | [(user) AND] ledger
+//
+// where a check with the ledger is CASE WHEN ledger THEN check ELSE 0 END.
 func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 	and := func() (x, y ast.Expr, ok bool) {
 		b, isBinary := cond.(*ast.BinaryExpr)
@@ -78,22 +80,20 @@ func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 		}
 		return b.X, b.Y, true
 	}
-	if ledger {
+	switch {
+	case check:
+	case !ledger:
+		return cond
+	default:
 		x, y, ok := and()
 		if !ok {
-			x, y = nil, cond
-		}
-		_, isSubquery := y.(*ast.SubqueryExpr)
-		if !u.need(isSubquery && marked(y), "WHERE lacks the ledger") {
+			u.need(isLedger(cond), "WHERE lacks the ledger")
 			return nil
 		}
-		cond = x
-	}
-	if !check {
-		if cond == nil || !ledger {
-			return cond
+		if !u.need(isLedger(y), "WHERE lacks the ledger") {
+			return nil
 		}
-		return u.bare(cond)
+		return u.bare(x)
 	}
 	var parts []ast.Expr
 	for {
@@ -107,18 +107,36 @@ func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 	if !u.need(ok && marked(cond), "WHERE has no guard") {
 		return nil
 	}
-	if outer.Else != nil && marked(outer.Else) {
+	if outer.Else != nil && marked(outer.Else) || isLedger(outer.Whens[0].When) {
 		u.need(parts == nil, "parts of no condition")
+		u.check(outer, ledger)
 		return nil
 	}
-	if !u.need(marked(outer.Whens[0].Then) && dump(outer.Else) == dump(&ast.Literal{Kind: ast.LitInteger, Value: "0"}), "the guard isn't one") {
+	if !u.need(marked(outer.Whens[0].Then) && isZero(outer.Else), "the guard isn't one") {
 		return nil
 	}
+	u.check(outer.Whens[0].Then, ledger)
 	user := u.bare(outer.Whens[0].When)
 	for _, p := range parts {
 		u.need(isPart(dump(p), user), "a part was added that is none")
 	}
 	return user
+}
+
+// check checks that a condition asks the ledger first, where it has to.
+func (u *sqliteUnguarder) check(cond ast.Expr, ledger bool) {
+	c, ok := cond.(*ast.CaseExpr)
+	asks := ok && isLedger(c.Whens[0].When) && marked(c.Whens[0].Then) && isZero(c.Else)
+	u.need(asks == ledger, "WHERE lacks the ledger")
+}
+
+func isLedger(e ast.Expr) bool {
+	_, isSubquery := e.(*ast.SubqueryExpr)
+	return isSubquery && marked(e)
+}
+
+func isZero(e ast.Expr) bool {
+	return dump(e) == dump(&ast.Literal{Kind: ast.LitInteger, Value: "0"})
 }
 
 // isPart reports whether cond is part, or the conjunction of it and others.
