@@ -22,7 +22,7 @@ bench: cgo ## measure; the output is made for benchstat
 	@scripts/with-postgres sh -c 'cd bench && go test -run=NONE -bench=. -benchmem -count=6 ./...'
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
-	scripts/driver-suites -write ../../docs/compatibility.md
+	scripts/driver-suites -write ../docs/compatibility.md
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:

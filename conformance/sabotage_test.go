@@ -230,7 +230,9 @@ func TestEachCheckCanFail(t *testing.T) {
 func TestClaimedInterfacesAreNoticed(t *testing.T) {
 	t.Parallel()
 	h := harness(memdb.Checks)
-	h.Open = func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) { return sqlfence.OpenDB(keeping{c}, opts...) }
+	h.Open = func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
+		return sqlfence.OpenDB(keeping{c}, opts...)
+	}
 	h.Skip = allBut("connection interfaces")
 	synctest.Test(t, func(t *testing.T) {
 		for _, r := range conformance.Check(t, h).Results {
