@@ -21,12 +21,8 @@ type effectSample struct {
 	sql   string
 }
 
-func effectCorpus(t testing.TB, d sqlfence.Dialect) (samples []effectSample) {
+func effectCorpus(t testing.TB, file string) (samples []effectSample) {
 	t.Helper()
-	file := "postgres.golden"
-	if d == sqlfence.SQLite {
-		file = "sqlite.golden"
-	}
 	content, err := os.ReadFile(filepath.Join("..", "..", "rewrite", "testdata", file))
 	if err != nil {
 		t.Fatal(err)

@@ -24,13 +24,19 @@ var updateEffects = flag.Bool("update", false, "write which statements the bare 
 // corpus that may run is run by the bare driver, with a fresh token and with a
 // stale one. Each time in a transaction that is rolled back.
 func TestEffects(t *testing.T) {
+	goldens, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	corpus := map[sqlfence.Dialect][]effectSample{
+		sqlfence.Postgres: effectCorpus(t, "postgres.golden"),
+		sqlfence.SQLite:   effectCorpus(t, "sqlite.golden"),
+	}
+	t.Chdir(t.TempDir()) // ATTACH and VACUUM INTO create files
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		samples := effectCorpus(t, b.Dialect)
-		golden, err := filepath.Abs(filepath.Join("testdata", b.Name+".golden"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Chdir(t.TempDir()) // ATTACH and VACUUM INTO create files
+		t.Parallel()
+		samples := slices.Clone(corpus[b.Dialect])
+		golden := filepath.Join(goldens, b.Name+".golden")
 		l := newEffectLab(t, b)
 		var refused []string
 		run := 0

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,12 +22,20 @@ type effect struct {
 	err           error
 }
 
+// files is held by who may create a file, whose name is the statement's: the working
+// folder is one for all bases.
+var files sync.Mutex
+
 // An effectRow is a row of a table, with its mark apart.
 type effectRow struct{ content, mark string }
 
 // run runs the statement and undoes it, with what is to be run before it.
 func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effectSample, way string, before ...string) (e effect) {
 	t.Helper()
+	if s.alone() {
+		files.Lock()
+		defer files.Unlock()
+	}
 	around := sqlfence.Bypass(t.Context(), "around the statement under test")
 	c, err := db.Conn(around)
 	if err != nil {

@@ -55,6 +55,7 @@ func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *h
 		{"pgx", "pgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel() // each has a database and a cutter of its own, and mostly waits
 			s := harness.NewShop(t, harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == m.base })])
 			c := newCutter(t, s.Source)
 			s.DB = s.Fenced(t, c.dsn+m.params, harness.Books(rules...))
@@ -72,6 +73,7 @@ func TestRetryOfLostReply(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
+			t.Parallel()
 			eachLossy(t, []sqlfence.Rule{fence.Rule}, func(t *testing.T, s *harness.Shop, c *cutter) {
 				for _, f := range harness.Forms {
 					for i, w := range countedWrites {
@@ -155,6 +157,7 @@ func wantBaseError(t *testing.T, err, raw error) {
 func TestRetryInTransaction(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
+			t.Parallel()
 			eachLossy(t, []sqlfence.Rule{fence.Rule}, func(t *testing.T, s *harness.Shop, c *cutter) {
 				w := countedWrites[0]
 				for _, f := range harness.Forms {

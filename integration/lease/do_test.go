@@ -279,6 +279,7 @@ func (s *switchProxy) refusedOnce(t *testing.T) {
 // A Do of an owner whose lease from before is nearly over extends it in time.
 func TestLeaseDoOfAnOwner(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
+		t.Parallel() // it waits
 		before := harness.MustAcquire(t, leases, "jobs", lease.Owner("me"), lease.TTL(time.Second))
 		err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
 			select {

@@ -15,6 +15,7 @@ import (
 
 func TestLeaseAcquireGivesUp(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
+		t.Parallel() // it waits
 		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"), lease.TTL(time.Minute))
 		for _, test := range []struct {
 			name     string
