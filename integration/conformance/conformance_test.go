@@ -60,7 +60,7 @@ func TestConformance(t *testing.T) {
 			b := baseNamed(t, target.base)
 			switch b.Dialect {
 			case sqlfence.Postgres:
-				harness.PostgresDSN(t)
+				harness.NeedPostgres(t)
 			case sqlfence.MySQL:
 				harness.MySQLDSN(t)
 			}

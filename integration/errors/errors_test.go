@@ -230,7 +230,7 @@ func TestErrorsCancelledWhileWaiting(t *testing.T) {
 			go func() { _, err := db.ExecContext(ctx, harness.SetPrice, 30, 1); done <- err }()
 			harness.Eventually(t, "the statement waits", func() bool {
 				var n int
-				err := s.Plain.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE books%'").Scan(&n)
+				err := s.Plain.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE books%'").Scan(&n)
 				return err == nil && n > 0
 			})
 			cancel()

@@ -47,7 +47,7 @@ var countedWrites = []harness.Write{
 // shop and with a cutter before it.
 func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *harness.Shop, c *cutter)) {
 	t.Helper()
-	harness.PostgresDSN(t)
+	harness.NeedPostgres(t)
 	for _, m := range []struct{ base, name, params string }{
 		{"pq", "pq", ""},
 		{"pgx", "pgx cache_statement", "&default_query_exec_mode=cache_statement"},

@@ -159,7 +159,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 	for _, b := range harness.Bases[:2] {
 		t.Run(b.Name, func(t *testing.T) {
-			harness.PostgresDSN(t)
+			harness.NeedPostgres(t)
 			db := b.Raw(t, softened(t, b))
 			harness.MustExec(t, db, "CREATE TABLE fencing_tokens (name text UNIQUE, token bigint)") // which may be NULL
 			leases := harness.NewLeases(t, db)

@@ -84,7 +84,7 @@ func waiters(t *testing.T, sh *harness.Shop, n int) <-chan struct{} {
 		for t.Context().Err() == nil {
 			var waiting int
 			err := sh.Plain.QueryRow("SELECT count(DISTINCT l.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) " +
-				"WHERE NOT l.granted AND a.query LIKE '%fencing_tokens%'").Scan(&waiting)
+				"WHERE NOT l.granted AND a.datname = current_database() AND a.query LIKE '%fencing_tokens%'").Scan(&waiting)
 			if err != nil || waiting >= n {
 				return
 			}

@@ -36,7 +36,7 @@ func needed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
 	}
-	harness.PostgresDSN(t)
+	harness.NeedPostgres(t)
 }
 
 // replaced returns an overlay in which a file of the library is changed.

@@ -40,7 +40,7 @@ var poolings = []struct {
 // base driver alone on the same way. Only those for shared connections, if shared.
 func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.Shop, raw *sql.DB)) {
 	t.Helper()
-	harness.PostgresDSN(t)
+	harness.NeedPostgres(t)
 	for _, p := range poolings {
 		if shared && !p.shared {
 			continue

@@ -23,7 +23,7 @@ import (
 // onPgx runs test with a shop on pgx, once for each of fences.
 func onPgx(t *testing.T, test func(t *testing.T, s *harness.Shop)) {
 	t.Helper()
-	harness.PostgresDSN(t)
+	harness.NeedPostgres(t)
 	b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == "pgx" })]
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) { test(t, harness.NewShop(t, b, fence.Rule)) })

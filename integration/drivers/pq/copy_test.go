@@ -20,7 +20,7 @@ const (
 // execution a row. On a registered table it is refused, elsewhere it is lib/pq's
 // own: nothing is added to the data.
 func TestPqCopy(t *testing.T) {
-	harness.PostgresDSN(t)
+	harness.NeedPostgres(t)
 	b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == "pq" })]
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
