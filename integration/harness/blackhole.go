@@ -12,7 +12,7 @@ import (
 // sends something swallow it and all that comes after, in both directions, and stay
 // open: as with a host that has gone, or a firewall that has forgotten them.
 type Blackhole struct {
-	DSN string
+	DSN string // through it
 
 	mu        sync.Mutex
 	left      int // how many connections are to be swallowed yet
@@ -86,6 +86,7 @@ func (h *Blackhole) swallows(client net.Conn) bool {
 	return true
 }
 
+// Count returns how many connections it has swallowed since Arm.
 func (h *Blackhole) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,6 +42,7 @@ func (c *Counter) Texts() []string {
 	return texts
 }
 
+// Reset forgets the recorded calls.
 func (c *Counter) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,17 +65,22 @@ type CountingDriver struct {
 	c *Counter
 }
 
+// Open opens a connection that is counted.
 func (d CountingDriver) Open(dsn string) (driver.Conn, error) {
 	return (&CountingConnector{d, dsn}).Connect(context.Background())
 }
 
+// A CountingConnector opens connections of a data source that are counted.
 type CountingConnector struct {
 	Counting CountingDriver
 	dsn      string
 }
 
+// Driver returns the driver that counts.
 func (cc *CountingConnector) Driver() driver.Driver { return cc.Counting }
 
+// Connect opens a connection that is counted. It fails for a driver with other
+// interfaces than those that the counter knows.
 func (cc *CountingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := cc.connectBase(ctx)
 	if err != nil {

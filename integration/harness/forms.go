@@ -69,6 +69,7 @@ type Form struct {
 	Run  func(ctx context.Context, r Runner, w Write) (int64, error)
 }
 
+// Forms are all ways to send a write and learn how many rows it wrote.
 var Forms = []Form{
 	{"exec", func(ctx context.Context, r Runner, w Write) (int64, error) {
 		return Affected(r.ExecContext(ctx, w.Query, w.Args...))
@@ -99,6 +100,7 @@ var Forms = []Form{
 	}},
 }
 
+// Affected returns the number of rows that a result counts.
 func Affected(res sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -106,6 +108,7 @@ func Affected(res sql.Result, err error) (int64, error) {
 	return res.RowsAffected()
 }
 
+// Returned reads all rows, and returns their number.
 func Returned(rows *sql.Rows, err error) (n int64, _ error) {
 	if err != nil {
 		return 0, err
@@ -129,6 +132,7 @@ func scanned(row *sql.Row) (int64, error) {
 	return 1, nil
 }
 
+// Prepared prepares the statement for run, and closes it.
 func Prepared(ctx context.Context, r Runner, query string, run func(*sql.Stmt) (int64, error)) (int64, error) {
 	stmt, err := r.PrepareContext(ctx, query)
 	if err != nil {

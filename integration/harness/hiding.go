@@ -5,7 +5,8 @@ import (
 	"database/sql/driver"
 )
 
-// Hiding keeps the driver that it wraps to itself.
+// Hiding is a wrapper that keeps the driver it wraps to itself, so that sqlfence
+// doesn't find out which one it is.
 type Hiding struct {
 	Name  string
 	Inner driver.Driver
@@ -17,13 +18,17 @@ type HidingConnector struct {
 	DSN string
 }
 
+// Open opens a connection of the hidden driver.
 func (h Hiding) Open(dsn string) (driver.Conn, error) { return h.Inner.Open(dsn) }
 
+// Connect opens a connection of the hidden driver.
 func (c HidingConnector) Connect(context.Context) (driver.Conn, error) { return c.Open(c.DSN) }
 
+// Driver hides the driver altogether.
 func (c HidingConnector) Driver() driver.Driver { return Opaque{} }
 
-// Opaque is a driver that tells nothing of what it wraps.
+// Opaque is a driver that opens nothing: the answer of a connector that hides its driver.
 type Opaque struct{}
 
+// Open refuses.
 func (Opaque) Open(string) (driver.Conn, error) { return nil, driver.ErrBadConn }

@@ -21,6 +21,7 @@ func NewLeases(t testing.TB, db *sql.DB, opts ...lease.Option) *lease.Leases {
 	return leases
 }
 
+// MustAcquire acquires a lease that is to be had.
 func MustAcquire(t testing.TB, leases *lease.Leases, key string, terms ...lease.Term) *lease.Lease {
 	t.Helper()
 	l, err := leases.Acquire(t.Context(), key, terms...)
@@ -30,6 +31,7 @@ func MustAcquire(t testing.TB, leases *lease.Leases, key string, terms ...lease.
 	return l
 }
 
+// MustRelease releases a lease that is still held.
 func MustRelease(t testing.TB, l *lease.Lease) {
 	t.Helper()
 	if err := l.Release(t.Context()); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// MySQL stands apart from bases: tables can't be registered for MySQL, so it
+// MySQL stands apart from Bases: tables can't be registered for MySQL, so it
 // has only the tests of what sqlfence leaves alone.
 var MySQL = Base{"mysql", "mysql", sqlfence.MySQL}
 

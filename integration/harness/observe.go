@@ -8,14 +8,15 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A Watched is a shop whose database is open in Observe mode or another, with
-// what its observer was told and what reached the base driver.
+// A Watched shop has an observer, whose events it keeps, and counts what reaches
+// the base driver.
 type Watched struct {
 	*Shop
 	Counter *Counter
 	Events  []sqlfence.Event
 }
 
+// Watch opens a fresh shop with the options and an observer.
 func Watch(t *testing.T, b Base, opts ...sqlfence.Option) *Watched {
 	t.Helper()
 	w := &Watched{Shop: NewShop(t, b)}
@@ -24,6 +25,7 @@ func Watch(t *testing.T, b Base, opts ...sqlfence.Option) *Watched {
 	return w
 }
 
+// ObserveMode is the option for Observe mode.
 var ObserveMode = sqlfence.WithMode(sqlfence.Observe)
 
 // Clear forgets what was seen, and resets the books to mark.

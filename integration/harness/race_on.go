@@ -2,4 +2,5 @@
 
 package harness
 
+// RaceEnabled says whether the race detector is on.
 const RaceEnabled = true

@@ -11,13 +11,14 @@ import (
 // A Proxy stands before the server and counts how often a client sends after the
 // server has answered.
 type Proxy struct {
-	DSN string
+	DSN string // through it
 
 	mu       sync.Mutex
 	count    int
 	answered bool
 }
 
+// NewProxy starts a proxy before the server of dsn.
 func NewProxy(t *testing.T, dsn string) *Proxy {
 	t.Helper()
 	p := &Proxy{answered: true}
@@ -60,14 +61,14 @@ func Relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string
 	return u.String()
 }
 
-// Pass copies from one side to the other, and tells before each piece.
-func Pass(to, from net.Conn, tell func()) {
+// Pass copies from one side to the other, and calls before for each piece.
+func Pass(to, from net.Conn, before func()) {
 	defer to.Close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			tell()
+			before()
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}

@@ -19,6 +19,7 @@ import (
 	"testing"
 )
 
+// Chown gives a file to the owner, if there is one.
 func Chown(t testing.TB, path string, owner *syscall.Credential) {
 	t.Helper()
 	if owner == nil {
@@ -179,6 +180,7 @@ func (s *Server) Start(t *testing.T) {
 	Eventually(t, "the server answers", func() bool { return db.PingContext(t.Context()) == nil })
 }
 
+// DSN returns the data source name of the running server.
 func (s *Server) DSN() string {
 	return fmt.Sprintf("postgres://sqlfence:%s@127.0.0.1:%d/postgres?sslmode=disable", url.QueryEscape(s.Password), s.Port)
 }

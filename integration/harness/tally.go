@@ -78,6 +78,7 @@ func (t *Tally) Leaks(conns int) (leaks []string) {
 	return leaks
 }
 
+// String lists what was opened.
 func (t *Tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,11 +95,13 @@ func (c *Counter) rows(conn *opened, rows driver.Rows, err error) (driver.Rows, 
 	return TalliedRows{rows, c.Tally.open(&c.Tally.rows, conn)}, nil
 }
 
+// TalliedRows are rows that are counted until they are closed.
 type TalliedRows struct {
 	driver.Rows
 	open *opened
 }
 
+// Close closes the rows.
 func (r TalliedRows) Close() error {
 	r.open.close()
 	return r.Rows.Close()
@@ -111,16 +114,19 @@ func (c *Counter) tx(conn *opened, tx driver.Tx, err error) (driver.Tx, error) {
 	return TalliedTx{tx, c.Tally.open(&c.Tally.tx, conn)}, nil
 }
 
+// TalliedTx is a transaction that is counted until it ends.
 type TalliedTx struct {
 	driver.Tx
 	open *opened
 }
 
+// Commit ends the transaction.
 func (tx TalliedTx) Commit() error {
 	tx.open.close()
 	return tx.Tx.Commit()
 }
 
+// Rollback ends the transaction.
 func (tx TalliedTx) Rollback() error {
 	tx.open.close()
 	return tx.Tx.Rollback()

@@ -26,6 +26,7 @@ func EachLedger(t *testing.T, test func(t *testing.T, b Base, dsn string, db *sq
 	})
 }
 
+// NewStore is tokens.New on db.
 func NewStore(t testing.TB, db *sql.DB, opts ...tokens.Option) *tokens.Store {
 	t.Helper()
 	store, err := tokens.New(db, opts...)
@@ -35,6 +36,7 @@ func NewStore(t testing.TB, db *sql.DB, opts ...tokens.Option) *tokens.Store {
 	return store
 }
 
+// IssueToken issues the next token of a name and returns its value.
 func IssueToken(t testing.TB, store *tokens.Store, name string) int64 {
 	t.Helper()
 	token, err := store.Issue(t.Context(), name)
@@ -47,7 +49,7 @@ func IssueToken(t testing.TB, store *tokens.Store, name string) int64 {
 	return token.Value
 }
 
-// MustExec prepares a database that may be fenced.
+// MustExec executes a test's own statement on a database that may be fenced.
 func MustExec(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
 	if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "a test prepares it"), query, args...); err != nil {
@@ -82,6 +84,7 @@ func LedgerRows(t testing.TB, db *sql.DB) []string {
 	return list
 }
 
+// WantLedger fails the test unless LedgerRows returns want.
 func WantLedger(t testing.TB, db *sql.DB, want ...string) {
 	t.Helper()
 	if got := LedgerRows(t, db); !slices.Equal(got, want) {

@@ -4,15 +4,32 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
 )
+
+// Eventually waits until seen returns true, and fails the test if it takes too long.
+func Eventually(t testing.TB, what string, seen func() bool) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !seen() {
+		select {
+		case <-limit:
+			t.Fatalf("not seen in 30 s: %s", what)
+		case <-tick.C:
+		}
+	}
+}
 
 // A Blocker is a transaction around the fence that holds the row lock, or the
 // key, which the write under test needs.
 type Blocker struct {
 	Tx  *sql.Tx
-	PID int
+	PID int // of its backend
 }
 
+// Block begins a transaction in whose way the write w is.
 func (s *Shop) Block(t *testing.T, w Write) *Blocker {
 	t.Helper()
 	tx, err := s.Plain.Begin()
@@ -35,7 +52,7 @@ func (s *Shop) Block(t *testing.T, w Write) *Blocker {
 }
 
 // WantBlocked waits until somebody waits for a lock that the backend pid holds.
-// It fails the test if done is closed before, which tells that nobody will.
+// It fails the test if done is closed before, which means that nobody will.
 func (s *Shop) WantBlocked(t *testing.T, pid int, done <-chan struct{}) {
 	t.Helper()
 	blocked := 0

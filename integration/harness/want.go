@@ -10,6 +10,59 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
+// WantStale fails the test unless err says in full which token was refused.
+func WantStale(t testing.TB, err error, token, current int64) {
+	t.Helper()
+	var stale *sqlfence.StaleError
+	if !errors.As(err, &stale) || !errors.Is(err, sqlfence.ErrStale) {
+		t.Errorf("err = %v, want ErrStale", err)
+		return
+	}
+	if stale.Table != "books" || stale.Token != (sqlfence.Token{Name: "books", Value: token}) || stale.Current != current {
+		t.Errorf("%v: want table books, token %d, current %d", err, token, current)
+	}
+	if stale.Unwrap() == nil {
+		t.Errorf("%v: the driver's own error is lost", err)
+	}
+}
+
+// WantNotIssued fails the test unless err says in full which token nobody issued.
+func WantNotIssued(t testing.TB, err error, token, current int64) {
+	t.Helper()
+	var refused *sqlfence.NotIssuedError
+	if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrNotIssued) || errors.Is(err, sqlfence.ErrStale) {
+		t.Errorf("err = %v, want ErrNotIssued", err)
+		return
+	}
+	if refused.Table != "books" || refused.Token != (sqlfence.Token{Name: "books", Value: token}) || refused.Current != current {
+		t.Errorf("%v: want table books, token %d, current %d", err, token, current)
+	}
+	if refused.Unwrap() == nil || refused.Temporary() {
+		t.Errorf("%v: the driver's own error is lost, or it counts as temporary", err)
+	}
+}
+
+// WantError fails the test unless err is target.
+func WantError(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("err = %v, want %v", err, target)
+	}
+}
+
+// SQLState returns PostgreSQL's code of an error, whichever driver reports it.
+func SQLState(err error) string {
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) {
+		return coded.SQLState()
+	}
+	return ""
+}
+
+// RefusedByIsolation holds for what PostgreSQL itself refuses at REPEATABLE READ
+// and SERIALIZABLE: a row changed after the snapshot was taken.
+func RefusedByIsolation(err error) bool { return SQLState(err) == "40001" }
+
 // ErrorText is the type and the text of an error, without what tells of the
 // statement as it was sent: a place in it, and whether SQLite's ? has a number.
 func ErrorText(err error) string {
@@ -55,6 +108,7 @@ func WantAssigned(t testing.TB, err error, current int64) {
 	}
 }
 
+// WantVersions fails the test unless Versions returns want.
 func (s *Shop) WantVersions(t testing.TB, want string) {
 	t.Helper()
 	if got := s.Versions(t); got != want {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// SetPrice is a write with two arguments.
 const SetPrice = "UPDATE books SET price = $1 WHERE id = $2"
 
 // EachWay runs test for the ways to run a statement: Exec, Query, and both of
@@ -20,8 +21,10 @@ func EachWay(t *testing.T, test func(t *testing.T, run RunFunc)) {
 	}
 }
 
+// A RunFunc runs a statement in one way.
 type RunFunc func(ctx context.Context, r Runner, query string, args ...any) error
 
+// Ways are Exec and Query, and both of them prepared.
 var Ways = map[string]RunFunc{
 	"exec": func(ctx context.Context, r Runner, query string, args ...any) error {
 		_, err := r.ExecContext(ctx, query, args...)
@@ -50,6 +53,7 @@ func Directly(f func(name string, run RunFunc)) {
 	}
 }
 
+// PgxModes are all of pgx's ways to send a statement.
 var PgxModes = []pgx.QueryExecMode{
 	pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
 	pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,

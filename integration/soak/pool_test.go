@@ -1,4 +1,4 @@
-package guarantees_test
+package soak_test
 
 import (
 	"context"
