@@ -2,7 +2,6 @@ package effects_test
 
 import (
 	"database/sql"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/golden"
 )
 
-// An effectSample is a statement of the corpus in rewrite/testdata, whose format
-// rewrite/golden_test.go describes.
+// An effectSample is a statement of the corpus in rewrite/testdata.
 type effectSample struct {
 	name  string
 	rules []string
@@ -23,24 +22,12 @@ type effectSample struct {
 
 func effectCorpus(t testing.TB, file string) (samples []effectSample) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "rewrite", "testdata", file))
+	read, err := golden.Read(filepath.Join("..", "..", "rewrite", "testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range strings.Split("\n"+string(content), "\n## ")[1:] {
-		head, body, _ := strings.Cut(block, "\n")
-		text, _, _ := strings.Cut("\n"+body, "\n=> ")
-		s := effectSample{rules: []string{"row"}, sql: strings.Trim(text, "\n")}
-		name, rules, ok := strings.Cut(strings.TrimSuffix(head, "}"), " {")
-		if s.name = name; ok {
-			s.rules = strings.Fields(rules)
-		}
-		if literal, ok := strings.CutPrefix(s.sql, "go "); ok {
-			if s.sql, err = strconv.Unquote(literal); err != nil {
-				t.Fatalf("%s: %v", s.name, err)
-			}
-		}
-		samples = append(samples, s)
+	for _, s := range read {
+		samples = append(samples, effectSample{s.Name, s.Rules, s.SQL})
 	}
 	if len(samples) < 100 {
 		t.Fatalf("only %d statements in %s", len(samples), file)

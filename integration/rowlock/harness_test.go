@@ -220,7 +220,7 @@ func (d *desk) wantLocked(t testing.TB, err error, by any) {
 	}
 }
 
-// harness.WantConflict fails the test unless err says in full that the version differs.
+// wantLockConflict fails the test unless err says in full that the version differs.
 func wantLockConflict(t testing.TB, err error, expected, current int64) {
 	t.Helper()
 	var conflict *sqlfence.ConflictError
