@@ -54,6 +54,9 @@ fsync = off
 // NewServer returns a server that doesn't run yet, with lines of configuration.
 func NewServer(t *testing.T, conf string) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a server of its own")
+	}
 	s := &Server{bin: serverPrograms(t), Password: "secret"}
 	if os.Geteuid() == 0 { // as whom it refuses to run
 		s.owner = credential(t, "postgres", "nobody")
