@@ -38,7 +38,7 @@ func ExampleLeases_Acquire() {
 		log.Fatal(err)
 	}
 
-	first, err := leases.Acquire(ctx, "books", lease.TTL(50*time.Millisecond))
+	first, err := leases.Acquire(ctx, "books", lease.TTL(time.Minute))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,6 +46,10 @@ func ExampleLeases_Acquire() {
 	_, ok, err := leases.TryAcquire(ctx, "books")
 	fmt.Println("another at the same time:", ok, err)
 
+	// A minute would pass here; so that nobody waits for it, the lease is cut short.
+	if err := first.Extend(ctx, 50*time.Millisecond); err != nil {
+		log.Fatal(err)
+	}
 	second, err := leases.Acquire(ctx, "books", lease.Owner("second"))
 	if err != nil {
 		log.Fatal(err)
