@@ -2,7 +2,9 @@
 // drivers and on real databases, a folder a subject:
 //
 //   - harness: what the others share;
-//   - guarantees: what sqlfence promises, G1 to G8, also under load;
+//   - guarantees: what sqlfence promises, G1 and G3 to G8;
+//   - ledger: G2;
+//   - concurrency: G1 and G2 among many writers, in transactions and across waits;
 //   - statements: statements that try to get past a guard, and random ones;
 //   - effects: what the databases do with every statement of rewrite's golden files;
 //   - badinput: hostile names, tokens and arguments;

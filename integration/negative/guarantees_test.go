@@ -15,7 +15,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/lookup.go", func(string) string { return string(passThrough) }), map[string][]string{
+		wantFailing(t, "guarantees ledger concurrency", replaced(t, "rewrite/lookup.go", func(string) string { return string(passThrough) }), map[string][]string{
 			"TestG1RowFenceRefusesAnOlderToken":                   all,
 			"TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten": postgres,
 			"TestG1RowFenceUnderLoad":                             all,
@@ -36,7 +36,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 	// A plain subquery on the ledger looks right and passes without concurrency.
 	t.Run("no lock on the ledger", func(t *testing.T) {
 		without := func(source string) string { return strings.Replace(source, " FOR SHARE OF fencing_tokens", "", 1) }
-		wantFailing(t, "guarantees", replaced(t, "rewrite/guard.go", without), map[string][]string{
+		wantFailing(t, "concurrency", replaced(t, "rewrite/guard.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
 			"TestG2LedgerUnderLoad":                         postgres,
@@ -48,7 +48,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 			source = strings.Replace(source, `w.compare("=", "int8eq"`, `w.compare("<=", "int8le"`, 1)
 			return strings.Replace(source, `w.compare("=", ""`, `w.compare("<=", ""`, 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/guard.go", without), map[string][]string{
+		wantFailing(t, "ledger", replaced(t, "rewrite/guard.go", without), map[string][]string{
 			"TestG2LedgerRefusesATokenThatNobodyIssued":                   all,
 			"TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite": all,
 			"TestG2LedgerOfANameWithoutATokenRefusesAll":                  all,
@@ -61,7 +61,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ")))"`, `"(pg_catalog.concat(", ")::bigint)"`, 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/guard.go", without), map[string][]string{
+		wantFailing(t, "ledger", replaced(t, "rewrite/guard.go", without), map[string][]string{
 			"TestGuardsRaiseWhateverCastsTheDatabaseHas": postgres,
 		})
 	})
@@ -80,7 +80,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "pg_advisory_xact_lock_shared(", "abs(", 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/guard.go", without), map[string][]string{
+		wantFailing(t, "concurrency", replaced(t, "rewrite/guard.go", without), map[string][]string{
 			"TestG2LedgerIssueGetsItsTurn": postgres,
 		})
 	})

@@ -1,4 +1,4 @@
-package guarantees_test
+package concurrency_test
 
 import (
 	"database/sql"
