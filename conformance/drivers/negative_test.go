@@ -170,7 +170,7 @@ func TestNegativeControl(t *testing.T) {
 	})
 
 	t.Run("no look at the rows reached", func(t *testing.T) {
-		without := func(source string) string { return strings.Replace(source, "if n > 0 {", "if n >= 0 {", 1) }
+		without := func(source string) string { return strings.Replace(source, "case n > 0:", "case n >= 0:", 1) }
 		wantFailing(t, replaced("serial.go", without), map[string][]string{
 			"TestSerialGone":                     all,
 			"TestORMSerialCompares":              all,

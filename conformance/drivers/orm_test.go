@@ -113,7 +113,7 @@ func (c ormCase) run(t *testing.T) {
 		return
 	}
 	if only, ok := ormAssigned[c.orm.name][c.op.name]; ok && c.rule.key == "isbn" {
-		c.refusedFor(t, "it assigns the key column, and which of the context's tokens is for which row can't be seen")
+		c.refusedFor(t, "it assigns the key column while the context carries several tokens for this table")
 		if only == "" {
 			return
 		}
