@@ -53,7 +53,7 @@ func (p *Plan) Inlines() bool {
 // renderDefault renders the default form, and takes the second look at it: in other
 // forms the guard stands in the same places.
 func (p *Plan) renderDefault() (ok bool) {
-	w := newWriter(p.source)
+	w := newWriter(&p.source)
 	defer w.release()
 	for _, table := range p.Tables {
 		if p.source.tables[table].Fenced() {
@@ -84,7 +84,7 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 	if p.isDefault(&v) {
 		return p.Default()
 	}
-	w := newWriter(p.source)
+	w := newWriter(&p.source)
 	defer w.release()
 	w.take(&v)
 	r := &Rendered{SQL: w.statement(), Args: w.numbers.Added}
