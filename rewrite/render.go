@@ -26,7 +26,7 @@ func (p *Plan) Default() (*Rendered, error) {
 	return &p.form.Rendered, nil
 }
 
-// defaultForm is the default form, and what is found out about it when it is asked for.
+// A defaultForm is what [Plan.Default] returns, and what its users have asked about it.
 type defaultForm struct {
 	Rendered
 	room      [2]Arg
@@ -35,7 +35,8 @@ type defaultForm struct {
 	inlines   bool
 }
 
-// errAmbiguous refuses a rendering that has come to read in two ways by the guard.
+// errAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
+// by the guard, its meaning has come to depend on standard_conforming_strings.
 var errAmbiguous = &Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
 
 // Inlines reports whether a driver that writes the arguments' values into the text of

@@ -78,8 +78,8 @@ func (p *planner) to() *Target { return &p.targets[p.target.index] }
 // changes notes that the write is one of rows that are there.
 func (p *planner) changes() { p.to().Changes = true }
 
-// readable refuses a write that can't be read. It comes last: what was found before the
-// place is told first.
+// readable refuses a write that can't be read. It comes last, so that what stands before
+// the unreadable place is refused first.
 func (p *planner) readable(w *read.Write) bool {
 	f := w.Failure
 	switch f.Reason {

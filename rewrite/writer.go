@@ -82,6 +82,7 @@ func (w *writer) isAmbiguous(text string) bool {
 	return w.needsSCSOn && !w.dialect.grammar().Lex.NeedsSCSOn(text)
 }
 
+// statement writes the statement with its edits, and returns it.
 func (w *writer) statement() string {
 	w.b.Grow(len(w.src))
 	last := int32(0)
@@ -162,7 +163,7 @@ func (w *writer) chooseTable(table int) {
 // compared reports whether the table's tokens may refuse a row.
 func (w *writer) compared() bool { return !w.observe && w.lo < w.hi }
 
-// rowValue writes the mark of a row to insert.
+// rowValue writes the token of a row to insert.
 func (w *writer) rowValue(e *edit) {
 	if w.lo == w.hi {
 		if e.text == "" { // the only column
