@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/editlock"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -62,7 +63,7 @@ func (e *execution) findEditor(ctx context.Context) error {
 		user = string(b)
 	}
 	text, _, ok := textOf(user, e.state.settings.profile.database)
-	if !ok || text == "" || text == "0" {
+	if !ok || editlock.IsNobody(text) {
 		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
 	}
 	e.values.Editor = text

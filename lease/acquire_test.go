@@ -154,7 +154,7 @@ func TestStatementsSent(t *testing.T) {
 	})
 }
 
-// What is wrong with an argument is told without asking the database.
+// Invalid arguments are refused without asking the database.
 func TestInvalidArguments(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()
@@ -235,7 +235,7 @@ func TestErrorsOfTheDatabase(t *testing.T) {
 	})
 }
 
-// What was only in somebody's way is sent again.
+// A statement that failed because of a concurrent one is sent again.
 func TestResent(t *testing.T) {
 	for _, code := range []string{"40001", "40P01", "22P02 sqlfence:lease:7"} {
 		onPostgres(t, func(t *testing.T, d *database) {
@@ -299,7 +299,7 @@ func TestUnseenNames(t *testing.T) {
 	})
 }
 
-// A server that doesn't tell its timeline is found out once, and told of once.
+// A server whose timeline can't be read is warned about once.
 func TestTimelineUntold(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

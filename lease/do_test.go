@@ -143,8 +143,8 @@ func TestDoGivesHeartbeatsUp(t *testing.T) {
 	})
 }
 
-// A lease that somebody took away ends the work as soon as that is known.
-func TestDoIsToldOfALoss(t *testing.T) {
+// A lease that was released by its id ends the work as soon as Do notices.
+func TestDoNoticesALoss(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
 		takeAway := func() {

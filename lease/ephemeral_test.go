@@ -81,6 +81,7 @@ func TestEphemeralEndsWithItsSession(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases, another := d.ready(t), d.new(t)
 		l := acquire(t, leases, "k", lease.Ephemeral())
+		unaware := acquire(t, leases, "unaware", lease.Ephemeral()) // keeps the session that has ended
 		acquire(t, leases, "plain")
 		if free(t, leases, "k") {
 			t.Error("it is free")
@@ -102,10 +103,13 @@ func TestEphemeralEndsWithItsSession(t *testing.T) {
 			t.Errorf("%d new sessions, token %v", locked, next.Token())
 		}
 		release(t, next)
+		if err := unaware.Release(t.Context()); !errors.Is(err, lease.ErrNotHeld) {
+			t.Errorf("Release: %v", err)
+		}
 	})
 }
 
-// A session that nobody uses any more is given back, whatever became of the attempt.
+// A session without a lease is given back to the pool, whatever became of the attempt.
 func TestEphemeralLeavesNoSession(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

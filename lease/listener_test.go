@@ -13,21 +13,21 @@ import (
 // A bus carries the notifications of a test. It is a [lease.Listener], too.
 type bus struct {
 	mu       sync.Mutex
-	heard    func(string)
+	notify   func(string)
 	fails    chan struct{} // closed: the connection is lost
 	channel  string
 	started  int
 	finished int
 }
 
-func (b *bus) Listen(ctx context.Context, channel string, heard func(string)) error {
+func (b *bus) Listen(ctx context.Context, channel string, notify func(string)) error {
 	b.mu.Lock()
 	b.started++
-	b.channel, b.heard = channel, heard
+	b.channel, b.notify = channel, notify
 	fails := make(chan struct{})
 	b.fails = fails
 	b.mu.Unlock()
-	heard("")
+	notify("")
 	defer func() {
 		b.mu.Lock()
 		b.finished++
@@ -82,9 +82,9 @@ func TestListener(t *testing.T) {
 				t.Fatal("the waiter was woken by nobody")
 			}
 			start := time.Now()
-			bus.heard("another")
+			bus.notify("another")
 			synctest.Wait()
-			bus.heard(payload)
+			bus.notify(payload)
 			l := <-got
 			took(t, start, 0)
 			release(t, l)
@@ -120,7 +120,7 @@ func TestListenerIsLost(t *testing.T) {
 		d.Sent()
 		another2 := waiter(t, leases)
 		release(t, held)
-		bus.heard("k")
+		bus.notify("k")
 		release(t, <-got)
 		release(t, <-another2)
 		time.Sleep(11 * time.Second)
@@ -130,7 +130,7 @@ func TestListenerIsLost(t *testing.T) {
 	})
 }
 
-// Whoever hears of releases doesn't poll often.
+// A waiter with a listener hardly polls.
 func TestListenerSparesPolling(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		for _, test := range []struct {

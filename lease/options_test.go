@@ -97,3 +97,10 @@ func keyError(key string) error {
 	_, err := NormalizeKey(key)
 	return err
 }
+
+func TestInvalidErrorKeepsItsCause(t *testing.T) {
+	cause := errors.New("cause")
+	if err := error(&invalidError{cause}); !errors.Is(err, cause) || !errors.Is(err, ErrInvalid) || err.Error() != "cause" {
+		t.Errorf("%v", err)
+	}
+}

@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 	qs.wake("k")
 }
 
-// Whoever waits for an answer too long lets the next one ask, and comes back behind it.
+// A waiter without an answer lets the next one ask, and comes back behind it.
 func TestQueueStepsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues
@@ -145,7 +145,7 @@ func TestQueueIsNotFlooded(t *testing.T) {
 	}
 }
 
-// What somebody was told counts no longer than the lease that it was told of.
+// An answer counts no longer than the lease that it is about.
 func TestQueueForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues

@@ -22,7 +22,8 @@ func undos(d *database) (n int) {
 	return n
 }
 
-// Whoever leaves doesn't wait for the database, and what was taken meanwhile is released.
+// A caller whose context ends doesn't wait for the database, and what its statement still
+// takes is released.
 func TestAttemptsLeftAreUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -81,7 +82,7 @@ func TestAttemptsLeftAreGivenUp(t *testing.T) {
 	})
 }
 
-// An attempt that nobody took anything by isn't undone.
+// An attempt that took nothing isn't undone.
 func TestNothingToUndo(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -108,7 +109,8 @@ func TestNothingToUndo(t *testing.T) {
 	})
 }
 
-// An error that may hide a commit has the attempt undone, and that as long as it fails.
+// After an error that may hide a commit the attempt is undone, and that is tried until it
+// succeeds.
 func TestUnknownOutcomeIsUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -143,7 +145,7 @@ func TestUnknownOutcomeIsUndone(t *testing.T) {
 	})
 }
 
-// What can't be undone ends with its ttl: that is logged for whoever looks for it.
+// What can't be undone ends with its ttl, and a debug message says so.
 func TestUndoGivesUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -172,7 +174,7 @@ func TestUndoGivesUp(t *testing.T) {
 	})
 }
 
-// With a database that its owner has closed there is nothing to be done.
+// Once its owner has closed the database, nothing is undone, nor logged.
 func TestUndoEndsWithTheDatabase(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

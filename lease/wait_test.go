@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// Acquire asks as often as the terms say, and tells then who is in the way.
+// Acquire asks as often as the terms say, and then returns who holds the lease.
 func TestAcquireGivesUp(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
@@ -129,8 +129,8 @@ func TestWaitersStandInLine(t *testing.T) {
 	})
 }
 
-// Whoever times out in line without having asked knows what the one before was told;
-// if nobody was told anything the time has just run out.
+// A waiter that times out without having asked returns the last answer that its queue has
+// got; without one its error is DeadlineExceeded.
 func TestTimeoutInLine(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -163,6 +163,30 @@ func TestTimeoutInLine(t *testing.T) {
 		}
 		waiters.Wait()
 		d.failing(nil)
+	})
+}
+
+// A caller whose last attempt isn't answered in time returns the answer before it.
+func TestTimeoutWhileAsking(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Hour))
+		attempts := 0
+		d.failing(func(ctx context.Context, c fakedb.Call) error {
+			if isAcquire(c) {
+				if attempts++; attempts > 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+		start := time.Now()
+		var e *lease.HeldError
+		if _, err := leases.Acquire(t.Context(), "k", lease.Timeout(time.Second)); !errors.As(err, &e) || e.Holder != "me" || e.Attempts != 2 {
+			t.Errorf("%v", err)
+		}
+		took(t, start, time.Second)
 	})
 }
 

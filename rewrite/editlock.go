@@ -1,5 +1,7 @@
 package rewrite
 
+import "github.com/sqlfence/sqlfence/internal/editlock"
+
 import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
@@ -45,7 +47,7 @@ func (editLock) check(w *writer) {
 	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
 	before, behind := d.keyText()
 	text := before + by + behind
-	w.write("CASE WHEN ", by, " IS NULL OR ", text, " IN ('', '0') OR ", text, " = ")
+	w.write("CASE WHEN ", editlock.Nobody(by, text), " OR ", text, " = ")
 	w.field(0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
 	_, and, _ := d.Raising()

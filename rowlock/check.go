@@ -5,23 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/sqlfence/sqlfence"
 )
 
-// Check looks in the catalogue whether the table can be used, and returns an
-// error that says all that is wrong: columns that are missing, a version that may
-// be NULL or is no integer, times of another type than doc.go says, a column that
-// can't say nobody, a key that isn't unique. Call it at start-up. It changes
-// nothing.
+// Check reads the catalogue and returns an error that says everything that is wrong with
+// the table: columns that are missing, a version that may be NULL or isn't an integer,
+// times of another type than the package's documentation says, a holder's column that
+// can't take the value for nobody, a key that isn't unique. Call it at start-up. It
+// changes nothing.
 func (t *Table) Check(ctx context.Context) error {
 	var found map[string]column
 	var unique bool
-	err := t.read1(ctx, func(ctx context.Context, q querier) (err error) {
-		if found, err = t.catalogue(ctx, q); err != nil {
+	err := t.readOnly(ctx, func(ctx context.Context, q querier) (err error) {
+		if found, err = t.listColumns(ctx, q); err != nil {
 			return err
 		}
-		text, args := t.uniqueKey()
+		text, args := t.render(t.dialect.hasUniqueKey(), nil, nil)
 		return q.QueryRowContext(ctx, text, args...).Scan(&unique)
 	})
 	if err != nil {
@@ -32,7 +30,7 @@ func (t *Table) Check(ctx context.Context) error {
 	}
 	faults := t.faults(found)
 	if !unique {
-		faults = append(faults, fmt.Errorf("no unique index is on the key %s alone", list(t.keys)))
+		faults = append(faults, fmt.Errorf("no unique index is on the key %s alone", strings.Join(t.keys, ", ")))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("rowlock: the table %q can't be used: %w", t.name, err)
@@ -40,56 +38,15 @@ func (t *Table) Check(ctx context.Context) error {
 	return nil
 }
 
-// A column is one of the table that was found.
+// A column is one that the table has.
 type column struct {
 	typ     string // as the database writes it, in lower case
 	notNull bool
 }
 
-// faults says what is wrong with the columns.
-func (t *Table) faults(found map[string]column) (faults []error) {
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	c := t.columns
-	for _, name := range append([]string{c.serial, c.by, c.since, c.expiry}, t.keys...) {
-		if _, ok := found[name]; !ok {
-			fault("it has no column %s", name)
-		}
-	}
-	// As SQLite decides that a column holds integers.
-	integer := func(typ string) bool { return strings.Contains(typ, "int") && typ != "interval" }
-	if serial, ok := found[c.serial]; ok {
-		if !integer(serial.typ) {
-			fault("its version column %s is of type %s, want bigint", c.serial, serial.typ)
-		}
-		if !serial.notNull {
-			fault("its version column %s may be NULL: make it NOT NULL", c.serial)
-		}
-	}
-	if found[c.by].notNull && t.nobody == nil {
-		fault("its column %s is NOT NULL: say by the option Nobody what to write for nobody", c.by)
-	}
-	for _, name := range []string{c.since, c.expiry} {
-		switch time, ok := found[name]; {
-		case !ok:
-		case time.notNull && name == c.expiry:
-			fault("its column %s is NOT NULL, but a lock that nobody holds has none", name)
-		case t.dialect == sqlfence.Postgres && time.typ != "timestamp with time zone":
-			fault("its column %s is of type %s, want timestamptz", name, time.typ)
-		case t.dialect == sqlfence.SQLite && !integer(time.typ):
-			fault("its column %s is of type %s, want integer, for milliseconds since 1970", name, time.typ)
-		}
-	}
-	return faults
-}
-
-// catalogue returns the columns by their quoted names.
-func (t *Table) catalogue(ctx context.Context, q querier) (map[string]column, error) {
-	parts := frag{"SELECT attname, format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute ",
-		"WHERE attrelid = to_regclass(", arg{t.quoted}, ") AND attnum > 0 AND NOT attisdropped"}
-	if t.dialect == sqlfence.SQLite {
-		parts = frag{`SELECT lower(name), lower(type), "notnull" FROM `, t.pragma("table_info")}
-	}
-	text, args := render(t.dialect, parts)
+// listColumns returns the table's columns by their quoted names.
+func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, error) {
+	text, args := t.render(t.dialect.listColumns(), nil, nil)
 	rows, err := q.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
@@ -102,35 +59,44 @@ func (t *Table) catalogue(ctx context.Context, q querier) (map[string]column, er
 		if err := rows.Scan(&name, &c.typ, &c.notNull); err != nil {
 			return nil, err
 		}
-		found[quote(t.dialect, name)] = c
+		found[t.dialect.Quote(name)] = c
 	}
 	return found, rows.Err()
 }
 
-// pragma is a pragma of the table, as a table.
-func (t *Table) pragma(name string) frag {
-	if t.schema == "" {
-		return frag{"pragma_", name, "(", arg{t.table}, ")"}
+// faults returns what is wrong with the columns.
+func (t *Table) faults(found map[string]column) (faults []error) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c := t.columns
+	for _, name := range append([]string{c.serial, c.by, c.since, c.expiry}, t.keys...) {
+		if _, ok := found[name]; !ok {
+			fault("it has no column %s", name)
+		}
 	}
-	return frag{"pragma_", name, "(", arg{t.table}, ", ", arg{t.schema}, ")"}
+	if serial, ok := found[c.serial]; ok {
+		if !isInteger(serial.typ) {
+			fault("its version column %s is of type %s, want bigint", c.serial, serial.typ)
+		}
+		if !serial.notNull {
+			fault("its version column %s may be NULL: make it NOT NULL", c.serial)
+		}
+	}
+	if found[c.by].notNull && t.nobody == nil {
+		fault("its column %s is NOT NULL: give the value for nobody by WithNobody", c.by)
+	}
+	for _, name := range []string{c.since, c.expiry} {
+		time, ok := found[name]
+		if !ok {
+			continue
+		}
+		if time.notNull && name == c.expiry {
+			fault("its column %s is NOT NULL, but is NULL while nobody holds the lock", name)
+		} else if want := t.dialect.checkTime(time.typ); want != "" {
+			fault("its column %s is of type %s, want %s", name, time.typ, want)
+		}
+	}
+	return faults
 }
 
-// uniqueKey asks whether there is a unique index of which all columns are in the key.
-func (t *Table) uniqueKey() (string, []any) {
-	keys := frag{"("}
-	for i, name := range t.keyNames {
-		if i > 0 {
-			keys = append(keys, ", ")
-		}
-		keys = append(keys, arg{name})
-	}
-	keys = append(keys, ")")
-	if t.dialect == sqlfence.Postgres {
-		return render(t.dialect, "SELECT EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = to_regclass(", arg{t.quoted}, ") ",
-			"AND indisunique AND indpred IS NULL AND indexprs IS NULL AND (SELECT bool_and(attname IN ", keys, ") ",
-			"FROM pg_catalog.pg_attribute WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:indnkeyatts - 1])))")
-	}
-	return render(t.dialect, "SELECT COALESCE((SELECT min(lower(name) IN ", keys, ") FROM ", t.pragma("table_info"), " WHERE pk > 0), 0) ",
-		`OR EXISTS (SELECT 1 FROM `, t.pragma("index_list"), ` AS i WHERE i."unique" AND NOT i.partial `,
-		"AND (SELECT min(COALESCE(lower(name), '') IN ", keys, ") FROM pragma_index_info(i.name)))")
-}
+// isInteger reports whether a column of the type holds integers, as SQLite decides it.
+func isInteger(typ string) bool { return strings.Contains(typ, "int") && typ != "interval" }

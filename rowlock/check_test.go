@@ -10,48 +10,54 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
+// change returns a catalogue in which a column is of another type, or may be
+// NULL, or may not.
+func change(name, typ string, notNull bool) func(*desk) {
+	return func(d *desk) {
+		for i, c := range d.catalogue {
+			if c[0] == name {
+				d.catalogue[i] = []any{name, typ, notNull}
+			}
+		}
+	}
+}
+
+// without returns a catalogue that lacks columns.
+func without(names ...string) func(*desk) {
+	return func(d *desk) {
+		d.catalogue = slices.DeleteFunc(d.catalogue, func(c []any) bool { return slices.Contains(names, c[0].(string)) })
+	}
+}
+
+// faults are what may be wrong with a table.
+var faults = []struct {
+	name    string
+	change  func(*desk)
+	pg, sql []string // parts of the error, of PostgreSQL and of SQLite; none: no error
+}{
+	{"as documented", func(*desk) {}, nil, nil},
+	{"no table", func(d *desk) { d.catalogue = nil }, []string{`there is no table "invoice"`}, []string{`there is no table "invoice"`}},
+	{"no columns", without("id", "serial", "editedby", "editedsince", "editedexpiry"),
+		[]string{`no column "id"`, `no column "serial"`, `no column "editedby"`, `no column "editedsince"`, `no column "editedexpiry"`},
+		[]string{"no column `id`", "no column `serial`", "no column `editedby`", "no column `editedsince`", "no column `editedexpiry`"}},
+	{"a version of texts", change("serial", "text", true), []string{`"serial" is of type text, want bigint`}, []string{"`serial` is of type text, want bigint"}},
+	{"a version that may be NULL", change("serial", "integer", false), []string{`"serial" may be NULL`}, []string{"`serial` may be NULL"}},
+	{"no way to say nobody", change("editedby", "text", true), []string{"by WithNobody"}, []string{"by WithNobody"}},
+	{"an expiry that can't end", func(d *desk) {
+		for i, c := range d.catalogue {
+			if c[0] == "editedexpiry" {
+				d.catalogue[i] = []any{c[0], c[1], true}
+			}
+		}
+	}, []string{`"editedexpiry" is NOT NULL`}, []string{"`editedexpiry` is NOT NULL"}},
+	{"times of another type", change("editedsince", "timestamp without time zone", false), []string{"want timestamptz"}, []string{"want integer, for milliseconds"}},
+	{"times of an interval", change("editedexpiry", "interval", false), []string{"want timestamptz"}, []string{"want integer, for milliseconds"}},
+	{"integers for times", change("editedexpiry", "bigint", false), []string{"want timestamptz"}, nil},
+	{"a key that isn't unique", func(d *desk) { d.unique = false }, []string{`no unique index is on the key "id" alone`}, []string{"no unique index is on the key `id` alone"}},
+}
+
 func TestCheck(t *testing.T) {
-	// change returns a catalogue in which a column is of another type, or may be
-	// NULL, or may not.
-	change := func(name, typ string, notNull bool) func(*desk) {
-		return func(d *desk) {
-			for i, c := range d.catalogue {
-				if c[0] == name {
-					d.catalogue[i] = []any{name, typ, notNull}
-				}
-			}
-		}
-	}
-	without := func(names ...string) func(*desk) {
-		return func(d *desk) {
-			d.catalogue = slices.DeleteFunc(d.catalogue, func(c []any) bool { return slices.Contains(names, c[0].(string)) })
-		}
-	}
-	for _, test := range []struct {
-		name    string
-		change  func(*desk)
-		pg, sql []string // parts of the error, of PostgreSQL and of SQLite; none: no error
-	}{
-		{"as documented", func(*desk) {}, nil, nil},
-		{"no table", func(d *desk) { d.catalogue = nil }, []string{`there is no table "invoice"`}, []string{`there is no table "invoice"`}},
-		{"no columns", without("id", "serial", "editedby", "editedsince", "editedexpiry"),
-			[]string{`no column "id"`, `no column "serial"`, `no column "editedby"`, `no column "editedsince"`, `no column "editedexpiry"`},
-			[]string{"no column `id`", "no column `serial`", "no column `editedby`", "no column `editedsince`", "no column `editedexpiry`"}},
-		{"a version of texts", change("serial", "text", true), []string{`"serial" is of type text, want bigint`}, []string{"`serial` is of type text, want bigint"}},
-		{"a version that may be NULL", change("serial", "integer", false), []string{`"serial" may be NULL`}, []string{"`serial` may be NULL"}},
-		{"no way to say nobody", change("editedby", "text", true), []string{"by the option Nobody"}, []string{"by the option Nobody"}},
-		{"an expiry that can't end", func(d *desk) {
-			for i, c := range d.catalogue {
-				if c[0] == "editedexpiry" {
-					d.catalogue[i] = []any{c[0], c[1], true}
-				}
-			}
-		}, []string{`"editedexpiry" is NOT NULL`}, []string{"`editedexpiry` is NOT NULL"}},
-		{"times of another type", change("editedsince", "timestamp without time zone", false), []string{"want timestamptz"}, []string{"want integer, for milliseconds"}},
-		{"times of an interval", change("editedexpiry", "interval", false), []string{"want timestamptz"}, []string{"want integer, for milliseconds"}},
-		{"integers for times", change("editedexpiry", "bigint", false), []string{"want timestamptz"}, nil},
-		{"a key that isn't unique", func(d *desk) { d.unique = false }, []string{`no unique index is on the key "id" alone`}, []string{"no unique index is on the key `id` alone"}},
-	} {
+	for _, test := range faults {
 		t.Run(test.name, func(t *testing.T) {
 			eachDialect(t, func(t *testing.T, d *desk) {
 				test.change(d)
@@ -74,7 +80,7 @@ func TestCheck(t *testing.T) {
 	// With what stands for nobody, the column of the holder needs no NULL.
 	eachDialect(t, func(t *testing.T, d *desk) {
 		change("editedby", "text", true)(d)
-		if err := d.table(t, rowlock.Nobody("")).Check(t.Context()); err != nil {
+		if err := d.table(t, rowlock.WithNobody("")).Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

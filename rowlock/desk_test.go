@@ -116,7 +116,7 @@ func (d *desk) managed(t testing.TB) (*rowlock.Table, *rowlock.Manager) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.table(t, rowlock.Managed(m)), m
+	return d.table(t, rowlock.WithManager(m)), m
 }
 
 // set changes row 7 around everything.
@@ -166,8 +166,8 @@ func (d *desk) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error)
 }
 
 // A statement is one of which the parts can be looked for: with numbered
-// placeholders in both dialects, names without quotes, also those of the claim, and
-// without what a guard adds to the verb.
+// placeholders in both dialects, names without quotes, also those of a lockUpdate, one
+// blank between words, and without what a guard adds to the verb.
 type statement struct {
 	text string
 	args []any
@@ -175,7 +175,7 @@ type statement struct {
 
 func (d *desk) read(c fakedb.Call) statement {
 	text := strings.NewReplacer("`", "", `"`, "", "UPDATE OR ABORT", "UPDATE",
-		"rowlock_serial", d.serial, "rowlock_by", d.by, "rowlock_expiry", d.expiry).Replace(c.Query)
+		"rowlock_serial", d.serial, "rowlock_by", d.by, "rowlock_expiry", d.expiry).Replace(strings.Join(strings.Fields(c.Query), " "))
 	for n := 1; strings.Contains(text, "?"); n++ {
 		text = strings.Replace(text, "?", "$"+strconv.Itoa(n), 1)
 	}
@@ -219,9 +219,9 @@ func (d *desk) execute(s statement) (fakedb.Answer, error) {
 		}
 		return fakedb.Answer{}, nil
 	case s.has("INSERT INTO rowlocks"):
-		return d.note(s)
+		return d.record(s)
 	case s.has("DELETE FROM rowlocks"):
-		return d.strike(s)
+		return d.unrecord(s)
 	case s.has("UPDATE rowlocks SET heartbeat"):
 		return d.heartbeat(s)
 	case s.has("FROM rowlocks"):
@@ -262,13 +262,10 @@ func (d *desk) live(r row) bool {
 
 // stamp is a time as rowlock reads it.
 func (d *desk) stamp(at time.Time) any {
-	switch {
-	case at.IsZero():
+	if at.IsZero() {
 		return nil
-	case d.dialect == sqlfence.Postgres:
-		return at.UnixMicro()
 	}
-	return at.UnixMilli()
+	return at.UnixMicro()
 }
 
 func (d *desk) term(arg any) time.Duration {
@@ -278,23 +275,26 @@ func (d *desk) term(arg any) time.Duration {
 	return time.Duration(arg.(int64)) * time.Millisecond
 }
 
-func (d *desk) facts(r row, granted bool) []any {
+// rowState is what rowlock reads of a row.
+func (d *desk) rowState(r row) []any {
 	by := r.by
 	if by != nil {
 		by = fmt.Sprint(by)
 	}
-	return []any{r.serial, by, d.stamp(r.since), d.stamp(r.expiry), d.live(r), granted}
+	return []any{r.serial, by, d.stamp(r.since), d.stamp(r.expiry), d.live(r)}
 }
 
-var loads = regexp.MustCompile(`(?:rowlock_ok|1, 0, 0, 0, 0)(?:, (total))?(?:, (total))?(?:\)|$)`)
+// loads finds the end of what a lockUpdate returns, and what it loads.
+var loads = regexp.MustCompile(`(?:rowlock_ok|\), 1)(?:, (total))?(?:, (total))?(?: \)|$)`)
 
-// update is a claim, what frees or gives a lock, or the work of a save.
+// update is a lockUpdate, what frees or gives a lock, or the work of a save.
 func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
 	key, r, ok, err := d.find(s)
 	if err != nil || !ok {
 		return answer, err
 	}
-	claim := d.dialect == sqlfence.Postgres && s.has("rowlock_granted") || d.dialect == sqlfence.SQLite && s.has("1, 0, 0, 0, 0")
+	loaded := loads.FindStringSubmatch(s.text)
+	lockUpdate := s.has("rowlock_granted") || s.has("typeof("+d.serial)
 	set := s.between(" SET ", " WHERE ")
 	where := s.between(" WHERE ", " RETURNING ")
 	granted := d.allowed(r, where)
@@ -304,20 +304,21 @@ func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
 		answer.Affected = 1
 	}
 	switch {
-	case claim && (granted || d.dialect == sqlfence.Postgres):
-		found := loads.FindStringSubmatch(s.text)
-		if found == nil {
-			return answer, fmt.Errorf("the desk has the column total to load: %s", s.text)
+	case lockUpdate && loaded == nil:
+		return answer, fmt.Errorf("the desk has the column total to load: %s", s.text)
+	case lockUpdate && (granted || d.dialect == sqlfence.Postgres):
+		values := append(d.rowState(r), granted)
+		if d.dialect == sqlfence.Postgres {
+			values = append(values, nil, nil, nil, nil) // what the row has become
 		}
-		values := append(d.facts(r, granted), nil, nil, nil, nil)
-		for _, column := range found[1:] {
+		for _, column := range loaded[1:] {
 			if column != "" {
 				values = append(values, r.total)
 			}
 		}
 		answer.Rows = [][]any{values}
-	case !claim && granted && s.has(" RETURNING "):
-		answer.Rows = [][]any{d.facts(r, false)}
+	case !lockUpdate && granted && s.has(" RETURNING "):
+		answer.Rows = [][]any{d.rowState(r)}
 	}
 	return answer, nil
 }
@@ -359,7 +360,9 @@ func (d *desk) assign(r *row, set statement) {
 		r.serial = r.serial.(int64) + 1
 	}
 	if set.has(d.since + " = ") {
-		if keeps := set.has(d.since+" = CASE") && r.by == by; !keeps || r.since.IsZero() {
+		// It stays for the holder, if the lock is live or the statement doesn't ask.
+		keeps := set.has(d.since+" = CASE") && r.by == by && (d.live(*r) || !set.has(d.expiry+" > "))
+		if !keeps || r.since.IsZero() {
 			r.since = d.now
 		}
 	}
@@ -384,75 +387,9 @@ func (d *desk) look(s statement) (answer fakedb.Answer, err error) {
 	if user, ok := selected.arg(d.by + " = @"); ok {
 		answer.Rows = [][]any{{d.live(r), r.by == user}}
 	} else if selected.has(d.serial) {
-		answer.Rows = [][]any{d.facts(r, false)}
+		answer.Rows = [][]any{d.rowState(r)}
 	} else if selected.text == "SELECT total" {
 		answer.Rows = [][]any{{r.total}}
 	}
 	return answer, nil
-}
-
-func (d *desk) note(s statement) (answer fakedb.Answer, err error) {
-	key, r, ok, err := d.find(s)
-	if err != nil || !ok {
-		return answer, err
-	}
-	table, _ := s.arg("SELECT CAST(@ AS text), ")
-	session, _ := s.arg("CAST(" + d.by + " AS text), CAST(@ AS text)")
-	d.tables.held[key] = held{table.(string), fmt.Sprint(r.by), session.(string), r.since, r.expiry, d.now}
-	return fakedb.Answer{Affected: 1}, nil
-}
-
-// strike deletes from rowlocks the lock of a row, or one that is as listed.
-func (d *desk) strike(s statement) (answer fakedb.Answer, err error) {
-	if s.has("row_key = (SELECT") {
-		key, _, _, err := d.find(s)
-		delete(d.tables.held, key)
-		return fakedb.Answer{}, err
-	}
-	for _, key := range d.matching(s.between(" WHERE ", ";")) {
-		delete(d.tables.held, key)
-		answer.Affected++
-	}
-	return answer, nil
-}
-
-func (d *desk) heartbeat(s statement) (answer fakedb.Answer, err error) {
-	for _, key := range d.matching(s.between(" WHERE ", ";")) {
-		h := d.tables.held[key]
-		h.heartbeat = d.now
-		d.tables.held[key] = h
-		answer.Affected++
-	}
-	return answer, nil
-}
-
-func (d *desk) list(s statement) (answer fakedb.Answer, err error) {
-	for _, key := range d.matching(s.between(" WHERE ", " ORDER BY ")) {
-		h := d.tables.held[key]
-		answer.Rows = append(answer.Rows, []any{h.table, key, h.user, h.session, d.stamp(h.since), d.stamp(h.expiry), d.stamp(h.heartbeat)})
-	}
-	return answer, nil
-}
-
-// matching returns the keys in rowlocks for which all conditions in where hold.
-func (d *desk) matching(where statement) (keys []string) {
-	for key, h := range d.tables.held {
-		same := true
-		for column, value := range map[string]any{"table_name": h.table, "row_key": key, "user_id": h.user, "session": h.session} {
-			if want, ok := where.arg(column + " = @"); ok && want != value {
-				same = false
-			}
-		}
-		since, ok := where.arg("= CAST(@") // the one time that is compared so
-		same = same && (!ok || since == d.stamp(h.since))
-		same = same && (!where.has("session <> ''") || h.session != "")
-		same = same && (!where.has("expiry > ") || h.expiry.After(d.now))
-		silence, ok := where.arg("+ CAST(@")
-		same = same && (!ok || !h.heartbeat.After(d.now.Add(d.term(silence))))
-		if same {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }

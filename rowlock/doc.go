@@ -1,6 +1,6 @@
-// Package rowlock keeps locks that people hold while they edit a row: who edits
-// it, since when, and until when, in three columns of the row. Whoever else wants
-// to edit it is told before the work, not after.
+// Package rowlock keeps the locks that people take while they edit a row. Three columns
+// of the row say who edits it, since when and until when, so that a second person learns
+// of the first before the work, not after.
 //
 //	invoices, err := rowlock.New(db, "invoice")
 //	edit := rowlock.Edit{ID: 7, User: "ada"}
@@ -8,7 +8,7 @@
 //	var locked *sqlfence.LockedError
 //	if errors.As(err, &locked) { ... } // locked.By has been editing since locked.Since
 //
-//	edit.Serial = lock.Serial // the version that the user now edits at leisure
+//	edit.Serial = lock.Serial // the version that the user now edits
 //	err = invoices.SaveRelease(ctx, edit, func(ctx context.Context, tx *sql.Tx) error {
 //		_, err := tx.ExecContext(ctx, "UPDATE invoice SET total = $1, serial = serial + 1 WHERE id = 7", total)
 //		return err
@@ -16,14 +16,14 @@
 //
 // # What it is not
 //
-// The lock is a courtesy among those who ask for it. What keeps a change from
-// being lost is the row's version, which every write raises and which every method
-// here that matters compares: a write without a lock, by a batch job or after the
-// lock has lapsed, makes the next request and the next save of an older version
-// fail with a [*sqlfence.ConflictError].
+// The lock binds only those who ask for it. The row's version is what prevents lost
+// updates: every write raises it, and Request, Renew and the saves compare it. After a
+// write without a lock, by a batch job or by a user whose lock has lapsed, the next
+// request and the next save of an older version fail with a [*sqlfence.ConflictError].
+// The rule [sqlfence.EditLock] makes the lock bind all writes to the table.
 //
-// A lock is no fencing token and no mutex: it lapses by the clock, and it belongs
-// to a user, in however many windows.
+// A lock is no fencing token and no mutex: it lapses by the clock, and it belongs to a
+// user, in however many windows.
 //
 // # The columns
 //
@@ -31,26 +31,29 @@
 // the lock, which may be NULL:
 //
 //	serial       bigint NOT NULL DEFAULT 1
-//	editedby     text or integer   -- the user's id; NULL, 0 or '' is nobody
+//	editedby     text or integer   -- the user's ID; NULL, 0 or '' is nobody
 //	editedsince  timestamptz       -- SQLite: integer, milliseconds since 1970, UTC
 //	editedexpiry timestamptz       -- SQLite: likewise
 //
-// A lock is held where editedby names someone and editedexpiry is later than now.
-// Now is the database's clock, at the time of the statement; no client's counts.
-// If that clock is set back or forth, locks live longer or shorter, and the version
-// protects as before. None of the lock's statements changes the version.
+// A lock is live if editedby names somebody and editedexpiry is later than now. Now is
+// the database's clock at the time of the statement; clients' clocks don't matter. If the
+// database's clock is changed, locks live longer or shorter, and the version protects as
+// before. No statement of this package changes the version.
+//
+// A text in editedby that spells the number 0, such as '0' or '00', is nobody too, and
+// no user may have such an ID: a column of integers would store 0 for it.
 //
 // A request waits while another transaction is changing the row; its context bounds
-// that. Nothing waits for the end of somebody's editing.
+// that. Nothing waits for somebody to finish editing.
 //
 // # Databases
 //
 // PostgreSQL and SQLite (3.38 or later), through any driver, fenced by sqlfence or
 // not. On a fenced database the statements run under [sqlfence.Bypass], with a
-// reason that starts with "rowlock: ". SQLite needs a busy_timeout where there is
-// more than one writer.
+// reason that starts with "rowlock: ". SQLite needs a busy_timeout if several processes
+// or connections write.
 //
-// A [Manager] adds the table
+// A [Manager] uses the table
 //
 //	CREATE TABLE IF NOT EXISTS rowlocks (
 //		table_name text NOT NULL,

@@ -71,7 +71,7 @@ func ExampleTable_Request() {
 	defer db.Close()
 	ctx := context.Background()
 
-	invoices, err := rowlock.New(db, "invoice", rowlock.TTL(5*time.Minute))
+	invoices, err := rowlock.New(db, "invoice", rowlock.WithTTL(5*time.Minute))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func ExampleManager() {
 	if err := manager.Setup(ctx); err != nil { // creates the table rowlocks
 		log.Fatal(err)
 	}
-	invoices, err := rowlock.New(db, "invoice", rowlock.Managed(manager))
+	invoices, err := rowlock.New(db, "invoice", rowlock.WithManager(manager))
 	if err != nil {
 		log.Fatal(err)
 	}

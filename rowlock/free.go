@@ -3,56 +3,60 @@ package rowlock
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"time"
 
-	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// FreeUser frees the locks of a user, at logout, and returns how many; the id is
-// spelled as the database does. Like the other methods that free, it frees each
-// lock in a transaction of its own, by one condition: the row is still held by that
-// user, since that time, kept alive by that session. A lock that someone else has
-// taken in the meantime, or that was taken again, is left alone. Those that can't
-// be freed don't keep it from the others; their errors are joined.
+// FreeUser releases all locks held by user, for example at logout, and returns their
+// number. An ID of another Go type matches if the database prints it the same.
+//
+// Like the other methods that free, it frees each lock in a transaction of its own, and
+// only if the row still has the same holder since the same time, kept alive by the same
+// session: a lock that was taken in the meantime stays. A lock that can't be freed doesn't
+// stop the others; the errors are joined. A user ID that can't be used is
+// [sqlfence.ErrInvalid].
 func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error) {
 	id, err := userText(user)
 	if err != nil {
 		return 0, err
 	}
-	return m.free(ctx, "free user", frag{"user_id = ", arg{id}})
+	return m.free(ctx, "free user", condition{"user_id = {wanted}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
 }
 
 // FreeSession frees the locks that a session keeps alive, at its end, and returns
-// how many. An empty session is refused.
+// their number. An empty session is [sqlfence.ErrInvalid].
 func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, err error) {
 	if session == "" {
-		return 0, errors.New("rowlock: no session to free")
+		return 0, invalid("free session: the session is empty")
 	}
-	return m.free(ctx, "free session", frag{"session = ", arg{session}})
+	return m.free(ctx, "free session", condition{"session = {wanted}", sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
-// FreeSilent frees the locks of all sessions of which no sign of life has come
-// for silence or longer: by [Manager.Heartbeat], or by taking or renewing that
-// lock. It returns how many. Locks of no session stay until they lapse. Call it
-// now and then. A silence under 1 ms is refused.
+// FreeSilent frees the locks of all sessions that have given no sign of life for
+// silence or longer, and returns their number. A sign of life is a [Manager.Heartbeat],
+// or taking or renewing that lock. Locks without a session stay until they lapse. Call
+// it now and then. A silence of less than 1 ms is [sqlfence.ErrInvalid].
 func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed int, err error) {
-	if silence < time.Millisecond {
-		return 0, fmt.Errorf("rowlock: a silence of %v is less than 1ms", silence)
+	if err := checkDuration("silence", silence); err != nil {
+		return 0, err
 	}
-	return m.free(ctx, "free silent", frag{"session <> '' AND heartbeat <= ", after(m.dialect, -silence)})
+	ticks := sqltext.Value(m.dialect.Ticks(-silence))
+	return m.free(ctx, "free silent", condition{
+		"session <> '' AND heartbeat <= {after CAST({silence} AS bigint)}", sqltext.Pieces{"silence": ticks},
+	})
 }
 
 // FreeAll frees all locks, at start-up, when no session can be alive, and returns
-// how many. Don't call it while another process serves the same tables.
+// their number. Don't call it while another process serves the same tables.
 func (m *Manager) FreeAll(ctx context.Context) (freed int, err error) {
-	return m.free(ctx, "free all", frag{"1 = 1"})
+	return m.free(ctx, "free all", condition{text: "1 = 1"})
 }
 
-// free frees the locks of the manager's tables for which where holds.
-func (m *Manager) free(ctx context.Context, do string, where frag) (freed int, err error) {
-	found, err := m.list(ctx, where)
+// free frees the locks of the manager's tables for which c holds.
+func (m *Manager) free(ctx context.Context, do string, c condition) (freed int, err error) {
+	found, err := m.list(ctx, c)
 	if err != nil {
 		return 0, err
 	}
@@ -64,7 +68,7 @@ func (m *Manager) free(ctx context.Context, do string, where frag) (freed int, e
 		if t == nil {
 			continue
 		}
-		n, err := t.freeHeld(ctx, do, h, where)
+		n, err := t.free(ctx, do, h, c)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -73,41 +77,33 @@ func (m *Manager) free(ctx context.Context, do string, where frag) (freed int, e
 	return freed, errors.Join(errs...)
 }
 
-// freeHeld frees one lock if it is still that one, and if where still holds: a
-// heartbeat may just have come. It returns how many it freed, 0 or 1.
-func (t *Table) freeHeld(ctx context.Context, do string, h Held, where frag) (freed int, err error) {
-	key, err := keyValues(h.Row)
+// free frees one lock if it is still the same and c still holds, as a heartbeat may
+// just have come. It returns the number of locks freed, 0 or 1.
+func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (freed int, err error) {
+	key, err := parseKey(h.Row)
 	if err != nil {
 		return 0, err
 	}
-	err = t.run(ctx, do, func(ctx context.Context, q querier) error {
-		freed = 0
-		// The row first, as all do who take its lock; from here on rowlocks tells
-		// what is. SQLite has one writer, which the DELETE becomes.
-		if t.dialect == sqlfence.Postgres {
-			text, args := render(t.dialect, "SELECT 1 FROM ", t.quoted, " ", t.where(key), " FOR NO KEY UPDATE")
-			if _, err := q.ExecContext(ctx, text, args...); err != nil {
+	held := sqltext.Pieces{
+		"heldrow": sqltext.Value(h.Row), "helduser": sqltext.Value(h.User), "heldsession": sqltext.Value(h.Session),
+		"heldsince": sqltext.Value(h.Since.UnixMicro()),
+	}
+	maps.Copy(held, c.pieces)
+	err = t.run(ctx, do, func(ctx context.Context, q querier) (err error) {
+		// The row first, as all do who take its lock: from then on rowlocks is up to date.
+		if lock := t.dialect.lockRow(); lock != "" {
+			if _, err := t.exec(ctx, q, lock, key, nil); err != nil {
 				return err
 			}
 		}
-		since := frag{" = CAST(", arg{stampOf(t.dialect, h.Since)}, " AS bigint)"}
-		text, args := render(t.dialect, "DELETE FROM rowlocks WHERE table_name = ", arg{t.name}, " AND row_key = ", arg{h.Row},
-			" AND user_id = ", arg{h.User}, " AND session = ", arg{h.Session}, " AND ", stamp(t.dialect, "since"), since, " AND ", where)
-		result, err := q.ExecContext(own.Context(ctx, text), text, args...)
-		if err != nil {
+		n, err := t.execOwn(ctx, q, `DELETE FROM rowlocks WHERE table_name = {tablename} AND row_key = {heldrow} AND user_id = {helduser}
+	AND session = {heldsession} AND {micros since} = CAST({heldsince} AS bigint) AND `+c.text, key, held)
+		if err != nil || n == 0 {
+			freed = 0
 			return err
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		c := t.columns
-		text, args = render(t.dialect, "UPDATE ", t.quoted, " SET ", t.freed(), " ", t.where(key),
-			" AND CAST(", c.by, " AS text) = ", arg{h.User}, " AND ", stamp(t.dialect, c.since), since)
-		if result, err = q.ExecContext(ctx, text, args...); err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		freed = int(n)
+		freed, err = t.exec(ctx, q, "UPDATE {table} SET "+setFree+` WHERE {row}
+	AND {holder} = {helduser} AND {micros {since}} = CAST({heldsince} AS bigint)`, key, held)
 		return err
 	})
 	if err != nil {

@@ -8,29 +8,27 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/own"
 )
 
-// A Manager knows the live locks of the tables that are [Managed] by it, without
-// looking through them: it keeps a row for each in the table rowlocks, written in
-// the transaction that writes the lock's columns. It frees what a user or a
-// session has left behind. It is safe for use by several goroutines at once, runs
-// nothing by itself, and needs no closing.
+// A Manager lists the locks of the tables that it is given to by [WithManager], and frees
+// those that a user or a session has left behind. It doesn't search the tables: the table
+// rowlocks has a row for each lock, written in the transaction that writes the lock's
+// columns. A Manager is safe for use by several goroutines at once, starts none itself,
+// and needs no closing.
 //
-// Several processes may share the table rowlocks. A Manager lists all locks, but
-// frees those of its own tables only.
+// Several processes may share the table rowlocks. A Manager lists the locks of all, but
+// frees only those of its own tables.
 type Manager struct {
 	db      *sql.DB
-	dialect sqlfence.Dialect
+	dialect dialect
 
 	mu     sync.Mutex
 	tables map[string]*Table
 }
 
-// create is what doc.go shows; time is a type of the dialect.
+// create is what doc.go shows; {time} is a type of the dialect.
 const create = `CREATE TABLE IF NOT EXISTS rowlocks (
 	table_name text NOT NULL,
 	row_key    text NOT NULL,
@@ -43,19 +41,20 @@ const create = `CREATE TABLE IF NOT EXISTS rowlocks (
 )`
 
 // NewManager returns a Manager on db, which may be fenced by sqlfence or not, and
-// stays the caller's to close. It sends nothing to the database. The one option
-// that it takes is [WithDialect].
+// stays the caller's to close. It sends nothing to the database. [WithDialect] is the
+// only option that it takes; others, which configure a [Table], and whatever else can't
+// be used, are [sqlfence.ErrInvalid].
 func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	if db == nil {
-		return nil, errors.New("rowlock: nil database")
+		return nil, invalid("nil database")
 	}
 	c := configure(opts)
-	d, err := dialectopt.Resolve(db.Driver(), c.dialect)
-	if err != nil {
-		c.fail(err)
+	for _, name := range c.tableOnly {
+		c.Fail(fmt.Errorf("%s is an option of a Table, not of a Manager", name))
 	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, fmt.Errorf("rowlock: manager: %w", err)
+	d, _ := dialects.Find(&c.Options, db.Driver())
+	if err := c.invalid("manager"); err != nil {
+		return nil, err
 	}
 	return &Manager{db: db, dialect: d, tables: make(map[string]*Table)}, nil
 }
@@ -77,65 +76,13 @@ func (m *Manager) add(t *Table) error {
 // Setup creates the table rowlocks if there is none. It may be called at every
 // start, by several processes at once.
 func (m *Manager) Setup(ctx context.Context) error {
-	err := m.create(ctx)
-	if err != nil {
+	text := createText(m.dialect)
+	_, err := m.db.ExecContext(own.Context(ctx, text), text)
+	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}
 	return nil
 }
 
-// create doesn't fail where another process does the same at once: in PostgreSQL,
-// IF NOT EXISTS doesn't keep the two from a collision.
-func (m *Manager) create(ctx context.Context) error {
-	text := createText(m.dialect)
-	_, err := m.db.ExecContext(own.Context(ctx, text), text)
-	if dberr.IsCreated(err) {
-		return nil
-	}
-	return err
-}
-
 // createText is create in a dialect.
-func createText(d sqlfence.Dialect) string {
-	if d == sqlfence.Postgres {
-		return strings.ReplaceAll(create, "{time}", "timestamptz")
-	}
-	return strings.ReplaceAll(create, "{time}", "bigint")
-}
-
-// note writes down the lock that the row has now, kept alive by session.
-func (t *Table) note(ctx context.Context, q querier, key []any, session string) error {
-	if t.manager == nil {
-		return nil
-	}
-	c := t.columns
-	text, args := render(t.dialect,
-		"INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat) ",
-		"SELECT CAST(", arg{t.name}, " AS text), ", t.keyText(), ", CAST(", c.by, " AS text), CAST(", arg{session}, " AS text), ",
-		c.since, ", ", c.expiry, ", ", now(t.dialect), " FROM ", t.quoted, " ", t.where(key),
-		" ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session, ",
-		"since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat")
-	_, err := q.ExecContext(own.Context(ctx, text), text, args...)
-	return err
-}
-
-// forget strikes out the lock of a row.
-func (t *Table) forget(ctx context.Context, q querier, key []any) error {
-	if t.manager == nil {
-		return nil
-	}
-	text, args := render(t.dialect,
-		"DELETE FROM rowlocks WHERE table_name = ", arg{t.name},
-		" AND row_key = (SELECT ", t.keyText(), " FROM ", t.quoted, " ", t.where(key), ")")
-	_, err := q.ExecContext(own.Context(ctx, text), text, args...)
-	return err
-}
-
-// keyText is the row's key as a JSON array, written by the database, so that one
-// row has one text whatever Go type the key was given in.
-func (t *Table) keyText() string {
-	if t.dialect == sqlfence.Postgres {
-		return "CAST(json_build_array(" + list(t.keys) + ") AS text)"
-	}
-	return "json_array(" + list(t.keys) + ")"
-}
+func createText(d dialect) string { return strings.ReplaceAll(create, "{time}", d.timeType()) }

@@ -29,9 +29,16 @@ func TestNewManagerRefusesWhatContradicts(t *testing.T) {
 		{db, []rowlock.Option{lite, rowlock.WithDialect(sqlfence.Postgres)}, "two dialects"},
 		{db, []rowlock.Option{rowlock.WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
 		{db, []rowlock.Option{lite, nil}, "nil option"},
+		{db, []rowlock.Option{lite, rowlock.WithKey("id")}, "WithKey is an option of a Table"},
+		{db, []rowlock.Option{lite, rowlock.WithSerial("serial")}, "WithSerial is an option of a Table"},
+		{db, []rowlock.Option{lite, rowlock.WithColumns("a", "b", "c")}, "WithColumns is an option of a Table"},
+		{db, []rowlock.Option{lite, rowlock.WithTTL(time.Minute)}, "WithTTL is an option of a Table"},
+		{db, []rowlock.Option{lite, rowlock.WithNobody(nil)}, "WithNobody is an option of a Table"},
+		{db, []rowlock.Option{lite, rowlock.WithManager(new(rowlock.Manager))}, "WithManager is an option of a Table"},
+		{db, []rowlock.Option{nil, rowlock.WithTTL(0)}, "manager: nil option\nWithTTL: the TTL 0s is less than 1ms\nWithTTL is an option of a Table, not of a Manager\ngive the dialect"},
 	} {
 		m, err := rowlock.NewManager(test.db, test.opts...)
-		if (m != nil) != (test.want == "") || (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+		if (m != nil) != (test.want == "") || errors.Is(err, sqlfence.ErrInvalid) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("NewManager = %v, %v; want %q", m, err, test.want)
 		}
 	}
@@ -111,7 +118,7 @@ func TestManagerFollows(t *testing.T) {
 		d.now = noon.Add(time.Minute)
 		do("Request", second(table.Request(t.Context(), rowlock.Edit{ID: 7, Serial: 3, User: 12, Session: "s5"})), "[7] 12 s5")
 		locks, err := m.Locks(t.Context(), rowlock.Filter{})
-		want := []rowlock.Held{{
+		want := []rowlock.HeldLock{{
 			Table: "invoice", Row: "[7]", User: "12", Session: "s5",
 			Since: d.now, Expiry: d.now.Add(10 * time.Minute), Heartbeat: d.now,
 		}}
@@ -163,7 +170,7 @@ func TestLocksFilters(t *testing.T) {
 		}
 		d.Sent()
 		for _, bad := range []rowlock.Filter{{Row: "7"}, {Row: "[1.5]"}, {User: 0}} {
-			if _, err := m.Locks(t.Context(), bad); err == nil || len(d.Sent()) != 0 {
+			if _, err := m.Locks(t.Context(), bad); !errors.Is(err, sqlfence.ErrInvalid) || len(d.Sent()) != 0 {
 				t.Errorf("Locks(%+v) = %v, want a refusal before anything is sent", bad, err)
 			}
 		}
@@ -212,7 +219,7 @@ func TestFreeing(t *testing.T) {
 			second(m.FreeSilent(t.Context(), time.Millisecond-1)),
 			second(m.FreeUser(t.Context(), "")),
 		} {
-			if bad == nil || !strings.HasPrefix(bad.Error(), "rowlock: ") || len(d.Sent()) != 0 || d.state() != before {
+			if !errors.Is(bad, sqlfence.ErrInvalid) || !strings.HasPrefix(bad.Error(), "rowlock: ") || len(d.Sent()) != 0 || d.state() != before {
 				t.Errorf("err = %v, want a refusal before anything is sent", bad)
 			}
 		}

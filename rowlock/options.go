@@ -7,111 +7,118 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures a [Table]. Options are checked together by [New]; what
-// contradicts is refused there. Column names are SQL identifiers, folded as the
-// database folds them unless they are written in double quotes.
+// An Option configures a [Table]; [WithDialect] also configures a [Manager]. [New] and
+// [NewManager] check all options together and report every fault in one error. Column
+// names are SQL identifiers, folded as the database folds them unless they are written
+// in double quotes.
 type Option func(*config)
 
-// Key names the columns that tell the rows apart, together unique and never
-// NULL. The default is id.
-func Key(names ...string) Option {
+// WithKey names the columns of the row's key, together unique and never NULL. The
+// default is id.
+func WithKey(names ...string) Option {
 	return func(c *config) {
 		if len(names) == 0 {
-			c.fail(errors.New("Key without a column"))
+			c.Fail(errors.New("WithKey without a column"))
 		}
 		c.key = names
+		c.forTable("WithKey")
 	}
 }
 
-// Serial names the version column: an integer, never NULL, that every change of
+// WithSerial names the version column: an integer, never NULL, that every change of
 // the row raises. The default is serial.
-func Serial(name string) Option {
-	return func(c *config) { c.serial = name }
+func WithSerial(name string) Option {
+	return func(c *config) {
+		c.serial = name
+		c.forTable("WithSerial")
+	}
 }
 
-// Columns names the three columns of the lock. The defaults are editedby,
-// editedsince and editedexpiry.
-func Columns(by, since, expiry string) Option {
-	return func(c *config) { c.by, c.since, c.expiry = by, since, expiry }
+// WithColumns names the three columns of the lock. The defaults are editedby,
+// editedsince and editedexpiry. Give a [sqlfence.EditLock] on the table the same names.
+func WithColumns(by, since, expiry string) Option {
+	return func(c *config) {
+		c.by, c.since, c.expiry = by, since, expiry
+		c.forTable("WithColumns")
+	}
 }
 
-// TTL sets how long a lock lasts for which no other time is given: at least 1 ms.
-// The default is 10 minutes.
-func TTL(ttl time.Duration) Option {
+// WithTTL sets how long a lock lasts where the [Edit] doesn't say: at least 1 ms. The
+// default is 10 minutes.
+func WithTTL(ttl time.Duration) Option {
 	return func(c *config) {
 		if ttl < time.Millisecond {
-			c.fail(fmt.Errorf("the ttl %v is less than 1ms", ttl))
+			c.Fail(fmt.Errorf("WithTTL: the TTL %v is less than 1ms", ttl))
 		}
 		c.ttl = ttl
+		c.forTable("WithTTL")
 	}
 }
 
-// Nobody sets what is written to the column of the holder where there is none:
-// nil (NULL, the default), 0 or "". It is for a column that is NOT NULL. When
-// read, all three mean nobody.
-func Nobody(value any) Option {
+// WithNobody sets the value that is written to the column of the holder where nobody
+// holds the lock: nil (NULL, the default), 0 or "". A column that is NOT NULL needs it.
+// When read, all three mean nobody, and so does a text that spells zero.
+func WithNobody(value any) Option {
 	return func(c *config) {
 		plain, err := driver.DefaultParameterConverter.ConvertValue(value)
 		if err != nil || plain != nil && plain != int64(0) && plain != "" {
-			c.fail(fmt.Errorf("Nobody(%v): want nil, 0 or an empty text", value))
+			c.Fail(fmt.Errorf("WithNobody(%v): want nil, 0 or an empty text", value))
 		}
 		c.nobody = plain
+		c.forTable("WithNobody")
 	}
 }
 
-// Managed makes m know the table's locks. m must be of the same database.
-func Managed(m *Manager) Option {
+// WithManager has m list and free the table's locks. m must be of the same database.
+func WithManager(m *Manager) Option {
 	return func(c *config) {
 		if m == nil {
-			c.fail(errors.New("Managed by a nil Manager"))
+			c.Fail(errors.New("WithManager: the Manager is nil"))
 		}
 		c.manager = m
+		c.forTable("WithManager")
 	}
 }
 
-// WithDialect names the dialect, as for package tokens: it is needed only for
-// drivers that sqlfence doesn't know, and [sqlfence.MySQL] is refused.
+// WithDialect names the dialect, as for package tokens: only drivers that sqlfence
+// doesn't know need it, and [sqlfence.MySQL] is refused.
 func WithDialect(d sqlfence.Dialect) Option {
-	return func(c *config) {
-		if c.dialect != 0 && c.dialect != d {
-			c.fail(fmt.Errorf("two dialects, %v and %v", c.dialect, d))
-		}
-		if d == 0 {
-			c.fail(errors.New("the zero dialect is none"))
-		}
-		c.dialect = d
-	}
+	return func(c *config) { c.NameDialect(d) }
 }
 
-// config is what the options say, before they are checked.
+// config is what the options say.
 type config struct {
-	dialect           sqlfence.Dialect
+	dialectopt.Options
 	key               []string
 	serial            string
 	by, since, expiry string
 	ttl               time.Duration
 	nobody            any
 	manager           *Manager
-	errs              []error
+	tableOnly         []string // the options given that mean nothing for a Manager
 }
 
-func (c *config) fail(err error) { c.errs = append(c.errs, err) }
+// forTable notes that the option called name only configures a Table.
+func (c *config) forTable(name string) { c.tableOnly = append(c.tableOnly, name) }
 
-// configure applies the options.
+// configure applies the options to the defaults.
 func configure(opts []Option) *config {
 	c := &config{
 		key: []string{"id"}, serial: "serial",
 		by: "editedby", since: "editedsince", expiry: "editedexpiry",
 		ttl: 10 * time.Minute,
 	}
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail(errors.New("nil option"))
-			continue
-		}
-		opt(c)
-	}
+	dialectopt.Apply(c, opts)
 	return c
+}
+
+// invalid returns all that is wrong with the options of what is called name.
+func (c *config) invalid(name string) error {
+	if err := c.Err(name); err != nil {
+		return &invalidError{err}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package rowlock
 import (
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(db, "managed", lite, Managed(here)); err != nil {
+	if _, err := New(db, "managed", lite, WithManager(here)); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -50,28 +51,29 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"nil option", db, "invoice", []Option{lite, nil}, "nil option"},
 		{"no table", db, "", []Option{lite}, "name"},
 		{"no name", db, "invoice; DROP TABLE invoice", []Option{lite}, "name"},
-		{"no column", db, "invoice", []Option{lite, Serial("a b")}, "name"},
-		{"no key", db, "invoice", []Option{lite, Key()}, "Key without a column"},
-		{"empty column", db, "invoice", []Option{lite, Columns("", "since", "expiry")}, "name"},
-		{"one column twice", db, "invoice", []Option{lite, Columns("by", "at", "AT")}, `two columns of the name "at"`},
-		{"key is the version", db, "invoice", []Option{lite, Key("serial")}, `two columns of the name "serial"`},
-		{"no ttl", db, "invoice", []Option{lite, TTL(0)}, "less than 1ms"},
-		{"negative ttl", db, "invoice", []Option{lite, TTL(-time.Second)}, "less than 1ms"},
-		{"nobody is 0", db, "invoice", []Option{lite, Nobody(0)}, ""},
-		{"nobody is empty", db, "invoice", []Option{lite, Nobody("")}, ""},
-		{"nobody is someone", db, "invoice", []Option{lite, Nobody(7)}, "want nil, 0 or an empty text"},
-		{"nil manager", db, "invoice", []Option{lite, Managed(nil)}, "nil Manager"},
-		{"manager of another database", db, "invoice", []Option{lite, Managed(elsewhere)}, "another database"},
-		{"managed twice", db, "Managed", []Option{lite, Managed(here)}, "has this table already"},
-		{"all at once", db, "invoice", []Option{lite, nil, TTL(0)}, "nil option\nthe ttl"},
+		{"no column", db, "invoice", []Option{lite, WithSerial("a b")}, `WithSerial: name "a b"`},
+		{"no key", db, "invoice", []Option{lite, WithKey()}, "WithKey without a column"},
+		{"empty column", db, "invoice", []Option{lite, WithColumns("", "since", "expiry")}, `WithColumns: name ""`},
+		{"one column twice", db, "invoice", []Option{lite, WithColumns("by", "at", "AT")}, `two columns of the name "at"`},
+		{"key is the version", db, "invoice", []Option{lite, WithKey("serial")}, `two columns of the name "serial"`},
+		{"key of an expression", db, "invoice", []Option{lite, WithKey("a", "b+1")}, `WithKey: name "b+1"`},
+		{"no ttl", db, "invoice", []Option{lite, WithTTL(0)}, "less than 1ms"},
+		{"negative ttl", db, "invoice", []Option{lite, WithTTL(-time.Second)}, "less than 1ms"},
+		{"nobody is 0", db, "invoice", []Option{lite, WithNobody(0)}, ""},
+		{"nobody is empty", db, "invoice", []Option{lite, WithNobody("")}, ""},
+		{"nobody is someone", db, "invoice", []Option{lite, WithNobody(7)}, "want nil, 0 or an empty text"},
+		{"nil manager", db, "invoice", []Option{lite, WithManager(nil)}, "the Manager is nil"},
+		{"manager of another database", db, "invoice", []Option{lite, WithManager(elsewhere)}, "another database"},
+		{"managed twice", db, "Managed", []Option{lite, WithManager(here)}, "has this table already"},
+		{"all at once", db, "invoice", []Option{lite, nil, WithTTL(0)}, "nil option\nWithTTL: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			table, err := New(test.db, test.table, test.opts...)
 			switch {
 			case test.want == "" && (err != nil || table == nil):
 				t.Errorf("New = %v, %v", table, err)
-			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || table != nil):
-				t.Errorf("New = %v, %v; want an error with %q", table, err, test.want)
+			case test.want != "" && (!errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), test.want) || table != nil):
+				t.Errorf("New = %v, %v; want ErrInvalid with %q", table, err, test.want)
 			}
 		})
 	}
@@ -88,7 +90,7 @@ func TestEditIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	double, err := New(db, "invoice", WithDialect(sqlfence.Postgres), Key("region", "number"))
+	double, err := New(db, "invoice", WithDialect(sqlfence.Postgres), WithKey("region", "number"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func TestEditIsChecked(t *testing.T) {
 		{"integer", single, Edit{ID: "x", User: 12}, ""},
 		{"small integer", single, Edit{ID: 7, User: uint8(12)}, ""},
 		{"valuer", single, Edit{ID: 7, User: &ada}, ""},
-		{"composite", double, Edit{ID: Composite{"eu", 7}, User: "ada"}, ""},
+		{"composite", double, Edit{ID: CompositeKey{"eu", 7}, User: "ada"}, ""},
 		{"nil", single, Edit{ID: 7}, "means nobody"},
 		{"nil valuer", single, Edit{ID: 7, User: (*id)(nil)}, "means nobody"},
 		{"NULL", single, Edit{ID: 7, User: sql.NullString{}}, "means nobody"},
@@ -114,15 +116,15 @@ func TestEditIsChecked(t *testing.T) {
 		{"zero as a float", single, Edit{ID: 7, User: "0.0"}, "means nobody"},
 		{"empty", single, Edit{ID: 7, User: ""}, "means nobody"},
 		{"empty valuer", single, Edit{ID: 7, User: &empty}, "means nobody"},
-		{"float", single, Edit{ID: 7, User: 1.5}, "float64, want an integer or a text"},
+		{"float", single, Edit{ID: 7, User: 1.5}, "unsupported user ID float64: want an integer or a text"},
 		{"time", single, Edit{ID: 7, User: time.Now()}, "want an integer or a text"},
-		{"struct", single, Edit{ID: 7, User: struct{}{}}, "the user's id is none"},
+		{"struct", single, Edit{ID: 7, User: struct{}{}}, "unsupported user ID struct {}: "},
 		{"negative ttl", single, Edit{ID: 7, User: "ada", TTL: -time.Second}, "less than 1ms"},
 		{"tiny ttl", single, Edit{ID: 7, User: "ada", TTL: time.Microsecond}, "less than 1ms"},
 		{"NULL key", single, Edit{User: "ada"}, "the key is NULL"},
-		{"NULL in key", double, Edit{ID: Composite{"eu", nil}, User: "ada"}, "the key is NULL"},
-		{"short key", double, Edit{ID: 7, User: "ada"}, "1 values for a key of 2 columns"},
-		{"long key", single, Edit{ID: Composite{1, 2}, User: "ada"}, "2 values for a key of 1 columns"},
+		{"NULL in key", double, Edit{ID: CompositeKey{"eu", nil}, User: "ada"}, "the key is NULL"},
+		{"short key", double, Edit{ID: 7, User: "ada"}, "number of key values: got 1, want 2"},
+		{"long key", single, Edit{ID: CompositeKey{1, 2}, User: "ada"}, "number of key values: got 2, want 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := test.table.check(test.edit)
@@ -132,6 +134,9 @@ func TestEditIsChecked(t *testing.T) {
 			if test.want == "" {
 				return
 			}
+			if !errors.Is(err, sqlfence.ErrInvalid) {
+				t.Errorf("check = %v, want ErrInvalid", err)
+			}
 			// What is refused never gets as far as the database, which would say so.
 			if _, err := test.table.Request(t.Context(), test.edit); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Request = %v, want %q", err, test.want)
@@ -140,17 +145,57 @@ func TestEditIsChecked(t *testing.T) {
 	}
 }
 
+// broken is an ID that doesn't know how it is stored.
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Value() (driver.Value, error) { return nil, errBroken }
+
+func TestUserIDsOwnError(t *testing.T) {
+	if _, err := userID(broken{}); !errors.Is(err, errBroken) || !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// Each dialect has all texts, and they only name pieces that there are.
+func TestDialectsAreWhole(t *testing.T) {
+	for _, d := range dialects.All() {
+		table := &Table{dialect: d, table: "invoice", schema: "sales", quoted: d.Quote("invoice"), keys: []string{"a", "b"}, keyNames: []string{"a", "b"},
+			columns: columns{"serial", "by", "since", "expiry"}}
+		table.pieces = table.newPieces()
+		for name, text := range map[string]string{
+			"version": d.version(), "versioned": d.versioned(), "keyText": d.keyText(), "keyComma": d.keyComma(), "timeType": d.timeType(),
+			"listColumns": d.listColumns(), "hasUniqueKey": d.hasUniqueKey(),
+		} {
+			if rendered, _ := table.render(text, nil, nil); rendered == "" {
+				t.Errorf("%T: %s is empty", d, name)
+			}
+		}
+		table.render(d.lockRow(), []any{1, 2}, nil)
+		if d.checkTime(d.timeType()) != "" && d.checkTime("timestamp with time zone") != "" {
+			t.Errorf("%T takes no type of a time's column, not even its own", d)
+		}
+	}
+}
+
 func TestKeysAreReadBack(t *testing.T) {
-	pg, lite := &Manager{dialect: sqlfence.Postgres}, &Manager{dialect: sqlfence.SQLite}
 	for _, test := range []struct{ row, pg, lite string }{
 		{`[7]`, `[7]`, `[7]`},
 		{`["a&b <c>",-9007199254740993]`, `["a&b <c>", -9007199254740993]`, `["a&b <c>",-9007199254740993]`},
 		{` [ "x" , 1 ] `, `["x", 1]`, `["x",1]`},
 		{`7`, "", ""}, {`[]`, "", ""}, {`[1.5]`, "", ""}, {``, "", ""}, {`{"a":1}`, "", ""},
 	} {
-		for m, want := range map[*Manager]string{pg: test.pg, lite: test.lite} {
-			if got, err := m.rowKey(test.row); got != want || (err == nil) != (want != "") {
-				t.Errorf("%v: %s is %s, %v; want %s", m.dialect, test.row, got, err, want)
+		key, err := parseKey(test.row)
+		if test.pg == "" {
+			if !errors.Is(err, sqlfence.ErrInvalid) {
+				t.Errorf("%s: %v, want ErrInvalid", test.row, err)
+			}
+			continue
+		}
+		for comma, want := range map[string]string{", ": test.pg, ",": test.lite} {
+			if got, err := keyText(key, comma); got != want || err != nil {
+				t.Errorf("%s is %s, %v; want %s", test.row, got, err, want)
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A querier is a database or a transaction.
@@ -16,14 +18,14 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// run runs fn in the caller's transaction if there is one; in one of its own if
-// several statements belong together, else without. The statements touch the
-// lock's columns only, so they need no token and count as no change of the row.
+// run calls fn for what the reason do says: in the caller's transaction if there is one,
+// in one of its own if fn sends several statements, else without. The statements only
+// touch the lock's columns, so they need no token and don't change the version.
 func (t *Table) run(ctx context.Context, do string, fn func(context.Context, querier) error) error {
 	return t.explain(do, t.send(sqlfence.Bypass(ctx, "rowlock: "+do), fn))
 }
 
-// explain adds to a failure what failed; a refusal says it itself.
+// explain adds to an error what failed. A refusal says that itself.
 func (t *Table) explain(do string, err error) error {
 	if err == nil || isRefusal(err) {
 		return err
@@ -35,20 +37,37 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 	switch {
 	case t.tx != nil:
 		return fn(ctx, t.tx)
-	case t.manager != nil:
+	case t.manager != nil: // its table is written, too
 		return transact(ctx, t.db, t.dialect, fn)
 	}
-	return resend(func() error { return fn(ctx, t.db) })
+	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, t.db) })
 }
 
-// transact runs fn in a transaction of its own, which a refusal doesn't repeat. READ COMMITTED is enough, since
-// each statement decides on the newest version of the row, which it has locked;
-// SQLite has one level only.
-func transact(ctx context.Context, db *sql.DB, d sqlfence.Dialect, fn func(context.Context, querier) error) error {
-	var opts sqlfence.RetryOptions
-	if d == sqlfence.Postgres {
-		opts.Tx = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+// exec sends a statement as [Table.render] writes it, and returns how many rows it changed.
+func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (int, error) {
+	text, args := t.render(text, key, others)
+	return changed(q.ExecContext(ctx, text, args...))
+}
+
+// execOwn is exec for a statement on rowlocks, which a fenced database takes only from
+// here.
+func (t *Table) execOwn(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (int, error) {
+	text, args := t.render(text, key, others)
+	return changed(q.ExecContext(own.Context(ctx, text), text, args...))
+}
+
+func changed(result sql.Result, err error) (int, error) {
+	if err != nil {
+		return 0, err
 	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// transact calls fn in a transaction of its own, and again after what [sqlfence.Retry]
+// repeats, but not after a refusal.
+func transact(ctx context.Context, db *sql.DB, d dialect, fn func(context.Context, querier) error) error {
+	opts := sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: d.isolation()}}
 	var refusal error
 	err := sqlfence.Retry(ctx, db, opts, func(ctx context.Context, tx *sql.Tx) error {
 		refusal = nil
@@ -62,15 +81,4 @@ func transact(ctx context.Context, db *sql.DB, d sqlfence.Dialect, fn func(conte
 		return err
 	}
 	return refusal
-}
-
-// resend sends a statement again that met a serialization failure, which it does
-// where the default level is higher: it has changed nothing, and someone else got
-// on. Once the context ends the error is another.
-func resend(send func() error) error {
-	for {
-		if err := send(); dberr.SQLState(err) != dberr.SerializationFailure {
-			return err
-		}
-	}
 }

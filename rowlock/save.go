@@ -8,40 +8,40 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// SaveRelease saves the user's work and releases the lock, both or neither: it
-// opens a transaction, or takes the one of [Table.In], makes sure that the row is
-// at e.Serial and that nobody else holds its lock, frees it, and calls save, which
-// changes the row in the transaction and raises its version as it always does.
-// From the check to the commit nobody else can change the row.
+// SaveRelease saves the user's work and releases the lock, both or neither. It opens a
+// transaction, or uses that of [Table.In], checks that the row is at e.Serial and that
+// nobody else holds its lock, frees the lock, and calls save, which changes the row in
+// the transaction and raises its version as every write does. From the check to the
+// commit nobody else can change the row.
 //
-// A lock that has lapsed doesn't stop the save if nobody has taken it over and
-// the row is unchanged, nor does one that the user never held: what protects the
-// row is its version. Errors are those of [Table.Request], with save not called,
-// or what save returns, as it is, with everything rolled back (under In: for the
-// caller to roll back), or the database's own. A panic of save rolls back too.
+// A user whose lock has lapsed, or who never held it, can save as long as the row is
+// unchanged and nobody else holds the lock: the row's version is what protects it.
+// Errors are those of [Table.Request], and save isn't called; save's own error, as it
+// is, after a rollback (with In, the caller has to roll back); or the database's own. A
+// panic in save rolls back, too.
 //
-// It is not repeated by itself, since save may not bear it: to repeat it use In
-// within [sqlfence.Retry], and note that a conflict here is not cured by that,
-// because e.Serial stays.
+// It isn't repeated after a serialization failure, since save may not bear to be called
+// twice. To repeat it, use In within [sqlfence.Retry]; a conflict isn't cured by that,
+// because e.Serial stays the same.
 func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) error {
 	c, err := t.check(e)
 	if err != nil {
 		return err
 	}
-	claim := t.request(c)
-	claim.set = t.freed()
+	u := t.request(c)
+	u.set = setFree
 	const do = "save and release"
-	return t.save(ctx, do, claim, func(ctx context.Context, tx *sql.Tx) error {
-		// First, because save may delete the row, or change its key.
-		if err := t.forget(sqlfence.Bypass(ctx, "rowlock: "+do), tx, c.key); err != nil {
+	return t.save(ctx, do, u, func(ctx context.Context, tx *sql.Tx) error {
+		// Before save, which may delete the row or change its key.
+		if err := t.unrecord(sqlfence.Bypass(ctx, "rowlock: "+do), tx, c.key); err != nil {
 			return t.explain(do, err)
 		}
 		return save(ctx, tx)
 	}, nil)
 }
 
-// SaveKeep is [Table.SaveRelease], but the user keeps the lock, with a new term,
-// to go on editing; one that had lapsed is taken again. The Lock returned has the
+// SaveKeep is [Table.SaveRelease] for a user who goes on editing and keeps the lock, for
+// another TTL; a lock that had lapsed is taken again. The Lock returned has the
 // version that the row has after the save.
 func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) (lock Lock, err error) {
 	c, err := t.check(e)
@@ -49,10 +49,10 @@ func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context,
 		return Lock{}, err
 	}
 	err = t.save(ctx, "save and keep", t.request(c), save, func(ctx context.Context, tx *sql.Tx) error {
-		if lock, err = t.look(ctx, tx, c.ID, c.key); err != nil {
+		if lock, err = t.current(ctx, tx, c.ID, c.key); err != nil {
 			return err
 		}
-		return t.note(ctx, tx, c.key, c.Session)
+		return t.record(ctx, tx, c.key, c.Session)
 	})
 	if err != nil {
 		return Lock{}, err
@@ -60,27 +60,26 @@ func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context,
 	return lock, nil
 }
 
-// save carries out the claim, save and then the rest if there is any, in one
-// transaction.
-func (t *Table) save(ctx context.Context, do string, c claim, save, rest func(context.Context, *sql.Tx) error) error {
+// save applies u and calls save, and after it finish if there is one, in one transaction.
+func (t *Table) save(ctx context.Context, do string, u lockUpdate, save, finish func(context.Context, *sql.Tx) error) error {
 	tx := t.tx
 	if tx == nil {
 		var err error
 		if tx, err = t.db.BeginTx(ctx, nil); err != nil {
 			return t.explain(do, err)
 		}
-		// After a commit it does nothing. It runs also when save panics.
+		// It does nothing after a commit. It also runs when save panics.
 		defer tx.Rollback()
 	}
-	own := sqlfence.Bypass(ctx, "rowlock: "+do)
-	if _, err := t.claim(own, tx, c); err != nil {
+	bypassed := sqlfence.Bypass(ctx, "rowlock: "+do)
+	if _, err := t.apply(bypassed, tx, u); err != nil {
 		return t.explain(do, err)
 	}
 	if err := save(ctx, tx); err != nil {
 		return err
 	}
-	if rest != nil {
-		if err := rest(own, tx); err != nil {
+	if finish != nil {
+		if err := finish(bypassed, tx); err != nil {
 			return t.explain(do, err)
 		}
 	}

@@ -2,12 +2,11 @@ package rowlock
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -15,111 +14,105 @@ import (
 // goroutines at once, holds no resources, and needs no closing.
 type Table struct {
 	db      *sql.DB
-	tx      *sql.Tx // nil: each method runs by itself
+	tx      *sql.Tx // nil: the methods use db
 	manager *Manager
 
-	dialect       sqlfence.Dialect
-	name          string // as the database knows it, for people
+	dialect       dialect
+	name          string // folded, with its schema if it was given with one
 	schema, table string
 	quoted        string
 	keys          []string // quoted
 	keyNames      []string
 	columns       columns
+	pieces        sqltext.Pieces
 	ttl           time.Duration
 	nobody        any
 }
 
 // New returns a Table for the table called name, "invoice" or "sales.invoice", an
 // SQL identifier as for [sqlfence.WithTable]. db may be fenced by sqlfence or not,
-// and stays the caller's to close. It sends nothing to the database; see
-// [Table.Check].
+// and stays the caller's to close. New sends nothing to the database; see
+// [Table.Check]. Its errors are [sqlfence.ErrInvalid].
 //
 // By default the key is the column id, the version serial, the lock's columns are
 // editedby, editedsince and editedexpiry, nobody is written as NULL, a lock lasts
 // 10 minutes, there is no [Manager], and the dialect is found from the driver.
 func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 	if db == nil {
-		return nil, errors.New("rowlock: nil database")
+		return nil, invalid("nil database")
 	}
 	c := configure(opts)
-	t, err := newTable(db, name, c)
-	if err != nil {
-		c.fail(err)
-	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, fmt.Errorf("rowlock: table %q: %w", name, err)
+	t := newTable(db, name, c)
+	if err := c.invalid(fmt.Sprintf("table %q", name)); err != nil {
+		return nil, err
 	}
 	if c.manager != nil {
 		if err := c.manager.add(t); err != nil {
-			return nil, fmt.Errorf("rowlock: table %q: %w", name, err)
+			return nil, invalid("table %q: %w", name, err)
 		}
 	}
 	return t, nil
 }
 
-func newTable(db *sql.DB, name string, c *config) (*Table, error) {
-	d, err := dialectopt.Resolve(db.Driver(), c.dialect)
-	if err != nil {
-		return nil, err
+// newTable returns nil if there is no dialect to read the names by; what is wrong is
+// noted in c.
+func newTable(db *sql.DB, name string, c *config) *Table {
+	d, named := dialects.Find(&c.Options, db.Driver())
+	if d == nil {
+		return nil
 	}
-	schema, table, err := rewrite.ParseName(d, name)
+	schema, table, err := rewrite.ParseName(named, name)
 	if err != nil {
-		return nil, err
+		c.Fail(err)
 	}
 	t := &Table{
 		db: db, manager: c.manager, dialect: d, ttl: c.ttl, nobody: c.nobody,
-		name: table, schema: schema, table: table, quoted: quote(d, table),
+		name: table, schema: schema, table: table, quoted: d.Quote(table),
 		keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
 	}
 	if schema != "" {
-		t.name, t.quoted = schema+"."+table, quote(d, schema)+"."+t.quoted
+		t.name, t.quoted = schema+"."+table, d.Quote(schema)+"."+t.quoted
 	}
-	t.columns.dialect = d
+	t.readColumns(named, c)
+	t.pieces = t.newPieces()
+	return t
+}
+
+// readColumns folds and quotes the columns' names.
+func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	seen := make(map[string]bool)
-	read := func(to *string, name string) {
-		folded, err := rewrite.ParseColumn(d, name)
+	read := func(option, name string) (folded string) {
+		folded, err := rewrite.ParseColumn(named, name)
 		switch {
 		case err != nil:
-			c.fail(err)
+			c.Fail(fmt.Errorf("%s: %w", option, err))
 		case seen[folded]:
-			c.fail(fmt.Errorf("two columns of the name %q", folded))
+			c.Fail(fmt.Errorf("%s: two columns of the name %q", option, folded))
 		}
-		seen[folded], *to = true, folded
+		seen[folded] = true
+		return folded
 	}
 	for i, name := range c.key {
-		read(&t.keyNames[i], name)
-		t.keys[i] = quote(d, t.keyNames[i])
+		t.keyNames[i] = read("WithKey", name)
+		t.keys[i] = t.dialect.Quote(t.keyNames[i])
 	}
-	for to, name := range map[*string]string{
-		&t.columns.serial: c.serial, &t.columns.by: c.by, &t.columns.since: c.since, &t.columns.expiry: c.expiry,
-	} {
-		read(to, name)
-		*to = quote(d, *to)
+	quoted := func(option, name string) string { return t.dialect.Quote(read(option, name)) }
+	t.columns = columns{
+		serial: quoted("WithSerial", c.serial),
+		by:     quoted("WithColumns", c.by),
+		since:  quoted("WithColumns", c.since),
+		expiry: quoted("WithColumns", c.expiry),
 	}
-	return t, nil
 }
 
 // In returns a Table whose methods take part in tx, a transaction of the same
-// database: what they do is seen by others, and lasts, once tx has committed. A
-// method that fails on a statement may leave a PostgreSQL transaction to be
-// rolled back; a refusal ([sqlfence.ErrGone], [sqlfence.ErrConflict],
-// [sqlfence.ErrLocked], [ErrNotHeld]) leaves it usable. At REPEATABLE READ and
-// SERIALIZABLE a method may meet a serialization failure, which is returned as it
-// is: see [sqlfence.Retry].
+// database: others see what they do, and it lasts, once tx has committed. After a
+// method has failed on a statement, a PostgreSQL transaction may have to be rolled back;
+// after a refusal ([sqlfence.ErrGone], [sqlfence.ErrConflict], [sqlfence.ErrLocked],
+// [ErrNotHeld]) it goes on. At REPEATABLE READ and SERIALIZABLE a method may return a
+// serialization failure, as the driver reports it: see [sqlfence.Retry].
 func (t *Table) In(tx *sql.Tx) *Table {
 	in := *t
 	in.tx = tx
 	return &in
-}
-
-// where finds the row.
-func (t *Table) where(key []any) frag {
-	w := frag{"WHERE "}
-	for i, column := range t.keys {
-		if i > 0 {
-			w = append(w, " AND ")
-		}
-		w = append(w, column, " = ", arg{key[i]})
-	}
-	return w
 }

@@ -24,7 +24,7 @@ type page struct {
 	Lock        rowlock.Lock  // the user's own
 	Holder      *rowlock.Lock // somebody else's, or nil
 	Differences []difference
-	Locks       []rowlock.Held
+	Locks       []rowlock.HeldLock
 }
 
 // render writes a page, whole or not at all.

@@ -33,7 +33,7 @@ func newService(ctx context.Context, db *sql.DB, ttl time.Duration) (*service, e
 	if err := manager.Setup(ctx); err != nil {
 		return nil, err
 	}
-	invoices, err := rowlock.New(db, "invoice", rowlock.TTL(ttl), rowlock.Managed(manager))
+	invoices, err := rowlock.New(db, "invoice", rowlock.WithTTL(ttl), rowlock.WithManager(manager))
 	if err != nil {
 		return nil, err
 	}

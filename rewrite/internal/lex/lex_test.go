@@ -50,6 +50,7 @@ var (
 		`'\''`:                      "error: " + AmbiguousBackslash,
 		`'é\\'''`:                   "error: " + AmbiguousBackslash,
 		`E'é\'`:                     "error: it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
+		`é(1) é,`:                   `w:é c:( n:1 c:) w:é c:,`,
 		`é[1]`:                      "error: it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
 		`$a`:                        `error: "$" has no meaning here`,
 		`$a$ $A$`:                   `error: a dollar-quoted string is never closed`,

@@ -1,0 +1,36 @@
+// Package editlock says which users are nobody: once for package rowlock, which takes
+// the locks of rows, and for the rule sqlfence.EditLock, which refuses the writes of
+// those who don't hold them.
+//
+// Nobody is NULL, the empty text, and zero however it is written: a user ID may be kept
+// in a column of integers or in one of texts, and means the same in both.
+package editlock
+
+import (
+	"strconv"
+	"strings"
+)
+
+// zeros are the characters that a text which spells zero in decimal notation consists of.
+const zeros = " +-0."
+
+// IsNobody reports whether an ID, as text, is nobody's. It also takes for nobody's what
+// only some databases read as zero, such as "0x0": a user may not have such an ID.
+func IsNobody(id string) bool {
+	if strings.Trim(id, zeros) == "" {
+		return true
+	}
+	id = strings.TrimSpace(id)
+	if number, err := strconv.ParseFloat(id, 64); err == nil {
+		return number == 0
+	}
+	integer, err := strconv.ParseInt(id, 0, 64) // "0x0", "0b0", "0_0"
+	return err == nil && integer == 0
+}
+
+// Nobody is the rule in SQL, of PostgreSQL and SQLite: a condition, never NULL, that column
+// names nobody; text is an expression for its value as text. A stored text such as '0x0',
+// which [IsNobody] refuses for an ID, is somebody here: the lock counts as held.
+func Nobody(column, text string) string {
+	return "(" + column + " IS NULL OR trim(" + text + ", '" + zeros + "') = '')"
+}

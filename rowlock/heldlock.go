@@ -1,0 +1,110 @@
+package rowlock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A HeldLock is a lock as a [Manager] lists it.
+type HeldLock struct {
+	Table     string    // the table's name, folded as the database folds it
+	Row       string    // the row's key as a JSON array, such as [7] or ["a", 1]
+	User      string    // the holder's ID as text
+	Session   string    // the session that keeps it alive; empty if none does
+	Since     time.Time // since when the holder has held it without a lapse
+	Expiry    time.Time // when the lock lapses
+	Heartbeat time.Time // the session's last sign of life
+}
+
+// A Filter selects locks: those for which all fields that are set are the same. The zero
+// value selects all.
+type Filter struct {
+	Table string // as in [HeldLock]
+	Row   string // as in [HeldLock]; blanks in it don't matter
+	User  any    // as in [Edit]; nil for all users
+}
+
+// Locks lists the live locks that f selects, by table and key; it doesn't list those
+// that have lapsed. It only knows locks that were taken through a Table with a Manager.
+// Errors: [sqlfence.ErrInvalid] for a bad Row or User of f, or the database's own.
+func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
+	where, pieces := "expiry > {now}", sqltext.Pieces{}
+	if f.Table != "" {
+		where += " AND table_name = {wanted_table}"
+		pieces["wanted_table"] = sqltext.Value(f.Table)
+	}
+	if f.Row != "" {
+		key, err := parseKey(f.Row)
+		if err != nil {
+			return nil, err
+		}
+		text, err := keyText(key, m.dialect.keyComma())
+		if err != nil {
+			return nil, err
+		}
+		where += " AND row_key = {wanted_row}"
+		pieces["wanted_row"] = sqltext.Value(text)
+	}
+	if f.User != nil {
+		user, err := userText(f.User)
+		if err != nil {
+			return nil, err
+		}
+		where += " AND user_id = {wanted_user}"
+		pieces["wanted_user"] = sqltext.Value(user)
+	}
+	return m.list(ctx, condition{where, pieces})
+}
+
+// A condition is one on the rows of rowlocks, in SQL.
+type condition struct {
+	text   string
+	pieces sqltext.Pieces
+}
+
+// list reads the locks, live or lapsed, for which c holds.
+func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
+	text, args := sqltext.Render(m.dialect, `SELECT table_name, row_key, user_id, session, {micros since}, {micros expiry}, {micros heartbeat}
+	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces)
+	err = dberr.Resend(ctx, dberr.IsSerialization, func() error {
+		all, err = scanHeldLocks(m.db.QueryContext(own.Context(ctx, text), text, args...))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rowlock: list: %w", err)
+	}
+	return all, nil
+}
+
+func scanHeldLocks(rows *sql.Rows, err error) ([]HeldLock, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []HeldLock
+	for rows.Next() {
+		var h HeldLock
+		var since, expiry, heartbeat sql.NullInt64
+		if err := rows.Scan(&h.Table, &h.Row, &h.User, &h.Session, &since, &expiry, &heartbeat); err != nil {
+			return nil, err
+		}
+		h.Since, h.Expiry, h.Heartbeat = fromMicros(since), fromMicros(expiry), fromMicros(heartbeat)
+		all = append(all, h)
+	}
+	return all, rows.Err()
+}
+
+// userText returns a user's ID as text, as rowlocks has it.
+func userText(user any) (string, error) {
+	value, err := userID(user)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(value), nil
+}

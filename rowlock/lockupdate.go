@@ -1,0 +1,82 @@
+package rowlock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// maxTries is how often a lockUpdate is sent while the row's state doesn't explain why
+// it is refused. For that somebody else must come and go each time.
+const maxTries = 100
+
+// A lockUpdate is one conditional UPDATE of a row's lock.
+type lockUpdate struct {
+	checkedEdit
+	set        string // the SET list
+	allowed    string // the condition on the lock: {mine} or {open}
+	mustHold   bool   // a user who doesn't hold the lock is refused
+	anyVersion bool   // the row may be at any version
+	load       string // a list of columns to read; or empty
+	dest       []any  // the variables for them
+}
+
+// pieces are the pieces of u's statement that aren't the table's.
+func (u *lockUpdate) pieces(t *Table) sqltext.Pieces {
+	p := keyPieces(u.key)
+	p["user"] = sqltext.Value(u.user)
+	p["ttl"] = sqltext.Value(t.dialect.Ticks(u.TTL))
+	p["expected"] = sqltext.Value(u.Serial)
+	p["set"] = sqltext.SQL(u.set)
+	p["condition"] = sqltext.SQL("{versioned} AND {unchanged} AND " + u.allowed)
+	if u.anyVersion {
+		p["condition"] = sqltext.SQL("{versioned} AND " + u.allowed)
+	}
+	p["load"] = sqltext.Raw("")
+	if u.load != "" {
+		p["load"] = sqltext.Raw(", " + u.load)
+	}
+	return p
+}
+
+// apply sends u, and returns the lock or the reason for a refusal.
+func (t *Table) apply(ctx context.Context, q querier, u lockUpdate) (Lock, error) {
+	for range maxTries {
+		s, err := t.dialect.sendUpdate(ctx, q, t, u)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return Lock{}, errGone(t.name, u.ID)
+		case err != nil:
+			return Lock{}, err
+		case s.granted:
+			return s.lock(), nil
+		}
+		if refusal := t.refusal(u, s); refusal != nil {
+			return Lock{}, refusal
+		}
+		// The reason is gone by now: the other's lock has just lapsed, or, in SQLite
+		// outside of a transaction, the row was changed between the two statements.
+	}
+	return Lock{}, errors.New("the row takes no lock: look for a trigger or a rule on the table")
+}
+
+// refusal returns why u was refused on a row in state s; nil if it would be granted now.
+func (t *Table) refusal(u lockUpdate, s rowState) error {
+	lock := s.lock()
+	if _, ok := s.serial.(int64); !ok {
+		return fmt.Errorf("the version column %s holds %v (%[2]T), want an integer", t.columns.serial, s.serial)
+	}
+	switch {
+	case !u.anyVersion && lock.Serial != u.Serial:
+		return &sqlfence.ConflictError{Table: t.name, Expected: u.Serial, Current: lock.Serial}
+	case s.live:
+		return &sqlfence.LockedError{Table: t.name, By: lock.By, Since: lock.Since, Expiry: lock.Expiry}
+	case u.mustHold:
+		return ErrNotHeld
+	}
+	return nil
+}

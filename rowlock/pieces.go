@@ -1,0 +1,95 @@
+package rowlock
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/editlock"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// columns are the quoted names of the version and of the lock's columns.
+type columns struct{ serial, by, since, expiry string }
+
+// lockPieces are the pieces of statements that speak of a lock in the columns c.
+func lockPieces(d dialect, c columns) sqltext.Pieces {
+	holder := "CAST(" + c.by + " AS text)"
+	return sqltext.Pieces{
+		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since), "expiry": sqltext.Raw(c.expiry),
+
+		"holder": sqltext.Raw(holder),
+
+		// Conditions, none of which is ever NULL. Free: nobody is named. Live: somebody
+		// is, and the lock hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
+		"free": sqltext.Raw(editlock.Nobody(c.by, holder)),
+		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
+		"mine": sqltext.SQL("({by} IS NOT NULL AND {by} = {user})"),
+		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),
+
+		"version":   sqltext.SQL(d.version()),
+		"versioned": sqltext.SQL(d.versioned()),
+		"unchanged": sqltext.SQL("{serial} = CAST({expected} AS bigint)"),
+
+		// The columns of a rowState but for granted.
+		"state": sqltext.SQL("{version}, {holder}, {micros {since}}, {micros {expiry}}, {live}"),
+	}
+}
+
+// SET lists for a lock's columns.
+const (
+	// setHolder is for a user who takes or renews the lock for {ttl}. Since stays if the
+	// user holds it; a lock that has lapsed begins anew.
+	setHolder = "{by} = {user}, {since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry
+
+	// setNewHolder is for a user who is given the lock.
+	setNewHolder = "{by} = {user}, {since} = {now}, " + setExpiry
+
+	// setFree is for a lock that nobody holds any more.
+	setFree = "{by} = {nobody}, {since} = {now}, {expiry} = NULL"
+
+	setExpiry = "{expiry} = {after CAST({ttl} AS bigint)}"
+)
+
+// newPieces are the pieces of t's statements.
+func (t *Table) newPieces() sqltext.Pieces {
+	p := lockPieces(t.dialect, t.columns)
+	p["table"] = sqltext.Raw(t.quoted)
+	p["tablename"] = sqltext.Value(t.name)
+	p["nobody"] = sqltext.Value(t.nobody)
+	p["keytext"] = sqltext.SQL(t.dialect.keyText())
+	p["keycolumns"] = sqltext.Raw(strings.Join(t.keys, ", "))
+
+	// {row} finds the row by the values {key0}, {key1} ... of its key.
+	row, names := make([]string, len(t.keys)), make([]string, len(t.keys))
+	for i := range t.keys {
+		p[fmt.Sprint("column", i)] = sqltext.Raw(t.keys[i])
+		p[fmt.Sprint("keyname", i)] = sqltext.Value(t.keyNames[i])
+		row[i] = fmt.Sprintf("{column%d} = {key%[1]d}", i)
+		names[i] = fmt.Sprintf("{keyname%d}", i)
+	}
+	p["row"] = sqltext.SQL(strings.Join(row, " AND "))
+	p["keynames"] = sqltext.SQL(strings.Join(names, ", "))
+
+	// The table as a value, for the catalogue's functions.
+	p["regclass"] = sqltext.Value(t.quoted)
+	p["bare"] = sqltext.Value(t.table)
+	p["tableargs"] = sqltext.SQL("{bare}")
+	if t.schema != "" {
+		p["schema"] = sqltext.Value(t.schema)
+		p["tableargs"] = sqltext.SQL("{bare}, {schema}")
+	}
+	return p
+}
+
+// render writes a statement with t's pieces, the values of a row's key, and others.
+func (t *Table) render(text string, key []any, others sqltext.Pieces) (string, []any) {
+	return sqltext.Render(t.dialect, text, others, keyPieces(key), t.pieces)
+}
+
+func keyPieces(key []any) sqltext.Pieces {
+	p := make(sqltext.Pieces, len(key))
+	for i, value := range key {
+		p[fmt.Sprint("key", i)] = sqltext.Value(value)
+	}
+	return p
+}

@@ -1,0 +1,30 @@
+package rowlock
+
+import (
+	"context"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// record writes the lock that the row has now into rowlocks, kept alive by session.
+func (t *Table) record(ctx context.Context, q querier, key []any, session string) error {
+	if t.manager == nil {
+		return nil
+	}
+	_, err := t.execOwn(ctx, q, `INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat)
+	SELECT CAST({tablename} AS text), {keytext}, {holder}, CAST({session} AS text), {since}, {expiry}, {now} FROM {table} WHERE {row}
+	ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session,
+		since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat`,
+		key, sqltext.Pieces{"session": sqltext.Value(session)})
+	return err
+}
+
+// unrecord deletes the lock of a row from rowlocks.
+func (t *Table) unrecord(ctx context.Context, q querier, key []any) error {
+	if t.manager == nil {
+		return nil
+	}
+	_, err := t.execOwn(ctx, q, `DELETE FROM rowlocks
+	WHERE table_name = {tablename} AND row_key = (SELECT {keytext} FROM {table} WHERE {row})`, key, nil)
+	return err
+}
