@@ -127,14 +127,3 @@ func list(dialects []sqlfence.Dialect) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
-
-// Resolve returns the dialect of a driver, which the caller may name; zero names
-// none. An unknown driver whose dialect isn't named, a name that contradicts a
-// known driver, and a dialect that isn't supported are errors.
-func Resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
-	found, err := resolve(d, named)
-	if err == nil && found != sqlfence.Postgres && found != sqlfence.SQLite {
-		err = fmt.Errorf("%v is not supported, only %v and %v are", found, sqlfence.Postgres, sqlfence.SQLite)
-	}
-	return found, err
-}
