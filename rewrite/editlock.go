@@ -16,11 +16,11 @@ type Lock struct {
 // An editLock keeps others than the lock's holder from writing a row.
 type editLock struct{}
 
-func (editLock) columns(t *Table) []string {
+func (editLock) columns(t *Table) []*string {
 	if !t.locks() {
 		return nil
 	}
-	return []string{t.Lock.By, t.Lock.Since, t.Lock.Expiry}
+	return []*string{&t.Lock.By, &t.Lock.Since, &t.Lock.Expiry}
 }
 
 // locks reports whether the table's rows may be locked.

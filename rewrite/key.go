@@ -6,11 +6,11 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // statement's tokens is for is out of their scope.
 type key struct{}
 
-func (key) columns(t *Table) []string {
+func (key) columns(t *Table) []*string {
 	if t.Key == "" {
 		return nil
 	}
-	return []string{t.Key}
+	return []*string{&t.Key}
 }
 
 func (key) adds(*Table) (column, value string) { return "", "" }

@@ -12,7 +12,7 @@ type ledger struct{}
 
 const ledgerTable = sqltext.LedgerTable
 
-func (ledger) columns(*Table) []string { return nil }
+func (ledger) columns(*Table) []*string { return nil }
 
 func (ledger) adds(*Table) (column, value string) { return "", "" }
 

@@ -27,9 +27,9 @@ const (
 // about a part of the write that it plans: false, after a refusal, where that can't be
 // guarded. Those that have a writer write for the table and the target that it has chosen.
 type rule interface {
-	// columns returns the columns of a table that the rule is about, normalised; none
-	// for a table without the rule. An INSERT may name each of them once.
-	columns(t *Table) []string
+	// columns returns the columns of a table that the rule is about; none for a table
+	// without the rule. An INSERT may name each of them once.
+	columns(t *Table) []*string
 
 	// adds returns the column that INSERT adds to a row, quoted, and its value, which is
 	// empty for the row's token. The column is empty for none.

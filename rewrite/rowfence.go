@@ -5,11 +5,11 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.
 type rowFence struct{}
 
-func (rowFence) columns(t *Table) []string {
+func (rowFence) columns(t *Table) []*string {
 	if t.FenceColumn == "" {
 		return nil
 	}
-	return []string{t.FenceColumn}
+	return []*string{&t.FenceColumn}
 }
 
 func (rowFence) adds(t *Table) (column, value string) { return t.fence, "" }

@@ -10,11 +10,11 @@ import (
 // another serial than the caller's raises. NULL counts as 0.
 type serial struct{}
 
-func (serial) columns(t *Table) []string {
+func (serial) columns(t *Table) []*string {
 	if t.Serial == "" {
 		return nil
 	}
-	return []string{t.Serial}
+	return []*string{&t.Serial}
 }
 
 // versions notes that the rows of the target are compared with the caller's serial, if
