@@ -13,7 +13,11 @@ func (key) columns(t *Table) []*string {
 	return []*string{&t.Key}
 }
 
-func (key) adds(*Table) (column, value string) { return "", "" }
+func (key) adds(*Table) added { return added{} }
+
+func (key) gives(*writer) bool { return false }
+
+func (key) value(*writer, *edit) {}
 
 // assigned notes where the value of an assignment of the key stands. Another value than
 // the row's own key would move the row out of its token's scope, so only a value is read

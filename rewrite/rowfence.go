@@ -12,7 +12,11 @@ func (rowFence) columns(t *Table) []*string {
 	return []*string{&t.FenceColumn}
 }
 
-func (rowFence) adds(t *Table) (column, value string) { return t.fence, "" }
+func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fence} }
+
+func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
+
+func (rowFence) value(w *writer, e *edit) { w.field(w.rowsToken(e), fieldValue) }
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
