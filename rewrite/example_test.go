@@ -46,7 +46,7 @@ func Example() {
 	//   UPDATE OR ABORT books SET price = ?1, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?3 THEN ?3 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?2
 	//   42
 	// refuse
-	//   OR REPLACE replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT
+	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
 	// stale: the row has token 43
 }
 
@@ -63,6 +63,6 @@ func ExamplePlan_Render() {
 	rendered, err := plan.Render(rewrite.Values{Tables: []rewrite.TableValues{{Unfenced: true}}})
 	fmt.Println(rendered.SQL, err)
 	// Output:
-	// rewrite: table "books": no token, and it isn't said to be Unfenced
+	// rewrite: table "books": no token, and Unfenced isn't set
 	// UPDATE books SET price = $1 <nil>
 }

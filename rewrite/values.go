@@ -51,9 +51,9 @@ func (v *Values) check(p *Plan) error {
 	case p.Verdict == Refuse:
 		return &p.Refusal
 	case p.Verdict != Guard:
-		return fmt.Errorf("rewrite: a plan to %v has nothing to render", p.Verdict)
+		return fmt.Errorf("rewrite: Render of a plan to %v, want one to guard", p.Verdict)
 	case len(v.Tables) != len(p.Tables):
-		return fmt.Errorf("rewrite: values of %d tables for a statement that writes to %d", len(v.Tables), len(p.Tables))
+		return fmt.Errorf("rewrite: values for %d tables, but the statement writes to %d", len(v.Tables), len(p.Tables))
 	}
 	for i := range v.Tables {
 		if err := v.Tables[i].check(p, i); err != nil {
@@ -68,9 +68,9 @@ func (v *TableValues) check(p *Plan, i int) error {
 	rules := p.rules(i)
 	switch n := len(v.Tokens); {
 	case n > 0 && (v.Unfenced || !rules.Fenced()):
-		return fmt.Errorf("%d tokens for a table that is compared with none", n)
+		return fmt.Errorf("%d tokens for a table that takes none", n)
 	case n == 0 && rules.Fenced() && !v.Unfenced:
-		return fmt.Errorf("no token, and it isn't said to be Unfenced")
+		return fmt.Errorf("no token, and Unfenced isn't set")
 	case n > 1 && rules.Key == "":
 		return fmt.Errorf("%d tokens for a table without Key", n)
 	case n == 1 && v.Rows == nil:
@@ -83,11 +83,11 @@ func (v *TableValues) check(p *Plan, i int) error {
 		}
 	}
 	if len(v.Tokens) > 0 && len(v.Rows) != rows {
-		return fmt.Errorf("tokens of %d rows for %d", len(v.Rows), rows)
+		return fmt.Errorf("Rows has %d entries, want %d", len(v.Rows), rows)
 	}
 	for _, token := range v.Rows {
 		if token < 0 || token >= len(v.Tokens) {
-			return fmt.Errorf("a row has token %d of %d", token, len(v.Tokens))
+			return fmt.Errorf("Rows refers to token %d of %d", token, len(v.Tokens))
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (s *scanner) swallowed(i int) bool {
 }
 
 func (s *scanner) twoEncodings() *Error {
-	return &Error{s.pos, "it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte", Unread}
+	return &Error{s.pos, "its meaning depends on client_encoding; pass the value as an argument, or put a blank or quotes before this byte", Unread}
 }
 
 // continues moves to the quote that continues the string just closed: one that
