@@ -98,7 +98,7 @@ func TestRefusalsByTheDatabase(t *testing.T) {
 		{"ledger", "bad JSON path: 'sqlfence:stale:0:9'", ledger, token("books", 7), sqlfence.ErrStale,
 			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
 		{"unknown name", "bad JSON path: 'sqlfence:unknown:0:0'", ledger, token("books", 7), sqlfence.ErrUnknownName,
-			`sqlfence: name unknown to the ledger: "books"; create it with tokens.Ensure or tokens.Issue`},
+			`sqlfence: name unknown to the ledger: table "books": token name "books"; add it to the ledger with tokens.Ensure, Issue or Adopt`},
 		{"out of scope", "bad JSON path: 'sqlfence:scope:0:it is 43'", keyed, token("books/42", 7), sqlfence.ErrOutOfScope,
 			`sqlfence: row out of the token's scope: table "books": none of the context's tokens is called "books/it is 43"`},
 		{"empty key", "bad JSON path: 'sqlfence:scope:0:'", keyed, token("books/42", 7), sqlfence.ErrOutOfScope,

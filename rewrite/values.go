@@ -14,7 +14,7 @@ type Token struct {
 	Value int64
 }
 
-// Values is what a statement is rendered with.
+// Values are the values that a statement is rendered with.
 type Values struct {
 	// Tables has the tokens of each of [Plan.Tables], in that order.
 	Tables []TableValues
@@ -22,26 +22,29 @@ type Values struct {
 	// Literal writes the values into the text instead of numbering placeholders, as
 	// is done for a statement that has no room for more arguments.
 	Literal bool
-	// Serial is what a versioned statement's rows have to be at.
+	// Serial is the version at which a versioned statement's rows have to be.
 	Serial int64
-	// Editor is who writes to tables with Lock, as text; "" for nobody.
+	// Editor is the ID, as text, of the user who writes to tables with Lock; "" for
+	// none.
 	Editor string
-	// Observe leaves out what refuses; stored tokens still rise, and never fall.
+	// Observe leaves out the checks that refuse; stored tokens still rise, and never
+	// fall.
 	Observe bool
 }
 
-// TableValues is what the writes to one table are compared with.
+// TableValues are the tokens with which the writes to one table are compared.
 type TableValues struct {
 	// Tokens holds one token, or one for each row with Key. It is empty for a table
 	// that isn't [Table.Fenced] and for one that is Unfenced.
 	Tokens []Token
 
-	// Unfenced says that a fenced table's writes are compared with no token this time.
+	// Unfenced means that this time the writes to a fenced table are compared with no
+	// token.
 	Unfenced bool
 
-	// Rows tells for each row of the [Target.Keys] of the table's targets, in their
-	// order, the index in Tokens of the token that covers it. May be nil for a table
-	// with one token.
+	// Rows has, for each row of the [Target.Keys] of the table's targets, in their
+	// order, the index in Tokens of the token that covers it. It can be nil for a
+	// table with one token.
 	Rows []int
 }
 
