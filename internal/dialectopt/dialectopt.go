@@ -12,11 +12,11 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Options is what the options of a package have in common: the dialect, and all that is
-// wrong with any of them. A package's configuration embeds it. The zero value is ready.
+// Options are what the options of a package have in common: the dialect, and the faults
+// of all options. A package's configuration embeds it. The zero value is ready.
 type Options struct {
 	named   sqlfence.Dialect
-	unclear bool // what WithDialect says can't be meant
+	unclear bool // WithDialect was given no dialect, or two
 	errs    []error
 }
 
@@ -31,10 +31,10 @@ func Apply[C interface{ Fail(error) }, O ~func(C)](config C, opts []O) {
 	}
 }
 
-// Fail notes that something is wrong with an option.
+// Fail records a fault of an option.
 func (o *Options) Fail(err error) { o.errs = append(o.errs, err) }
 
-// NameDialect is what the option WithDialect does.
+// NameDialect records the dialect that the option WithDialect names.
 func (o *Options) NameDialect(d sqlfence.Dialect) {
 	switch {
 	case d == 0:
@@ -48,8 +48,8 @@ func (o *Options) NameDialect(d sqlfence.Dialect) {
 	}
 }
 
-// Err returns all that is wrong with the options, with a prefix, as one error that is
-// [sqlfence.ErrInvalid]; nil if nothing is.
+// Err returns all faults of the options, with a prefix, as one error that is
+// [sqlfence.ErrInvalid]; nil if there are none.
 func (o *Options) Err(prefix string) error {
 	if len(o.errs) == 0 {
 		return nil
@@ -86,9 +86,9 @@ func For[T any](postgres, sqlite T) Parts[T] {
 func (p Parts[T]) All() []T { return p.parts }
 
 // Find returns the part for the dialect of a driver, which is known or named by
-// WithDialect. An unknown driver without a name, a name that contradicts a known driver,
-// and a dialect without a part are noted in o; the dialect returned is 0 then, and also
-// after a WithDialect that failed, which leaves nothing to compare.
+// WithDialect. It records in o an unknown driver whose dialect isn't named, a named
+// dialect that contradicts a known driver, and a dialect without a part. The dialect
+// returned is then 0, and also after a WithDialect that failed.
 func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
 	if o.unclear {
 		return part, 0
@@ -109,7 +109,7 @@ func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) 
 	found, unknown := sqlfence.DialectOf(d)
 	switch {
 	case unknown != nil && named == 0:
-		return 0, fmt.Errorf("give the dialect by WithDialect: %w", unknown)
+		return 0, fmt.Errorf("unknown driver %T; name its dialect with WithDialect", d)
 	case unknown != nil:
 		return named, nil
 	case named != 0 && named != found:
@@ -118,7 +118,7 @@ func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) 
 	return found, nil
 }
 
-// list writes dialects as a sentence has them.
+// list writes dialects as in a sentence: "a, b and c".
 func list(dialects []sqlfence.Dialect) string {
 	var names []string
 	for _, d := range dialects {
@@ -126,15 +126,4 @@ func list(dialects []sqlfence.Dialect) string {
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
-
-// Resolve returns the dialect of a driver, which the caller may name; zero names
-// none. An unknown driver whose dialect isn't named, a name that contradicts a
-// known driver, and a dialect that isn't supported are errors.
-func Resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
-	found, err := resolve(d, named)
-	if err == nil && found != sqlfence.Postgres && found != sqlfence.SQLite {
-		err = fmt.Errorf("%v is not supported, only %v and %v are", found, sqlfence.Postgres, sqlfence.SQLite)
-	}
-	return found, err
 }
