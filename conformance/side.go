@@ -161,7 +161,7 @@ func (k *kit) eventually(what string, seen func() bool) {
 	}
 }
 
-// events collects what an observer is told.
+// events collects an observer's events.
 type events struct {
 	mu   sync.Mutex
 	seen []sqlfence.Event
