@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// answered returns the error that the application gets for that of a guarded
+// answered returns the error that the application gets for the error of a guarded
 // statement, and whether the guard raised it, which is reported. In a transaction
 // database/sql sends nothing twice.
 func (e *execution) answered(ctx context.Context, err error) (error, bool) {

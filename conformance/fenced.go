@@ -57,7 +57,7 @@ func (f *fenced) open(c *recorder, opts ...sqlfence.Option) *sql.DB {
 
 func books(rules ...sqlfence.Rule) sqlfence.Option { return sqlfence.WithTable("books", rules...) }
 
-// fences are the two ways to keep the mark.
+// fences are the two rules that compare tokens.
 var fences = []struct {
 	name string
 	rule func() sqlfence.Rule
@@ -66,8 +66,8 @@ var fences = []struct {
 	{"ledger", sqlfence.Ledger},
 }
 
-// reset leaves the books 1, 2 and 3 at price 10, and mark as the newest token
-// seen by each and by the ledger.
+// reset leaves the books 1, 2 and 3 at price 10, with mark as the token of each and as
+// the ledger's newest.
 func (f *fenced) reset(mark int64) {
 	f.exec("DELETE FROM books")
 	f.exec(fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))

@@ -186,7 +186,7 @@ func scanning(s *side) {
 	}
 }
 
-// pointedAt tells what a target holds.
+// pointedAt formats the value that a target points at.
 func pointedAt(target any) string {
 	v := reflect.ValueOf(target)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {

@@ -20,7 +20,7 @@ func checkTables(tables []Table) error {
 	return errors.Join(faults...)
 }
 
-// faults returns what is wrong with the table alone.
+// faults returns the faults of the table alone.
 func (t *Table) faults() (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}

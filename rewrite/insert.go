@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
-// An insertion is what is known of the columns of an INSERT while it is being planned.
+// An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
 	listed bool    // it names its columns
 	key    int     // which of them is the key, or -1
@@ -145,7 +145,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	if arm.Select {
 		return p.selection(arm)
 	}
-	// The rows of an INSERT, and those of all arms of a MERGE, are counted on.
+	// The rows are numbered through all arms of an INSERT or MERGE.
 	first := int32(len(p.to().Keys))
 	for n, row := range arm.Rows {
 		if p.insertion.key >= 0 && !p.rowKey(row) {

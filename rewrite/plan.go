@@ -72,7 +72,7 @@ type Plan struct {
 	form   *defaultForm // of one token a table, as arguments, enforced
 }
 
-// rules returns those of the plan's table i.
+// rules returns the rules of the plan's table i.
 func (p *Plan) rules(i int) *Table { return &p.source.tables[p.Tables[i]] }
 
 // countRows notes where the rows of each target begin among those of its table.

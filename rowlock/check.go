@@ -64,7 +64,7 @@ func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, 
 	return found, rows.Err()
 }
 
-// faults returns what is wrong with the columns.
+// faults returns the faults of the columns.
 func (t *Table) faults(found map[string]column) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c := t.columns

@@ -116,7 +116,7 @@ func configure(opts []Option) *config {
 	return c
 }
 
-// invalid returns all that is wrong with the options of what is called name.
+// invalid returns all faults of the options of the Table or Manager called name.
 func (c *config) invalid(name string) error {
 	if err := c.Err(name); err != nil {
 		return &invalidError{err}

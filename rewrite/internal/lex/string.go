@@ -1,6 +1,6 @@
 package lex
 
-// stringKind tells what a backslash is in a string constant.
+// stringKind decides the meaning of a backslash in a string constant.
 type stringKind uint8
 
 const (
