@@ -8,8 +8,8 @@ import (
 )
 
 // A statement is planned once, rendered for each execution, and sent with the
-// guard's arguments behind its own. Where the database raises, the error's text says
-// what the guard has met.
+// guard's arguments after its own. If the guard raises, the text of the database's error
+// has the reason.
 func Example() {
 	r, err := rewrite.New(rewrite.SQLite, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
@@ -50,8 +50,8 @@ func Example() {
 	// stale: the row has token 43
 }
 
-// A table whose writes aren't to be compared with a token is said to be Unfenced:
-// values that were forgotten are an error, not a statement without its guard.
+// Unfenced says that the writes to a table are not to be compared with a token. Missing
+// values are an error, not a statement without its guard.
 func ExamplePlan_Render() {
 	r, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
