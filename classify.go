@@ -27,8 +27,8 @@ func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 	return typed, raised
 }
 
-// classify returns the typed error for what a guard raised, and true; else err as
-// it is, and false.
+// classify returns a typed error and true if the statement's guard raised err; else err
+// as it is, and false.
 func (e *execution) classify(err error) (error, bool) {
 	m, ok := rewrite.ReadMarker(err.Error())
 	if !ok {

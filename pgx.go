@@ -48,7 +48,7 @@ func findOptions(args []driver.NamedValue, rows bool) (driverOptions, error) {
 	for i, arg := range args {
 		switch what, t := optionOf(arg.Value); {
 		case what == rewriterOption && o.rewriter.IsValid():
-			return o, unguardable("", "of two query rewriters pgx runs one or both, depending on its version; pass one")
+			return o, unguardable("", "which of two query rewriters pgx runs depends on its version; pass one")
 		case what == rewriterOption:
 			o.rewriter, o.place = reflect.ValueOf(arg.Value).MethodByName("RewriteQuery"), i
 			o.pure = ofPgx(t) && slices.Contains([]string{"NamedArgs", "StrictNamedArgs", "errorQueryRewriter"}, t.Name())
