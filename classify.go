@@ -71,6 +71,6 @@ func (e *execution) refusedToken(m rewrite.Marker, err error) error {
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
-		return &refusal{ErrUnknownName, fmt.Sprintf("table %q: token name %q; add it to the ledger with tokens.Ensure, Issue or Adopt", t.name, token.Name), err}
+		return &refusal{ErrUnknownName, fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.name, token.Name), err}
 	}
 }

@@ -95,7 +95,7 @@ type NotIssuedError struct {
 }
 
 func (e *NotIssuedError) Error() string {
-	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue a token with tokens.Issue, or adopt another service's with tokens.Adopt",
+	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's (tokens.Store.Issue, Adopt)",
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
