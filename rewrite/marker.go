@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The guard's expressions raise an error inside of the statement where it may not be
-// applied, so that it is applied whole or not at all, and the error says what they met:
-// sqlfence:kind:number:detail. What is raised is never NULL, which would raise nothing.
+// The guard's expressions raise an error inside of the statement if it must not be applied,
+// so that it is applied whole or not at all. The error has the reason as a marker:
+// sqlfence:kind:number:detail. A marker is never NULL, which would raise nothing.
 
 // The kinds of marker that a raised error carries.
 const (

@@ -30,7 +30,7 @@ func (p *planner) delete(w *read.Write) bool {
 	return p.where(w)
 }
 
-// assignments plans a SET list, to which it adds what the rules assign. upsert tells
+// assignments plans a SET list, to which it adds what the rules assign. upsert says
 // whether there is an excluded row.
 func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target

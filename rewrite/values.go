@@ -86,11 +86,11 @@ func (v *TableValues) check(p *Plan, i int) error {
 		}
 	}
 	if len(v.Tokens) > 0 && len(v.Rows) != rows {
-		return fmt.Errorf("Rows has %d entries, want %d", len(v.Rows), rows)
+		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
 	}
 	for _, token := range v.Rows {
 		if token < 0 || token >= len(v.Tokens) {
-			return fmt.Errorf("Rows refers to token %d of %d", token, len(v.Tokens))
+			return fmt.Errorf("an entry of Rows is token %d of %d", token, len(v.Tokens))
 		}
 	}
 	return nil

@@ -28,8 +28,8 @@ import (
 // but ErrTokenLimit a token may have been taken; it is then lost.
 //
 // Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached
-// [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an error
-// of no type if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
+// [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an
+// untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
 // name; or the database's.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
