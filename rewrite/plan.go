@@ -51,8 +51,8 @@ type Plan struct {
 	Params bool
 
 	// Serial and Locks tell whether a table written to has a serial column, or
-	// locks: then there is something to do without tokens, too.
-	Serial, Locks bool
+	// locks, and Tokenless whether one is [Table.Tokenless].
+	Serial, Locks, Tokenless bool
 
 	// Aborts tells that the guard adds OR ABORT, except with [Values.Observe]: a broken
 	// constraint undoes the statement, whatever SQLite's table declares.
