@@ -19,7 +19,7 @@ type target struct {
 // write plans a write.
 func (p *planner) write(w *read.Write) bool {
 	if len(p.tables) > 0 && p.dialect.definesTables(w.Target.Name) {
-		return p.refuse(-1, w.Target.At, "a row of this table is a table's definition, so that one could be put in another's place; run it under Bypass")
+		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could replace a registered one; run it under Bypass")
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
 	switch {

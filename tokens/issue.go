@@ -77,7 +77,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			return 0, 0, errLimit(name, current)
 		case current+n <= sqlfence.MaxToken:
 			// They do fit, and a token never falls: something else kept it from writing.
-			return 0, 0, fmt.Errorf("the table %s took no token: look for a trigger or a rule on it", sqltext.LedgerTable)
+			return 0, 0, fmt.Errorf("the statement stored no token in the table %s; look for a trigger or a rule on it", sqltext.LedgerTable)
 		}
 		n = sqlfence.MaxToken - current
 	}
