@@ -117,7 +117,7 @@ func (t *table) once(field *string, rule, value string) {
 func (t *table) check(db database) []error {
 	if t.rules.FenceColumn == "" {
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
-		if t.rules.Serial == "" && t.rules.Lock.By == "" || t.rules.Key != "" || t.resource != "" || t.optional {
+		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {

@@ -31,7 +31,7 @@ func (t *Table) faults() (faults []error) {
 	if isOwnTable(t.Name) {
 		fail(" belongs to sqlfence's packages and is always guarded; leave it out")
 	}
-	if !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != "") {
+	if !t.Fenced() && (!t.Tokenless() || t.Key != "") {
 		fail(" has neither a fence column nor a ledger")
 	}
 	if t.FenceColumn != "" && t.FenceColumn == t.Key {

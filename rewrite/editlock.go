@@ -27,6 +27,8 @@ func (editLock) columns(t *Table) []*string {
 // locks reports whether the table's rows may be locked.
 func (t *Table) locks() bool { return t.Lock.By != "" }
 
+func (editLock) withoutTokens() bool { return true }
+
 func (editLock) adds(*Table) added { return added{} }
 
 func (editLock) gives(*writer) bool { return false }

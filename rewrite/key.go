@@ -13,6 +13,8 @@ func (key) columns(t *Table) []*string {
 	return []*string{&t.Key}
 }
 
+func (key) withoutTokens() bool { return false }
+
 func (key) adds(*Table) added { return added{} }
 
 func (key) gives(*writer) bool { return false }

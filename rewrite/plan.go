@@ -51,9 +51,10 @@ type Plan struct {
 	// [Values.Literal]).
 	Params bool
 
-	// Serial and Locks report whether one of the Tables has a serial column or a lock:
-	// then the statement is guarded even without tokens.
-	Serial, Locks bool
+	// Serial and Locks report whether one of the Tables has a serial column or a lock,
+	// and Tokenless whether one is [Table.Tokenless]: then the statement is guarded even
+	// without tokens.
+	Serial, Locks, Tokenless bool
 
 	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe]: a
 	// broken constraint then undoes the statement, even if SQLite's table declares

@@ -35,6 +35,10 @@ type rule interface {
 	// without the rule. An INSERT may name each of them once.
 	columns(t *Table) []*string
 
+	// withoutTokens reports whether there is something to do for the rule in a write
+	// without a token.
+	withoutTokens() bool
+
 	// adds returns the column that INSERT adds to a row; the zero value for none.
 	adds(t *Table) added
 

@@ -94,6 +94,8 @@ func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
 	return true
 }
 
+func (serial) withoutTokens() bool { return true }
+
 func (serial) adds(t *Table) added { return added{"serial", t.serial, "1"} }
 
 func (serial) gives(*writer) bool { return false }

@@ -28,6 +28,16 @@ type Table struct {
 // Fenced reports whether writes to the table are compared with tokens.
 func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
 
+// Tokenless reports whether a rule of the table's has something to do without a token.
+func (t *Table) Tokenless() bool {
+	for _, r := range precedence {
+		if r.withoutTokens() && len(r.columns(t)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Columns returns the columns that the table's rules are about, to be normalised.
 func (t *Table) Columns() (columns []*string) {
 	for _, r := range precedence {
