@@ -127,6 +127,10 @@ type dialect interface {
 	// the newest one of its name.
 	ledgerCheck(w *writer, token int)
 
+	// shadowsLedger reports whether an item of WITH with this name would stand before the
+	// ledger, or before what the guard adds to ask it.
+	shadowsLedger(item string) bool
+
 	// ledgerInWhere reports whether the ledger's check stands in the WHERE of each
 	// write, and else in WITH before the statement.
 	ledgerInWhere() bool

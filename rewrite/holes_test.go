@@ -35,6 +35,26 @@ func TestHoles(t *testing.T) {
 	}
 }
 
+// TestLedgerItemIsNotShadowed has a WITH inside of another with an item called as the one
+// that the guard's raises ask: false there, they would raise nothing.
+func TestLedgerItemIsNotShadowed(t *testing.T) {
+	for _, rules := range []string{"lockall", "lockkey", "serialboth", "ledger"} {
+		for _, name := range []string{"sqlfence_newest_0", "SQLfence_Newest_0", `"sqlfence_newest_0"`, `U&"sqlfence\005fnewest_0"`, "sqlfence_newest_1 (newest)"} {
+			for _, with := range []string{
+				"WITH x AS (WITH a AS (SELECT 1), b AS (SELECT 2), %s AS (SELECT false AS newest) UPDATE books SET serial = 8 WHERE id = 1) SELECT 1",
+				"WITH x AS (WITH %s AS (SELECT false AS newest) DELETE FROM books WHERE id = 1) SELECT 1",
+				"WITH RECURSIVE %s AS (SELECT false AS newest) UPDATE books SET price = 8 WHERE id = 1",
+				"EXPLAIN ANALYZE WITH x AS (WITH %s AS MATERIALIZED (SELECT false AS newest) INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 8) SELECT 1",
+			} {
+				s := sample{sql: strings.Replace(with, "%s", name, 1)}
+				if p := s.plan(t, Postgres, rules); p.Verdict != Refuse {
+					t.Errorf("%s: %s: %v", rules, s.sql, p.Verdict)
+				}
+			}
+		}
+	}
+}
+
 // TestForgedMark has texts where a label looks like a part of a longer keyword,
 // so that the mark would go behind the list that it belongs into, and a value of
 // the writer's choice would be taken for it.

@@ -101,9 +101,12 @@ func (w *writer) asksLedger() bool {
 		w.rules.Serial != "" && slices.ContainsFunc(w.edits, assigns)
 }
 
+// ledgerItem begins the names of the items that have the tokens' checks.
+const ledgerItem = "sqlfence_newest_"
+
 // ledgerItem writes the name of the item that has a token's check.
 func (w *writer) ledgerItem(token int) {
-	w.write("sqlfence_newest_")
+	w.write(ledgerItem)
 	w.b.Int(int64(token))
 }
 

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"strings"
+
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -66,6 +68,12 @@ func (postgres) skipsLocked() bool { return true }
 func (postgres) writesInWith() bool { return true }
 
 func (postgres) countsLastRows() bool { return false }
+
+// shadowsLedger: a WITH inside of another may have an item of the name that the guard
+// gives to the ledger's check. The raises inside of it would ask that one.
+func (postgres) shadowsLedger(item string) bool {
+	return item == ledgerTable || strings.HasPrefix(item, ledgerItem)
+}
 
 func (postgres) ledgerInWhere() bool { return false }
 

@@ -73,6 +73,8 @@ func (sqlite) writesInWith() bool { return false }
 
 func (sqlite) countsLastRows() bool { return true }
 
+func (sqlite) shadowsLedger(item string) bool { return item == ledgerTable }
+
 func (sqlite) ledgerInWhere() bool { return true }
 
 // ledgerCheck: a database file has one writer, so what is read there stays true to the

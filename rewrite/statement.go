@@ -22,10 +22,11 @@ func (p *planner) part(part *read.Part) bool {
 	case read.WritePart:
 		return p.write(&p.Writes[part.Write])
 	case read.NamePart:
-		if part.Name == ledgerTable {
-			if table, _ := p.mentionGuarded(part.Span); table >= 0 {
-				return p.refuse(table, part.At, "a CTE named "+ledgerTable+" would shadow the ledger table; rename the CTE")
-			}
+		if !p.dialect.shadowsLedger(part.Name) {
+			return true
+		}
+		if table, _ := p.mentionGuarded(part.Span); table >= 0 {
+			return p.refuse(table, part.At, "a CTE named "+part.Name+" would shadow the ledger; rename the CTE")
 		}
 	case read.IntoPart:
 		return !isOwnTable(part.Name) || p.refuseOwn(part.Span)

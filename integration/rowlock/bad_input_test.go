@@ -139,8 +139,10 @@ func TestRowLockNames(t *testing.T) {
 // and in IDs.
 func TestNobody(t *testing.T) {
 	values := map[string]bool{ // how SQL writes them; whether they are nobody
-		"NULL": true, "''": true, "' '": true, "0": true, "'0'": true, "'00'": true, "'-0'": true, "' 0'": true, "'0.0'": true,
+		"NULL": true, "''": true, "' '": true, "0": true, "'0'": true, "'00'": true, "'-0'": true, "' 0'": true, "'0.0'": true, "' +0. '": true, "'-.00'": true,
 		"7": false, "'7'": false, "'-7'": false, "'07'": false, "'ada'": false, "'0a'": false,
+		"'-'": false, "'.'": false, "'+.'": false, "'0-'": false, "'0-0'": false, "'-0-'": false, "'--0'": false, "'0+.'": false, "'0 0'": false, "'0.0.0.0'": false,
+		"'00000000-0000-0000-0000-000000000000'": false,
 	}
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, typ := range []string{"text", "bigint"} {
@@ -285,13 +287,15 @@ func TestRowLockForEver(t *testing.T) {
 		}
 		d := &desk{Setting: s, ada: "ada", bob: "bob"}
 		d.open(t)
-		d.set(t, "'bob'", "'infinity'")
-		lock, err := d.invoice.Current(t.Context(), 7)
-		if err != nil || lock.By != "bob" || !lock.Expiry.IsZero() {
-			t.Errorf("%+v, %v", lock, err)
+		for _, expiry := range []string{"infinity", "294276-12-31 23:59:59.999999Z"} {
+			d.set(t, "'bob'", "'"+expiry+"'")
+			lock, err := d.invoice.Current(t.Context(), 7)
+			if err != nil || lock.By != "bob" || lock.Expiry.IsZero() != (expiry == "infinity") {
+				t.Errorf("%s: %+v, %v", expiry, lock, err)
+			}
+			_, err = d.request(t, edit("ada"))
+			harness.WantError(t, err, sqlfence.ErrLocked)
 		}
-		_, err = d.request(t, edit("ada"))
-		harness.WantError(t, err, sqlfence.ErrLocked)
 	})
 }
 

@@ -33,6 +33,27 @@ func start(ctx context.Context, s *harness.Shop, f harness.Form, w harness.Write
 
 var askedRules = map[string][]sqlfence.Rule{"ledger": nil, "both": {sqlfence.RowFence("fence_token")}}
 
+// No item of the statement's own WITH answers instead of the ledger: a raise that asks it
+// would raise nothing.
+func TestLedgerIsNotShadowed(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh := askedShop(t, s)
+		for _, query := range []string{
+			"WITH x AS (WITH sqlfence_newest_0 AS (SELECT false AS newest) UPDATE books SET price = 20, serial = 1 WHERE id = 1 RETURNING id) SELECT * FROM x",
+			"WITH x AS (WITH sqlfence_newest_0 AS (SELECT false AS newest) DELETE FROM books WHERE id = 1 RETURNING id) SELECT * FROM x",
+			`INSERT INTO books (id, price) WITH sqlfence_newest_0 AS (SELECT false AS newest) SELECT 1, 20 ON CONFLICT (id) DO UPDATE SET price = 20`,
+			`UPDATE books SET price = (WITH sqlfence_newest_0 AS (SELECT false AS newest) SELECT 20 FROM sqlfence_newest_0) WHERE id = 1`,
+		} {
+			lock(t, sh, "42", lockSince, lockExpiry)
+			sh.Raise(t, "books", 8)
+			if _, err := sh.DB.ExecContext(harness.Holding(t, 8), query); !errors.Is(err, sqlfence.ErrUnguardable) && !errors.Is(err, sqlfence.ErrLocked) {
+				t.Errorf("%s: %v", query, err)
+			}
+			sh.WantVersions(t, "1:10#7 2:10#1 3:10#1")
+		}
+	})
+}
+
 func TestLedgerIsAskedFirst(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for name, rules := range askedRules {

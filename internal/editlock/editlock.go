@@ -11,16 +11,13 @@ import (
 	"strings"
 )
 
-// zeros are the characters that a text which spells zero in decimal notation consists of.
-const zeros = " +-0."
-
 // IsNobody reports whether an ID, as text, is nobody's. It also takes for nobody's what
 // only some databases read as zero, such as "0x0": a user may not have such an ID.
 func IsNobody(id string) bool {
-	if strings.Trim(id, zeros) == "" {
+	id = strings.TrimSpace(id)
+	if id == "" {
 		return true
 	}
-	id = strings.TrimSpace(id)
 	if number, err := strconv.ParseFloat(id, 64); err == nil {
 		return number == 0
 	}
@@ -29,8 +26,15 @@ func IsNobody(id string) bool {
 }
 
 // Nobody is the rule in SQL, of PostgreSQL and SQLite: a condition, never NULL, that column
-// names nobody; text is an expression for its value as text. A stored text such as '0x0',
-// which [IsNobody] refuses for an ID, is somebody here: the lock counts as held.
+// names nobody; text is an expression for its value as text. Whatever isn't certainly
+// a zero is somebody, and the lock counts as held: "-", "0-0", more than 16 zeros in a
+// row, and "0x0", though [IsNobody] refuses that for an ID.
 func Nobody(column, text string) string {
-	return "(" + column + " IS NULL OR trim(" + text + ", '" + zeros + "') = '')"
+	short := "trim(" + text + ")"
+	for range 4 { // halve each row of zeros
+		short = "replace(" + short + ", '00', '0')"
+	}
+	return "(" + column + " IS NULL OR " + short + " IN ('', " + zeros + "))"
 }
+
+const zeros = "'0', '0.', '.0', '0.0', '-0', '-0.', '-.0', '-0.0', '+0', '+0.', '+.0', '+0.0'"

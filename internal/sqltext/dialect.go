@@ -45,7 +45,8 @@ type Dialect interface {
 
 	// Micros turns a time, or a difference of times, into an integer of microseconds, of
 	// a time since 1970: [time.UnixMicro] and [time.Time.UnixMicro] read and write it
-	// whatever the database. NULL and infinity become NULL.
+	// whatever the database. NULL and infinity become NULL, and what is later than all
+	// integers the last of them.
 	Micros(time string) string
 
 	// Raise is an expression that fails when it is evaluated, with a text whose parts are

@@ -55,8 +55,9 @@ func (d postgres) After(ticks string) string {
 
 func (postgres) Ticks(d time.Duration) int64 { return ticks(d, time.Microsecond) }
 
+// Micros: timestamps go on for some years after the last that is a bigint of microseconds.
 func (postgres) Micros(time string) string {
-	return "(extract(epoch FROM CASE WHEN pg_catalog.isfinite(" + time + ") THEN " + time + " END) * 1000000)::bigint"
+	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time + ") * 1000000, 9223372036854775807) END::bigint"
 }
 
 // Raise is of type bigint, and raises 22P02. No cast of the database's own softens it:

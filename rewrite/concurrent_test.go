@@ -1,0 +1,66 @@
+package rewrite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// TestReuseKeepsNothing has plans of both dialects and all rules made and rendered by
+// several goroutines at a time. They use each other's planners, writers and texts, also
+// those of statements that were refused; each plan is the one that is made alone, and
+// stays it.
+func TestReuseKeepsNothing(t *testing.T) {
+	type asked struct {
+		d     Dialect
+		rules string
+		s     *sample
+	}
+	show := func(p *Plan, rules string) string {
+		shown := fmt.Sprint(p.Verdict, p.Refusal, p.Tables, p.Targets, p.Inputs)
+		if p.Verdict != Guard {
+			return shown
+		}
+		v := p.values(rules)
+		for _, literal := range []bool{false, true} {
+			v.Literal = literal
+			r, err := p.Render(v)
+			shown += fmt.Sprint(r, err)
+		}
+		return shown
+	}
+	var all []asked
+	var want []string
+	for _, d := range []Dialect{Postgres, SQLite} {
+		for _, s := range corpus(t, d) {
+			for rules := range rulesets {
+				if rand.IntN(8) > 0 {
+					continue // others the next time
+				}
+				a := asked{d, rules, &s}
+				p := s.plan(t, d, rules)
+				if v := p.values(rules); p.Verdict == Guard && v.check(p) != nil {
+					continue // it takes other values
+				}
+				all, want = append(all, a), append(want, show(p, rules))
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			plans := make(map[int]*Plan)
+			for range 1000 {
+				i := rand.IntN(len(all))
+				plans[i] = all[i].s.plan(t, all[i].d, all[i].rules)
+			}
+			for i, p := range plans {
+				if got := show(p, all[i].rules); got != want[i] {
+					t.Errorf("%v, %s: %s\nis %s\nalone %s", all[i].d, all[i].rules, all[i].s.sql, got, want[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
