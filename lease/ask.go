@@ -101,13 +101,17 @@ func (m *Leases) askDetached(ctx context.Context, r *request) (*outcome, error) 
 // have been taken all the same.
 func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool, _ error) {
 	var o outcome
-	err := dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		o = outcome{}
-		return m.dialect.take(ctx, &m.database, r, &o)
+	var again bool
+	err := sendAgain(func(second bool) error {
+		again = second
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+			o = outcome{}
+			return m.dialect.take(ctx, &m.database, r, &o)
+		})
 	})
 	switch {
 	case err != nil:
-		return nil, o.committing && mayHaveCommitted(err), err
+		return nil, again || o.committing && mayHaveCommitted(err), err
 	case o.won != nil:
 		// What is left is what was left when the answer was made, at the earliest
 		// when the statement was sent.

@@ -18,7 +18,9 @@ type dialect interface {
 	// probe fails if take would, and changes nothing.
 	probe(ctx context.Context, db *database) error
 
-	// take asks for a lease once, and says in o what it came to.
+	// take asks for a lease once, and says in o what it came to. If the lease has the
+	// request's lock id already, a take whose answer was lost has got it: that is the
+	// answer then.
 	take(ctx context.Context, db *database, r *request, o *outcome) error
 
 	// undo releases what a take of unknown outcome may have taken.
@@ -28,9 +30,14 @@ type dialect interface {
 	// now.
 	extend(lockID string, ttl time.Duration) statement
 
-	// release returns a row if the lease was live: its key. With notify it wakes the
-	// listeners, and the row has one more column.
-	release(lockID string, notify bool) statement
+	// release returns a row if the lease was live: its key. In the table it then has no
+	// lock id, and release, by which it can be found, as its holder. With notify it wakes
+	// the listeners, and the row has one more column.
+	release(lockID, release string, notify bool) statement
+
+	// released returns the key of the lease that this release has ended, until another
+	// takes it.
+	released(release string) statement
 
 	// notifies reports whether listeners can be woken.
 	notifies() bool

@@ -16,9 +16,9 @@ func TestStatementsAreComplete(t *testing.T) {
 		lock, unlock, _ := d.session(7)
 		for name, s := range map[string]statement{
 			"create": d.create(), "undo": d.undo("k", "id"), "extend": d.extend("id", time.Second),
-			"release": d.release("id", false), "release and notify": d.release("id", true),
+			"release": d.release("id", "another", false), "release and notify": d.release("id", "another", true),
 			"list": d.list("", ""), "by key": d.list("key", "k"), "by lock id": d.list("lock_id", "id"),
-			"ended": d.ended("id"), "sweep": d.sweep(), "lock": lock, "unlock": unlock,
+			"ended": d.ended("id"), "released": d.released("another"), "sweep": d.sweep(), "lock": lock, "unlock": unlock,
 		} {
 			places := strings.Count(s.text, "?")
 			different := make(map[string]bool)

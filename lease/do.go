@@ -58,6 +58,10 @@ func (l *Lease) finishDo(ctx context.Context) error {
 		return nil
 	case errors.Is(err, ErrLeaseLost):
 		return err
+	case errors.Is(err, errAnswerLost):
+		// Most likely it was held to the end: it was by this process's clock.
+		l.leases.log().Warn("lease: the answer to a release was lost, and the lease has ended", "key", l.Key())
+		return nil
 	case errors.Is(err, ErrNotHeld):
 		// Somebody has released it by its lock id, at an unknown time.
 		return &LostError{Token: l.Token(), Reason: "it had ended before its release", err: err}

@@ -30,6 +30,12 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // seen keeps an attempt that can't succeed from writing or waiting. It reads the
 // statement's snapshot, so won decides anew, on the locked row of the lease.
 //
+// The same attempt may be sent twice: a driver whose connection breaks before the
+// answer has come says that it can be sent again, and package sql does so. A live row
+// with the attempt's own lock id is what the first one has taken: it is the answer, and
+// nothing is written. If the first one is still under way, seen can't see that, but won
+// finds its row; it raises, and the statement is sent again.
+//
 // A lease that is free or has expired goes to the newcomer, who has to get its
 // turn at the ledger first: it waits there for the transactions that have written
 // under the old token. Only then the clock is read, and the ledger's row locked
@@ -38,9 +44,11 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // a name whose first token somebody else issues at the same moment is not seen by
 // the snapshot, and raises: the statement is undone and sent again.
 const takePostgres = `WITH seen AS MATERIALIZED (
-	SELECT clock.now, held.holder, held.expires_at, {durable} AS durable,
+	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
+		{durable} AS durable,
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
+		COALESCE(held.lock_id = $2::text, false) AS own,
 		held.key IS NULL AS absent,
 		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
 	FROM (SELECT {now} AS now) AS clock
@@ -51,7 +59,7 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
 	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN seen.absent
 		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
-	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text
+	WHERE seen.session AND CASE WHEN seen.live THEN NOT seen.own AND $3::text <> '' AND seen.holder = $3::text
 		ELSE seen.token BETWEEN 0 AND {max} - 1 AND {seen $1::text} END
 	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
 		SELECT
@@ -64,7 +72,9 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 			CASE WHEN same AND NOT $6::boolean THEN l.expires_at ELSE now + $4::bigint * interval '1 microsecond' END
 		FROM (SELECT now, $3::text <> '' AND l.holder = $3::text AND l.expires_at > now AND {alive l} AS same
 			FROM (SELECT {now} AS now) AS clock OFFSET 0) AS m)
-	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN $3::text <> '' AND l.holder = $3::text
+	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN CASE
+			WHEN l.lock_id = $2::text THEN {raise '` + overtaken + `', l.token} IS NOT NULL
+			ELSE $3::text <> '' AND l.holder = $3::text END
 		ELSE (SELECT {turn l.key}) IS NOT NULL END
 	RETURNING *
 ), ledger AS (
@@ -79,9 +89,14 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 SELECT seen.live, seen.session, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
 	won.session IS NOT NULL, {micros won.expires_at - statement_timestamp()}
-FROM seen LEFT JOIN won ON true`
+FROM seen LEFT JOIN (
+	SELECT key, lock_id, holder, session, token, acquired_at, expires_at FROM won
+	UNION ALL
+	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
+) AS won ON true`
 
-// overtaken is what take raises where a newer token was issued meanwhile.
+// overtaken is what take raises where the statement's snapshot is too old: a newer
+// token was issued meanwhile, or the same attempt has taken the lease.
 const overtaken = "sqlfence:lease:"
 
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
@@ -91,7 +106,8 @@ FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fenci
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
 
-const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, expires_at = {now}
+// releasePostgres: lock id, release.
+const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
@@ -139,7 +155,7 @@ func (postgres) probe(ctx context.Context, db *database) error {
 	})
 }
 
-// take sends one statement, and sends it again if a newer token was issued meanwhile. A
+// take sends one statement, and sends it again if its snapshot was too old. A
 // name that its snapshot can't see is added to the ledger first.
 func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
 	args := []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
@@ -160,7 +176,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 	}
 }
 
-// isOvertaken reports whether err is what take raises where a newer token was issued.
+// isOvertaken reports whether err is what take raises where its snapshot is too old.
 func isOvertaken(err error) bool {
 	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
 }
@@ -173,11 +189,11 @@ func (postgres) extend(lockID string, ttl time.Duration) statement {
 	return statement{postgresTexts.extend, []any{lockID, sqltext.Postgres.Ticks(ttl)}}
 }
 
-func (postgres) release(lockID string, notify bool) statement {
+func (postgres) release(lockID, release string, notify bool) statement {
 	if notify {
-		return statement{postgresTexts.notify, []any{lockID}}
+		return statement{postgresTexts.notify, []any{lockID, release}}
 	}
-	return statement{postgresTexts.release, []any{lockID}}
+	return statement{postgresTexts.release, []any{lockID, release}}
 }
 
 func (postgres) notifies() bool { return true }
@@ -191,6 +207,10 @@ func (postgres) list(column, value string) statement {
 
 func (postgres) ended(lockID string) statement {
 	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = $1::text", []any{lockID}}
+}
+
+func (postgres) released(release string) statement {
+	return statement{"SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text", []any{release}}
 }
 
 func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }

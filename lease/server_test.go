@@ -77,6 +77,12 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		if key, _ := s.find(c.Args[0].(string)); key != "" {
 			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
 		}
+	case has("SELECT key FROM fencing_leases", "lock_id IS NULL"):
+		for key, r := range s.leases {
+			if r.lockID == "" && r.holder == c.Args[0] {
+				return fakedb.Answer{Rows: [][]any{{key}}}, nil
+			}
+		}
 	case has("SELECT key, lock_id"):
 		return s.list(c), nil
 	default:
@@ -119,6 +125,7 @@ func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
 	}
 	r := before
 	switch {
+	case live && before.lockID == lockID:
 	case !ready, live && (owner == "" || owner != before.holder), !live && (s.tokens[key] < 0 || s.tokens[key] >= sqlfence.MaxToken):
 		return fakedb.Answer{Rows: [][]any{append(values, nil, nil, nil, nil, nil, nil, false, nil)}}, nil
 	case live && refresh:
@@ -148,7 +155,7 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 	if key == "" || !s.live(r) {
 		return fakedb.Answer{}, nil
 	}
-	r.lockID, r.session, r.expires = "", 0, time.Now()
+	r.lockID, r.session, r.holder, r.expires = "", 0, c.Args[1].(string), time.Now()
 	s.leases[key] = r
 	if strings.Contains(c.Query, "pg_notify('sqlfence_leases', key)") {
 		s.notified = append(s.notified, key)

@@ -54,7 +54,8 @@ const extendSQLite = `UPDATE fencing_leases SET expires_at = {after ?}
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING {micros expires_at}, {micros expires_at - {now}}`
 
-const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now}
+// releaseSQLite: release, lock id.
+const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, holder = ?, expires_at = {now}
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING key`
 
@@ -111,11 +112,12 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 	if err := queryOnce(ctx, tx, o.scan, statement{sqliteTexts.seen, []any{r.key}}); err != nil {
 		return err
 	}
-	if !o.live || r.owner == "" || o.holder != r.owner {
+	own := o.won != nil && o.won.LockID == r.lockID // taken when the same attempt was sent before
+	if !o.live || !own && (r.owner == "" || o.holder != r.owner) {
 		o.won = nil
 		return nil
 	}
-	if r.refresh {
+	if r.refresh && !own {
 		scan := func(rows *sql.Rows) (err error) {
 			o.won.ExpiresAt, o.won.left, err = scanTimes(rows)
 			return err
@@ -136,8 +138,8 @@ func (sqlite) extend(lockID string, ttl time.Duration) statement {
 	return statement{sqliteTexts.extend, []any{sqltext.SQLite.Ticks(ttl), lockID}}
 }
 
-func (sqlite) release(lockID string, _ bool) statement {
-	return statement{sqliteTexts.release, []any{lockID}}
+func (sqlite) release(lockID, release string, _ bool) statement {
+	return statement{sqliteTexts.release, []any{release, lockID}}
 }
 
 func (sqlite) notifies() bool { return false }
@@ -151,6 +153,10 @@ func (sqlite) list(column, value string) statement {
 
 func (sqlite) ended(lockID string) statement {
 	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = ?", []any{lockID}}
+}
+
+func (sqlite) released(release string) statement {
+	return statement{"SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = ?", []any{release}}
 }
 
 func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }
