@@ -42,7 +42,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 				on.leave()
 				on = nil
 			}
-			return m.newLease(ctx, o.won, on), o, nil
+			return m.newLease(ctx, o.won, on, a.margin), o, nil
 		case o.session:
 			a.last = o
 			on.leave()

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,19 +73,19 @@ func TestAcquireSentAgain(t *testing.T) {
 func TestAcquireIsUndoneIfItCannotBeSentAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		down := false
+		var down atomic.Bool
 		d.failing(func(_ context.Context, c fakedb.Call) error {
-			if down && !isUndo(c) {
+			if down.Load() && !isUndo(c) {
 				return errLost
 			}
 			return nil
 		})
-		d.resends(d.takes, func() { down = true })
+		d.resends(d.takes, func() { down.Store(true) })
 		if _, ok, err := leases.TryAcquire(t.Context(), "k"); ok || !errors.Is(err, errLost) {
 			t.Errorf("TryAcquire: %v, %v", ok, err)
 		}
 		time.Sleep(time.Second)
-		down = false
+		down.Store(false)
 		if n := undos(d); n != 1 || !free(t, leases, "k") {
 			t.Errorf("undone %d times", n)
 		}
