@@ -14,6 +14,10 @@ import (
 // 1970, and durations are microseconds.
 type dialect interface {
 	create() statement // creates the table if there is none
+	index() statement  // creates the index on expires_at if there is none of its name
+
+	// indexed returns a row if there is such an index, on PostgreSQL by whatever name.
+	indexed() statement
 
 	// probe fails if take would, and changes nothing.
 	probe(ctx context.Context, db *database) error
@@ -64,6 +68,9 @@ type statement struct {
 	text string
 	args []any
 }
+
+// createIndex is for list: of the leases that ever were, few are live.
+const createIndex = "CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"
 
 // pieces are those that the texts of all dialects may name.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}

@@ -71,8 +71,14 @@
 //		expires_at  integer NOT NULL
 //	)
 //
-// A released lease has no lock_id. Rows stay, so that taking a lease updates a row in
-// place; [Leases.Sweep] removes the rows of leases that have ended.
+// and on both an index, so that [Leases.List] doesn't read the rows of all leases that ever
+// were:
+//
+//	CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)
+//
+// A released lease has no lock_id, and in holder a mark of its release. Rows stay, so that
+// taking a lease updates a row in place; [Leases.Sweep] removes the rows of leases that
+// have ended.
 //
 // # Databases
 //

@@ -22,6 +22,7 @@ type server struct {
 	tokens   map[string]int64 // nil: there is no table
 	leases   map[string]row   // likewise
 	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
+	indexed  bool             // the index on expires_at is there
 	notified []string
 }
 
@@ -43,6 +44,12 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		return fakedb.Answer{}, stateError("42P01")
 	case has("EXPLAIN"):
 		return fakedb.Answer{}, nil
+	case has("pg_index"):
+		if s.indexed {
+			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
+		}
+	case has("CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"):
+		s.indexed = true
 	case has("pg_attribute"):
 		if s.tokens == nil {
 			return fakedb.Answer{}, nil

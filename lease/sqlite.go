@@ -61,6 +61,9 @@ RETURNING key`
 
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
 
+// indexedSQLite looks for the index.
+const indexedSQLite = `SELECT 1 FROM pragma_index_list('fencing_leases') WHERE name = 'fencing_leases_expires_at'`
+
 // listSQLite is followed by a condition.
 const listSQLite = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0
 FROM fencing_leases
@@ -82,7 +85,9 @@ var sqliteTexts = struct {
 	sweep:   render(sqltext.SQLite, sweepSQLite),
 }
 
-func (sqlite) create() statement { return statement{text: createSQLite} }
+func (sqlite) create() statement  { return statement{text: createSQLite} }
+func (sqlite) index() statement   { return statement{text: createIndex} }
+func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
 func (sqlite) probe(ctx context.Context, db *database) error {
@@ -146,7 +151,8 @@ func (sqlite) notifies() bool { return false }
 
 func (sqlite) list(column, value string) statement {
 	if column == "" {
-		return statement{text: sqliteTexts.list + " ORDER BY key"}
+		// An expression has no index: SQLite would rather read all keys in their order.
+		return statement{text: sqliteTexts.list + " ORDER BY key || ''"}
 	}
 	return statement{sqliteTexts.list + " AND " + column + " = ?", []any{value}}
 }
