@@ -38,9 +38,10 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 //
 // A lease that is free or has expired goes to the newcomer, who has to get its
 // turn at the ledger first: it waits there for the transactions that have written
-// under the old token. Only then the clock is read, and the ledger's row locked
-// to read its newest token. A key without a row has nothing to be locked first:
-// its newcomers get their turn before they add the row. ledger raises the token;
+// under the old token. Only then the lease's row is locked, and the clock read, and the
+// ledger's row locked to read its newest token: everybody in this order, or two of them
+// would wait for each other. So an owner whose lease ends just when won looks at it has
+// no turn, and raises: the statement is sent again. ledger raises the token;
 // a name whose first token somebody else issues at the same moment is not seen by
 // the snapshot, and raises: the statement is undone and sent again.
 const takePostgres = `WITH seen AS MATERIALIZED (
@@ -49,7 +50,6 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
 		COALESCE(held.lock_id = $2::text, false) AS own,
-		held.key IS NULL AS absent,
 		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
 	FROM (SELECT {now} AS now) AS clock
 	LEFT JOIN fencing_leases AS held ON held.key = $1::text
@@ -57,7 +57,7 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 ), won AS (
 	INSERT INTO fencing_leases AS l (key, lock_id, holder, session, token, acquired_at, expires_at)
 	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
-	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN seen.absent
+	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN NOT seen.live
 		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
 	WHERE seen.session AND CASE WHEN seen.live THEN NOT seen.own AND $3::text <> '' AND seen.holder = $3::text
 		ELSE seen.token BETWEEN 0 AND {max} - 1 AND {seen $1::text} END
@@ -75,13 +75,12 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN CASE
 			WHEN l.lock_id = $2::text THEN {raise '` + overtaken + `', l.token} IS NOT NULL
 			ELSE $3::text <> '' AND l.holder = $3::text END
-		ELSE (SELECT {turn l.key}) IS NOT NULL END
+		WHEN (SELECT live FROM seen) THEN {raise '` + overtaken + `', l.token} IS NOT NULL
+		ELSE true END
 	RETURNING *
 ), ledger AS (
 	INSERT INTO {ledger} AS t (name, token)
-	SELECT won.key, won.token FROM won,
-		LATERAL (SELECT {turn won.key} OFFSET 0) AS turn
-	WHERE won.lock_id = $2::text
+	SELECT won.key, won.token FROM won WHERE won.lock_id = $2::text
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
 		ELSE {raise '` + overtaken + `', t.token} END
