@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -102,6 +103,7 @@ type request struct {
 	key, lockID string
 	*terms
 	session sql.NullInt64
+	began   time.Time // for observers
 }
 
 func (m *Leases) request(key string, list []Term) (*request, error) {
@@ -113,7 +115,11 @@ func (m *Leases) request(key string, list []Term) (*request, error) {
 	if err != nil {
 		return nil, invalid("%w", err)
 	}
-	return &request{key: key, lockID: newLockID(), terms: t}, nil
+	r := &request{key: key, lockID: newLockID(), terms: t}
+	if len(m.observers) > 0 {
+		r.began = time.Now()
+	}
+	return r, nil
 }
 
 // limited returns ctx with the limit of the request.

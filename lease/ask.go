@@ -42,10 +42,13 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 				on.leave()
 				on = nil
 			}
-			return m.newLease(ctx, o.won, on, a.margin), o, nil
+			l := m.newLease(ctx, o.won, on, a.margin)
+			m.observe(ctx, a, l, o)
+			return l, o, nil
 		case o.session:
 			a.last = o
 			on.leave()
+			m.observe(ctx, a, nil, o)
 			return nil, o, nil
 		}
 		on.lost()

@@ -65,8 +65,7 @@ func (l *Lease) finishDo(ctx context.Context) error {
 		l.leases.log().Warn("lease: the answer to a release was lost, and the lease has ended", "key", l.Key())
 		return nil
 	case errors.Is(err, ErrNotHeld):
-		// Somebody has released it by its lock id, at an unknown time.
-		return &LostError{Token: l.Token(), Reason: "it had ended before its release", err: err}
+		return l.lostBefore(err)
 	}
 	l.leases.log().Warn("lease: a release failed; the lease ends with its ttl", "key", l.Key(), "err", err)
 	return nil

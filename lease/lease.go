@@ -170,7 +170,11 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	l.moveDeadline(start.Add(left), true)
-	return l.Err()
+	if err := l.Err(); err != nil {
+		return err
+	}
+	l.observe(ctx, Extended, nil)
+	return nil
 }
 
 // Release ends the lease. Of several calls the first one succeeds; the others, and a
@@ -183,7 +187,13 @@ func (l *Lease) Release(ctx context.Context) error {
 		return l.Err()
 	}
 	defer l.session.leave()
-	return l.leases.Release(ctx, l.info.LockID)
+	err := l.leases.Release(ctx, l.info.LockID)
+	if errors.Is(err, ErrNotHeld) {
+		l.tellLost(ctx, l.lostBefore(err))
+	} else {
+		l.observe(ctx, Released, err)
+	}
+	return err
 }
 
 // moveDeadline sets when the lease ends, its margin aside, by this process's clock; it
@@ -217,11 +227,27 @@ func (l *Lease) expire() {
 	}
 }
 
-// lose ends the lease, unless it has ended already.
+// lose ends the lease, unless it has ended already. The rest doesn't keep who asks waiting.
 func (l *Lease) lose(reason string, err error) {
-	if l.finish(&LostError{Token: l.info.Token, Reason: reason, err: err}) {
-		go l.session.leave()
+	lost := &LostError{Token: l.info.Token, Reason: reason, err: err}
+	if !l.finish(lost) {
+		return
 	}
+	go func() {
+		l.tellLost(context.WithoutCancel(l.ctx.Context), lost)
+		l.session.leave()
+	}()
+}
+
+// lostBefore is the loss that a release finds out: somebody has released the lease by its
+// lock id, or its session has ended, at an unknown time.
+func (l *Lease) lostBefore(err error) *LostError {
+	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
+}
+
+func (l *Lease) tellLost(ctx context.Context, lost *LostError) {
+	l.leases.log().Warn("lease: a lease was lost before its release", "key", l.info.Key, "token", l.info.Token.Value, "err", lost)
+	l.observe(ctx, Lost, lost)
 }
 
 // finish ends the lease in this process, and reports whether it hadn't ended yet.
