@@ -75,6 +75,9 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 		if !w.await(limited) {
 			return nil, a.gaveUp(ctx, w)
 		}
+		if m.listener.listener != nil {
+			a.notified = a.longest()
+		}
 		w.asks()
 		lease, o, err := m.ask(ctx, limited, &a)
 		w.answered(o)
@@ -104,6 +107,8 @@ type request struct {
 	*terms
 	session sql.NullInt64
 	began   time.Time // for observers
+	// notified is how long the attempt is going to wait for a notification; 0: it isn't.
+	notified time.Duration
 }
 
 func (m *Leases) request(key string, list []Term) (*request, error) {

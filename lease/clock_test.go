@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,8 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &grant{Info: Info{Token: sqlfence.Token{Name: "k", Value: 1}}, deadline: time.Now().Add(time.Minute)}
-				l := new(Leases).newLease(t.Context(), g, nil, time.Second)
+				leases := &Leases{database: database{logger: slog.New(slog.DiscardHandler)}}
+				l := leases.newLease(t.Context(), g, nil, time.Second)
 				child, cancel := context.WithCancel(l.Context())
 				defer cancel()
 				l.timer.Stop()

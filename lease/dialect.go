@@ -19,8 +19,13 @@ type dialect interface {
 	// indexed returns a row if there is such an index, on PostgreSQL by whatever name.
 	indexed() statement
 
-	// probe fails if take would, and changes nothing.
-	probe(ctx context.Context, db *database) error
+	// marks adds the column that an older table is without and those need who wait for
+	// notifications.
+	marks() statement
+
+	// probe fails if take would, with waits also one that is going to wait for a
+	// notification. It changes nothing.
+	probe(ctx context.Context, db *database, waits bool) error
 
 	// take asks for a lease once, and says in o what it came to. If the lease has the
 	// request's lock id already, a take whose answer was lost has got it: that is the
@@ -36,7 +41,7 @@ type dialect interface {
 
 	// release returns a row if the lease was live: its key. In the table it then has no
 	// lock id, and release, by which it can be found, as its holder. With notify it wakes
-	// the listeners, and the row has one more column.
+	// the listeners if somebody waits, and the row has one more column.
 	release(lockID, release string, notify bool) statement
 
 	// released returns the key of the lease that this release has ended, until another

@@ -13,14 +13,18 @@ import (
 type postgres struct{}
 
 const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
-	key         text        NOT NULL PRIMARY KEY,
-	lock_id     text        UNIQUE,
-	holder      text        NOT NULL,
-	session     bigint,
-	token       bigint      NOT NULL,
-	acquired_at timestamptz NOT NULL,
-	expires_at  timestamptz NOT NULL
+	key          text        NOT NULL PRIMARY KEY,
+	lock_id      text        UNIQUE,
+	holder       text        NOT NULL,
+	session      bigint,
+	token        bigint      NOT NULL,
+	acquired_at  timestamptz NOT NULL,
+	expires_at   timestamptz NOT NULL,
+	notify_until timestamptz
 )`
+
+// A table of an older version is without it; it is needed only by those who listen.
+const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS notify_until timestamptz"
 
 // takePostgres takes the lease and issues its token in one statement, which
 // always returns one row: what the lease is now, NULL if it wasn't taken, and
@@ -44,12 +48,19 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // no turn, and raises: the statement is sent again. ledger raises the token;
 // a name whose first token somebody else issues at the same moment is not seen by
 // the snapshot, and raises: the statement is undone and sent again.
+//
+// An attempt that is going to wait for a notification asks for it, in marking: releases
+// before notify_until notify. It has to be sure that a release comes after its mark. A mark
+// that seen has found, and that lasts long enough, is there for any later release, since
+// marks only move on. One that marking sets is set on the locked row of a lease that is
+// still live: the release that ends it comes later and finds the mark. If neither is so,
+// the row has changed, and the attempt is made again instead of waiting.
 const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
 		{durable} AS durable,
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
-		COALESCE(held.lock_id = $2::text, false) AS own,
+		COALESCE(held.lock_id = $2::text, false) AS own, {marked before} AS marked,
 		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
 	FROM (SELECT {now} AS now) AS clock
 	LEFT JOIN fencing_leases AS held ON held.key = $1::text
@@ -84,8 +95,8 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
 		ELSE {raise '` + overtaken + `', t.token} END
-)
-SELECT seen.live, seen.session, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
+{marking})
+SELECT seen.live, seen.session, {marked now}, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
 	won.session IS NOT NULL, {micros won.expires_at - statement_timestamp()}
 FROM seen LEFT JOIN (
@@ -93,6 +104,28 @@ FROM seen LEFT JOIN (
 	UNION ALL
 	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
 ) AS won ON true`
+
+// waitingPieces are those of an attempt that is going to wait for a notification. It has
+// one more argument: for how long at most, in µs. Marks last a minute longer, so that one
+// serves many attempts.
+var waitingPieces = sqltext.Pieces{
+	"marked": sqltext.Func(func(when string) string {
+		if when == "before" {
+			return "COALESCE(held.notify_until >= clock.now + $7::bigint * interval '1 microsecond', false)"
+		}
+		return "seen.marked OR EXISTS (SELECT FROM marked)"
+	}),
+	"marking": sqltext.SQL(`), marked AS (
+	UPDATE fencing_leases AS l SET notify_until = {now} + $7::bigint * interval '1 microsecond' + interval '1 minute'
+	FROM seen
+	WHERE seen.live AND NOT seen.own AND NOT seen.marked AND ($3::text = '' OR seen.holder <> $3::text)
+		AND l.key = $1::text AND l.expires_at > {now} AND {alive l}
+	RETURNING l.key
+`),
+}
+
+// askingPieces are those of any other attempt.
+var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
 
 // overtaken is what take raises where the statement's snapshot is too old: a newer
 // token was issued meanwhile, or the same attempt has taken the lease.
@@ -132,17 +165,23 @@ const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now}
 
 // postgresTexts are the texts above with their pieces written out.
 var postgresTexts = struct {
-	take, probe                                sqltext.Floored
+	take, wait, probe, probeWait               sqltext.Floored
 	extend, release, notify, undo, list, sweep string
 }{
-	take:    sqltext.NewFloored(sqltext.Postgres, takePostgres, postgresPieces, pieces),
-	probe:   sqltext.NewFloored(sqltext.Postgres, "EXPLAIN "+takePostgres, postgresPieces, pieces),
-	extend:  render(sqltext.Postgres, extendPostgres, postgresPieces),
-	release: render(sqltext.Postgres, releasePostgres, postgresPieces),
-	notify:  render(sqltext.Postgres, releasePostgres+`, pg_notify('`+channel+`', key)`, postgresPieces),
-	undo:    render(sqltext.Postgres, undoPostgres),
-	list:    render(sqltext.Postgres, listPostgres, postgresPieces),
-	sweep:   render(sqltext.Postgres, sweepPostgres, postgresPieces),
+	take:      floored(takePostgres, askingPieces),
+	wait:      floored(takePostgres, waitingPieces),
+	probe:     floored("EXPLAIN "+takePostgres, askingPieces),
+	probeWait: floored("EXPLAIN "+takePostgres, waitingPieces),
+	extend:    render(sqltext.Postgres, extendPostgres, postgresPieces),
+	release:   render(sqltext.Postgres, releasePostgres, postgresPieces),
+	notify:    render(sqltext.Postgres, releasePostgres+`, CASE WHEN notify_until > {now} THEN pg_notify('`+channel+`', key) END`, postgresPieces),
+	undo:      render(sqltext.Postgres, undoPostgres),
+	list:      render(sqltext.Postgres, listPostgres, postgresPieces),
+	sweep:     render(sqltext.Postgres, sweepPostgres, postgresPieces),
+}
+
+func floored(text string, own sqltext.Pieces) sqltext.Floored {
+	return sqltext.NewFloored(sqltext.Postgres, text, own, postgresPieces, pieces)
 }
 
 // postgresPieces: whoever can share the lock of a row's session knows that it has ended.
@@ -150,24 +189,32 @@ var postgresPieces = sqltext.Pieces{"alive": sqltext.Func(func(row string) strin
 	return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
 })}
 
+func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
 func (postgres) create() statement  { return statement{text: createPostgres} }
 func (postgres) index() statement   { return statement{text: createIndex} }
 func (postgres) indexed() statement { return statement{text: indexedPostgres} }
 
 // probe plans without running: columns, types, the unique index that ON CONFLICT needs,
 // and the privileges are looked up.
-func (postgres) probe(ctx context.Context, db *database) error {
-	return db.sendFloored(ctx, postgresTexts.probe, func(text string) error {
-		return db.query(ctx, ignore, statement{text, []any{"probe", newLockID(), "", int64(1), nil, false}})
+func (postgres) probe(ctx context.Context, db *database, waits bool) error {
+	text, args := postgresTexts.probe, []any{"probe", newLockID(), "", int64(1), nil, false}
+	if waits {
+		text, args = postgresTexts.probeWait, append(args, int64(1))
+	}
+	return db.sendFloored(ctx, text, func(text string) error {
+		return db.query(ctx, ignore, statement{text, args})
 	})
 }
 
 // take sends one statement, and sends it again if its snapshot was too old. A
 // name that its snapshot can't see is added to the ledger first.
 func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
-	args := []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
+	text, args := postgresTexts.take, []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
+	if r.notified > 0 {
+		text, args = postgresTexts.wait, append(args, sqltext.Postgres.Ticks(r.notified))
+	}
 	send := func() error {
-		return db.sendFloored(ctx, postgresTexts.take, func(text string) error {
+		return db.sendFloored(ctx, text, func(text string) error {
 			*o = outcome{committing: true, sent: time.Now()}
 			return queryOnce(ctx, db.db, o.scan, statement{text, args})
 		})

@@ -24,6 +24,7 @@ type server struct {
 	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
 	indexed  bool             // the index on expires_at is there
 	notified []string
+	refused  int // how many marks of waiters are refused, as if the lease had changed hands
 }
 
 // A row of fencing_leases; an empty lockID is NULL, as is a session of 0.
@@ -31,6 +32,7 @@ type row struct {
 	lockID, holder    string
 	session, token    int64
 	acquired, expires time.Time
+	notifyUntil       time.Time
 }
 
 func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
@@ -126,9 +128,15 @@ func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
 	if !ready {
 		_, ready = s.locks[session]
 	}
-	values := []any{live, ready, s.tokens[key], before.holder, nil, nil}
+	marked := len(c.Args) > 6 && s.refused == 0
+	s.refused = max(0, s.refused-1)
+	if marked && live {
+		before.notifyUntil = now.Add(time.Duration(c.Args[6].(int64))*time.Microsecond + time.Minute)
+		s.leases[key] = before
+	}
+	values := []any{live, ready, marked, s.tokens[key], before.holder, nil, nil}
 	if there {
-		values[4], values[5] = before.expires.UnixMicro(), micros(before.expires.Sub(now))
+		values[5], values[6] = before.expires.UnixMicro(), micros(before.expires.Sub(now))
 	}
 	r := before
 	switch {
@@ -138,7 +146,7 @@ func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
 	case live && refresh:
 		r.expires = now.Add(ttl)
 	case !live:
-		r = row{lockID, owner, session, 1 + max(before.token, s.tokens[key]), now, now.Add(ttl)}
+		r = row{lockID, owner, session, 1 + max(before.token, s.tokens[key]), now, now.Add(ttl), before.notifyUntil}
 		s.tokens[key] = r.token
 	}
 	s.leases[key] = r
@@ -164,8 +172,10 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 	}
 	r.lockID, r.session, r.holder, r.expires = "", 0, c.Args[1].(string), time.Now()
 	s.leases[key] = r
-	if strings.Contains(c.Query, "pg_notify('sqlfence_leases', key)") {
-		s.notified = append(s.notified, key)
+	if strings.Contains(c.Query, "THEN pg_notify('sqlfence_leases', key)") {
+		if r.notifyUntil.After(time.Now()) {
+			s.notified = append(s.notified, key)
+		}
 		return fakedb.Answer{Rows: [][]any{{key, ""}}}, nil
 	}
 	return fakedb.Answer{Rows: [][]any{{key}}}, nil

@@ -41,7 +41,7 @@ ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
 // seenSQLite: key. It comes after takeSQLite in its transaction if that gave
 // no row.
-const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1,
+const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
 	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	{micros l.expires_at}, {micros l.expires_at - {now}},
 	l.key, l.lock_id, l.holder, l.token, {micros l.acquired_at}, {micros l.expires_at}, 0, {micros l.expires_at - {now}}
@@ -85,12 +85,13 @@ var sqliteTexts = struct {
 	sweep:   render(sqltext.SQLite, sweepSQLite),
 }
 
+func (sqlite) marks() statement   { return statement{} }
 func (sqlite) create() statement  { return statement{text: createSQLite} }
 func (sqlite) index() statement   { return statement{text: createIndex} }
 func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
-func (sqlite) probe(ctx context.Context, db *database) error {
+func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
 	return db.query(ctx, ignore, statement{"EXPLAIN " + sqliteTexts.take, []any{"probe", newLockID(), "", int64(1)}})
 }
 
