@@ -59,19 +59,6 @@ func order(edits []edit, src string) {
 	}
 }
 
-// size returns about how many bytes an edit writes, for one token.
-func (e *edit) size() int {
-	switch e.op {
-	case opText, opColumn:
-		return len(e.text)
-	case opAbort, opValue:
-		return 16
-	case opWith:
-		return 800
-	}
-	return 256
-}
-
 // begins returns the first byte that an edit writes, or one of its kind.
 func (e *edit) begins() byte {
 	switch e.op {

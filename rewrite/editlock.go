@@ -44,7 +44,7 @@ func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
 // empty text then, which holds none.
 func (editLock) check(w *writer) {
 	l, d := &w.rules.Lock, w.dialect
-	by, since, expiry := w.qualifier+"."+l.by, w.qualifier+"."+l.since, w.qualifier+"."+l.expiry
+	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
 	before, behind := d.keyText()
 	text := before + by + behind
 	w.write("CASE WHEN ", editlock.Nobody(by, text), " OR ", text, " = ")

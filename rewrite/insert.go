@@ -50,8 +50,8 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
 			return p.refuseTarget(c.Lo, "it names a column twice, and which of its values is stored can't be seen; name it once")
 		}
-		for _, r := range precedence {
-			if !r.inserted(p, column, c.Lo, n) {
+		for _, r := range p.target.rules.has {
+			if !precedence[r].inserted(p, column, c.Lo, n) {
 				return false
 			}
 		}
@@ -71,8 +71,8 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 
 // eachAdded calls f for each column that the rules add to the rows.
 func (p *planner) eachAdded(f func(column, value string)) {
-	for i, r := range precedence {
-		if column, value := r.adds(p.target.rules); column != "" && !p.insertion.names.has(i) {
+	for _, r := range p.target.rules.has {
+		if column, value := precedence[r].adds(p.target.rules); column != "" && !p.insertion.names.has(r) {
 			f(column, value)
 		}
 	}

@@ -19,9 +19,6 @@ func (key) adds(*Table) (column, value string) { return "", "" }
 // the row's own key would move the row out of its token's scope, so only a value is read
 // that can be compared with it.
 func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
-	if p.target.rules.Key == "" {
-		return true
-	}
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
 		switch {
@@ -53,7 +50,6 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 
 func (key) inserted(p *planner, column string, token int32, n int) bool {
 	switch {
-	case p.target.rules.Key == "":
 	case column == p.target.rules.Key:
 		p.insertion.key = n
 	case p.dialect.isRowNumber(column):
@@ -113,5 +109,5 @@ func (w *writer) outOfScope() {
 // rowsKey returns the row's key as text.
 func (w *writer) rowsKey() string {
 	before, behind := w.dialect.keyText()
-	return before + w.qualifier + "." + w.rules.key + behind
+	return before + w.target.qualifier + "." + w.rules.key + behind
 }

@@ -117,7 +117,7 @@ func (w *writer) raiseAfterLedger(kind, column string, detail ...string) {
 		if i > w.lo {
 			w.write(" AND ")
 		}
-		w.write("(SELECT COALESCE(newest, ", w.qualifier, ".", column, " IS NULL) FROM ")
+		w.write("(SELECT COALESCE(newest, ", w.target.qualifier, ".", column, " IS NULL) FROM ")
 		w.ledgerItem(i)
 		w.write(")")
 	}

@@ -39,12 +39,19 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
-	defer text.Close()
 	p := planners.Get().(*planner)
-	defer planners.Put(p)
-	*p = planner{Text: text, dialect: r.dialect, tables: r.tables, versioned: versioned}
-	defer func() { *p = planner{} }()
-	return p.script()
+	p.Text, p.dialect, p.tables, p.versioned = text, r.dialect, r.tables, versioned
+	plan := p.script()
+	p.release()
+	text.Close()
+	return plan
+}
+
+// release keeps a planner for another text.
+func (p *planner) release() {
+	p.plan, p.refused, p.explained = nil, nil, false
+	p.edits, p.written, p.targets = nil, nil, nil
+	planners.Put(p)
 }
 
 // script plans the whole text: one statement, or several with semicolons between

@@ -35,11 +35,11 @@ type rule interface {
 	// empty for the row's token. The column is empty for none.
 	adds(t *Table) (column, value string)
 
-	// assigned decides about an item of a SET list; upsert tells whether there is an
-	// excluded row.
+	// assigned decides about an item of a SET list of a table with columns of the rule;
+	// upsert tells whether there is an excluded row.
 	assigned(p *planner, a *read.Assignment, upsert bool) bool
 
-	// inserted decides about column n that an INSERT names, at a token.
+	// inserted likewise decides about column n that an INSERT names, at a token.
 	inserted(p *planner, column string, token int32, n int) bool
 
 	// assigns writes what UPDATE assigns besides, with a comma before it.
@@ -69,9 +69,9 @@ type rowWrite struct {
 // some rule needs it, and then all, for their order. The ledger's check is no matter of
 // the row.
 func (how rowWrite) inWhere(t *Table) ruleSet {
-	for _, r := range precedence {
+	for _, r := range t.has {
 		switch {
-		case !r.inWhere(t, how):
+		case !precedence[r].inWhere(t, how):
 		case how.setsSerial:
 			return allRules &^ setOf(ruleLedger, ruleEditLock)
 		default:

@@ -26,7 +26,7 @@ func (p *Plan) Default() (*Rendered, error) {
 	return &p.form.Rendered, nil
 }
 
-// defaultForm is the default form, and what is found out about it when it is asked for.
+// A defaultForm is what [Plan.Default] returns, and what its users have asked about it.
 type defaultForm struct {
 	Rendered
 	room      [2]Arg
@@ -35,7 +35,8 @@ type defaultForm struct {
 	inlines   bool
 }
 
-// errAmbiguous refuses a rendering that has come to read in two ways by the guard.
+// errAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
+// by the guard, its meaning has come to depend on standard_conforming_strings.
 var errAmbiguous = &Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
 
 // Inlines reports whether a driver that writes the arguments' values into the text of
@@ -53,7 +54,7 @@ func (p *Plan) Inlines() bool {
 // renderDefault renders the default form, and takes the second look at it: in other
 // forms the guard stands in the same places.
 func (p *Plan) renderDefault() (ok bool) {
-	w := newWriter(p.source)
+	w := newWriter(&p.source)
 	defer w.release()
 	for _, table := range p.Tables {
 		if p.source.tables[table].Fenced() {
@@ -84,7 +85,7 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 	if p.isDefault(&v) {
 		return p.Default()
 	}
-	w := newWriter(p.source)
+	w := newWriter(&p.source)
 	defer w.release()
 	w.take(&v)
 	r := &Rendered{SQL: w.statement(), Args: w.numbers.Added}

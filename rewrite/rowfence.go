@@ -15,9 +15,12 @@ func (rowFence) columns(t *Table) []string {
 func (rowFence) adds(t *Table) (column, value string) { return t.fence, "" }
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
-	column := p.target.rules.FenceColumn
-	return column == "" || !p.Assigns(*a, column) ||
-		p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
+	for i := a.Names.Lo; i < a.Names.Hi; i++ {
+		if column, ok := p.Name(int(i)); ok && column == p.target.rules.FenceColumn {
+			return p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
+		}
+	}
+	return true
 }
 
 func (rowFence) inserted(p *planner, column string, token int32, _ int) bool {
@@ -40,7 +43,7 @@ func (rowFence) check(w *writer) {
 		w.write(" THEN ")
 		w.bool(true)
 		w.write(" ELSE ")
-		w.raiseCondition(markerStale, token, w.qualifier, ".", w.rules.fence)
+		w.raiseCondition(markerStale, token, w.target.qualifier, ".", w.rules.fence)
 		w.write(" END")
 	}, w.outOfScope)
 }
@@ -61,7 +64,7 @@ func (rowFence) assigns(w *writer) {
 			w.write(" THEN ")
 			w.field(token, fieldValue)
 			w.write(" ELSE ")
-			w.raise(markerStale, token, w.qualifier, ".", w.rules.fence)
+			w.raise(markerStale, token, w.target.qualifier, ".", w.rules.fence)
 			w.write(" END")
 		}, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
 	}
@@ -77,13 +80,13 @@ func (w *writer) higherToken() {
 		w.write(between)
 		w.field(token, fieldValue)
 		w.write(behind)
-	}, func() { w.write(w.qualifier, ".", w.rules.fence) })
+	}, func() { w.write(w.target.qualifier, ".", w.rules.fence) })
 }
 
 // rowToken writes the row's token as a number that is never NULL.
 func (w *writer) rowToken() {
 	before, behind := w.dialect.integer()
-	w.write(before, w.qualifier, ".", w.rules.fence, behind)
+	w.write(before, w.target.qualifier, ".", w.rules.fence, behind)
 }
 
 // isFresh writes the comparison of the row's token with the statement's.
@@ -93,7 +96,7 @@ func (w *writer) isFresh(token int) {
 		c = less
 	}
 	before, behind := w.dialect.integer()
-	w.compare(c, token, before, w.qualifier, ".", w.rules.fence, behind)
+	w.compare(c, token, before, w.target.qualifier, ".", w.rules.fence, behind)
 }
 
 // compare writes the comparison of a stored number, in parts, with a token's.

@@ -112,7 +112,7 @@ func (serial) check(w *writer) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raiseAfterLedger(markerConflict, w.rules.serial, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(markerConflict, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
 	w.write(" IS NOT NULL END")
 }
 
@@ -158,7 +158,7 @@ func (w *writer) increment() {
 		w.storedSerial()
 		w.write(" = ", maxSerial, " THEN ")
 		if w.observe {
-			w.write(w.qualifier, ".", w.rules.serial)
+			w.write(w.target.qualifier, ".", w.rules.serial)
 		} else {
 			w.notSerial()
 		}
@@ -178,16 +178,18 @@ func (w *writer) isNoInteger(first, last string) bool {
 	if before == "" {
 		return false
 	}
-	w.write(first, before, w.qualifier, ".", w.rules.serial, behind, last)
+	w.write(first, before, w.target.qualifier, ".", w.rules.serial, behind, last)
 	return true
 }
 
 // notSerial raises for what isNoInteger holds for.
 func (w *writer) notSerial() {
-	w.raise(markerNotSerial, w.table, "substr(", w.qualifier, ".", w.rules.serial, ", 1, 40)")
+	w.raise(markerNotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.serial, ", 1, 40)")
 }
 
-func (w *writer) storedSerial() { w.write("COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)") }
+func (w *writer) storedSerial() {
+	w.write("COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
+}
 
 func (w *writer) atSerial() {
 	w.storedSerial()
@@ -200,7 +202,7 @@ func (w *writer) callersSerial() { w.field(0, fieldSerial) }
 
 // raiseSerial raises with the row's serial where the serial is assigned.
 func (w *writer) raiseSerial(kind string) {
-	w.raiseFor(ruleSerial, kind, w.rules.serial, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseFor(ruleSerial, kind, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
 }
 
 // gone writes the RETURNING that raises for a row which wasn't there. A row that
@@ -209,9 +211,9 @@ func (w *writer) gone() {
 	if !w.comparesSerial() {
 		return
 	}
-	w.write(" RETURNING CASE WHEN ", w.qualifier, ".", w.rules.serial, " - 1 = ")
+	w.write(" RETURNING CASE WHEN ", w.target.qualifier, ".", w.rules.serial, " - 1 = ")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
-	w.raiseAfterLedger(markerGone, w.rules.serial, "COALESCE(", w.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(markerGone, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
 	w.write(" END")
 }

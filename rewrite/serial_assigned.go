@@ -9,7 +9,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // assigned guards an item of a SET list that assigns the serial.
 func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	t := &p.target
-	if t.rules.Serial == "" || !p.Assigns(*a, t.rules.Serial) {
+	if !p.Assigns(*a, t.rules.Serial) {
 		return true
 	}
 	if t.versioned {
@@ -64,7 +64,7 @@ func (w *writer) behindAssigned() {
 	_, between, behind := w.dialect.assigned()
 	_, and, end := w.dialect.greatest()
 	cast := w.dialect.asInteger()
-	w.write(between, w.qualifier, ".", w.rules.serial, behind, and)
+	w.write(between, w.target.qualifier, ".", w.rules.serial, behind, and)
 	w.storedSerial()
 	w.write(cast, end, ", ")
 	w.storedSerial()

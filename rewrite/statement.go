@@ -120,5 +120,5 @@ func (p *planner) codeNamesNothing(at int32, code string) bool {
 // database reads the statements after it.
 func (p *planner) keepsEncoding() bool {
 	at := p.ChangesEncoding()
-	return at < 0 || p.refuse(-1, at, "it may change client_encoding, and then later statements would read in two ways; sqlfence needs UTF8")
+	return at < 0 || p.refuse(-1, at, "it may change client_encoding, which decides how later statements are read; sqlfence needs UTF8")
 }

@@ -19,8 +19,10 @@ type Table struct {
 
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
 
+	name               string   // quoted
 	fence, key, serial string   // the columns, quoted
 	columns            []string // all that the rules are about
+	has                []int    // the rules with columns, as indexes of precedence
 }
 
 // Fenced reports whether writes to the table are compared with tokens.
@@ -55,6 +57,12 @@ func (t *Table) prepare(d dialect) {
 		return d.Quote(column)
 	}
 	t.columns = slices.DeleteFunc(t.owned(), func(c string) bool { return c == "" })
+	for i, r := range precedence {
+		if len(r.columns(t)) > 0 {
+			t.has = append(t.has, i)
+		}
+	}
+	t.name = quoted(t.Name)
 	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
 	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
 }

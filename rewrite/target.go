@@ -58,15 +58,16 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		in = len(p.written)
 		p.written = append(p.written, table)
 	}
-	name, schema := t.Name, t.Schema
+	rules, schema := &p.tables[table], ""
+	qualifier := rules.name
 	if t.Alias != "" {
-		name = t.Alias
+		qualifier = p.dialect.Quote(t.Alias)
 	}
-	if schema != "" {
-		schema = p.dialect.Quote(schema) + "."
+	if t.Schema != "" {
+		schema = p.dialect.Quote(t.Schema) + "."
 	}
-	p.target = target{table: table, index: len(p.targets), rules: &p.tables[table], qualifier: p.dialect.Quote(name)}
-	p.targets = append(p.targets, Target{Table: in, qualifier: p.target.qualifier, schema: schema})
+	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
+	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
 }
@@ -77,8 +78,8 @@ func (p *planner) to() *Target { return &p.targets[p.target.index] }
 // changes notes that the write is one of rows that are there.
 func (p *planner) changes() { p.to().Changes = true }
 
-// readable refuses a write that can't be read. It comes last: what was found before the
-// place is told first.
+// readable refuses a write that can't be read. It comes last, so that what stands before
+// the unreadable place is refused first.
 func (p *planner) readable(w *read.Write) bool {
 	f := w.Failure
 	switch f.Reason {

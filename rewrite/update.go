@@ -36,8 +36,8 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.updates, t.setsSerial = true, false
 	for i := range set.Items {
-		for _, r := range precedence {
-			if !r.assigned(p, &set.Items[i], upsert) {
+		for _, r := range t.rules.has {
+			if !precedence[r].assigned(p, &set.Items[i], upsert) {
 				return false
 			}
 		}
@@ -46,9 +46,9 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 		return true // it can't be read
 	}
 	var adds ruleSet
-	for i, r := range precedence {
-		if column, _ := r.adds(t.rules); column != "" && !(i == ruleSerial && t.setsSerial) {
-			adds |= setOf(i)
+	for _, r := range t.rules.has {
+		if column, _ := precedence[r].adds(t.rules); column != "" && !(r == ruleSerial && t.setsSerial) {
+			adds |= setOf(r)
 		}
 	}
 	if adds != 0 {

@@ -37,39 +37,52 @@ func (p *planner) returns(w *read.Write) {
 
 // check has the rows that meet a condition checked by some rules.
 //
-// The check raises, so it may only be evaluated for rows that the user's own
+// The ledger says nothing about a row, and stands before the condition, so that it is
+// asked first, and also where the condition leaves out all rows that are read.
+//
+// The other rules' check raises, so it may only be evaluated for rows that the user's own
 // condition holds for; AND gives no order, CASE does. The condition inside of
 // CASE is no use to an index, so the parts of it that may be evaluated twice
-// are repeated outside. The ledger alone says nothing about a row, and needs no CASE.
+// are repeated outside.
 func (p *planner) check(c read.Condition, rules ruleSet) bool {
-	alone := rules == setOf(ruleLedger)
-	op := opCheck
-	if alone {
-		op = opAnd
-	}
-	if c.Empty() {
-		at := p.After(c.At)
-		p.insertText(at, " WHERE ")
-		p.insert(at, op, rules, "")
-		return true
-	}
-	if p.dialect.readsWith() && p.Word(c.Lo, "with") {
+	if !c.Empty() && p.dialect.readsWith() && p.Word(c.Lo, "with") {
 		return p.refuseTarget(c.Lo, "the condition begins with a column called with, which a guard can't be put before; put the name in quotes")
 	}
-	at := p.After(c.Hi)
-	if alone {
-		p.insertText(p.Offset(c.Lo), "(")
-		p.insertText(at, ") AND ")
-		p.insert(at, op, rules, "")
-		return true
+	at := p.Offset(c.Lo)
+	if c.Empty() {
+		at = p.After(c.At)
+		p.insertText(at, " WHERE ")
 	}
+	onRows := rules &^ setOf(ruleLedger)
+	if rules != onRows {
+		p.insert(at, opAnd, setOf(ruleLedger), "")
+		if onRows != 0 || !c.Empty() {
+			p.insertText(at, " AND ")
+		}
+	}
+	switch {
+	case onRows == 0 && c.Empty():
+	case onRows == 0:
+		p.insertText(at, "(")
+		p.insertText(p.After(c.Hi), ")")
+	case c.Empty():
+		p.insert(at, opCheck, onRows, "")
+	default:
+		return p.checkAndRepeat(c, onRows)
+	}
+	return true
+}
+
+// checkAndRepeat has the rows checked that meet a condition which isn't empty, and
+// repeats what an index may need of it.
+func (p *planner) checkAndRepeat(c read.Condition, rules ruleSet) bool {
 	p.insertCase(c, rules)
 	parts, doubtful := p.Repeatable(c.Span)
 	if doubtful >= 0 {
 		return p.refuseTarget(doubtful, read.AmbiguousWord.String())
 	}
 	for _, part := range parts {
-		p.insertText(at, " AND ("+p.Source(part)+")")
+		p.insertText(p.After(c.Hi), " AND ("+p.Source(part)+")")
 	}
 	return true
 }

@@ -10,7 +10,7 @@ import (
 
 // A writer writes one rendering of a statement.
 type writer struct {
-	source
+	*source
 
 	tokens  []Token // of all tables, one table's after the other's
 	rows    []int   // likewise, of their rows
@@ -25,11 +25,10 @@ type writer struct {
 	pieces  *confirm.Check       // of what the edits wrote; nil where nobody asks
 
 	// What is being written for.
-	table     int // index in Plan.Tables
-	rules     *Table
-	lo, hi    int // its tokens
-	target    *Target
-	qualifier string // what its columns are qualified with
+	table  int // index in Plan.Tables
+	rules  *Table
+	lo, hi int // its tokens
+	target *Target
 }
 
 // A share is where the tokens and the rows of a table end.
@@ -37,10 +36,10 @@ type share struct{ tokens, rows int }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// maxShared is how many tokens, rows and tables a writer keeps room for.
-const maxShared = 1 << 10
+// maxRoom is how many tokens, bytes and so on a writer keeps room for.
+const maxRoom = 64 << 10
 
-func newWriter(s source) *writer {
+func newWriter(s *source) *writer {
 	w := writers.Get().(*writer)
 	w.source = s
 	w.b.Dialect = s.dialect
@@ -48,20 +47,22 @@ func newWriter(s source) *writer {
 	return w
 }
 
-// release keeps a writer for another rendering, without what it has written.
+// release keeps a writer for another rendering. It may hold on to what it has written
+// for, until then.
 func (w *writer) release() {
-	if cap(w.tokens) > maxShared || cap(w.rows) > maxShared || cap(w.tables) > maxShared {
+	if max(cap(w.tokens), cap(w.rows), cap(w.tables), w.b.Cap()) > maxRoom {
 		return
 	}
-	clear(w.tokens)
-	*w = writer{tokens: w.tokens[:0], rows: w.rows[:0], tables: w.tables[:0]}
+	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
+	w.literal, w.observe, w.pieces = false, false, nil
+	w.restart()
 	writers.Put(w)
 }
 
 // restart forgets what was written.
 func (w *writer) restart() {
 	w.b.Reset()
-	w.numbers = sqltext.Numbers[Arg]{Inputs: w.plan.Inputs}
+	w.numbers = sqltext.Numbers[Arg]{Inputs: w.numbers.Inputs}
 }
 
 // take copies the values: then the caller's need not outlive the call, nor be
@@ -81,19 +82,16 @@ func (w *writer) isAmbiguous(text string) bool {
 	return w.needsSCSOn && !w.dialect.grammar().Lex.NeedsSCSOn(text)
 }
 
+// statement writes the statement with its edits, and returns it.
 func (w *writer) statement() string {
-	size := len(w.src)
-	for i := range w.edits {
-		size += w.edits[i].size()
-	}
-	w.b.Grow(size)
+	w.b.Grow(len(w.src))
 	last := int32(0)
 	for i := range w.edits {
 		e := &w.edits[i]
 		w.b.WriteString(w.src[last:e.at])
 		last = e.at
 		if e.apart&before != 0 {
-			w.b.WriteByte(' ')
+			w.b.WriteString(" ")
 		}
 		lo := w.b.Len()
 		w.edit(e)
@@ -101,7 +99,7 @@ func (w *writer) statement() string {
 			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].qualifier, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
-			w.b.WriteByte(' ')
+			w.b.WriteString(" ")
 		}
 	}
 	w.b.WriteString(w.src[last:])
@@ -150,7 +148,6 @@ func (w *writer) edit(e *edit) {
 // choose makes a target the one that is being written for.
 func (w *writer) choose(target int) {
 	w.target = &w.plan.Targets[target]
-	w.qualifier = w.target.qualifier
 	w.chooseTable(w.target.Table)
 }
 
@@ -166,7 +163,7 @@ func (w *writer) chooseTable(table int) {
 // compared reports whether the table's tokens may refuse a row.
 func (w *writer) compared() bool { return !w.observe && w.lo < w.hi }
 
-// rowValue writes the mark of a row to insert.
+// rowValue writes the token of a row to insert.
 func (w *writer) rowValue(e *edit) {
 	if w.lo == w.hi {
 		if e.text == "" { // the only column

@@ -47,6 +47,7 @@ func eachDesk(t *testing.T, test func(t *testing.T, d *desk), opts ...rowlock.Op
 				name += " in a transaction"
 			}
 			t.Run(name, func(t *testing.T) {
+				t.Parallel() // each desk is a database of its own
 				d.open(t, opts...)
 				test(t, d)
 			})
