@@ -163,7 +163,7 @@ func isAcquire(c fakedb.Call) bool {
 }
 
 func isUndo(c fakedb.Call) bool {
-	return strings.Contains(c.Query, "VALUES ($1::text, ''") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
+	return strings.Contains(c.Query, "SELECT $1::text, '', 0,") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
 }
 
 func isExtend(c fakedb.Call) bool {

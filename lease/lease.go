@@ -16,7 +16,8 @@ import (
 //
 // A Lease knows that it has ended without asking the database: it counts by this
 // process's monotonic clock, from before the request was sent. So it ends here before it
-// ends by the server's clock, never after, and also if the database can't be reached;
+// ends by the server's clock, never after (on SQLite, whose clock has whole milliseconds, not
+// a millisecond after), and also if the database can't be reached;
 // [Margin] has it end earlier still. [Lease.Err], [Lease.Done] and the methods of the
 // lease's context look at that clock when they are called, so a process that was stopped
 // finds out by asking as soon as it goes on. What it does without asking is refused by

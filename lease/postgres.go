@@ -143,10 +143,12 @@ const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session 
 WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
-// undoPostgres: key, lock id. As an upsert it waits also for a take that is still
-// adding the row.
+// undoPostgres: key, lock id. A take that still waits for its turn is waited for, unless
+// the row says that it has been; and as an upsert this finds a row that is added only then.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
-VALUES ($1::text, '', 0, {now}, {now})
+SELECT $1::text, '', 0, {now}, {now}
+FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)
+	THEN {turn $1::text} END OFFSET 0) AS turn
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
