@@ -4,17 +4,15 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 var columnChecks = []check{
 	{name: "column types", steps: columnTypes,
-		explanation: "Rows say the same of their columns: name, database type, scan type, length, nullability, precision and scale."},
+		explanation: "Rows describe their columns alike: name, database type, scan type, length, nullability, precision and scale."},
 	{name: "result sets", steps: resultSets,
 		explanation: "A string of several statements gives the same results, one set after the other."},
 	{name: "empty statements", steps: emptyStatements,
-		explanation: "Statements that hold nothing, as some programs send to see whether the database is there, do what they do with the driver alone."},
+		explanation: "Empty statements, which some programs send to see whether the database answers, have the same effect as with the driver alone."},
 }
 
 // queried are queries with columns of all kinds. None names the mark, which
@@ -27,7 +25,7 @@ func (k *kit) queried() []string {
 		"SELECT " + all + " FROM books WHERE 1 = 0",
 		"SELECT 1",
 	}
-	if k.dialect != sqlfence.MySQL {
+	if k.dialect.returning {
 		queries = append(queries,
 			"UPDATE books SET price = price + 1 RETURNING "+all+", price * 1.5 AS half",
 			"INSERT INTO books (id) VALUES (4), (5) RETURNING id, isbn, price",
@@ -35,11 +33,7 @@ func (k *kit) queried() []string {
 			"DELETE FROM books WHERE id > 3 RETURNING "+all,
 			"UPDATE books SET price = 1 WHERE id = 99 RETURNING id AS nobody")
 	}
-	if k.dialect == sqlfence.Postgres {
-		queries = append(queries,
-			`SELECT 1::numeric(10,2), 'x'::varchar(7), now() < now(), '{1,2}'::int[], '\x00ff'::bytea, '2020-01-02'::date, '1 day'::interval, '{"a":1}'::jsonb, 'NaN'::float8, '00000000-0000-0000-0000-000000000001'::uuid FROM books`)
-	}
-	return queries
+	return append(queries, k.dialect.ownTypes...)
 }
 
 func columnTypes(s *side) {
@@ -73,10 +67,10 @@ func (s *side) showColumns(step string, rows *sql.Rows, err error) {
 	s.show(step+", columns at the end", columnsText(rows))
 }
 
-func columnsText(rows *sql.Rows) told {
+func columnsText(rows *sql.Rows) plain {
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return told(text(err))
+		return plain(text(err))
 	}
 	var b strings.Builder
 	for _, c := range types {
@@ -86,7 +80,7 @@ func columnsText(rows *sql.Rows) told {
 		fmt.Fprintf(&b, "(%s %s, scan %v, length %d %t, nullable %t %t, decimal %d %d %t)",
 			c.Name(), c.DatabaseTypeName(), c.ScanType(), length, hasLength, nullable, hasNullable, precision, scale, hasScale)
 	}
-	return told(b.String())
+	return plain(b.String())
 }
 
 func resultSets(s *side) {

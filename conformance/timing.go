@@ -81,7 +81,7 @@ func pausedWriter(f *fenced) {
 // alone reports whether an open transaction that has sent nothing keeps all others from
 // writing, as one of SQLite does that is begun by BEGIN IMMEDIATE.
 func (f *fenced) alone() bool {
-	if f.dialect != sqlfence.SQLite {
+	if !f.dialect.oneWriter {
 		return false
 	}
 	ctx := context.Background()

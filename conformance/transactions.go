@@ -4,15 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 var transactionChecks = []check{
 	{name: "isolation levels", steps: isolationLevels,
 		explanation: "Each isolation level, read-only or not, has the effect, or the refusal, that it has with the driver alone."},
 	{name: "end of transactions", steps: endOfTransactions,
-		explanation: "Commit and rollback, also a second time, and use after them, as with the driver alone."},
+		explanation: "Commit, rollback, a second one, and use of the transaction afterwards have the same results as with the driver alone."},
 }
 
 func isolationLevels(s *side) {
@@ -24,8 +22,8 @@ func isolationLevels(s *side) {
 			if err != nil {
 				continue
 			}
-			if s.dialect == sqlfence.Postgres {
-				s.show(step+", the database", rowsText(tx.QueryContext(s.ctx, "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')")))
+			if query := s.dialect.transaction; query != "" {
+				s.show(step+", the database", rowsText(tx.QueryContext(s.ctx, query)))
 			}
 			s.show(step+", read", rowsText(tx.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 			res, err := tx.ExecContext(s.ctx, "UPDATE books SET price = price + 1 WHERE id = 1")

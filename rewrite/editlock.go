@@ -1,14 +1,15 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/editlock"
-
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"github.com/sqlfence/sqlfence/internal/editlock"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
 type Lock struct {
-	By     string // who holds it: integer or text; NULL, 0 and '' are nobody
-	Since  string // when it was taken
-	Expiry string // when it lapses; NULL is at once
+	By     string // the holder's ID, an integer or a text; NULL, 0 and '' mean nobody
+	Since  string // the time at which the lock was taken
+	Expiry string // the time at which it expires; NULL means that it has expired
 
 	by, since, expiry string // quoted
 }
@@ -16,17 +17,23 @@ type Lock struct {
 // An editLock keeps others than the lock's holder from writing a row.
 type editLock struct{}
 
-func (editLock) columns(t *Table) []string {
+func (editLock) columns(t *Table) []*string {
 	if !t.locks() {
 		return nil
 	}
-	return []string{t.Lock.By, t.Lock.Since, t.Lock.Expiry}
+	return []*string{&t.Lock.By, &t.Lock.Since, &t.Lock.Expiry}
 }
 
 // locks reports whether the table's rows may be locked.
 func (t *Table) locks() bool { return t.Lock.By != "" }
 
-func (editLock) adds(*Table) (column, value string) { return "", "" }
+func (editLock) withoutTokens() bool { return true }
+
+func (editLock) adds(*Table) added { return added{} }
+
+func (editLock) gives(*writer) bool { return false }
+
+func (editLock) value(*writer, *edit) {}
 
 func (editLock) assigned(*planner, *read.Assignment, bool) bool { return true }
 

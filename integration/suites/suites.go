@@ -49,7 +49,7 @@ var suites = []suite{
 		packages: []string{".", "./vfs"}, rewritten: []string{".", "vfs"}, short: true,
 		skipped: []leftOut{
 			{"TestConcurrentGoroutines", "takes many minutes where cores are few"},
-			{"TestRegisteredFunctions/QueryContext_with_context_expiring", "was seen to wait for ever, alone, on a busy machine"},
+			{"TestRegisteredFunctions/QueryContext_with_context_expiring", "has waited for ever, alone, on a busy machine"},
 			{"TestConcurrentProcesses", "builds and starts other programs, which open the driver alone"},
 		},
 		leftOut: []leftOut{
@@ -107,7 +107,7 @@ func create(driver, dsn, name string) error {
 	return nil
 }
 
-func postgres(name string) (*url.URL, error) {
+func postgresURL(name string) (*url.URL, error) {
 	dsn := os.Getenv("SQLFENCE_POSTGRES_DSN")
 	u, err := url.Parse(dsn)
 	if err != nil || u.Hostname() == "" {
@@ -121,7 +121,7 @@ func postgres(name string) (*url.URL, error) {
 }
 
 func pqDatabase() ([]string, error) {
-	u, err := postgres("pqgo")
+	u, err := postgresURL("pqgo")
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func pqDatabase() ([]string, error) {
 }
 
 func pgxDatabase() ([]string, error) {
-	u, err := postgres("pgx_test")
+	u, err := postgresURL("pgx_test")
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package dialectopt
 import (
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestFind(t *testing.T) {
 		{"known", known(t, sqlfence.Postgres), nil, "p", ""},
 		{"known and named", known(t, sqlfence.SQLite), dialects{sqlfence.SQLite, sqlfence.SQLite}, "s", ""},
 		{"named", unknown{}, dialects{sqlfence.SQLite}, "s", ""},
-		{"unknown", unknown{}, nil, "", "give the dialect by WithDialect: sqlfence: unknown driver"},
+		{"unknown", unknown{}, nil, "", "unknown driver dialectopt.unknown; name its dialect with WithDialect"},
 		{"another", known(t, sqlfence.Postgres), dialects{sqlfence.SQLite}, "", "WithDialect says SQLite, but the driver"},
 		{"unsupported", known(t, sqlfence.MySQL), nil, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
 		{"unsupported by name", unknown{}, dialects{sqlfence.MySQL}, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
@@ -85,5 +86,19 @@ func TestFaultsAreFound(t *testing.T) {
 func TestPartsOfAllDialects(t *testing.T) {
 	if got := For("p", "s").All(); len(got) != 2 || got[0] != "p" || got[1] != "s" {
 		t.Error(got)
+	}
+}
+
+// Where tables are guarded, all packages have their part, and nowhere else.
+func TestPartsAreForTheGuardedDialects(t *testing.T) {
+	parts := For("p", "s")
+	if len(parts.dialects) != len(parts.All()) {
+		t.Errorf("%d parts for %v", len(parts.All()), parts.dialects)
+	}
+	for d := sqlfence.Dialect(1); d.String() != sqlfence.Dialect(0).String(); d++ {
+		_, err := sqlfence.WrapDriver(unknown{}, sqlfence.WithDialect(d), sqlfence.WithTable("books"))
+		if has := slices.Contains(parts.dialects, d); has != (err == nil) {
+			t.Errorf("%v: has a part: %t, but a table is registered with %v", d, has, err)
+		}
 	}
 }
