@@ -14,6 +14,7 @@ type dialect struct {
 	blob        string   // the type of a column of bytes
 	numbered    bool     // placeholders are $1 rather than ?
 	returning   bool     // a write may have RETURNING
+	oneWriter   bool     // a transaction that has begun may keep all others from writing
 	ownTypes    []string // queries with columns of types that others don't have
 	name        string   // a query for the database's name, where errors contain it
 	transaction string   // a query for what a transaction is like, where it can be asked
@@ -58,6 +59,7 @@ var sqlite = dialect{
 	named:     sqlfence.SQLite,
 	fenced:    true,
 	blob:      "blob",
+	oneWriter: true,
 	returning: true,
 	slow:      "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000000) SELECT count(*) FROM c)",
 	unguardable: []string{

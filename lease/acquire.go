@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -74,6 +75,9 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 		if !w.await(limited) {
 			return nil, a.gaveUp(ctx, w)
 		}
+		if m.listener.listener != nil {
+			a.notified = a.longest()
+		}
 		w.asks()
 		lease, o, err := m.ask(ctx, limited, &a)
 		w.answered(o)
@@ -102,6 +106,9 @@ type request struct {
 	key, lockID string
 	*terms
 	session sql.NullInt64
+	began   time.Time // for observers
+	// notified is how long the attempt is going to wait for a notification; 0: it isn't.
+	notified time.Duration
 }
 
 func (m *Leases) request(key string, list []Term) (*request, error) {
@@ -113,7 +120,11 @@ func (m *Leases) request(key string, list []Term) (*request, error) {
 	if err != nil {
 		return nil, invalid("%w", err)
 	}
-	return &request{key: key, lockID: newLockID(), terms: t}, nil
+	r := &request{key: key, lockID: newLockID(), terms: t}
+	if len(m.observers) > 0 {
+		r.began = time.Now()
+	}
+	return r, nil
 }
 
 // limited returns ctx with the limit of the request.

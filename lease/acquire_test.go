@@ -72,6 +72,40 @@ func TestSetupFails(t *testing.T) {
 	})
 }
 
+// A table of an older version has no index. Where none can be added, leases work without.
+func TestSetupAddsTheIndex(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		logged bool
+		want   string // part of the error; empty: none
+	}{
+		{nil, false, ""},
+		{stateError("42P07"), false, ""}, // another's is there
+		{stateError("42501"), true, ""},
+		{errLost, false, "lease: setup: create an index on fencing_leases: connection lost"},
+	} {
+		eachDatabase(t, func(t *testing.T, d *database) {
+			created := 0
+			d.failing(func(_ context.Context, c fakedb.Call) error {
+				if strings.HasPrefix(c.Query, "CREATE INDEX") {
+					created++
+					return test.err
+				}
+				return nil
+			})
+			leases := d.new(t)
+			err := leases.Setup(t.Context())
+			if created != 1 || test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v: %d times created, %v, want %q", test.err, created, err, test.want)
+			}
+			if strings.Contains(d.logged.String(), "no index on expires_at") != test.logged {
+				t.Errorf("%v: logged %s", test.err, d.logged)
+			}
+			release(t, acquire(t, leases, "books"))
+		})
+	}
+}
+
 func TestAcquireAndRelease(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

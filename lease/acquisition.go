@@ -13,6 +13,7 @@ type acquisition struct {
 	attempts int
 	pauses   int      // those that no signal cut short
 	last     *outcome // the last answer; nil before the first
+	unmarked bool     // the last pause was left out
 }
 
 // longestPause bounds the back-off, and the pause of a waiter that relies on
@@ -30,6 +31,13 @@ func (a *acquisition) exhausted() bool {
 // pause waits until it is time to ask again, or returns false if ctx has ended. With
 // listens a release would wake the waiter.
 func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
+	// The lease has changed hands since: nobody would notify. Twice in a row something
+	// else keeps the mark away, and it waits as without a listener.
+	if a.notified > 0 && a.last != nil && a.last.live && !a.last.marked && !a.unmarked {
+		a.unmarked = true
+		return ctx.Err() == nil
+	}
+	a.unmarked = false
 	timer := time.NewTimer(a.delay(listens))
 	defer timer.Stop()
 	select {
@@ -41,6 +49,17 @@ func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// longest returns how long a pause may be; 0 if there will be none.
+func (a *acquisition) longest() time.Duration {
+	switch {
+	case a.exhausted():
+		return 0
+	case a.waits:
+		return a.interval + a.interval/8
+	}
+	return longestPause
 }
 
 // delay returns how long to pause: at most until the held lease ends.

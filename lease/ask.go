@@ -42,10 +42,13 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 				on.leave()
 				on = nil
 			}
-			return m.newLease(ctx, o.won, on), o, nil
+			l := m.newLease(ctx, o.won, on, a.margin)
+			m.observe(ctx, a, l, o)
+			return l, o, nil
 		case o.session:
 			a.last = o
 			on.leave()
+			m.observe(ctx, a, nil, o)
 			return nil, o, nil
 		}
 		on.lost()
@@ -101,13 +104,17 @@ func (m *Leases) askDetached(ctx context.Context, r *request) (*outcome, error) 
 // have been taken all the same.
 func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool, _ error) {
 	var o outcome
-	err := dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		o = outcome{}
-		return m.dialect.take(ctx, &m.database, r, &o)
+	var again bool
+	err := sendAgain(func(second bool) error {
+		again = second
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+			o = outcome{}
+			return m.dialect.take(ctx, &m.database, r, &o)
+		})
 	})
 	switch {
 	case err != nil:
-		return nil, o.committing && mayHaveCommitted(err), err
+		return nil, again || o.committing && mayHaveCommitted(err), err
 	case o.won != nil:
 		// What is left is what was left when the answer was made, at the earliest
 		// when the statement was sent.

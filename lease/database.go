@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"log/slog"
 	"strings"
 
@@ -27,9 +29,44 @@ func (d *database) log() *slog.Logger {
 	return d.logger
 }
 
-// query sends a statement and calls scan for each row.
+// query sends a statement and calls scan for each row. The statement may be sent again
+// after it was executed, so it must come to the same then.
 func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
-	return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return queryOnce(ctx, d.db, scan, s) })
+	return sendAgain(func(bool) error {
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return queryOnce(ctx, d.db, scan, s) })
+	})
+}
+
+// queryAgain is query for a statement that comes to something else when it is sent a
+// second time, because the connection broke before the answer had come: it reports whether
+// it was. Package sql would send it again by itself, and not say so; it doesn't on a
+// connection that was taken from the pool before.
+func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s statement) (again bool, err error) {
+	err = sendAgain(func(second bool) error {
+		again = second
+		if second {
+			return d.query(ctx, scan, s)
+		}
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+			conn, err := d.db.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			return queryOnce(ctx, conn, scan, s)
+		})
+	})
+	return again, err
+}
+
+// sendAgain calls send, and calls it a second time if the connection broke before the
+// answer had come. The statement may have been executed the first time.
+func sendAgain(send func(second bool) error) error {
+	err := send(false)
+	if errors.Is(err, driver.ErrBadConn) {
+		return send(true)
+	}
+	return err
 }
 
 // exec sends a statement that gives no rows, and returns how many it changed.

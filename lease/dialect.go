@@ -14,11 +14,22 @@ import (
 // 1970, and durations are microseconds.
 type dialect interface {
 	create() statement // creates the table if there is none
+	index() statement  // creates the index on expires_at if there is none of its name
 
-	// probe fails if take would, and changes nothing.
-	probe(ctx context.Context, db *database) error
+	// indexed returns a row if there is such an index, on PostgreSQL by whatever name.
+	indexed() statement
 
-	// take asks for a lease once, and says in o what it came to.
+	// marks adds the column that an older table is without and those need who wait for
+	// notifications.
+	marks() statement
+
+	// probe fails if take would, with waits also one that is going to wait for a
+	// notification. It changes nothing.
+	probe(ctx context.Context, db *database, waits bool) error
+
+	// take asks for a lease once, and says in o what it came to. If the lease has the
+	// request's lock id already, a take whose answer was lost has got it: that is the
+	// answer then.
 	take(ctx context.Context, db *database, r *request, o *outcome) error
 
 	// undo releases what a take of unknown outcome may have taken.
@@ -28,9 +39,14 @@ type dialect interface {
 	// now.
 	extend(lockID string, ttl time.Duration) statement
 
-	// release returns a row if the lease was live: its key. With notify it wakes the
-	// listeners, and the row has one more column.
-	release(lockID string, notify bool) statement
+	// release returns a row if the lease was live: its key. In the table it then has no
+	// lock id, and release, by which it can be found, as its holder. With notify it wakes
+	// the listeners if somebody waits, and the row has one more column.
+	release(lockID, release string, notify bool) statement
+
+	// released returns the key of the lease that this release has ended, until another
+	// takes it.
+	released(release string) statement
 
 	// notifies reports whether listeners can be woken.
 	notifies() bool
@@ -57,6 +73,9 @@ type statement struct {
 	text string
 	args []any
 }
+
+// createIndex is for list: of the leases that ever were, few are live.
+const createIndex = "CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"
 
 // pieces are those that the texts of all dialects may name.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}

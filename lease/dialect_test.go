@@ -15,10 +15,10 @@ func TestStatementsAreComplete(t *testing.T) {
 	for _, d := range dialects.All() {
 		lock, unlock, _ := d.session(7)
 		for name, s := range map[string]statement{
-			"create": d.create(), "undo": d.undo("k", "id"), "extend": d.extend("id", time.Second),
-			"release": d.release("id", false), "release and notify": d.release("id", true),
+			"create": d.create(), "index": d.index(), "indexed": d.indexed(), "undo": d.undo("k", "id"), "extend": d.extend("id", time.Second),
+			"release": d.release("id", "another", false), "release and notify": d.release("id", "another", true),
 			"list": d.list("", ""), "by key": d.list("key", "k"), "by lock id": d.list("lock_id", "id"),
-			"ended": d.ended("id"), "sweep": d.sweep(), "lock": lock, "unlock": unlock,
+			"ended": d.ended("id"), "released": d.released("another"), "sweep": d.sweep(), "lock": lock, "unlock": unlock,
 		} {
 			places := strings.Count(s.text, "?")
 			different := make(map[string]bool)
@@ -39,9 +39,10 @@ func TestDocumentedTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range dialects.All() {
-		create := d.create().text
-		if shown := "//\t" + strings.ReplaceAll(create, "\n", "\n//\t") + "\n//\n"; !strings.Contains(string(doc), shown) {
-			t.Errorf("doc.go doesn't show\n%s", shown)
+		for _, create := range []string{d.create().text, d.index().text} {
+			if shown := "//\t" + strings.ReplaceAll(create, "\n", "\n//\t") + "\n//\n"; !strings.Contains(string(doc), shown) {
+				t.Errorf("doc.go doesn't show\n%s", shown)
+			}
 		}
 	}
 }

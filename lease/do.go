@@ -8,16 +8,18 @@ import (
 
 // Do acquires the lease of key as [Leases.Acquire] does, calls f with the lease's
 // context, and releases the lease when f returns or panics. Meanwhile heartbeats extend
-// the lease to its ttl, every third of the ttl unless [Heartbeat] sets another interval.
+// the lease to its ttl, every third of the ttl unless [Heartbeat] or [Margin] set another
+// interval.
 //
 // A heartbeat that fails is tried again until the lease would end by this process's
-// clock, counted from before the last successful request was sent. Only then, or when
-// the database reports that the lease is gone, the lease is lost: f's context ends at
-// once, with a [*LostError] as its cause. f should return then; the fence refuses its
+// clock, counted from before the last successful request was sent, its [Margin] taken off.
+// Only then, or when the database reports that the lease is gone, the lease is lost: f's
+// context ends at once, with a [*LostError] as its cause. f should return then; the fence refuses its
 // writes as soon as a newer token has been issued.
 //
 // Do returns the error of Acquire, without calling f; or f's error; or, if the lease was
-// lost before f returned, an error that is [ErrLeaseLost] and wraps f's error. If the
+// lost before f returned, an error that is [ErrLeaseLost] and wraps f's error, or is f's
+// error if that wraps the cause of its context. If the
 // lease can't be released because the database can't be reached, Do logs that, and the
 // lease ends with its ttl.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
@@ -38,7 +40,7 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	defer func() {
 		stop()
 		<-stopped
-		if lost := l.finishDo(ctx); lost != nil {
+		if lost := l.finishDo(ctx); lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(lost, err)
 		}
 	}()
@@ -58,9 +60,12 @@ func (l *Lease) finishDo(ctx context.Context) error {
 		return nil
 	case errors.Is(err, ErrLeaseLost):
 		return err
+	case errors.Is(err, errAnswerLost):
+		// Most likely it was held to the end: it was by this process's clock.
+		l.leases.log().Warn("lease: the answer to a release was lost, and the lease has ended", "key", l.Key())
+		return nil
 	case errors.Is(err, ErrNotHeld):
-		// Somebody has released it by its lock id, at an unknown time.
-		return &LostError{Token: l.Token(), Reason: "it had ended before its release", err: err}
+		return l.lostBefore(err)
 	}
 	l.leases.log().Warn("lease: a release failed; the lease ends with its ttl", "key", l.Key(), "err", err)
 	return nil

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,31 @@ func TestDoLoses(t *testing.T) {
 		}, lease.TTL(6*time.Second))
 		if err != nil {
 			t.Errorf("a database that came back: %v", err)
+		}
+	})
+}
+
+// The work may return why its context has ended; that isn't told twice.
+func TestDoTellsALossOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		for name, f := range map[string]func(cause error) error{
+			"the cause":   func(cause error) error { return cause },
+			"wraps it":    func(cause error) error { return fmt.Errorf("work: %w", cause) },
+			"joins it":    func(cause error) error { return errors.Join(errors.New("work"), cause) },
+			"its context": func(error) error { return context.Canceled },
+			"nil":         func(error) error { return nil },
+		} {
+			err := leases.Do(t.Context(), "k/"+name, func(ctx context.Context) error {
+				d.failing(func(context.Context, fakedb.Call) error { return errLost })
+				<-ctx.Done()
+				return f(context.Cause(ctx))
+			})
+			d.failing(nil)
+			var lost *lease.LostError
+			if !errors.Is(err, lease.ErrLeaseLost) || !errors.As(err, &lost) || strings.Count(err.Error(), "lease: lost") != 1 {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }

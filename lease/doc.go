@@ -51,13 +51,14 @@
 // [Leases.Setup] creates, on PostgreSQL,
 //
 //	CREATE TABLE IF NOT EXISTS fencing_leases (
-//		key         text        NOT NULL PRIMARY KEY,
-//		lock_id     text        UNIQUE,
-//		holder      text        NOT NULL,
-//		session     bigint,
-//		token       bigint      NOT NULL,
-//		acquired_at timestamptz NOT NULL,
-//		expires_at  timestamptz NOT NULL
+//		key          text        NOT NULL PRIMARY KEY,
+//		lock_id      text        UNIQUE,
+//		holder       text        NOT NULL,
+//		session      bigint,
+//		token        bigint      NOT NULL,
+//		acquired_at  timestamptz NOT NULL,
+//		expires_at   timestamptz NOT NULL,
+//		notify_until timestamptz
 //	)
 //
 // and on SQLite, with times in milliseconds since 1970,
@@ -71,8 +72,15 @@
 //		expires_at  integer NOT NULL
 //	)
 //
-// A released lease has no lock_id. Rows stay, so that taking a lease updates a row in
-// place; [Leases.Sweep] removes the rows of leases that have ended.
+// and on both an index, so that [Leases.List] doesn't read the rows of all leases that ever
+// were:
+//
+//	CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)
+//
+// Only those who use [WithListener] need notify_until; releases before that time notify.
+// A released lease has no lock_id, and in holder a mark of its release. Rows stay, so that
+// taking a lease updates a row in place; [Leases.Sweep] removes the rows of leases that
+// have ended.
 //
 // # Databases
 //

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -46,6 +47,9 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 // Release ends the live lease with this lock id. Of several calls at most one
 // succeeds. Tokens don't change: the next lease of the key gets the next one.
 //
+// A release whose answer is lost with its connection is sent again if the driver says so,
+// and then finds what it has done itself.
+//
 // For a [Lease] use [Lease.Release], which also ends its context.
 //
 // Errors: [*NotHeldError], which is [ErrNotHeld], with nothing changed; [ErrInvalid] for
@@ -61,19 +65,32 @@ func (m *Leases) Release(ctx context.Context, lockID string) error {
 		row = append(row, new(any)) // pg_notify's value
 	}
 	scan := func(rows *sql.Rows) error { return rows.Scan(row...) }
-	if err := m.query(ctx, scan, m.dialect.release(lockID, notify)); err != nil {
+	release := newLockID() // by which its row is known
+	again, err := m.queryAgain(ctx, scan, m.dialect.release(lockID, release, notify))
+	if err == nil && key == "" && again {
+		err = m.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&key) }, m.dialect.released(release))
+	}
+	switch {
+	case err != nil:
 		return fmt.Errorf("lease: release: %w", err)
+	case key != "":
+		m.queues.wake(key)
+		return nil
 	}
-	if key == "" {
-		return m.notHeld(ctx, lockID)
+	e := m.notHeld(ctx, lockID)
+	if again && !e.Expired {
+		return errAnswerLost
 	}
-	m.queues.wake(key)
-	return nil
+	return e
 }
+
+// errAnswerLost: a release was sent again because the first answer was lost, and the lease's
+// row tells of neither: another has taken the lease since.
+var errAnswerLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by this release or before it")
 
 // notHeld returns the error for a lock id without a live lease. It asks the database
 // whether the lease has expired, for the error's text.
-func (m *Leases) notHeld(ctx context.Context, lockID string) error {
+func (m *Leases) notHeld(ctx context.Context, lockID string) *NotHeldError {
 	e := &NotHeldError{LockID: lockID}
 	// Without an answer the refusal stands all the same.
 	_ = queryOnce(ctx, m.db, func(*sql.Rows) error { e.Expired = true; return nil }, m.dialect.ended(lockID))

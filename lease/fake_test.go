@@ -163,7 +163,7 @@ func isAcquire(c fakedb.Call) bool {
 }
 
 func isUndo(c fakedb.Call) bool {
-	return strings.Contains(c.Query, "VALUES ($1::text, ''") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
+	return strings.Contains(c.Query, "SELECT $1::text, '', 0,") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
 }
 
 func isExtend(c fakedb.Call) bool {
@@ -171,7 +171,7 @@ func isExtend(c fakedb.Call) bool {
 }
 
 func isRelease(c fakedb.Call) bool {
-	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.HasSuffix(strings.Split(c.Query, ", pg_notify")[0], "RETURNING key")
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.HasSuffix(strings.Split(c.Query, ", CASE WHEN notify_until")[0], "RETURNING key")
 }
 
 // forward runs the calls on a database, each transaction in one of that.

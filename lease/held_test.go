@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,6 +47,55 @@ func TestLeaseExpires(t *testing.T) {
 		}
 		if next := acquire(t, leases, "k"); next.Token().Value != 2 {
 			t.Errorf("the next token is %v", next.Token())
+		}
+	})
+}
+
+// A margin ends the lease for its holder before it ends for others.
+func TestMargin(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t, lease.WithDefaults(lease.Margin(2*time.Second)))
+		l := acquire(t, leases, "k", lease.TTL(10*time.Second))
+		if until := time.Now().Add(10 * time.Second); !l.ExpiresAt().Equal(until) {
+			t.Errorf("until %v, want %v", l.ExpiresAt(), until)
+		}
+		if err := l.Extend(t.Context(), 2*time.Second); !errors.Is(err, lease.ErrInvalid) || l.Err() != nil {
+			t.Errorf("Extend by the margin: %v", err)
+		}
+		time.Sleep(time.Second)
+		if err := l.Extend(t.Context(), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(8*time.Second - 1)
+		if l.Err() != nil {
+			t.Errorf("it has ended early: %v", l.Err())
+		}
+		start := time.Now()
+		<-l.Context().Done()
+		took(t, start, 1)
+		if err := l.Err(); !errors.Is(err, lease.ErrLeaseLost) || !isClosed(l.Done()) || free(t, leases, "k") {
+			t.Errorf("in the margin: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		if !free(t, leases, "k") {
+			t.Error("others wait longer than the ttl")
+		}
+
+		// Do beats often enough, and ends early when it can't.
+		start = time.Now()
+		err := leases.Do(t.Context(), "k", func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			if ctx.Err() != nil {
+				t.Errorf("lost: %v", context.Cause(ctx))
+			}
+			start = time.Now()
+			d.failing(func(context.Context, fakedb.Call) error { return errLost })
+			<-ctx.Done()
+			return nil
+		}, lease.TTL(3*time.Second))
+		d.failing(nil)
+		if took := time.Since(start); !errors.Is(err, lease.ErrLeaseLost) || took > time.Second {
+			t.Errorf("Do: %v after %v, want at most the ttl without the margin", err, took)
 		}
 	})
 }
@@ -251,4 +301,35 @@ func TestInfoIsPrintedWithoutItsLockID(t *testing.T) {
 	if got := logged.String(); strings.Contains(got, "secret") || !strings.Contains(got, "held by me") {
 		t.Errorf("logged %s", got)
 	}
+	got, err := json.Marshal(i)
+	const want2 = `{"Key":"k","Holder":"me","Token":"k:000000000000007","AcquiredAt":"2025-03-01T12:00:00Z","ExpiresAt":"2025-03-01T12:01:00Z","Ephemeral":false}`
+	if err != nil || string(got) != want2 {
+		t.Errorf("JSON %s, %v", got, err)
+	}
+}
+
+// Nor is that of a lease that is held.
+func TestLeaseIsPrintedWithoutItsLockID(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		l := acquire(t, d.ready(t), "k", lease.Owner("me"), lease.TTL(time.Minute))
+		if err := l.Extend(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		var logged logs
+		slog.New(slog.NewTextHandler(&logged, nil)).Info("", "lease", l)
+		slog.New(slog.NewJSONHandler(&logged, nil)).Info("", "leases", []any{l})
+		got, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, text := range map[string]string{"String": l.String(), "%v": fmt.Sprint(l), "%+v": fmt.Sprintf("%+v", l), "logs": logged.String(), "JSON": string(got)} {
+			if strings.Contains(text, l.LockID()) || !strings.Contains(text, "k:000000000000001") {
+				t.Errorf("%s: %s", what, text)
+			}
+		}
+		var read lease.Info
+		if err := json.Unmarshal(got, &read); err != nil || read.Holder != "me" || read.Token != l.Token() || !read.ExpiresAt.Equal(l.ExpiresAt()) {
+			t.Errorf("JSON %s: %+v, %v", got, read, err)
+		}
+	})
 }

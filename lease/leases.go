@@ -14,8 +14,9 @@ import (
 // asks the database.
 type Leases struct {
 	database
-	dialect  dialect
-	defaults []Term
+	dialect   dialect
+	defaults  []Term
+	observers []Observer
 
 	queues   queues
 	listener listenerState
@@ -25,8 +26,8 @@ type Leases struct {
 // New returns Leases on db, which may be fenced by sqlfence or not, and which the
 // caller closes. New sends nothing to the database; see [Leases.Setup].
 //
-// By default the dialect is that of the driver, warnings go to [log/slog.Default], and
-// waiters poll. The error is [ErrInvalid]; it names all options that are wrong, and a
+// By default the dialect is that of the driver, warnings go to [log/slog.Default],
+// waiters poll, and nobody observes. The error is [ErrInvalid]; it names all options that are wrong, and a
 // driver whose dialect is unknown (see [WithDialect]).
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
@@ -45,11 +46,12 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		return nil, err
 	}
 	m := &Leases{
-		database: database{db: db, ledger: ledger, logger: c.logger},
-		dialect:  c.dialect,
-		defaults: c.defaults,
-		queues:   queues{db: db},
-		sessions: newSessions(db, c.dialect),
+		database:  database{db: db, ledger: ledger, logger: c.logger},
+		dialect:   c.dialect,
+		defaults:  c.defaults,
+		observers: c.observers,
+		queues:    queues{db: db},
+		sessions:  newSessions(db, c.dialect),
 	}
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil

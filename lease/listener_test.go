@@ -2,6 +2,8 @@ package lease_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -152,5 +154,75 @@ func TestListenerSparesPolling(t *testing.T) {
 			}
 			release(t, held)
 		}
+	})
+}
+
+// A release notifies if somebody waits for its key, and a while after.
+func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		leases, waiting := d.ready(t, lease.WithListener(new(bus))), d.new(t, lease.WithListener(new(bus)))
+		notified := func(what string, want ...string) {
+			t.Helper()
+			if got := d.server.notified; !slices.Equal(got, want) {
+				t.Errorf("%s: notified %q, want %q", what, got, want)
+			}
+			d.server.notified = nil
+		}
+		release(t, acquire(t, leases, "k"))
+		notified("nobody waits")
+		held := acquire(t, leases, "k", lease.TTL(24*time.Hour))
+		if _, ok, err := waiting.TryAcquire(t.Context(), "k"); ok || err != nil {
+			t.Error(ok, err)
+		}
+		if _, err := waiting.Acquire(t.Context(), "k", lease.Retries(0)); !errors.Is(err, lease.ErrHeld) {
+			t.Error(err)
+		}
+		release(t, held)
+		notified("nobody has waited")
+		for _, terms := range [][]lease.Term{
+			{lease.Wait(24*time.Hour, 5*time.Hour)},
+			{lease.Timeout(0), lease.Retries(1 << 20)},
+		} {
+			held, another := acquire(t, leases, "k", lease.TTL(24*time.Hour)), acquire(t, leases, "another", lease.TTL(24*time.Hour))
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); _, _ = waiting.Acquire(ctx, "k", terms...) }()
+			time.Sleep(4 * time.Hour)
+			release(t, another)
+			notified("another key")
+			cancel()
+			<-done
+			release(t, held)
+			notified("somebody waits", "k")
+			time.Sleep(6 * time.Hour)
+			release(t, acquire(t, leases, "k"))
+			notified("somebody has waited long ago")
+		}
+	})
+}
+
+// Where the mark of a waiter can't be set, the lease has just changed hands: it asks again
+// at once, but not for ever.
+func TestWaiterWithoutItsMarkAsksAgain(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		leases := d.ready(t, lease.WithListener(new(bus)))
+		held := acquire(t, leases, "k", lease.TTL(24*time.Hour))
+		for _, test := range []struct{ refused, want int }{
+			{0, 2}, // again when it has begun to listen, as it does from there on
+			{0, 1}, {1, 2}, {2, 2}, {1 << 20, 2},
+		} {
+			d.server.refused = test.refused
+			d.Sent()
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); _, _ = leases.Acquire(ctx, "k", lease.Wait(24*time.Hour, time.Hour)) }()
+			time.Sleep(time.Minute)
+			if n := d.count(); n != test.want {
+				t.Errorf("%d marks are refused: asked %d times in a minute, want %d", test.refused, n, test.want)
+			}
+			cancel()
+			<-done
+		}
+		release(t, held)
 	})
 }

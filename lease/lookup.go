@@ -16,7 +16,7 @@ import (
 // is stale.
 type Info struct {
 	Key        string         // normalized
-	LockID     string         // whoever knows it can release the lease; String leaves it out
+	LockID     string         `json:"-"` // whoever knows it can release the lease; so it is in no text or log
 	Holder     string         // the name given by [Owner]; may be empty
 	Token      sqlfence.Token // its Name is the key
 	AcquiredAt time.Time      // by the server's clock
@@ -35,6 +35,8 @@ func (i Info) String() string {
 }
 
 // LogValue returns String's text, so that logs don't show the lock id either.
+//
+// JSON has the fields, without the lock id.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
 // Lookup returns the live lease of key, and whether there is one. It changes nothing.

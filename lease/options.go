@@ -20,9 +20,21 @@ func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithLogger sets the logger for warnings about tokens from [sqlfence.WarnToken] on, and
-// for errors that no method can return, such as a failed release at the end of
-// [Leases.Do]. The default is [slog.Default]. Nil is refused; to log nothing, use
+// WithObserver adds an observer; several are called in the order they were added. Nil is
+// refused.
+func WithObserver(fn Observer) Option {
+	return func(c *config) {
+		if fn == nil {
+			c.Fail(errors.New("nil observer"))
+			return
+		}
+		c.observers = append(c.observers, fn)
+	}
+}
+
+// WithLogger sets the logger for warnings about leases that are lost and about tokens from
+// [sqlfence.WarnToken] on, and for errors that no method can return, such as a failed
+// release at the end of [Leases.Do]. The default is [slog.Default]. Nil is refused; to log nothing, use
 // [slog.DiscardHandler].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
@@ -52,11 +64,12 @@ func WithDefaults(terms ...Term) Option {
 
 type config struct {
 	dialectopt.Options
-	dialect  dialect
-	spoken   sqlfence.Dialect // dialect's name
-	logger   *slog.Logger
-	listener Listener
-	defaults []Term
+	dialect   dialect
+	spoken    sqlfence.Dialect // dialect's name
+	logger    *slog.Logger
+	listener  Listener
+	observers []Observer
+	defaults  []Term
 }
 
 // configure applies the options and finds the dialect.

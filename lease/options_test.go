@@ -49,6 +49,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"MySQL", db, []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
 		{"nil logger", db, []Option{sqlite, WithLogger(nil)}, "nil logger"},
 		{"logger", db, []Option{sqlite, WithLogger(slog.New(slog.DiscardHandler))}, ""},
+		{"nil observer", db, []Option{sqlite, WithObserver(nil)}, "nil observer"},
 		{"nil listener", db, []Option{postgres, WithListener(nil)}, "nil listener"},
 		{"listener", db, []Option{postgres, WithListener(deafListener{})}, ""},
 		{"listener on SQLite", db, []Option{sqlite, WithListener(deafListener{})}, "has no NOTIFY"},

@@ -14,6 +14,8 @@ type outcome struct {
 	live bool      // another holds it
 	// session is false if the caller's own session has ended.
 	session bool
+	// marked is true if the release will notify, as the attempt has asked for.
+	marked bool
 	// committing: from here on an error may hide a commit.
 	committing bool
 	token      int64 // the ledger's
@@ -41,7 +43,7 @@ func (o *outcome) held() *outcome {
 // scan reads the row that tells what was seen and what was won.
 func (o *outcome) scan(rows *sql.Rows) error {
 	var w wonRow
-	if err := rows.Scan(append([]any{&o.live, &o.session, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)...); err != nil {
+	if err := rows.Scan(append([]any{&o.live, &o.session, &o.marked, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)...); err != nil {
 		return err
 	}
 	o.won = w.grant()

@@ -13,14 +13,18 @@ import (
 type postgres struct{}
 
 const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
-	key         text        NOT NULL PRIMARY KEY,
-	lock_id     text        UNIQUE,
-	holder      text        NOT NULL,
-	session     bigint,
-	token       bigint      NOT NULL,
-	acquired_at timestamptz NOT NULL,
-	expires_at  timestamptz NOT NULL
+	key          text        NOT NULL PRIMARY KEY,
+	lock_id      text        UNIQUE,
+	holder       text        NOT NULL,
+	session      bigint,
+	token        bigint      NOT NULL,
+	acquired_at  timestamptz NOT NULL,
+	expires_at   timestamptz NOT NULL,
+	notify_until timestamptz
 )`
+
+// A table of an older version is without it; it is needed only by those who listen.
+const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS notify_until timestamptz"
 
 // takePostgres takes the lease and issues its token in one statement, which
 // always returns one row: what the lease is now, NULL if it wasn't taken, and
@@ -30,18 +34,33 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // seen keeps an attempt that can't succeed from writing or waiting. It reads the
 // statement's snapshot, so won decides anew, on the locked row of the lease.
 //
+// The same attempt may be sent twice: a driver whose connection breaks before the
+// answer has come says that it can be sent again, and package sql does so. A live row
+// with the attempt's own lock id is what the first one has taken: it is the answer, and
+// nothing is written. If the first one is still under way, seen can't see that, but won
+// finds its row; it raises, and the statement is sent again.
+//
 // A lease that is free or has expired goes to the newcomer, who has to get its
 // turn at the ledger first: it waits there for the transactions that have written
-// under the old token. Only then the clock is read, and the ledger's row locked
-// to read its newest token. A key without a row has nothing to be locked first:
-// its newcomers get their turn before they add the row. ledger raises the token;
+// under the old token. Only then the lease's row is locked, and the clock read, and the
+// ledger's row locked to read its newest token: everybody in this order, or two of them
+// would wait for each other. So an owner whose lease ends just when won looks at it has
+// no turn, and raises: the statement is sent again. ledger raises the token;
 // a name whose first token somebody else issues at the same moment is not seen by
 // the snapshot, and raises: the statement is undone and sent again.
+//
+// An attempt that is going to wait for a notification asks for it, in marking: releases
+// before notify_until notify. It has to be sure that a release comes after its mark. A mark
+// that seen has found, and that lasts long enough, is there for any later release, since
+// marks only move on. One that marking sets is set on the locked row of a lease that is
+// still live: the release that ends it comes later and finds the mark. If neither is so,
+// the row has changed, and the attempt is made again instead of waiting.
 const takePostgres = `WITH seen AS MATERIALIZED (
-	SELECT clock.now, held.holder, held.expires_at, {durable} AS durable,
+	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
+		{durable} AS durable,
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
-		held.key IS NULL AS absent,
+		COALESCE(held.lock_id = $2::text, false) AS own, {marked before} AS marked,
 		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
 	FROM (SELECT {now} AS now) AS clock
 	LEFT JOIN fencing_leases AS held ON held.key = $1::text
@@ -49,9 +68,9 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 ), won AS (
 	INSERT INTO fencing_leases AS l (key, lock_id, holder, session, token, acquired_at, expires_at)
 	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
-	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN seen.absent
+	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN NOT seen.live
 		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
-	WHERE seen.session AND CASE WHEN seen.live THEN $3::text <> '' AND seen.holder = $3::text
+	WHERE seen.session AND CASE WHEN seen.live THEN NOT seen.own AND $3::text <> '' AND seen.holder = $3::text
 		ELSE seen.token BETWEEN 0 AND {max} - 1 AND {seen $1::text} END
 	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
 		SELECT
@@ -64,24 +83,52 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 			CASE WHEN same AND NOT $6::boolean THEN l.expires_at ELSE now + $4::bigint * interval '1 microsecond' END
 		FROM (SELECT now, $3::text <> '' AND l.holder = $3::text AND l.expires_at > now AND {alive l} AS same
 			FROM (SELECT {now} AS now) AS clock OFFSET 0) AS m)
-	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN $3::text <> '' AND l.holder = $3::text
-		ELSE (SELECT {turn l.key}) IS NOT NULL END
+	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN CASE
+			WHEN l.lock_id = $2::text THEN {raise '` + overtaken + `', l.token} IS NOT NULL
+			ELSE $3::text <> '' AND l.holder = $3::text END
+		WHEN (SELECT live FROM seen) THEN {raise '` + overtaken + `', l.token} IS NOT NULL
+		ELSE true END
 	RETURNING *
 ), ledger AS (
 	INSERT INTO {ledger} AS t (name, token)
-	SELECT won.key, won.token FROM won,
-		LATERAL (SELECT {turn won.key} OFFSET 0) AS turn
-	WHERE won.lock_id = $2::text
+	SELECT won.key, won.token FROM won WHERE won.lock_id = $2::text
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
 		ELSE {raise '` + overtaken + `', t.token} END
-)
-SELECT seen.live, seen.session, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
+{marking})
+SELECT seen.live, seen.session, {marked now}, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
 	won.session IS NOT NULL, {micros won.expires_at - statement_timestamp()}
-FROM seen LEFT JOIN won ON true`
+FROM seen LEFT JOIN (
+	SELECT key, lock_id, holder, session, token, acquired_at, expires_at FROM won
+	UNION ALL
+	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
+) AS won ON true`
 
-// overtaken is what take raises where a newer token was issued meanwhile.
+// waitingPieces are those of an attempt that is going to wait for a notification. It has
+// one more argument: for how long at most, in µs. Marks last a minute longer, so that one
+// serves many attempts.
+var waitingPieces = sqltext.Pieces{
+	"marked": sqltext.Func(func(when string) string {
+		if when == "before" {
+			return "COALESCE(held.notify_until >= clock.now + $7::bigint * interval '1 microsecond', false)"
+		}
+		return "seen.marked OR EXISTS (SELECT FROM marked)"
+	}),
+	"marking": sqltext.SQL(`), marked AS (
+	UPDATE fencing_leases AS l SET notify_until = {now} + $7::bigint * interval '1 microsecond' + interval '1 minute'
+	FROM seen
+	WHERE seen.live AND NOT seen.own AND NOT seen.marked AND ($3::text = '' OR seen.holder <> $3::text)
+		AND l.key = $1::text AND l.expires_at > {now} AND {alive l}
+	RETURNING l.key
+`),
+}
+
+// askingPieces are those of any other attempt.
+var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
+
+// overtaken is what take raises where the statement's snapshot is too old: a newer
+// token was issued meanwhile, or the same attempt has taken the lease.
 const overtaken = "sqlfence:lease:"
 
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
@@ -91,37 +138,52 @@ FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fenci
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
 
-const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, expires_at = {now}
+// releasePostgres: lock id, release.
+const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
-// undoPostgres: key, lock id. As an upsert it waits also for a take that is still
-// adding the row.
+// undoPostgres: key, lock id. A take that still waits for its turn is waited for, unless
+// the row says that it has been; and as an upsert this finds a row that is added only then.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
-VALUES ($1::text, '', 0, {now}, {now})
+SELECT $1::text, '', 0, {now}, {now}
+FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)
+	THEN {turn $1::text} END OFFSET 0) AS turn
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
-// listPostgres is followed by a condition.
+// indexedPostgres looks for an index that can be used, by whatever name.
+const indexedPostgres = `SELECT 1 FROM pg_catalog.pg_index AS i
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'expires_at'`
+
+// listPostgres is followed by a condition. The start of the statement is a bound that
+// the planner can find by an index; the clock isn't.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
 FROM fencing_leases AS l
-WHERE lock_id IS NOT NULL AND expires_at > {now} AND {alive l}`
+WHERE lock_id IS NOT NULL AND expires_at > statement_timestamp() AND expires_at > {now} AND {alive l}`
 
 const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
 
 // postgresTexts are the texts above with their pieces written out.
 var postgresTexts = struct {
-	take, probe                                sqltext.Floored
+	take, wait, probe, probeWait               sqltext.Floored
 	extend, release, notify, undo, list, sweep string
 }{
-	take:    sqltext.NewFloored(sqltext.Postgres, takePostgres, postgresPieces, pieces),
-	probe:   sqltext.NewFloored(sqltext.Postgres, "EXPLAIN "+takePostgres, postgresPieces, pieces),
-	extend:  render(sqltext.Postgres, extendPostgres, postgresPieces),
-	release: render(sqltext.Postgres, releasePostgres, postgresPieces),
-	notify:  render(sqltext.Postgres, releasePostgres+`, pg_notify('`+channel+`', key)`, postgresPieces),
-	undo:    render(sqltext.Postgres, undoPostgres),
-	list:    render(sqltext.Postgres, listPostgres, postgresPieces),
-	sweep:   render(sqltext.Postgres, sweepPostgres, postgresPieces),
+	take:      floored(takePostgres, askingPieces),
+	wait:      floored(takePostgres, waitingPieces),
+	probe:     floored("EXPLAIN "+takePostgres, askingPieces),
+	probeWait: floored("EXPLAIN "+takePostgres, waitingPieces),
+	extend:    render(sqltext.Postgres, extendPostgres, postgresPieces),
+	release:   render(sqltext.Postgres, releasePostgres, postgresPieces),
+	notify:    render(sqltext.Postgres, releasePostgres+`, CASE WHEN notify_until > {now} THEN pg_notify('`+channel+`', key) END`, postgresPieces),
+	undo:      render(sqltext.Postgres, undoPostgres),
+	list:      render(sqltext.Postgres, listPostgres, postgresPieces),
+	sweep:     render(sqltext.Postgres, sweepPostgres, postgresPieces),
+}
+
+func floored(text string, own sqltext.Pieces) sqltext.Floored {
+	return sqltext.NewFloored(sqltext.Postgres, text, own, postgresPieces, pieces)
 }
 
 // postgresPieces: whoever can share the lock of a row's session knows that it has ended.
@@ -129,22 +191,32 @@ var postgresPieces = sqltext.Pieces{"alive": sqltext.Func(func(row string) strin
 	return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
 })}
 
-func (postgres) create() statement { return statement{text: createPostgres} }
+func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
+func (postgres) create() statement  { return statement{text: createPostgres} }
+func (postgres) index() statement   { return statement{text: createIndex} }
+func (postgres) indexed() statement { return statement{text: indexedPostgres} }
 
 // probe plans without running: columns, types, the unique index that ON CONFLICT needs,
 // and the privileges are looked up.
-func (postgres) probe(ctx context.Context, db *database) error {
-	return db.sendFloored(ctx, postgresTexts.probe, func(text string) error {
-		return db.query(ctx, ignore, statement{text, []any{"probe", newLockID(), "", int64(1), nil, false}})
+func (postgres) probe(ctx context.Context, db *database, waits bool) error {
+	text, args := postgresTexts.probe, []any{"probe", newLockID(), "", int64(1), nil, false}
+	if waits {
+		text, args = postgresTexts.probeWait, append(args, int64(1))
+	}
+	return db.sendFloored(ctx, text, func(text string) error {
+		return db.query(ctx, ignore, statement{text, args})
 	})
 }
 
-// take sends one statement, and sends it again if a newer token was issued meanwhile. A
+// take sends one statement, and sends it again if its snapshot was too old. A
 // name that its snapshot can't see is added to the ledger first.
 func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
-	args := []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
+	text, args := postgresTexts.take, []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
+	if r.notified > 0 {
+		text, args = postgresTexts.wait, append(args, sqltext.Postgres.Ticks(r.notified))
+	}
 	send := func() error {
-		return db.sendFloored(ctx, postgresTexts.take, func(text string) error {
+		return db.sendFloored(ctx, text, func(text string) error {
 			*o = outcome{committing: true, sent: time.Now()}
 			return queryOnce(ctx, db.db, o.scan, statement{text, args})
 		})
@@ -160,7 +232,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 	}
 }
 
-// isOvertaken reports whether err is what take raises where a newer token was issued.
+// isOvertaken reports whether err is what take raises where its snapshot is too old.
 func isOvertaken(err error) bool {
 	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
 }
@@ -173,11 +245,11 @@ func (postgres) extend(lockID string, ttl time.Duration) statement {
 	return statement{postgresTexts.extend, []any{lockID, sqltext.Postgres.Ticks(ttl)}}
 }
 
-func (postgres) release(lockID string, notify bool) statement {
+func (postgres) release(lockID, release string, notify bool) statement {
 	if notify {
-		return statement{postgresTexts.notify, []any{lockID}}
+		return statement{postgresTexts.notify, []any{lockID, release}}
 	}
-	return statement{postgresTexts.release, []any{lockID}}
+	return statement{postgresTexts.release, []any{lockID, release}}
 }
 
 func (postgres) notifies() bool { return true }
@@ -191,6 +263,10 @@ func (postgres) list(column, value string) statement {
 
 func (postgres) ended(lockID string) statement {
 	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = $1::text", []any{lockID}}
+}
+
+func (postgres) released(release string) statement {
+	return statement{"SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text", []any{release}}
 }
 
 func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }

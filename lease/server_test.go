@@ -22,7 +22,9 @@ type server struct {
 	tokens   map[string]int64 // nil: there is no table
 	leases   map[string]row   // likewise
 	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
+	indexed  bool             // the index on expires_at is there
 	notified []string
+	refused  int // how many marks of waiters are refused, as if the lease had changed hands
 }
 
 // A row of fencing_leases; an empty lockID is NULL, as is a session of 0.
@@ -30,6 +32,7 @@ type row struct {
 	lockID, holder    string
 	session, token    int64
 	acquired, expires time.Time
+	notifyUntil       time.Time
 }
 
 func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
@@ -43,6 +46,12 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		return fakedb.Answer{}, stateError("42P01")
 	case has("EXPLAIN"):
 		return fakedb.Answer{}, nil
+	case has("pg_index"):
+		if s.indexed {
+			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
+		}
+	case has("CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"):
+		s.indexed = true
 	case has("pg_attribute"):
 		if s.tokens == nil {
 			return fakedb.Answer{}, nil
@@ -76,6 +85,12 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	case has("SELECT 1 FROM fencing_leases"):
 		if key, _ := s.find(c.Args[0].(string)); key != "" {
 			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
+		}
+	case has("SELECT key FROM fencing_leases", "lock_id IS NULL"):
+		for key, r := range s.leases {
+			if r.lockID == "" && r.holder == c.Args[0] {
+				return fakedb.Answer{Rows: [][]any{{key}}}, nil
+			}
 		}
 	case has("SELECT key, lock_id"):
 		return s.list(c), nil
@@ -113,18 +128,25 @@ func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
 	if !ready {
 		_, ready = s.locks[session]
 	}
-	values := []any{live, ready, s.tokens[key], before.holder, nil, nil}
+	marked := len(c.Args) > 6 && s.refused == 0
+	s.refused = max(0, s.refused-1)
+	if marked && live {
+		before.notifyUntil = now.Add(time.Duration(c.Args[6].(int64))*time.Microsecond + time.Minute)
+		s.leases[key] = before
+	}
+	values := []any{live, ready, marked, s.tokens[key], before.holder, nil, nil}
 	if there {
-		values[4], values[5] = before.expires.UnixMicro(), micros(before.expires.Sub(now))
+		values[5], values[6] = before.expires.UnixMicro(), micros(before.expires.Sub(now))
 	}
 	r := before
 	switch {
+	case live && before.lockID == lockID:
 	case !ready, live && (owner == "" || owner != before.holder), !live && (s.tokens[key] < 0 || s.tokens[key] >= sqlfence.MaxToken):
 		return fakedb.Answer{Rows: [][]any{append(values, nil, nil, nil, nil, nil, nil, false, nil)}}, nil
 	case live && refresh:
 		r.expires = now.Add(ttl)
 	case !live:
-		r = row{lockID, owner, session, 1 + max(before.token, s.tokens[key]), now, now.Add(ttl)}
+		r = row{lockID, owner, session, 1 + max(before.token, s.tokens[key]), now, now.Add(ttl), before.notifyUntil}
 		s.tokens[key] = r.token
 	}
 	s.leases[key] = r
@@ -148,10 +170,12 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 	if key == "" || !s.live(r) {
 		return fakedb.Answer{}, nil
 	}
-	r.lockID, r.session, r.expires = "", 0, time.Now()
+	r.lockID, r.session, r.holder, r.expires = "", 0, c.Args[1].(string), time.Now()
 	s.leases[key] = r
-	if strings.Contains(c.Query, "pg_notify('sqlfence_leases', key)") {
-		s.notified = append(s.notified, key)
+	if strings.Contains(c.Query, "THEN pg_notify('sqlfence_leases', key)") {
+		if r.notifyUntil.After(time.Now()) {
+			s.notified = append(s.notified, key)
+		}
 		return fakedb.Answer{Rows: [][]any{{key, ""}}}, nil
 	}
 	return fakedb.Answer{Rows: [][]any{{key}}}, nil

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -12,29 +13,65 @@ import (
 // is missing. Call it at every start if you like, also in several processes at once. To
 // create the tables by a migration instead, see the package's comment.
 //
+// With [WithListener] a table of an older version gets the column notify_until. A table
+// without an index on expires_at, such as an older version has made, gets one, for
+// [Leases.List]; writes to the table wait until it is built. Where that isn't allowed Setup
+// logs it and goes on.
+//
 // A table that can't be used is left as it is; the error says what is wrong.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err
 	}
-	if m.dialect.probe(ctx, &m.database) == nil {
+	if err := m.usable(ctx, false, m.dialect.create()); err != nil {
+		return err
+	}
+	if m.listener.listener != nil {
+		if err := m.usable(ctx, true, m.dialect.marks()); err != nil {
+			return err
+		}
+	}
+	return m.index(ctx)
+}
+
+// usable probes the table, and if that fails once more after it was created or changed.
+func (m *Leases) usable(ctx context.Context, waits bool, change statement) error {
+	if m.dialect.probe(ctx, &m.database, waits) == nil {
 		return nil
 	}
-	if err := m.create(ctx); err != nil {
+	if err := m.create(ctx, change); err != nil {
 		return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
 	}
-	if err := m.dialect.probe(ctx, &m.database); err != nil {
+	if err := m.dialect.probe(ctx, &m.database, waits); err != nil {
 		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", err)
 	}
 	return nil
 }
 
-// create creates the table. On PostgreSQL, IF NOT EXISTS doesn't keep two who
+// create creates a table, a column or an index. On PostgreSQL, IF NOT EXISTS doesn't keep two who
 // create it at once from a collision; the one who loses it finds the other's.
-func (m *Leases) create(ctx context.Context) error {
-	_, err := m.exec(ctx, m.dialect.create())
+func (m *Leases) create(ctx context.Context, s statement) error {
+	_, err := m.exec(ctx, s)
 	if dberr.IsCreated(err) {
 		return nil
 	}
 	return err
+}
+
+// index adds the index on expires_at unless there is one.
+func (m *Leases) index(ctx context.Context) error {
+	found := false
+	scan := func(*sql.Rows) error { found = true; return nil }
+	err := m.query(ctx, scan, m.dialect.indexed())
+	if err == nil && !found {
+		err = m.create(ctx, m.dialect.index())
+	}
+	if dberr.SQLState(err) == dberr.InsufficientPrivilege {
+		m.log().Warn("lease: fencing_leases has no index on expires_at, and may not get one here: List reads the whole table", "err", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lease: setup: create an index on fencing_leases: %w", err)
+	}
+	return nil
 }

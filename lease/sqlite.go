@@ -41,7 +41,7 @@ ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
 // seenSQLite: key. It comes after takeSQLite in its transaction if that gave
 // no row.
-const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1,
+const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
 	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	{micros l.expires_at}, {micros l.expires_at - {now}},
 	l.key, l.lock_id, l.holder, l.token, {micros l.acquired_at}, {micros l.expires_at}, 0, {micros l.expires_at - {now}}
@@ -54,11 +54,15 @@ const extendSQLite = `UPDATE fencing_leases SET expires_at = {after ?}
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING {micros expires_at}, {micros expires_at - {now}}`
 
-const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now}
+// releaseSQLite: release, lock id.
+const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, holder = ?, expires_at = {now}
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING key`
 
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
+
+// indexedSQLite looks for the index.
+const indexedSQLite = `SELECT 1 FROM pragma_index_list('fencing_leases') WHERE name = 'fencing_leases_expires_at'`
 
 // listSQLite is followed by a condition.
 const listSQLite = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0
@@ -81,10 +85,13 @@ var sqliteTexts = struct {
 	sweep:   render(sqltext.SQLite, sweepSQLite),
 }
 
-func (sqlite) create() statement { return statement{text: createSQLite} }
+func (sqlite) marks() statement   { return statement{} }
+func (sqlite) create() statement  { return statement{text: createSQLite} }
+func (sqlite) index() statement   { return statement{text: createIndex} }
+func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
-func (sqlite) probe(ctx context.Context, db *database) error {
+func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
 	return db.query(ctx, ignore, statement{"EXPLAIN " + sqliteTexts.take, []any{"probe", newLockID(), "", int64(1)}})
 }
 
@@ -111,11 +118,12 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 	if err := queryOnce(ctx, tx, o.scan, statement{sqliteTexts.seen, []any{r.key}}); err != nil {
 		return err
 	}
-	if !o.live || r.owner == "" || o.holder != r.owner {
+	own := o.won != nil && o.won.LockID == r.lockID // taken when the same attempt was sent before
+	if !o.live || !own && (r.owner == "" || o.holder != r.owner) {
 		o.won = nil
 		return nil
 	}
-	if r.refresh {
+	if r.refresh && !own {
 		scan := func(rows *sql.Rows) (err error) {
 			o.won.ExpiresAt, o.won.left, err = scanTimes(rows)
 			return err
@@ -136,21 +144,26 @@ func (sqlite) extend(lockID string, ttl time.Duration) statement {
 	return statement{sqliteTexts.extend, []any{sqltext.SQLite.Ticks(ttl), lockID}}
 }
 
-func (sqlite) release(lockID string, _ bool) statement {
-	return statement{sqliteTexts.release, []any{lockID}}
+func (sqlite) release(lockID, release string, _ bool) statement {
+	return statement{sqliteTexts.release, []any{release, lockID}}
 }
 
 func (sqlite) notifies() bool { return false }
 
 func (sqlite) list(column, value string) statement {
 	if column == "" {
-		return statement{text: sqliteTexts.list + " ORDER BY key"}
+		// An expression has no index: SQLite would rather read all keys in their order.
+		return statement{text: sqliteTexts.list + " ORDER BY key || ''"}
 	}
 	return statement{sqliteTexts.list + " AND " + column + " = ?", []any{value}}
 }
 
 func (sqlite) ended(lockID string) statement {
 	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = ?", []any{lockID}}
+}
+
+func (sqlite) released(release string) statement {
+	return statement{"SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = ?", []any{release}}
 }
 
 func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }

@@ -81,12 +81,22 @@ func Wait(limit, interval time.Duration) Term {
 	return func(t *terms) { t.limit, t.interval, t.waits = limit, interval, true }
 }
 
+// Margin makes the lease end for its holder this much before its ttl is over: [Lease.Done]
+// is closed, [Lease.Err] says so, and the context of the lease and of [Leases.Do] ends.
+// Others can't have the lease before its ttl is over, so the margin is the time that the
+// holder has to stop in. It is 0 or more and less than the ttl. The default is 0: a
+// write that comes late is refused by its token, and needs no margin. Set one where the
+// work has effects that no token guards, longer than the pauses that the process is
+// expected to make (a timer may run late, too) and than its last step takes.
+func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
+
 // Heartbeat sets the interval at which [Leases.Do] extends the lease: over 0 and less
-// than the ttl. The default is a third of the ttl.
+// than the ttl without the [Margin]. The default is a third of that.
 func Heartbeat(d time.Duration) Term { return func(t *terms) { t.heartbeat, t.beats = d, true } }
 
 type terms struct {
 	ttl       time.Duration
+	margin    time.Duration
 	owner     string
 	hasOwner  bool
 	refresh   bool
@@ -146,7 +156,8 @@ func (t *terms) check() (errs []error) {
 	add(t.waits && t.paced, "Wait replaces Retries, Backoff and Timeout and can't be combined with them")
 	add(t.waits && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
 	add(t.waits && t.limit > 0 && t.interval <= 0, "a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
-	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl), "a heartbeat of %v, want more than 0 and less than the ttl of %v", t.heartbeat, t.ttl)
+	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v", t.margin, t.ttl)
+	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl-t.margin), "a heartbeat of %v, want more than 0 and less than the %v of the ttl without the margin", t.heartbeat, t.ttl-t.margin)
 	return errs
 }
 
@@ -166,5 +177,5 @@ func (t *terms) beat() time.Duration {
 	if t.beats {
 		return t.heartbeat
 	}
-	return t.ttl / 3
+	return (t.ttl - t.margin) / 3
 }

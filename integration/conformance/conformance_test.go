@@ -72,6 +72,20 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// A transaction that begins by BEGIN IMMEDIATE has SQLite's one writer from there on: it
+// can't be overtaken, and nobody else writes while the suite holds one open.
+func TestConformanceWithImmediateTransactions(t *testing.T) {
+	for _, x := range []target{
+		{base: "mattn", params: "_synchronous=OFF&_txlock=immediate"},
+		{base: "modernc", params: "_pragma=synchronous(OFF)&_txlock=immediate", skip: modernc},
+	} {
+		t.Run(x.base, func(t *testing.T) {
+			t.Parallel()
+			conformance.Run(t, x.harness(baseNamed(t, x.base)))
+		})
+	}
+}
+
 func baseNamed(t *testing.T, name string) harness.Base {
 	for _, b := range append(harness.Bases, harness.MySQL) {
 		if b.Name == name {

@@ -1,9 +1,12 @@
 package lease_test
 
 import (
+	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -197,4 +200,92 @@ func TestLeasePoolIsBusy(t *testing.T) {
 		harness.MustRelease(t, l)
 		harness.Eventually(t, "an idle pool", func() bool { return db.Stats().InUse == 0 })
 	})
+}
+
+// Those who race for new keys lock in one order: nobody waits for somebody who waits for
+// him, which PostgreSQL would end after a second by failing one of them.
+func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("SQLite has one writer")
+		}
+		dsn, deadlocks := ownDatabase(t, b)
+		var all []*lease.Leases
+		var dbs []*sql.DB
+		for range 8 {
+			db := b.Raw(t, dsn)
+			all, dbs = append(all, harness.NewLeases(t, db)), append(dbs, db)
+		}
+		const keys = 200
+		var last [keys]atomic.Int64
+		for i := range keys {
+			key := fmt.Sprint("new/", i)
+			var holders, grants atomic.Int32
+			var wg sync.WaitGroup
+			start := make(chan struct{})
+			for _, leases := range all {
+				wg.Go(func() {
+					<-start
+					l, err := leases.Acquire(t.Context(), key, lease.Wait(time.Minute, time.Millisecond), lease.TTL(time.Minute))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					grants.Add(1)
+					if n := holders.Add(1); n != 1 {
+						t.Errorf("%s: %d holders", key, n)
+					}
+					if before := last[i].Swap(l.Token().Value); before >= l.Token().Value {
+						t.Errorf("%s: token %d after %d", key, l.Token().Value, before)
+					}
+					holders.Add(-1)
+					if err := l.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			close(start)
+			wg.Wait()
+			if n := int64(grants.Load()); n != last[i].Load() || n != int64(len(all)) {
+				t.Errorf("%s: %d leases, the last token is %d", key, n, last[i].Load())
+			}
+		}
+		for _, db := range dbs {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := deadlocks(); n != 0 {
+			t.Errorf("%d deadlocks", n)
+		}
+	})
+}
+
+// ownDatabase creates a database of the test's own, and returns its DSN and what counts
+// its deadlocks once all connections to it are closed: only then the server knows.
+func ownDatabase(t *testing.T, b harness.Base) (dsn string, deadlocks func() int) {
+	t.Helper()
+	admin := b.Raw(t, harness.PostgresDSN(t))
+	name := "sqlfence_" + strings.ToLower(rand.Text())
+	harness.MustExec(t, admin, "CREATE DATABASE "+name)
+	t.Cleanup(func() {
+		if _, err := admin.ExecContext(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(harness.PostgresDSN(t))
+	if err != nil {
+		t.Skip(err)
+	}
+	u.Path = "/" + name
+	return u.String(), func() (n int) {
+		harness.Eventually(t, "the end of all sessions", func() bool {
+			var sessions int
+			if err := admin.QueryRow("SELECT numbackends, deadlocks FROM pg_stat_database WHERE datname = $1", name).Scan(&sessions, &n); err != nil {
+				t.Fatal(err)
+			}
+			return sessions == 0
+		})
+		return n
+	}
 }

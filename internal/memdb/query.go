@@ -153,6 +153,13 @@ func (f from) rows(s *scope) ([]column, [][]driver.Value) {
 			}
 		}
 		return columnsNamed("name", "type", "notnull", "dflt_value", "pk"), rows
+	case "pragma_index_list":
+		if t := s.tables[argument]; t != nil {
+			for _, name := range t.indexes {
+				rows = append(rows, []driver.Value{name})
+			}
+		}
+		return columnsNamed("name"), rows
 	}
 	panic(errorf("no such function: %s", f.name))
 }

@@ -237,9 +237,12 @@ func (p *parser) insert() func(*scope) *result {
 	}
 }
 
-// define parses CREATE TABLE, DROP TABLE and ALTER TABLE ADD COLUMN.
+// define parses CREATE TABLE, CREATE INDEX, DROP TABLE and ALTER TABLE ADD COLUMN.
 func (p *parser) define() func(*scope) *result {
 	kind := p.next().text
+	if kind == "CREATE" && p.word("INDEX") {
+		return p.createIndex()
+	}
 	p.need("TABLE")
 	unlessThere := p.word("IF")
 	if unlessThere {
@@ -266,6 +269,24 @@ func (p *parser) define() func(*scope) *result {
 			s.tables[name] = &table{name: name, columns: columns}
 		} else if !unlessThere {
 			panic(errorf("table %s already exists", name))
+		}
+		return &result{}
+	}
+}
+
+// createIndex takes what follows CREATE INDEX. The index has a name, and no effect.
+func (p *parser) createIndex() func(*scope) *result {
+	p.need("IF", "NOT", "EXISTS")
+	name := p.name()
+	p.need("ON")
+	on, columns := p.table(), p.nameList()
+	return func(s *scope) *result {
+		t := s.table(on)
+		for _, c := range columns {
+			t.index(c)
+		}
+		if !slices.Contains(t.indexes, name) {
+			t.indexes = append(slices.Clip(t.indexes), name)
 		}
 		return &result{}
 	}

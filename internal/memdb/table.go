@@ -14,6 +14,7 @@ type table struct {
 	name    string
 	columns []column
 	rows    [][]driver.Value // a row is replaced, not changed
+	indexes []string         // their names
 }
 
 type column struct {
@@ -26,7 +27,7 @@ type column struct {
 func (ts tables) clone() tables {
 	copied := maps.Clone(ts)
 	for name, t := range copied {
-		copied[name] = &table{t.name, t.columns, slices.Clone(t.rows)}
+		copied[name] = &table{t.name, t.columns, slices.Clone(t.rows), t.indexes}
 	}
 	return copied
 }
