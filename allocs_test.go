@@ -12,6 +12,9 @@ import (
 // What an execution costs in allocations beside the same one on the bare driver: a
 // statement that isn't guarded costs none.
 func TestAllocationsOfAnExecution(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has pools lose what they hold")
+	}
 	bare := &fake{}
 	raw := sql.OpenDB(bare)
 	defer raw.Close()
@@ -33,7 +36,8 @@ func TestAllocationsOfAnExecution(t *testing.T) {
 	} {
 		for _, prepared := range []bool{false, true} {
 			got, want := math.Inf(1), math.Inf(1)
-			for range 3 { // database/sql's goroutines sometimes allocate meanwhile
+			// database/sql's goroutines sometimes allocate meanwhile.
+			for try := 0; try < 3 || try < 30 && got > want+tt.more; try++ {
 				got = min(got, allocations(t, ctx, db, base, tt.query, tt.args, tt.rows, prepared))
 				want = min(want, allocations(t, ctx, raw, bare, tt.query, tt.args, tt.rows, prepared))
 			}

@@ -40,7 +40,7 @@ func (e *execution) classify(err error) (error, bool) {
 		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", err: err}
 	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.held.all) {
-			typed = e.tokenError(m, err)
+			typed = e.refusedToken(m, err)
 		}
 	case rewrite.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
@@ -57,8 +57,8 @@ func (e *execution) classify(err error) (error, bool) {
 	return typed, true
 }
 
-// tokenError returns the typed error for a token that the guard refused.
-func (e *execution) tokenError(m rewrite.Marker, err error) error {
+// refusedToken returns the typed error for a token that the guard refused.
+func (e *execution) refusedToken(m rewrite.Marker, err error) error {
 	token, t := e.held.all[m.Token], e.table(e.held.tableOf(m.Token))
 	switch m.Kind {
 	case rewrite.Stale:

@@ -19,7 +19,7 @@ type (
 // [Key]). Names are brought into Unicode's normalization form C.
 //
 // Tokens are checked when a write needs them: an invalid one refuses the write with
-// [ErrNoFence], and [ErrInvalid] or [ErrTokenLimit]; it is never skipped. Only the
+// [ErrInvalid], which is [ErrNoFence] too then, or [ErrTokenLimit]; it is never skipped. Only the
 // [Ledger] knows whether a token was ever issued; on a table with [RowFence] and no
 // Ledger a made-up one passes if it is high enough. Don't put a token from outside
 // into a context that writes to such a table.
@@ -87,7 +87,7 @@ func (t *table) tokens(ctx context.Context) ([]Token, error) {
 	}
 	for _, token := range found {
 		if err := token.Validate(); err != nil {
-			return nil, &unusableToken{t.name, err}
+			return nil, &tokenError{t.name, err}
 		}
 	}
 	if len(found) == 0 && !t.optional {

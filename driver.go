@@ -92,7 +92,7 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 	return &fencedDriver{base: d, settings: s}, nil
 }
 
-// fencedDriver opens fenced connections.
+// fencedDriver opens fenced connections through another driver.
 type fencedDriver struct {
 	base     driver.Driver
 	settings *settings
@@ -120,7 +120,7 @@ func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
 	return &connector{base: c, driver: d}, nil
 }
 
-// connector makes fenced connections of those of another connector.
+// connector opens fenced connections through another connector.
 type connector struct {
 	base   driver.Connector
 	driver *fencedDriver

@@ -18,7 +18,7 @@ var (
 	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
 
 	// ErrNoFence: a write on a registered table whose context carries no token for
-	// it, or one that can't be used, which is [ErrInvalid] as well.
+	// it, or an invalid one, which is [ErrInvalid], too.
 	ErrNoFence = errors.New("sqlfence: no fencing token")
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
@@ -26,7 +26,7 @@ var (
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered table in
 	// a way that can't be guarded. An [UnguardableError] was not sent to the database;
-	// a [ColumnError] was refused there, for what a column contains.
+	// a [ColumnError] was refused there, for the type or the content of a column.
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name.
@@ -149,8 +149,8 @@ func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardab
 func (e *UnguardableError) Temporary() bool { return false }
 
 // A ColumnError reports a write that the database refused because a column that the
-// guard compares holds something other than an integer. The statement changed
-// nothing; the column has to be repaired, under [Bypass]. It is [ErrUnguardable] and
+// guard compares isn't an integer column, or holds something else than an integer. The
+// statement changed nothing; the column has to be repaired, under [Bypass]. It is [ErrUnguardable] and
 // wraps the base driver's error.
 type ColumnError struct {
 	Table  string // as registered with [WithTable]; empty if unknown
@@ -188,16 +188,18 @@ func (e *refusal) Error() string        { return fmt.Sprintf("%v: %s", e.sentine
 func (e *refusal) Is(target error) bool { return target == e.sentinel }
 func (e *refusal) Unwrap() error        { return e.err }
 
-// An unusableToken is a token of the context that can't be used. The write has no
-// token then, so it is ErrNoFence besides what err is.
-type unusableToken struct {
+// A tokenError is a token of the context that can't be used. Where that is ErrInvalid
+// the write has no token, so it is ErrNoFence, too.
+type tokenError struct {
 	table string
 	err   error
 }
 
-func (e *unusableToken) Error() string        { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
-func (e *unusableToken) Is(target error) bool { return target == ErrNoFence }
-func (e *unusableToken) Unwrap() error        { return e.err }
+func (e *tokenError) Error() string { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
+func (e *tokenError) Unwrap() error { return e.err }
+func (e *tokenError) Is(target error) bool {
+	return target == ErrNoFence && errors.Is(e.err, ErrInvalid)
+}
 
 // An unknownOutcome is ErrUnknownOutcome with the base driver's reason. It doesn't
 // wrap that, as database/sql would find driver.ErrBadConn in it and send again.

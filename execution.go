@@ -3,7 +3,6 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -40,12 +39,12 @@ type request struct {
 	stmt  *stmt
 }
 
-// An outcome is what is decided about an execution.
+// An outcome is what is decided about an execution. The zero value sends nothing.
 type outcome uint8
 
 const (
-	passed  outcome = iota // send it without a guard
-	refused                // send nothing
+	refused outcome = iota // send nothing
+	passed                 // send it without a guard
 	guarded                // send it with a guard
 )
 
@@ -220,22 +219,6 @@ func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error
 		return queryBase(ctx, s.base, r.query, r.args)
 	}
 	return r.stmt.rows(ctx, r.query, r.args)
-}
-
-// inspectResult refuses the result of a versioned statement that reached no row.
-func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
-	if !e.plan.Versioned {
-		return res, nil
-	}
-	switch n, err := res.RowsAffected(); {
-	case err != nil && e.state.settings.mode == Observe:
-		return res, nil
-	case err != nil:
-		return res, fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
-	case n > 0:
-		return res, nil
-	}
-	return res, e.gone(ctx)
 }
 
 func finishResult(_ context.Context, _ *execution, res driver.Result, err error) (driver.Result, error) {

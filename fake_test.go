@@ -175,3 +175,14 @@ func (r *fakeRows) Next(dest []driver.Value) error {
 
 // errStaleAt9 is how SQLite words the refusal of a token by a mark of 9.
 var errStaleAt9 = errors.New("bad JSON path: 'sqlfence:stale:0:9'")
+
+// openPostgres is open for PostgreSQL.
+func (f *fake) openPostgres(t *testing.T, opts ...sqlfence.Option) *sql.DB {
+	t.Helper()
+	db, err := sqlfence.OpenDB(f, append([]sqlfence.Option{sqlfence.WithDialect(sqlfence.Postgres)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}

@@ -1,6 +1,6 @@
 module github.com/sqlfence/sqlfence
 
-go 1.25.0
+go 1.26.0
 
 require github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79
 

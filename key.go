@@ -145,7 +145,8 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 			return key, t.canonical(key)
 		}
 	}
-	return "", unguardable(t.name, "the row's key can't be read from its argument; pass an integer, a string or a UUID, of a type that prints as it is")
+	return "", unguardable(t.name, "the row's key can't be read from its argument; "+
+		"pass an integer, a string or a UUID, of a type that prints as it is")
 }
 
 // keep sends v as the argument i, instead of what may answer otherwise when the
@@ -181,7 +182,8 @@ var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 // normalization form C.
 func (t *table) canonical(key string) error {
 	if !nfc.Is(key) {
-		return unguardable(t.name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; store keys in that form (NFC)", key))
+		return unguardable(t.name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; "+
+			"store keys in that form (NFC)", key))
 	}
 	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
 	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)

@@ -124,7 +124,8 @@ func (e *execution) rewriteQuery(ctx context.Context, o driverOptions) (reason, 
 	case o.pure:
 		c = reflect.Zero(connType)
 	case !ok:
-		return unguardable("", fmt.Sprintf("the query rewriter %T could write to any table, and the connection that it needs isn't accessible; pass arguments, or pgx.NamedArgs", asked[o.place].Value)), nil
+		return unguardable("", fmt.Sprintf("the query rewriter %T could write to any table, and the connection that it needs isn't accessible; "+
+			"pass arguments, or pgx.NamedArgs", asked[o.place].Value)), nil
 	}
 	given := make([]any, 0, len(asked)-o.count)
 	for _, arg := range asked[o.count:] {

@@ -18,9 +18,8 @@ var (
 	_ driver.RowsColumnTypePrecisionScale   = scannerRows{}
 )
 
-// withColumnScanner gives rows that sqlmw has wrapped the base's
-// RowsColumnScanner back, if there is one. Where a row has been read ahead they
-// do without.
+// withColumnScanner adds the base's RowsColumnScanner, if there is one, to rows that
+// sqlmw has wrapped. Where a row has been read ahead they do without.
 func withColumnScanner(rows driver.Rows, r *guardedRows) driver.Rows {
 	if scanner, ok := r.base.(driver.RowsColumnScanner); ok && r.execution.first == nil {
 		return scannerRows{rows, r, scanner}
@@ -28,9 +27,9 @@ func withColumnScanner(rows driver.Rows, r *guardedRows) driver.Rows {
 	return rows
 }
 
-// scannerRows are rows of a guarded query that scan their columns themselves.
-// What else they can do they have from Rows; where these lack something, the
-// answer is the one that database/sql gives without it.
+// scannerRows are rows of a guarded query that scan their columns themselves. Other
+// optional interfaces are those of Rows; where Rows lack one, the method returns what
+// database/sql assumes without it.
 type scannerRows struct {
 	driver.Rows
 	guarded *guardedRows

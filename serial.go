@@ -2,6 +2,7 @@ package sqlfence
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -151,6 +152,22 @@ func noSerial(t *table, err error) error {
 	return &refusal{ErrNoSerial, fmt.Sprintf("table %q: add the version that was read to the context, with WithSerial", t.name), err}
 }
 
+// inspectResult refuses the result of a versioned statement that reached no row.
+func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
+	if !e.plan.Versioned {
+		return res, nil
+	}
+	switch n, err := res.RowsAffected(); {
+	case err != nil && e.state.settings.mode == Observe:
+		return res, nil
+	case err != nil:
+		return res, fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
+	case n > 0:
+		return res, nil
+	}
+	return res, e.gone(ctx)
+}
+
 // gone refuses a versioned statement that reached no row. In Observe mode it only
 // reports that.
 func (e *execution) gone(ctx context.Context) error {
@@ -198,7 +215,8 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	if e.Assigned {
-		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
+		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; "+
+			"leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)
 	}
 	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
 }

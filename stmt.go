@@ -60,22 +60,22 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err err
 		// It is likely to be executed with a serial, too.
 		plan = settings.rewriter.VersionedPlan(s.query)
 	}
-	_, bypassed := bypassReason(ctx)
-	switch {
+	var reason error
+	switch _, bypassed := bypassReason(ctx); {
 	case bypassed, own.Is(ctx, s.query):
 	case settings.mode == Observe && plan.Verdict == rewrite.Guard:
 		// An error of the guard's must not be the application's: see observe.
 	case plan.Verdict == rewrite.Refuse:
-		err = settings.unguardable(&plan.Refusal)
+		reason = settings.unguardable(&plan.Refusal)
 	case plan.Params:
 		r, err := plan.Default()
 		if err == nil {
 			return r.SQL, len(r.Args), nil
 		}
-		return s.query, 0, s.refuse(ctx, settings.unrendered(err))
+		reason = settings.unrendered(err)
 	}
-	if err != nil {
-		err = s.refuse(ctx, err)
+	if reason != nil {
+		err = s.refuse(ctx, reason)
 	}
 	return s.query, 0, err
 }

@@ -21,72 +21,78 @@ func (e listError) Error() string { return strings.Join(e.faults, "; ") }
 func TestErrorsThatCannotBeCompared(t *testing.T) {
 	unrelated := listError{[]string{"disk full"}}
 	stale := listError{[]string{"near line 1", errStaleAt9.Error()}}
-	const write = "UPDATE books SET price = ?"
-	books := sqlfence.WithTable("books", fenced)
 	for _, mode := range []sqlfence.Mode{sqlfence.Enforce, sqlfence.Observe} {
 		for _, raised := range []listError{unrelated, stale} {
-			ways := map[string]func(context.Context, *fake, *observedDB) error{
-				"exec": func(ctx context.Context, base *fake, d *observedDB) error {
-					base.fails = failGuarded(raised, mode)
-					_, err := d.db.ExecContext(ctx, write, 1)
-					return err
-				},
-				"query": func(ctx context.Context, base *fake, d *observedDB) error {
-					base.fails = failGuarded(raised, mode)
-					var n int
-					return d.db.QueryRowContext(ctx, write+" RETURNING id", 1).Scan(&n)
-				},
-				"first row": func(ctx context.Context, base *fake, d *observedDB) error {
-					base.failsNext = raised
-					var n int
-					return d.db.QueryRowContext(ctx, write+" RETURNING id", 1).Scan(&n)
-				},
-				"prepared": func(ctx context.Context, base *fake, d *observedDB) error {
-					s, err := d.db.PrepareContext(ctx, write)
-					if err != nil {
-						return err
-					}
-					defer s.Close()
-					base.fails = failGuarded(raised, mode)
-					_, err = s.ExecContext(ctx, 1)
-					return err
-				},
-				"prepared query": func(ctx context.Context, base *fake, d *observedDB) error {
-					s, err := d.db.PrepareContext(ctx, write+" RETURNING id")
-					if err != nil {
-						return err
-					}
-					defer s.Close()
-					base.failsNext = raised
-					var n int
-					return s.QueryRowContext(ctx, 1).Scan(&n)
-				},
-				"transaction": func(ctx context.Context, base *fake, d *observedDB) error {
-					tx, err := d.db.BeginTx(ctx, nil)
-					if err != nil {
-						return err
-					}
-					defer tx.Rollback()
-					base.fails = failGuarded(raised, mode)
-					_, err = tx.ExecContext(ctx, write, 1)
-					return err
-				},
-				"serial": func(ctx context.Context, base *fake, d *observedDB) error {
-					base.failsNext = raised
-					var n int
-					return d.db.QueryRowContext(sqlfence.WithSerial(ctx, 3), "UPDATE pens SET price = ? RETURNING id", 1).Scan(&n)
-				},
-			}
-			for name, way := range ways {
+			for name, way := range uncomparableWays {
 				t.Run([]string{"enforce", "observe"}[mode]+"/"+name+"/"+raised.faults[0], func(t *testing.T) {
 					base := new(fake)
-					db := base.open(t, books, sqlfence.WithTable("pens", sqlfence.Serial("version")), sqlfence.WithMode(mode))
-					err := way(sqlfence.WithFence(t.Context(), token("books", 7)), base, &observedDB{t, db})
+					db := base.open(t, sqlfence.WithTable("books", fenced),
+						sqlfence.WithTable("pens", sqlfence.Serial("version")), sqlfence.WithMode(mode))
+					fail := func(late bool) {
+						if late {
+							base.failsNext = raised
+						} else {
+							base.fails = failGuarded(raised, mode)
+						}
+					}
+					err := way(sqlfence.WithFence(t.Context(), token("books", 7)), db, fail)
 					checkUncomparable(t, err, name == "serial", len(raised.faults) > 1, mode)
 				})
 			}
 		}
 	}
+}
+
+const uncomparableWrite = "UPDATE books SET price = ?"
+
+// uncomparableWays run a statement that fails at once, or late: with its first row.
+var uncomparableWays = map[string]func(ctx context.Context, db *sql.DB, fail func(late bool)) error{
+	"exec": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		fail(false)
+		_, err := db.ExecContext(ctx, uncomparableWrite, 1)
+		return err
+	},
+	"query": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		fail(false)
+		return db.QueryRowContext(ctx, uncomparableWrite+" RETURNING id", 1).Scan(new(int))
+	},
+	"first row": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		fail(true)
+		return db.QueryRowContext(ctx, uncomparableWrite+" RETURNING id", 1).Scan(new(int))
+	},
+	"serial": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		fail(true)
+		return db.QueryRowContext(sqlfence.WithSerial(ctx, 3), "UPDATE pens SET price = ? RETURNING id", 1).Scan(new(int))
+	},
+	"prepared": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		s, err := db.PrepareContext(ctx, uncomparableWrite)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		fail(false)
+		_, err = s.ExecContext(ctx, 1)
+		return err
+	},
+	"prepared query": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		s, err := db.PrepareContext(ctx, uncomparableWrite+" RETURNING id")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		fail(true)
+		return s.QueryRowContext(ctx, 1).Scan(new(int))
+	},
+	"transaction": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		fail(false)
+		_, err = tx.ExecContext(ctx, uncomparableWrite, 1)
+		return err
+	},
 }
 
 // failGuarded fails the statements with a guard; in Enforce mode all.

@@ -86,7 +86,19 @@ func (c faulty) Connect(ctx context.Context) (driver.Conn, error) {
 	return with(c.fault.conn, driver.Conn(&faultyConn{base.(fullConn), c.fault})), nil
 }
 
-type fullConn interface {
+// A keeping connector's connections have SessionResetter and Validator, which
+// those of the driver have not.
+type keeping struct{ driver.Connector }
+
+func (c keeping) Connect(ctx context.Context) (driver.Conn, error) {
+	base, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kept{base.(checkingConn)}, nil
+}
+
+type checkingConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -94,6 +106,16 @@ type fullConn interface {
 	driver.QueryerContext
 	driver.Pinger
 	driver.NamedValueChecker
+}
+
+type kept struct{ checkingConn }
+
+func (kept) ResetSession(context.Context) error { return nil }
+
+func (kept) IsValid() bool { return true }
+
+type fullConn interface {
+	checkingConn
 	driver.SessionResetter
 	driver.Validator
 }
@@ -202,6 +224,21 @@ func (uncounted) NumInput() int { return -1 }
 
 // Plain rows have none of the optional interfaces.
 type plainRows struct{ driver.Rows }
+
+// Endless rows claim that a result set follows.
+type endless struct {
+	driver.Rows
+	sets int
+}
+
+func (e *endless) HasNextResultSet() bool { return e.sets == 0 }
+
+func (e *endless) NextResultSet() error {
+	if e.sets++; e.sets > 1 {
+		return io.EOF
+	}
+	return nil
+}
 
 // Textual rows return integers as text.
 type textual struct{ driver.Rows }

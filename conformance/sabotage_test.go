@@ -39,6 +39,8 @@ var sabotages = []struct {
 		noticed: []string{"values", "scanning", "column types", "prepared statements"}},
 	{name: "loses the rows' interfaces", fault: fault{rows: func(r driver.Rows) driver.Rows { return plainRows{r} }},
 		noticed: []string{"rows interfaces", "column types", "result sets"}},
+	{name: "claims result sets", fault: fault{rows: func(r driver.Rows) driver.Rows { return &endless{Rows: r} }},
+		noticed: []string{"rows interfaces", "result sets"}},
 	{name: "fails to close rows", fault: fault{rows: func(r driver.Rows) driver.Rows { return unclosable{r} }},
 		noticed: []string{"rows closed early", "cancelled rows", "rows interfaces"}},
 	{name: "loses the results", fault: fault{exec: replaced(driver.ResultNoRows)},
@@ -46,6 +48,8 @@ var sabotages = []struct {
 	{name: "loses the last id", fault: fault{exec: replaced(driver.RowsAffected(1))},
 		noticed: []string{"results"}},
 	{name: "wraps errors", fault: fault{err: func(err error) error { return fmt.Errorf("wrapped: %w", err) }},
+		noticed: []string{"errors", "errors in transactions", "deadline", "driver's error"}},
+	{name: "joins errors", fault: fault{err: func(err error) error { return errors.Join(err) }},
 		noticed: []string{"errors", "errors in transactions", "deadline", "driver's error"}},
 	{name: "says nothing of the errors' types", fault: fault{err: func(err error) error { return errors.New(err.Error()) }},
 		noticed: []string{"errors", "errors in transactions", "deadline", "driver's error"}},
@@ -220,6 +224,23 @@ func TestEachCheckCanFail(t *testing.T) {
 			t.Errorf("no sabotage is for the check %q", name)
 		}
 	}
+}
+
+// A connection that claims to be kept, where the driver's doesn't, is noticed.
+func TestClaimedInterfacesAreNoticed(t *testing.T) {
+	t.Parallel()
+	h := harness(memdb.Checks)
+	h.Open = func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
+		return sqlfence.OpenDB(keeping{c}, opts...)
+	}
+	h.Skip = allBut("connection interfaces")
+	synctest.Test(t, func(t *testing.T) {
+		for _, r := range conformance.Check(t, h).Results {
+			if base(r) == "connection interfaces" && (r.Outcome != conformance.Failed || r.Reason == "") {
+				t.Errorf("%s: %v, want a failure with a reason", r.Name, r.Outcome)
+			}
+		}
+	})
 }
 
 // A hole in one kind of statement, by one way of sending it, is noticed.

@@ -1,5 +1,13 @@
 package rewrite
 
+import (
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
 type Dialect uint8
 
@@ -13,13 +21,111 @@ const (
 
 // String returns the dialect's name as its makers write it.
 func (d Dialect) String() string {
-	switch d {
-	case Postgres:
-		return "PostgreSQL"
-	case SQLite:
-		return "SQLite"
-	case MySQL:
-		return "MySQL"
+	if names := [...]string{Postgres: "PostgreSQL", SQLite: "SQLite", MySQL: "MySQL"}; d != 0 && int(d) < len(names) {
+		return names[d]
 	}
 	return "unknown dialect"
 }
+
+// dialects are the dialects that can be guarded; the others are nil.
+var dialects = [...]dialect{
+	Postgres: postgres{sqltext.Postgres},
+	SQLite:   sqlite{sqltext.SQLite},
+	MySQL:    nil,
+}
+
+// guarded returns what the guard says in the dialect's SQL.
+func (d Dialect) guarded() (dialect, error) {
+	if int(d) < len(dialects) && dialects[d] != nil {
+		return dialects[d], nil
+	}
+	return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
+}
+
+// A dialect is what the guard says in the SQL of one database. A method that returns
+// several texts returns what stands before, between and behind expressions.
+type dialect interface {
+	sqltext.Dialect
+
+	// grammar is the dialect as it is read.
+	grammar() *read.Grammar
+
+	// searches adds to what a text is read for; registers tells whether there are tables.
+	searches(s *search, registers bool)
+
+	// secondLook is the dialect as the guard's places are confirmed in it.
+	secondLook() *confirm.Dialect
+
+	// maxInputs is how many arguments a statement may have.
+	maxInputs() int
+
+	// integer makes a number that is never NULL of a column that stores a token.
+	integer() (before, behind string)
+
+	// keyText makes text that is compared byte by byte of a column, whatever its type
+	// and collation.
+	keyText() (before, behind string)
+
+	// compares compares two integers; neither is NULL.
+	compares(c comparison) (before, between, behind string)
+
+	// greatest returns the higher one of two integers.
+	greatest() (before, between, behind string)
+
+	// assigns assigns an expression to a column, of an UPDATE only: what it writes is an
+	// error where a condition stands.
+	assigns() (before, between, behind string)
+
+	// notInteger is a condition that holds for a column with another value than an
+	// integer or NULL; empty if there can't be any.
+	notInteger() (before, behind string)
+
+	// assigned makes an integer of a value that the statement assigns to an integer
+	// column, as it is stored there, or of what the column has if the value is NULL. The
+	// column also tells the type of a value that is an argument.
+	assigned() (before, between, behind string)
+
+	// asInteger is a cast of an integer column to the type of assigned.
+	asInteger() string
+
+	// definesTables reports whether the rows of a table are the definitions of tables.
+	definesTables(table string) bool
+
+	// isRowNumber reports whether a column is another name for the table's key.
+	isRowNumber(column string) bool
+
+	// declaresConflicts reports whether a table may declare what becomes of a write that
+	// breaks a constraint, which OR ABORT overrides.
+	declaresConflicts() bool
+
+	// readsWith reports whether WITH begins a statement behind a bracket where a column
+	// of that name was meant.
+	readsWith() bool
+
+	// skipsLocked reports whether SKIP LOCKED leaves rows out.
+	skipsLocked() bool
+
+	// writesInWith reports whether WITH may write rows.
+	writesInWith() bool
+
+	// countsLastRows reports whether drivers count the rows of a text's last statement,
+	// and in different ways those of one that returns rows.
+	countsLastRows() bool
+
+	// ledgerCheck writes the condition that is true or raises: it compares a token with
+	// the newest one of its name.
+	ledgerCheck(w *writer, token int)
+
+	// ledgerInWhere reports whether the ledger's check stands in the WHERE of each
+	// write, and else in WITH before the statement.
+	ledgerInWhere() bool
+}
+
+// A comparison is an operator.
+type comparison uint8
+
+const (
+	equal comparison = iota
+	less
+	lessOrEqual
+)

@@ -46,8 +46,8 @@ OR ABORT where it says nothing itself. That takes precedence over the declaratio
 SQLite has it, over the OR clauses of statements in the table's triggers.
 
 The tables below are made from the statements that the rewriter is tested with. A line
-names the kinds of statement that fare alike and shows the first of them. A kind that one
-of two dialects has, or is tested in, says which.
+shows some of those that fare alike. A statement that only one of two databases has, or
+is tested on, says which; – stands where neither is the case.
 `
 
 type docGroup struct{ hazard, title string }
@@ -91,13 +91,13 @@ func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(docHead)
 	for _, g := range docGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| Kinds | Example | PostgreSQL | SQLite |\n|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| Statements | PostgreSQL | SQLite |\n|---|---|---|\n", g.title)
 		for _, l := range docLines(t, g.hazard, g.rules()) {
 			postgres, sqlite := cmp.Or(l.verdicts[0], "–"), cmp.Or(l.verdicts[1], "–")
 			if sqlite == postgres && strings.HasPrefix(sqlite, "refused") {
 				sqlite = "refused too"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(l.kinds, "; "), docCode(l.example), postgres, sqlite)
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(l.examples(), "<br>"), postgres, sqlite)
 		}
 	}
 	if *update {
@@ -124,10 +124,14 @@ func TestDocs(t *testing.T) {
 
 // A docLine is for the kinds of statement with the same verdict.
 type docLine struct {
-	kinds    []string
-	example  string
-	verdicts [2]string   // in docDialects; empty for none
-	only     [][2]string // each kind's own
+	kinds    []docKind
+	verdicts [2]string // in docDialects; empty for none
+}
+
+// A docKind is what the samples of one name in both dialects are of.
+type docKind struct {
+	name, sql string
+	verdicts  [2]string // in docDialects; empty for none
 }
 
 var docDialects = []Dialect{Postgres, SQLite}
@@ -136,17 +140,17 @@ var docDialects = []Dialect{Postgres, SQLite}
 // of one kind. Those that are refused come last.
 func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 	t.Helper()
-	var kinds []*docLine
+	var kinds []*docKind
 	for i, d := range docDialects {
 		for _, s := range corpus(t, d) {
-			kind, ok := strings.CutPrefix(s.name, hazard+": ")
+			name, ok := strings.CutPrefix(s.name, hazard+": ")
 			if !ok || !slices.Contains(s.rules, rules) {
 				continue
 			}
-			k := slices.IndexFunc(kinds, func(l *docLine) bool { return l.kinds[0] == kind })
+			k := slices.IndexFunc(kinds, func(k *docKind) bool { return k.name == name })
 			if k < 0 {
 				k = len(kinds)
-				kinds = append(kinds, &docLine{kinds: []string{kind}, example: s.sql})
+				kinds = append(kinds, &docKind{name: name, sql: s.sql})
 			}
 			kinds[k].verdicts[i] = docVerdict(s.plan(t, d, rules))
 		}
@@ -155,7 +159,7 @@ func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 		i := slices.IndexFunc(lines, k.fits)
 		if i < 0 {
 			i = len(lines)
-			lines = append(lines, &docLine{example: k.example})
+			lines = append(lines, &docLine{})
 		}
 		l := lines[i]
 		for d, v := range k.verdicts {
@@ -163,17 +167,7 @@ func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 				l.verdicts[d] = v
 			}
 		}
-		l.kinds = append(l.kinds, k.kinds[0])
-		l.only = append(l.only, k.verdicts)
-	}
-	for _, l := range lines {
-		for i := range l.kinds {
-			for d := range docDialects {
-				if l.only[i][1-d] == "" && l.verdicts[1-d] != "" {
-					l.kinds[i] += fmt.Sprintf(" (%v)", docDialects[d])
-				}
-			}
-		}
+		l.kinds = append(l.kinds, *k)
 	}
 	slices.SortStableFunc(lines, func(a, b *docLine) int { return a.refusals() - b.refusals() })
 	return lines
@@ -181,10 +175,42 @@ func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 
 // fits tells whether a kind belongs on a line: every verdict of both is the same
 // one, or the verdicts are the same in each dialect.
-func (l *docLine) fits(line *docLine) bool {
-	all := slices.DeleteFunc(append(l.verdicts[:], line.verdicts[:]...), func(v string) bool { return v == "" })
+func (k *docKind) fits(line *docLine) bool {
+	all := slices.DeleteFunc(append(k.verdicts[:], line.verdicts[:]...), func(v string) bool { return v == "" })
 	slices.Sort(all)
-	return len(slices.Compact(all)) == 1 || l.verdicts == line.verdicts
+	return len(slices.Compact(all)) == 1 || k.verdicts == line.verdicts
+}
+
+// examples returns some of the statements: the first ones that are tested in each
+// dialect of the line, then the first of each dialect. Of those that are refused one
+// is enough, since the reason is beside it.
+func (l *docLine) examples() (shown []string) {
+	most := 4
+	if l.refusals() > 0 {
+		most = 1
+	}
+	add := func(most int, fits func(docKind) bool) {
+		for _, k := range l.kinds {
+			if code := docCode(k.sql); len(shown) < most && fits(k) && (len(shown) == 0 || len(code) < 120) {
+				for d, v := range k.verdicts {
+					if v == "" && l.verdicts[d] != "" {
+						code += fmt.Sprintf(" (%v)", docDialects[1-d])
+					}
+				}
+				shown = append(shown, code)
+			}
+		}
+	}
+	add(most, func(k docKind) bool {
+		return (k.verdicts[0] == "") == (l.verdicts[0] == "") && (k.verdicts[1] == "") == (l.verdicts[1] == "")
+	})
+	if most == 1 && len(shown) == 1 {
+		return shown
+	}
+	for d := range docDialects {
+		add(min(most+1, len(shown)+1), func(k docKind) bool { return k.verdicts[d] != "" && k.verdicts[1-d] == "" && l.verdicts[1-d] != "" })
+	}
+	return shown
 }
 
 func (l *docLine) refusals() (n int) {

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"slices"
 	"strings"
 )
@@ -9,19 +10,17 @@ import (
 type op uint8
 
 const (
-	opText       op = iota // edit.text
-	opAbort                // SQLite's OR ABORT
-	opMark                 // the expression for the row's mark
-	opCheck                // the condition that a written row has to meet
-	opLedger               // the ledger's condition (SQLite)
-	opStatements           // the ledger's statements (PostgreSQL)
-	opColumn               // what an INSERT names besides if there is a token
-	opValue                // the token's value for the row edit.row of an INSERT
-	opSerial               // the assignment of the next serial
-	opTokens               // opCheck without the lock, which opRaisedEnd looks at
-	opRaised               // what stands before a serial that the statement assigns
-	opRaisedEnd            // and behind it
-	opGone                 // the RETURNING that tells an inserted row from an updated one
+	opText           op = iota // edit.text
+	opAbort                    // SQLite's OR ABORT
+	opAssign                   // what edit.rules assign
+	opCheck                    // the condition of edit.rules, for a written row
+	opAnd                      // likewise, behind another condition
+	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
+	opColumn                   // edit.text, which an INSERT names besides if there is a token
+	opValue                    // the token's value for the row edit.row of an INSERT, behind edit.text
+	opBeforeAssigned           // what stands before a serial that the statement assigns
+	opBehindAssigned           // and behind it
+	opGone                     // the RETURNING that tells an inserted row from an updated one
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.
@@ -29,9 +28,10 @@ type edit struct {
 	at     int32
 	op     op
 	apart  side
+	rules  ruleSet
 	target int32 // index in Plan.Targets
 	row    int32
-	text   string // for opText and opColumn; for opValue what separates it; for opMark, opCheck, opSerial, opTokens, opRaised, opRaisedEnd and opGone the columns' qualifier, for opLedger the schema, for opStatements WITH or nothing
+	text   string
 }
 
 // side is where an insertion needs a blank, so as not to grow together with a
@@ -49,27 +49,14 @@ func order(edits []edit, src string) {
 	for i := range edits {
 		e := &edits[i]
 		at := int(e.at)
-		if first := i == 0 || edits[i-1].at != e.at; first && at > 0 && isNamePart(src[at-1]) && isNamePart(e.begins()) {
+		if first := i == 0 || edits[i-1].at != e.at; first && at > 0 && lex.IsNamePart(src[at-1]) && lex.IsNamePart(e.begins()) {
 			e.apart |= before
 		}
 		last := i == len(edits)-1 || edits[i+1].at != e.at
-		if last && at < len(src) && isNamePart(e.ends()) && (isNamePart(src[at]) || strings.IndexByte(`'".`, src[at]) >= 0) {
+		if last && at < len(src) && lex.IsNamePart(e.ends()) && (lex.IsNamePart(src[at]) || strings.IndexByte(`'".`, src[at]) >= 0) {
 			e.apart |= behind
 		}
 	}
-}
-
-// size returns about how many bytes an edit writes, for one token.
-func (e *edit) size() int {
-	switch e.op {
-	case opText, opColumn:
-		return len(e.text)
-	case opAbort, opValue:
-		return 16
-	case opStatements:
-		return 800
-	}
-	return 256
 }
 
 // begins returns the first byte that an edit writes, or one of its kind.
@@ -79,11 +66,11 @@ func (e *edit) begins() byte {
 		return e.text[0]
 	case opAbort, opGone:
 		return ' '
-	case opMark, opSerial:
+	case opAssign:
 		return ','
-	case opRaisedEnd:
+	case opBehindAssigned:
 		return ')'
-	case opStatements, opValue:
+	case opWith, opValue:
 		return (e.text + " ")[0]
 	}
 	return 'C'
@@ -94,9 +81,9 @@ func (e *edit) ends() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[len(e.text)-1]
-	case opStatements:
+	case opWith:
 		return ' '
-	case opRaised:
+	case opBeforeAssigned:
 		return '('
 	}
 	return 'D'

@@ -3,6 +3,8 @@ package rewrite
 import (
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // Seeds are the statements of the golden files, which are grouped by hazard.
@@ -19,24 +21,6 @@ func addCorpus(f *testing.F) {
 
 // crashers are what fuzzing has found before.
 var crashers = []string{}
-
-// FuzzLex shows that any text is read or refused, and that the tokens cover it.
-func FuzzLex(f *testing.F) {
-	addCorpus(f)
-	f.Fuzz(func(t *testing.T, sql string) {
-		for _, d := range []Dialect{Postgres, SQLite} {
-			toks, err := lex(d, sql, nil)
-			if err == nil {
-				checkTokens(t, sql, toks)
-			} else if err.offset < 0 || err.offset > len(sql) || err.reason == "" {
-				t.Errorf("%v: got %+v", d, err)
-			}
-			if len(toks) > len(sql)+1 {
-				t.Errorf("%v: %d tokens in %d bytes", d, len(toks), len(sql))
-			}
-		}
-	})
-}
 
 // FuzzPlan shows that any text gets a verdict, that a guard only inserts, and
 // that a comment behind the text changes nothing.
@@ -83,11 +67,11 @@ func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
 	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !v.Observe && !byRow(rules) && rules != "keyledger" {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
-	as := either
-	if p.source.inOneWay {
-		as = standard
+	scs := lex.SCSUnknown
+	if p.source.needsSCSOn {
+		scs = lex.SCSOn
 	}
-	if _, err := lexAs(d, r.SQL, nil, as); err != nil {
-		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.offset, r.SQL, err.reason)
+	if _, err := lex.Scan(p.source.dialect.grammar().Lex, r.SQL, scs, nil); err != nil {
+		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.Offset, r.SQL, err.Reason)
 	}
 }

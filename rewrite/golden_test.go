@@ -10,20 +10,16 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write what the rewriter makes of the statements into the golden files")
 
-// The golden files hold the statements as well as what is made of them. A sample:
-//
-//	## hazard: what is special about it {rules rules}
-//	the statement, on one or more lines
-//	=> rules: the verdict
-//	the statement with its guard
-//
-// The rules are names in rulesets; without any it is row. A statement with
-// bytes that don't show is written as a Go string behind "go ". After a change
-// of the rewriter, go test -run Golden -update and read the difference.
+// A sample is a statement of the golden files, which package golden describes: they
+// hold the statements as well as what is made of them. The rules are names in
+// rulesets. After a change of the rewriter, go test -run Golden -update and read the
+// difference.
 type sample struct {
 	name  string
 	rules []string
@@ -150,25 +146,13 @@ func goldenFile(d Dialect) string {
 // corpus returns the samples of a dialect.
 func corpus(t testing.TB, d Dialect) []sample {
 	t.Helper()
-	content, err := os.ReadFile(goldenFile(d))
+	read, err := golden.Read(goldenFile(d))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var samples []sample
-	for _, block := range strings.Split("\n"+string(content), "\n## ")[1:] {
-		head, body, _ := strings.Cut(block, "\n")
-		sql, _, _ := strings.Cut("\n"+body, "\n=> ")
-		s := sample{rules: []string{"row"}, sql: strings.Trim(sql, "\n")}
-		name, rules, ok := strings.Cut(strings.TrimSuffix(head, "}"), " {")
-		if s.name = name; ok {
-			s.rules = strings.Fields(rules)
-		}
-		if literal, ok := strings.CutPrefix(s.sql, "go "); ok {
-			if s.sql, err = strconv.Unquote(literal); err != nil {
-				t.Fatalf("%s: %v", s.name, err)
-			}
-		}
-		samples = append(samples, s)
+	for _, s := range read {
+		samples = append(samples, sample{s.Name, s.Rules, s.SQL})
 	}
 	return samples
 }

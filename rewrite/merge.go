@@ -1,112 +1,49 @@
 package rewrite
 
-// merge reads PostgreSQL's MERGE after its first word.
-//
-//	MERGE INTO [ONLY] name [*] [[AS] alias] USING source ON condition
-//	WHEN [NOT] MATCHED [BY {SOURCE | TARGET}] [AND condition] THEN
-//	{UPDATE SET ... | DELETE | INSERT ... | DO NOTHING} ... [RETURNING ...]
-func (r *reader) merge() bool {
-	verb := r.i - 1
-	if !r.accept("into") {
-		return r.unreadable(verb)
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
+// merge plans a MERGE.
+func (p *planner) merge(w *read.Write) bool {
+	if p.versioned && p.target.rules.Serial != "" {
+		return p.refuseTarget(w.At, "some drivers don't count the rows of a MERGE, so WithSerial can't tell whether the row was there; write UPDATE or DELETE")
 	}
-	t, ok := r.target(verb, "using")
-	if !ok || t.table < 0 {
-		return ok && (r.isWord(r.tok(), "using") || r.unreadable(verb))
-	}
-	if r.versioned && t.rules.Serial != "" {
-		return r.refuse(t.table, verb, "some drivers don't count the rows of a MERGE, so WithSerial can't tell whether the row was there; write UPDATE or DELETE")
-	}
-	if r.until("when"); r.i == r.stop {
-		return r.refuse(t.table, r.i, "expected WHEN here")
-	}
-	var always [3]bool // the kinds of which there was an arm without a condition
-	for r.accept("when") {
-		if !r.mergeArm(t, &always) {
+	for i := range w.Arms {
+		if !p.arm(w, &w.Arms[i]) {
 			return false
 		}
 	}
-	if r.accept("returning") {
-		r.until()
-	}
-	if r.i != r.stop {
-		return r.refuse(t.table, r.i, "this part of the statement can't be read")
+	return p.readable(w)
+}
+
+// arm plans what one arm does.
+func (p *planner) arm(w *read.Write, a *read.Arm) bool {
+	switch a.Action {
+	case read.Delete:
+		p.changes()
+		p.target.updates, p.target.setsSerial = false, false
+		p.armCheck(a.When)
+	case read.Update:
+		p.changes()
+		if !p.assignments(&a.Set, false) {
+			return false
+		}
+		p.armCheck(a.When)
+	case read.Insert:
+		return p.columnList(&a.Insertion) && p.rowSource(w, &a.Insertion)
 	}
 	return true
 }
 
-// mergeArm reads one arm, after WHEN, and guards what it does.
-//
-// PostgreSQL refuses an arm that is never taken, as one of its kind before it has no
-// condition. The guard may be a condition, so that has to be seen here.
-func (r *reader) mergeArm(t *target, always *[3]bool) bool {
-	when, kind := r.i-1, 0
-	if r.accept("not") {
-		kind = 1
-	}
-	if !r.accept("matched") {
-		return r.refuse(t.table, r.i, "expected MATCHED here")
-	}
-	if r.accept("by") {
-		if r.isWord(r.tok(), "source") {
-			kind = 2
-		}
-		r.step(1) // SOURCE or TARGET
-	}
-	if always[kind] {
-		return r.refuse(t.table, when, "this WHEN is never reached, as one of its kind before it has no condition; leave it out")
-	}
-	always[kind] = !r.isWord(r.tok(), "and")
-	prev, lo, hi := r.toks[r.i-1].end, 0, 0
-	if r.accept("and") {
-		lo = r.i
-		if hi = r.until("then"); lo == hi {
-			return r.refuse(t.table, lo, "a condition is missing here")
-		}
-	}
-	if !r.accept("then") {
-		return r.refuse(t.table, r.i, "expected THEN here")
-	}
+// armCheck adds the check for the row to the condition of an arm. It may only be
+// evaluated where the arm is taken.
+func (p *planner) armCheck(c read.Condition) {
+	rules := p.target.inWhere(p.target.rules)
 	switch {
-	case r.accept("do", "nothing"):
-		return true
-	case r.accept("delete"):
-		r.changes(t)
-		t.setsSerial = false
-		r.armCheck(t, prev, lo, hi)
-		return true
-	case r.accept("update", "set"):
-		r.changes(t)
-		setEnd, ok := r.assignments(t, false, "when", "returning")
-		if !ok {
-			return false
-		}
-		if t.rules.FenceColumn == "" && t.rules.Key != "" || t.locksFirst() {
-			r.armCheck(t, prev, lo, hi)
-		}
-		r.assign(t, setEnd)
-		return true
-	case r.accept("insert"):
-		ins := insertion{reader: r, target: t, key: -1, columns: -1}
-		return ins.columnList() && ins.mergedRow()
+	case rules == 0:
+	case c.Empty():
+		p.insertText(p.After(c.At), " AND ")
+		p.insert(p.After(c.At), opCheck, rules, "")
+	default:
+		p.insertCase(c, rules)
 	}
-	return r.refuse(t.table, r.i, "expected UPDATE SET, DELETE, INSERT or DO NOTHING here")
-}
-
-// armCheck adds the check for the row to the condition lo to hi of an arm, or
-// behind prev if it has none. It may only be evaluated where the arm is taken.
-func (r *reader) armCheck(t *target, prev int32, lo, hi int) {
-	if t.rules.Key == "" && t.rules.FenceColumn == "" && !t.rules.locks() {
-		return
-	}
-	if lo == hi {
-		r.insertText(prev, " AND ")
-		r.insertCheck(prev, t)
-		return
-	}
-	at := r.toks[hi-1].end
-	r.insertText(r.toks[lo].start, "CASE WHEN (")
-	r.insertText(at, ") THEN ")
-	r.insertCheck(at, t)
-	r.insertText(at, " ELSE false END")
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // A change of a statement that means nothing to the database has to mean
@@ -35,9 +37,9 @@ func sameMeaning(t *testing.T, d Dialect, s *sample, rules, changed string, equa
 func identical(a, b string) bool { return a == b }
 
 // readable runs f for the samples that the lexer takes.
-func readable(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string, toks []token)) {
+func readable(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token)) {
 	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
-		if toks, err := lex(d, s.sql, nil); err == nil {
+		if toks, err := scan(d, s.sql); err == nil {
 			f(t, d, s, rules, toks)
 		}
 	})
@@ -45,23 +47,23 @@ func readable(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules str
 
 // mayPart reports whether a blank may be put between two tokens that touch: the
 // lexer splits operators and numbers into pieces that belong together.
-func mayPart(a, b token) bool {
-	bracket := func(t token) bool { return t.kind == punct && strings.IndexByte("(),;[]", t.char) >= 0 }
-	return a.end < b.start || b.kind == end || bracket(a) || bracket(b)
+func mayPart(a, b lex.Token) bool {
+	bracket := func(t lex.Token) bool { return t.Kind == lex.Punct && strings.IndexByte("(),;[]", t.Char) >= 0 }
+	return a.End < b.Start || b.Kind == lex.End || bracket(a) || bracket(b)
 }
 
 // TestBlanksMeanNothing puts blanks and comments between the tokens.
 func TestBlanksMeanNothing(t *testing.T) {
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []token) {
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, blank := range []string{" ", "\n", "\t\r\n", " /* ) ; ' */ ", " -- it's; WHERE\n"} {
 			var b strings.Builder
 			b.WriteString(strings.TrimLeft(blank, " "))
 			last := int32(0)
 			for i, tok := range toks {
-				b.WriteString(s.sql[last:tok.end])
-				last = tok.end
+				b.WriteString(s.sql[last:tok.End])
+				last = tok.End
 				// Between strings a line break joins them in PostgreSQL.
-				if i+1 < len(toks) && mayPart(tok, toks[i+1]) && (tok.kind != text || toks[i+1].kind != text) {
+				if i+1 < len(toks) && mayPart(tok, toks[i+1]) && (tok.Kind != lex.Text || toks[i+1].Kind != lex.Text) {
 					b.WriteString(blank)
 				}
 			}
@@ -91,15 +93,15 @@ func TestCaseMeansNothing(t *testing.T) {
 			}, s)
 		}
 	}
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []token) {
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, convert := range []func(string) string{ascii(strings.ToUpper), ascii(strings.ToLower), alternate} {
 			var b strings.Builder
 			last := int32(0)
 			for _, tok := range toks {
-				if tok.kind == word {
-					b.WriteString(s.sql[last:tok.start])
-					b.WriteString(convert(s.sql[tok.start:tok.end]))
-					last = tok.end
+				if tok.Kind == lex.Word {
+					b.WriteString(s.sql[last:tok.Start])
+					b.WriteString(convert(s.sql[tok.Start:tok.End]))
+					last = tok.End
 				}
 			}
 			b.WriteString(s.sql[last:])
@@ -114,20 +116,20 @@ func TestQuotesMeanNothing(t *testing.T) {
 		Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
 		SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
 	}
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []token) {
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, way := range ways[d] {
 			var b strings.Builder
 			last := int32(0)
 			for _, tok := range toks {
-				if tok.kind == word && equalFold(s.sql[tok.start:tok.end], "books") {
-					b.WriteString(s.sql[last:tok.start])
+				if tok.Kind == lex.Word && lex.EqualFold(s.sql[tok.Start:tok.End], "books") {
+					b.WriteString(s.sql[last:tok.Start])
 					b.WriteString(way)
-					last = tok.end
+					last = tok.End
 				}
 			}
 			b.WriteString(s.sql[last:])
 			sameMeaning(t, d, s, rules, b.String(), func(x, y string) bool {
-				return x == y || equalFold(x, "books") && y == way
+				return x == y || lex.EqualFold(x, "books") && y == way
 			})
 		}
 	})
@@ -135,7 +137,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 
 // TestAroundMeansNothing puts blanks, semicolons and comments in front and behind.
 func TestAroundMeansNothing(t *testing.T) {
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, _ []token) {
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, _ []lex.Token) {
 		for _, around := range [][2]string{{"", "\n-- books"}, {"", " /* books */"}, {"/* a */ ", ""}, {"-- a\n", "\n"}} {
 			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)
 		}

@@ -71,48 +71,6 @@ func TestParseColumn(t *testing.T) {
 	}
 }
 
-// TestQuoteName shows that a quoted name is read as what it was made from.
-func TestQuoteName(t *testing.T) {
-	for _, name := range []string{"books", "a b", `a"b`, "a`b", `""`, "``", `a\b`, "a'b", "select", "é", "--", "/*", "[", "U&", "u&\"0062"} {
-		for _, d := range []Dialect{Postgres, SQLite} {
-			quotedName := quoteName(d, name)
-			if schema, got, err := ParseName(d, quotedName); err != nil || got != name && got != lower(name) || schema != "" {
-				t.Errorf("%v, %q: got %q, %q, %v from %s", d, name, schema, got, err, quotedName)
-			}
-			if n := len(tokenTexts(t, d, quotedName)); n != 2 {
-				t.Errorf("%v, %q: %s is %d tokens", d, name, quotedName, n-1)
-			}
-		}
-	}
-}
-
-// TestQuoteText shows that a constant is one token, before anything that may
-// follow it, and says what it was made from.
-func TestQuoteText(t *testing.T) {
-	for _, tt := range []struct {
-		d        Dialect
-		in, want string
-	}{
-		{Postgres, ``, `''`},
-		{Postgres, `o'neill`, `'o''neill'`},
-		{Postgres, `a\b`, `E'a\\b'`},
-		{Postgres, `\'; DROP TABLE books --`, `E'\\''; DROP TABLE books --'`},
-		{Postgres, "a\nb", "'a\nb'"},
-		{Postgres, `$1 ? :a`, `'$1 ? :a'`},
-		{SQLite, `a\b'`, `'a\b'''`},
-		{SQLite, `''`, `''''''`},
-		{SQLite, `\'; DROP TABLE books --`, `'\''; DROP TABLE books --'`},
-	} {
-		got := quoteText(tt.d, tt.in)
-		if got != tt.want {
-			t.Errorf("%v, %q: got %s, want %s", tt.d, tt.in, got, tt.want)
-		}
-		if texts := tokenTexts(t, tt.d, got+" THEN 1"); texts[0] != got {
-			t.Errorf("%v: %s is read as %q", tt.d, got, texts[0])
-		}
-	}
-}
-
 func TestNew(t *testing.T) {
 	books := Table{Name: "books", FenceColumn: "fence_token"}
 	for _, tt := range []struct {

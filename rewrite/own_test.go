@@ -214,14 +214,14 @@ func TestEveryStartIsLookedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range slices.Concat(names, ownTables[:]) {
-			quoted := quoteName(d, name)
+			quoted := dialects[d].Quote(name)
 			for _, query := range []string{"DELETE FROM " + quoted, "DELETE FROM " + strings.ToUpper(quoted) + " WHERE true", quoted} {
-				if !r.mentions(query) {
+				if !r.search.finds(query) {
 					t.Errorf("%v: the name %s isn't seen in %s", d, name, query)
 				}
 			}
 		}
-		if r.mentions("") {
+		if r.search.finds("") {
 			t.Error("nothing mentions a table")
 		}
 	}

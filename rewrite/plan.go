@@ -1,6 +1,6 @@
 package rewrite
 
-// A Verdict says what is to be done with a statement.
+// A Verdict says what to do with a statement.
 type Verdict uint8
 
 const (
@@ -28,7 +28,7 @@ type Refusal struct {
 // Error returns the reason.
 func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 
-// A Plan is what the rewriter found out about one statement text. It is
+// A Plan says what to do with one statement text. It is
 // immutable and safe for concurrent use.
 type Plan struct {
 	Verdict Verdict
@@ -54,15 +54,15 @@ type Plan struct {
 	// locks: then there is something to do without tokens, too.
 	Serial, Locks bool
 
-	// Aborts tells that the guard says OR ABORT, but with [Values.Observe]: a broken
-	// constraint undoes the statement, whatever the table of SQLite's declares.
+	// Aborts tells that the guard adds OR ABORT, except with [Values.Observe]: a broken
+	// constraint undoes the statement, whatever SQLite's table declares.
 	Aborts bool
 
 	// Versioned tells that the statement applies only to rows at [Values.Serial],
-	// or raises. Of zero rows it is the caller's part to say that they are gone.
+	// or raises. If it reaches no row, the caller has to report that the row is gone.
 	Versioned bool
 
-	// Returns tells of a versioned statement that it returns rows.
+	// Returns tells whether a versioned statement returns rows.
 	Returns bool
 
 	source source
@@ -105,8 +105,9 @@ type Target struct {
 	// MERGE with such an arm. An upsert isn't, as it may insert.
 	Changes bool
 
-	firstRow int    // among all rows of Keys of the table
-	schema   string // as the statement names it, quoted and with its dot; else empty
+	firstRow  int    // among all rows of Keys of the table
+	qualifier string // what its columns are qualified with in the guard
+	schema    string // as the statement names it, quoted and with its dot; else empty
 }
 
 // A KeyValue is where a statement takes a row's key from: the argument of this

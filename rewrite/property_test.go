@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // insertions renders the plan and checks that it is the statement with text
@@ -37,9 +39,10 @@ func insertions(p *Plan, v Values) (*Rendered, error) {
 }
 
 func (p *Plan) maskedWriter() *writer {
-	w := writer{source: p.source}
+	masked := p.source
+	w := newWriter(&masked)
 	w.src = strings.Repeat("\x00", len(w.src))
-	return &w
+	return w
 }
 
 // TestOnlyInserts shows that a guarded statement is the user's, byte for byte,
@@ -89,16 +92,21 @@ func TestWordsSurvive(t *testing.T) {
 	})
 }
 
+// scan splits a statement into tokens.
+func scan(d Dialect, sql string) ([]lex.Token, *lex.Error) {
+	return lex.Scan(dialects[d].grammar().Lex, sql, lex.SCSUnknown, nil)
+}
+
 // tokenTexts returns the texts of a statement's tokens.
 func tokenTexts(t testing.TB, d Dialect, sql string) []string {
 	t.Helper()
-	toks, err := lex(d, sql, nil)
+	toks, err := scan(d, sql)
 	if err != nil {
-		t.Fatalf("%q: at %d: %s", sql, err.offset, err.reason)
+		t.Fatalf("%q: at %d: %s", sql, err.Offset, err.Reason)
 	}
 	texts := make([]string, len(toks))
 	for i, tok := range toks {
-		texts[i] = sql[tok.start:tok.end]
+		texts[i] = sql[tok.Start:tok.End]
 	}
 	return texts
 }
@@ -128,11 +136,11 @@ func TestRenderIsDeterministic(t *testing.T) {
 		if form, err := p.Default(); err != nil || form != one {
 			t.Errorf("Default is %+v, %v, want %+v, once", form, err, one)
 		}
-		w := newWriter(p.source)
+		w := newWriter(&p.source)
 		defer w.release()
 		w.take(&Values{Tables: v.Tables})
-		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.args, one.Args) {
-			t.Errorf("Default is %+v, want %s %v", one, sql, w.args)
+		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.numbers.Added, one.Args) {
+			t.Errorf("Default is %+v, want %s %v", one, sql, w.numbers.Added)
 		}
 	})
 }
@@ -200,7 +208,7 @@ func numbers(t *testing.T, d Dialect, sql string) []int {
 	var all []int
 	highest, names := 0, make(map[string]int)
 	for _, s := range tokenTexts(t, d, sql) {
-		if len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])) || d == Postgres && (len(s) == 1 || s[0] != '$' || !isDigit(s[1])) {
+		if len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])) || d == Postgres && (len(s) == 1 || s[0] != '$' || !lex.IsDigit(s[1])) {
 			continue
 		}
 		n, err := strconv.Atoi(s[1:])

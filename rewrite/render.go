@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // Rendered is a guarded statement. It is not to be changed.
@@ -25,7 +26,7 @@ func (p *Plan) Default() (*Rendered, error) {
 	return &p.form.Rendered, nil
 }
 
-// defaultForm is the default form, and what is found out about it when it is asked for.
+// A defaultForm is what [Plan.Default] returns, and what its users have asked about it.
 type defaultForm struct {
 	Rendered
 	room      [2]Arg
@@ -34,8 +35,9 @@ type defaultForm struct {
 	inlines   bool
 }
 
-// errAmbiguous refuses a rendering that has come to read in two ways by the guard.
-var errAmbiguous = &Refusal{Table: -1, Reason: ambiguousBackslash, Offset: -1}
+// errAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
+// by the guard, its meaning has come to depend on standard_conforming_strings.
+var errAmbiguous = &Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
 
 // Inlines reports whether a driver that writes the arguments' values into the text of
 // [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
@@ -45,14 +47,14 @@ func (p *Plan) Inlines() bool {
 	if f == nil {
 		return true
 	}
-	f.once.Do(func() { f.inlines = confirmDialects[p.source.dialect].Inlines(f.SQL) })
+	f.once.Do(func() { f.inlines = p.source.dialect.secondLook().Inlines(f.SQL) })
 	return f.inlines
 }
 
 // renderDefault renders the default form, and takes the second look at it: in other
 // forms the guard stands in the same places.
 func (p *Plan) renderDefault() (ok bool) {
-	w := newWriter(p.source)
+	w := newWriter(&p.source)
 	defer w.release()
 	for _, table := range p.Tables {
 		if p.source.tables[table].Fenced() {
@@ -63,10 +65,10 @@ func (p *Plan) renderDefault() (ok bool) {
 	check := confirm.Begin()
 	defer check.Release()
 	f := p.form
-	w.pieces, w.args = check, f.room[:0]
+	w.pieces, w.numbers.Added = check, f.room[:0]
 	f.SQL = w.statement()
-	f.Args, f.ambiguous = w.args, w.isAmbiguous(f.SQL)
-	return check.Confirms(confirmDialects[w.dialect], f.SQL)
+	f.Args, f.ambiguous = w.numbers.Added, w.isAmbiguous(f.SQL)
+	return check.Confirms(w.dialect.secondLook(), f.SQL)
 }
 
 // Render returns the statement with its guard. All of the user's bytes stay, in
@@ -83,11 +85,11 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 	if p.isDefault(&v) {
 		return p.Default()
 	}
-	w := newWriter(p.source)
+	w := newWriter(&p.source)
 	defer w.release()
 	w.take(&v)
-	r := &Rendered{SQL: w.statement(), Args: w.args}
-	if !v.Literal && len(r.Args) > 0 && p.Inputs+len(r.Args) > maxInputs(w.dialect) {
+	r := &Rendered{SQL: w.statement(), Args: w.numbers.Added}
+	if !v.Literal && len(r.Args) > 0 && p.Inputs+len(r.Args) > w.dialect.maxInputs() {
 		w.restart()
 		w.literal = true
 		r.SQL, r.Args = w.statement(), nil
@@ -102,7 +104,7 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 // default form: each fenced table has one token.
 func (p *Plan) isDefault(v *Values) bool {
 	added := len(p.form.Args)
-	if v.Observe || v.Literal && added > 0 || added > 0 && p.Inputs+added > maxInputs(p.source.dialect) {
+	if v.Observe || v.Literal && added > 0 || added > 0 && p.Inputs+added > p.source.dialect.maxInputs() {
 		return false
 	}
 	for i := range v.Tables {
@@ -113,22 +115,13 @@ func (p *Plan) isDefault(v *Values) bool {
 	return true
 }
 
-// maxInputs is how many arguments a statement may have. PostgreSQL counts them in
-// two bytes; of SQLite's it is the default, SQLITE_MAX_VARIABLE_NUMBER.
-func maxInputs(d Dialect) int {
-	if d == SQLite {
-		return 32766
-	}
-	return 65535
-}
-
 // defaultArgs is how many arguments the default form adds for a table at most: value,
 // name and key of a token, the serial and the editor.
 const defaultArgs = 5
 
 // A source is what a plan renders a statement from.
 type source struct {
-	dialect Dialect
+	dialect dialect
 	src     string
 	edits   []edit
 	tables  []Table
@@ -136,5 +129,5 @@ type source struct {
 
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.
-	inOneWay bool
+	needsSCSOn bool
 }

@@ -1,5 +1,7 @@
 package rewrite
 
+import "slices"
+
 // A Table says which table to guard and how.
 type Table struct {
 	Schema      string // normalised; empty stands for any
@@ -17,8 +19,50 @@ type Table struct {
 
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
 
-	fence, key, serial string // the columns, quoted
+	name               string   // quoted
+	fence, key, serial string   // the columns, quoted
+	columns            []string // all that the rules are about
+	has                []int    // the rules with columns, as indexes of precedence
 }
 
 // Fenced reports whether writes to the table are compared with tokens.
 func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
+
+// owned returns the columns that the table's rules are about.
+func (t *Table) owned() (columns []string) {
+	for _, r := range precedence {
+		columns = append(columns, r.columns(t)...)
+	}
+	return columns
+}
+
+// sharedColumn returns a column of the lock that has another meaning, too, or "".
+func (t *Table) sharedColumn() string {
+	seen := t.owned()
+	for _, c := range precedence[ruleEditLock].columns(t) {
+		first := slices.Index(seen, c)
+		if c != "" && slices.Contains(seen[first+1:], c) {
+			return c
+		}
+	}
+	return ""
+}
+
+// prepare notes the columns, and how they are written.
+func (t *Table) prepare(d dialect) {
+	quoted := func(column string) string {
+		if column == "" {
+			return ""
+		}
+		return d.Quote(column)
+	}
+	t.columns = slices.DeleteFunc(t.owned(), func(c string) bool { return c == "" })
+	for i, r := range precedence {
+		if len(r.columns(t)) > 0 {
+			t.has = append(t.has, i)
+		}
+	}
+	t.name = quoted(t.Name)
+	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
+	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
+}

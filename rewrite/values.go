@@ -3,6 +3,8 @@ package rewrite
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Token is one fencing token that a statement runs with.
@@ -107,6 +109,14 @@ const (
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
 )
+
+// sqlType returns the type of the field's placeholder.
+func (f field) sqlType() sqltext.Type {
+	if f == fieldValue || f == fieldSerial {
+		return sqltext.Bigint
+	}
+	return sqltext.Text
+}
 
 // Value returns the argument's value among v: an int64 or a string.
 func (a Arg) Value(v *Values) any {

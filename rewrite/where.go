@@ -1,187 +1,97 @@
 package rewrite
 
-import "strings"
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 
-// where guards the rows that a statement reaches, from the place where its
-// WHERE stands or would stand to its end. With check set, a row that is reached
-// has to meet the check for the row.
+// where plans the condition of an UPDATE or DELETE: the rows that it reaches are checked
+// there by the rules that have to.
+func (p *planner) where(w *read.Write) bool {
+	t := &p.target
+	rules := t.inWhere(t.rules)
+	if c := w.Where; c.At > 0 {
+		if rules != 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of") {
+			return p.refuseTarget(c.Lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
+		}
+		if !p.namesNoSerial(read.Span{Lo: w.From, Hi: c.End()}) {
+			return false
+		}
+		p.returns(w)
+		if (rules != 0 || t.versioned) && w.Limit > 0 {
+			return p.refuseTarget(w.Limit, "a guard can't see which rows LIMIT leaves; select the rows in WHERE, by their keys")
+		}
+	}
+	if !p.readable(w) {
+		return false
+	}
+	if t.rules.Ledger && p.dialect.ledgerInWhere() {
+		rules |= setOf(ruleLedger)
+	}
+	return rules == 0 || p.check(w.Where, rules)
+}
+
+// returns notes that the statement returns rows.
+func (p *planner) returns(w *read.Write) {
+	if w.Returning > 0 && w.Depth == 0 {
+		p.plan.Returns = true
+	}
+}
+
+// check has the rows that meet a condition checked by some rules.
 //
-// The check raises, so it may only be evaluated for rows that the user's own
+// The ledger says nothing about a row, and stands before the condition, so that it is
+// asked first, and also where the condition leaves out all rows that are read.
+//
+// The other rules' check raises, so it may only be evaluated for rows that the user's own
 // condition holds for; AND gives no order, CASE does. The condition inside of
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
-//
-// from is where the tables begin that the rows are joined with.
-func (r *reader) where(t *target, from int, check bool) bool {
-	ledger := t.rules.Ledger && r.dialect == SQLite
-	var lo, hi int
-	prev := r.toks[r.i-1].end
-	if r.accept("where") {
-		lo = r.i
-		hi = r.until("returning", "order", "limit")
-		if lo == hi {
-			return r.refuse(t.table, lo, "a condition is missing here")
+func (p *planner) check(c read.Condition, rules ruleSet) bool {
+	if !c.Empty() && p.dialect.readsWith() && p.Word(c.Lo, "with") {
+		return p.refuseTarget(c.Lo, "the condition begins with a column called with, which a guard can't be put before; put the name in quotes")
+	}
+	at := p.Offset(c.Lo)
+	if c.Empty() {
+		at = p.After(c.At)
+		p.insertText(at, " WHERE ")
+	}
+	onRows := rules &^ setOf(ruleLedger)
+	if rules != onRows {
+		p.insert(at, opAnd, setOf(ruleLedger), "")
+		if onRows != 0 || !c.Empty() {
+			p.insertText(at, " AND ")
 		}
-		if check && r.isWord(r.toks[lo], "current") && r.isWord(r.toks[lo+1], "of") {
-			return r.refuse(t.table, lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
-		}
-	}
-	if !r.ownSerial(t, from, r.i) {
-		return false
-	}
-	if r.returning() {
-		r.until("order", "limit")
-	}
-	if (check || t.checked) && r.isWord(r.tok(), "order", "limit") {
-		return r.refuse(t.table, r.i, "a guard can't see which rows LIMIT leaves; select the rows in WHERE, by their keys")
-	}
-	if r.dialect == SQLite {
-		r.until()
-	}
-	if r.i != r.stop {
-		return r.refuse(t.table, r.i, "this part of the statement can't be read")
-	}
-	if !check && !ledger {
-		return true
-	}
-	r.whereEdits(t, prev, lo, hi, check, ledger)
-	return true
-}
-
-// whereEdits writes the guard around the condition lo to hi, or a new WHERE at
-// prev if there is none.
-func (r *reader) whereEdits(t *target, prev int32, lo, hi int, check, ledger bool) {
-	at := prev
-	if lo < hi && r.dialect == SQLite && r.isWord(r.toks[lo], "with") {
-		// The guard puts the condition in brackets, and there SQLite reads the keyword.
-		r.refuse(t.table, lo, "the condition begins with a column called with, which a guard can't be put before; put the name in quotes")
-	}
-	if lo < hi {
-		at = r.toks[hi-1].end
-		open := "("
-		if check {
-			open = "CASE WHEN ("
-		}
-		r.insertText(r.toks[lo].start, open)
-	} else {
-		r.insertText(at, " WHERE ")
 	}
 	switch {
-	case check && lo < hi:
-		r.insertText(at, ") THEN ")
-		r.insertCheck(at, t)
-		r.insertText(at, " ELSE "+boolean(r.dialect, false)+" END")
-		for _, c := range r.repeatable(lo, hi) {
-			r.insertText(at, " AND ("+r.source(c[0], c[1])+")")
-		}
-	case check:
-		r.insertCheck(at, t)
-	case lo < hi:
-		r.insertText(at, ")")
-	}
-	if ledger {
-		if check || lo < hi {
-			r.insertText(at, " AND ")
-		}
-		r.insert(at, opLedger, t, t.schema)
-	}
-}
-
-// repeatable returns the parts of a condition that it is the conjunction of and
-// that may be evaluated twice: no subquery, which might take locks, and no call
-// of a function that might be volatile.
-func (r *reader) repeatable(lo, hi int) [][2]int {
-	if r.isPure(lo, hi) {
-		return [][2]int{{lo, hi}}
-	}
-	var parts [][2]int
-	var p phrase
-	from, betweens := lo, 0
-	for i := lo; i < hi; i = r.skip(i) {
-		switch keyword, t := p.step(r, i), r.toks[i]; {
-		case p.doubtful:
-			r.doubt(i)
-			return nil
-		case !keyword || p.cases > 0:
-		case r.isWord(t, "when", "then"): // the CASE was taken for a name
-			r.doubt(i)
-			return nil
-		case r.isWord(t, "or"):
-			return nil
-		case r.isWord(t, "between"):
-			betweens++
-		case r.isWord(t, "and") && betweens > 0:
-			betweens--
-		case r.isWord(t, "and"):
-			parts = append(parts, [2]int{from, i})
-			from = i + 1
-		}
-	}
-	pure := parts[:0]
-	for _, p := range append(parts, [2]int{from, hi}) {
-		if p[0] < p[1] && r.isPure(p[0], p[1]) && !r.mayFail(p[0], p[1]) {
-			pure = append(pure, p)
-		}
-	}
-	return pure
-}
-
-// mayFail holds for a part of a condition that some rows may be an error for. Another
-// part may leave those out, one that isn't repeated and so is evaluated later: what
-// is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
-func (r *reader) mayFail(lo, hi int) bool {
-	for i := lo; i < hi; i++ {
-		t, next := r.toks[i], r.toks[i+1]
-		arrow := isPunct(t, '-') && isPunct(next, '>') && next.start == t.end
-		switch {
-		case r.isWord(t, "abs"):
-			return true
-		case r.dialect == SQLite:
-			if arrow {
-				return true
-			}
-		case r.isWord(t, "cast"):
-			return true
-		case isPunct(t, ':') && isPunct(next, ':'):
-			if k := r.toks[i-1].kind; k != param && k != text && k != number {
-				return true
-			}
-			i++
-		case t.kind == punct && !arrow && strings.IndexByte("+-*/%^", t.char) >= 0:
-			if negative := i > lo && r.toks[i-1].kind == punct && !isPunct(r.toks[i-1], ')') && next.kind == number; !negative {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isPure holds for an expression without subqueries and without calls of other
-// than a few well-known functions.
-func (r *reader) isPure(lo, hi int) bool {
-	for i := lo; i < hi; i++ {
-		t := r.toks[i]
-		if r.isWord(t, "select", "values", "table", "with", "raise") {
-			return false
-		}
-		if (t.kind == word || t.kind == quoted || t.kind == text) && i+1 < hi && isPunct(r.toks[i+1], '(') &&
-			!r.isWord(t, "and", "or", "not", "in", "any", "all", "some", "between", "is", "like", "ilike", "escape",
-				"when", "then", "else", "row", "cast",
-				"coalesce", "nullif", "lower", "upper", "length", "abs") {
-			return false
-		}
+	case onRows == 0 && c.Empty():
+	case onRows == 0:
+		p.insertText(at, "(")
+		p.insertText(p.After(c.Hi), ")")
+	case c.Empty():
+		p.insert(at, opCheck, onRows, "")
+	default:
+		return p.checkAndRepeat(c, onRows)
 	}
 	return true
 }
 
-func boolean(d Dialect, b bool) string {
-	switch {
-	case d == SQLite && b:
-		return "1"
-	case d == SQLite:
-		return "0"
-	case b:
-		return "true"
+// checkAndRepeat has the rows checked that meet a condition which isn't empty, and
+// repeats what an index may need of it.
+func (p *planner) checkAndRepeat(c read.Condition, rules ruleSet) bool {
+	p.insertCase(c, rules)
+	parts, doubtful := p.Repeatable(c.Span)
+	if doubtful >= 0 {
+		return p.refuseTarget(doubtful, read.AmbiguousWord.String())
 	}
-	return "false"
+	for _, part := range parts {
+		p.insertText(p.After(c.Hi), " AND ("+p.Source(part)+")")
+	}
+	return true
+}
+
+// insertCase puts a condition that isn't empty into a CASE before a check.
+func (p *planner) insertCase(c read.Condition, rules ruleSet) {
+	at := p.After(c.Hi)
+	p.insertText(p.Offset(c.Lo), "CASE WHEN (")
+	p.insertText(at, ") THEN ")
+	p.insert(at, opCheck, rules, "")
+	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
 }

@@ -1,17 +1,16 @@
 package rewrite
 
 import (
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // A writer writes one rendering of a statement.
 type writer struct {
-	source
+	*source
 
 	tokens  []Token // of all tables, one table's after the other's
 	rows    []int   // likewise, of their rows
@@ -21,15 +20,15 @@ type writer struct {
 	serial  int64
 	editor  string
 
-	b       strings.Builder
-	rules   *Table         // of the table that is being written for
-	table   int            // its index in Plan.Tables
-	schema  string         // as the statement names it
-	changes bool           // it writes rows that are there, see Target.Changes
-	lo, hi  int            // its tokens
-	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
-	args    []Arg          // of the added placeholders, which are numbered from Plan.Inputs+1 on
-	numbers map[Arg]int    // of the placeholders, if there are many
+	b       sqltext.Builder
+	numbers sqltext.Numbers[Arg] // of the added placeholders
+	pieces  *confirm.Check       // of what the edits wrote; nil where nobody asks
+
+	// What is being written for.
+	table  int // index in Plan.Tables
+	rules  *Table
+	lo, hi int // its tokens
+	target *Target
 }
 
 // A share is where the tokens and the rows of a table end.
@@ -37,29 +36,33 @@ type share struct{ tokens, rows int }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// maxShared is how many tokens, rows and tables a writer keeps room for.
-const maxShared = 1 << 10
+// maxRoom is how many tokens, bytes and so on a writer keeps room for.
+const maxRoom = 64 << 10
 
-func newWriter(s source) *writer {
+func newWriter(s *source) *writer {
 	w := writers.Get().(*writer)
 	w.source = s
+	w.b.Dialect = s.dialect
+	w.numbers.Inputs = s.plan.Inputs
 	return w
 }
 
-// release keeps a writer for another rendering, without what it has written.
+// release keeps a writer for another rendering. It may hold on to what it has written
+// for, until then.
 func (w *writer) release() {
-	if cap(w.tokens) > maxShared || cap(w.rows) > maxShared || cap(w.tables) > maxShared {
+	if max(cap(w.tokens), cap(w.rows), cap(w.tables), w.b.Cap()) > maxRoom {
 		return
 	}
-	clear(w.tokens)
-	*w = writer{tokens: w.tokens[:0], rows: w.rows[:0], tables: w.tables[:0]}
+	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
+	w.literal, w.observe, w.pieces = false, false, nil
+	w.restart()
 	writers.Put(w)
 }
 
 // restart forgets what was written.
 func (w *writer) restart() {
 	w.b.Reset()
-	w.args, w.numbers = nil, nil
+	w.numbers = sqltext.Numbers[Arg]{Inputs: w.numbers.Inputs}
 }
 
 // take copies the values: then the caller's need not outlive the call, nor be
@@ -75,29 +78,28 @@ func (w *writer) take(v *Values) {
 
 // isAmbiguous reports whether a rendered text may be run with another reading than
 // that which the guard was written for.
-func (w *writer) isAmbiguous(text string) bool { return w.inOneWay && !rejectedEscaping(text) }
+func (w *writer) isAmbiguous(text string) bool {
+	return w.needsSCSOn && !w.dialect.grammar().Lex.NeedsSCSOn(text)
+}
 
+// statement writes the statement with its edits, and returns it.
 func (w *writer) statement() string {
-	size := len(w.src)
-	for i := range w.edits {
-		size += w.edits[i].size()
-	}
-	w.b.Grow(size)
+	w.b.Grow(len(w.src))
 	last := int32(0)
 	for i := range w.edits {
 		e := &w.edits[i]
 		w.b.WriteString(w.src[last:e.at])
 		last = e.at
 		if e.apart&before != 0 {
-			w.b.WriteByte(' ')
+			w.b.WriteString(" ")
 		}
 		lo := w.b.Len()
 		w.edit(e)
 		if e.op != opText && w.b.Len() > lo && w.pieces != nil {
-			w.pieces.Add(e.piece(lo, w.b.Len()))
+			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].qualifier, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
-			w.b.WriteByte(' ')
+			w.b.WriteString(" ")
 		}
 	}
 	w.b.WriteString(w.src[last:])
@@ -105,50 +107,52 @@ func (w *writer) statement() string {
 }
 
 func (w *writer) edit(e *edit) {
-	switch {
-	case e.op == opText:
-		w.b.WriteString(e.text)
+	switch e.op {
+	case opText:
+		w.write(e.text)
 		return
-	case e.op == opAbort:
+	case opAbort:
 		if !w.observe {
 			w.write(" OR ABORT")
 		}
 		return
-	case e.op == opStatements:
-		w.ledgerStatements(e.text)
+	case opWith:
+		w.ledgerItems(e.text)
 		return
 	}
-	t := &w.plan.Targets[e.target]
-	w.choose(t.Table)
-	w.schema, w.changes = t.schema, t.Changes
+	w.choose(int(e.target))
 	switch e.op {
-	case opMark:
-		w.mark(e.text)
-	case opCheck:
-		w.check(e.text)
-	case opLedger:
-		w.ledgerCondition(e.text)
+	case opAssign:
+		for r := range precedence {
+			if e.rules.has(r) {
+				precedence[r].assigns(w)
+			}
+		}
+	case opCheck, opAnd:
+		w.check(e.rules)
 	case opColumn:
 		if w.lo < w.hi {
 			w.write(e.text)
 		}
 	case opValue:
 		w.rowValue(e)
-	case opSerial:
-		w.nextSerial(e.text)
-	case opTokens:
-		w.tokenCheck(e.text)
-	case opRaised:
-		w.raised(e.text)
-	case opRaisedEnd:
-		w.raisedEnd(e.text)
+	case opBeforeAssigned:
+		w.beforeAssigned()
+	case opBehindAssigned:
+		w.behindAssigned()
 	case opGone:
-		w.gone(e.text)
+		w.gone()
 	}
 }
 
-// choose makes one of the plan's tables the one that is being written for.
-func (w *writer) choose(table int) {
+// choose makes a target the one that is being written for.
+func (w *writer) choose(target int) {
+	w.target = &w.plan.Targets[target]
+	w.chooseTable(w.target.Table)
+}
+
+// chooseTable makes one of the plan's tables the one that is being written for.
+func (w *writer) chooseTable(table int) {
 	w.table, w.rules = table, w.plan.rules(table)
 	w.lo, w.hi = 0, w.tables[table].tokens
 	if table > 0 {
@@ -156,7 +160,10 @@ func (w *writer) choose(table int) {
 	}
 }
 
-// rowValue writes the mark of a row to insert.
+// compared reports whether the table's tokens may refuse a row.
+func (w *writer) compared() bool { return !w.observe && w.lo < w.hi }
+
+// rowValue writes the token of a row to insert.
 func (w *writer) rowValue(e *edit) {
 	if w.lo == w.hi {
 		if e.text == "" { // the only column
@@ -180,74 +187,27 @@ func (w *writer) rowsToken(e *edit) int {
 	return w.lo + w.rows[begin+w.plan.Targets[e.target].firstRow+int(e.row)]
 }
 
-func (w *writer) write(parts ...string) {
-	for _, s := range parts {
-		w.b.WriteString(s)
-	}
-}
+func (w *writer) write(parts ...string) { w.b.Write(parts...) }
 
-func (w *writer) integer(n int64) {
-	var room [20]byte
-	w.b.Write(strconv.AppendInt(room[:0], n, 10))
-}
+func (w *writer) bool(b bool) { w.b.Bool(b) }
 
 // field writes a field of a token: as a constant, or as a placeholder, the same
 // one each time.
 func (w *writer) field(token int, f field) {
-	if w.literal {
-		switch f {
-		case fieldValue:
-			w.integer(w.tokens[token].Value)
-		case fieldName:
-			w.write(quoteText(w.dialect, w.tokens[token].Name))
-		case fieldKey:
-			w.write(quoteText(w.dialect, w.tokens[token].Key))
-		case fieldSerial:
-			w.integer(w.serial)
-		case fieldEditor:
-			w.write(quoteText(w.dialect, w.editor))
-		}
+	if !w.literal {
+		w.b.Placeholder(w.numbers.Of(Arg{token, f}), f.sqlType())
 		return
 	}
-	number := int64(w.number(Arg{token, f}))
-	if w.dialect == SQLite {
-		w.write("?")
-		w.integer(number)
-		return
+	switch f {
+	case fieldValue:
+		w.b.Int(w.tokens[token].Value)
+	case fieldName:
+		w.b.Text(w.tokens[token].Name)
+	case fieldKey:
+		w.b.Text(w.tokens[token].Key)
+	case fieldSerial:
+		w.b.Int(w.serial)
+	case fieldEditor:
+		w.b.Text(w.editor)
 	}
-	w.write("$")
-	w.integer(number)
-	if f == fieldValue || f == fieldSerial {
-		w.write("::bigint")
-	} else {
-		w.write("::text")
-	}
-}
-
-// manyArgs is how many arguments are searched one by one.
-const manyArgs = 8
-
-// number returns the number of the placeholder for an argument, the same one
-// each time.
-func (w *writer) number(a Arg) int {
-	if len(w.args) <= manyArgs {
-		if n := slices.Index(w.args, a); n >= 0 {
-			return w.plan.Inputs + n + 1
-		}
-	}
-	if n, ok := w.numbers[a]; ok {
-		return n
-	}
-	w.args = append(w.args, a)
-	n := w.plan.Inputs + len(w.args)
-	if len(w.args) > manyArgs {
-		if w.numbers == nil {
-			w.numbers = make(map[Arg]int)
-			for i, a := range w.args {
-				w.numbers[a] = w.plan.Inputs + i + 1
-			}
-		}
-		w.numbers[a] = n
-	}
-	return n
 }

@@ -45,7 +45,8 @@ func newBrowser(t *testing.T) context.Context {
 		}
 		t.Skip("no chromium on PATH; Debian's package of that name has one")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	// The browser is closed at the end rather than killed, so that it leaves no files.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	t.Cleanup(cancel)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -57,8 +58,12 @@ func newBrowser(t *testing.T) context.Context {
 	)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
+	ctx, _ = chromedp.NewContext(ctx)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("closing the browser: %v", err)
+		}
+	})
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package sqltext
 import (
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // A Builder writes a statement. Its Dialect has to be set before anything else than
@@ -13,23 +12,40 @@ import (
 // [Render]. One that is made out of somebody else's goes piece by piece, which allocates
 // nothing but the text.
 type Builder struct {
-	strings.Builder
 	Dialect Dialect
 
+	buf  []byte
 	args []any
 }
 
 // Write writes SQL as it is.
 func (b *Builder) Write(parts ...string) {
 	for _, s := range parts {
-		b.WriteString(s)
+		b.buf = append(b.buf, s...)
 	}
 }
 
+// WriteString writes SQL as it is.
+func (b *Builder) WriteString(s string) { b.buf = append(b.buf, s...) }
+
+// Len returns how many bytes were written.
+func (b *Builder) Len() int { return len(b.buf) }
+
+// Grow makes room for n bytes more.
+func (b *Builder) Grow(n int) { b.buf = slices.Grow(b.buf, n) }
+
+// Cap returns how many bytes there is room for.
+func (b *Builder) Cap() int { return cap(b.buf) }
+
+// Reset empties the builder and keeps its room.
+func (b *Builder) Reset() { b.buf, b.args = b.buf[:0], nil }
+
+// String returns what was written.
+func (b *Builder) String() string { return string(b.buf) }
+
 // Int writes an integer constant.
 func (b *Builder) Int(n int64) {
-	var room [20]byte
-	b.Builder.Write(strconv.AppendInt(room[:0], n, 10))
+	b.buf = strconv.AppendInt(b.buf, n, 10)
 }
 
 // Text writes a text constant.
@@ -41,7 +57,7 @@ func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 // Placeholder writes the placeholder of the argument number n, from 1, which the caller
 // keeps (see [Numbers]).
 func (b *Builder) Placeholder(n int, t Type) {
-	b.WriteByte(b.Dialect.mark())
+	b.buf = append(b.buf, b.Dialect.mark())
 	b.Int(int64(n))
 	b.WriteString(b.Dialect.Cast(t))
 }
@@ -50,7 +66,7 @@ func (b *Builder) Placeholder(n int, t Type) {
 // text, because drivers differ in how they count them.
 func (b *Builder) Arg(value any) {
 	b.args = append(b.args, value)
-	b.WriteByte(b.Dialect.mark())
+	b.buf = append(b.buf, b.Dialect.mark())
 	if b.Dialect.numbered() {
 		b.Int(int64(len(b.args)))
 	}

@@ -74,6 +74,9 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 	if f.part == inArm {
 		return c.before(first) == kwAnd && (c.before(first+1) == kwMatched || c.before(first+1) == kwMatchedBy)
 	}
+	if c.before(first) == kwAnd && c.before(first+1) == signNumber { // behind an AndCondition
+		first += 2
+	}
 	return f.inWriteWhere() && c.before(first) == kwWhere
 }
 

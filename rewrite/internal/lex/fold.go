@@ -69,6 +69,10 @@ func hasPrefixFoldRunes(s, name string) bool {
 	return name == ""
 }
 
+// FoldsByLocale reports whether a text may have words that [Rules.FoldedByLocale] is
+// about.
+func (r *Rules) FoldsByLocale(src string) bool { return r.localeFolds && !isASCII(src) }
+
 // FoldedByLocale returns the name of a word that, by the database's locale, may be
 // another one; ok is false for tokens of which that is clear.
 func (r *Rules) FoldedByLocale(src string, t Token) (name string, ok bool) {

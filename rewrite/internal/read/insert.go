@@ -11,7 +11,7 @@ func (t *Text) insert(verb Verb) {
 		t.unreadable(int(head.At))
 		return
 	}
-	w := t.target(head)
+	w := t.target(&head)
 	switch {
 	case w == nil:
 	case t.isWanted(w):

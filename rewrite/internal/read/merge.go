@@ -11,7 +11,7 @@ func (t *Text) merge() {
 		t.unreadable(int(head.At))
 		return
 	}
-	w := t.target(head, "using")
+	w := t.target(&head, "using")
 	switch {
 	case w == nil:
 	case t.isWanted(w):

@@ -24,6 +24,7 @@ type Text struct {
 	stop    int     // the end of the region that is being read
 	depth   int     // how many brackets it is inside of
 	failure Failure // of the write that is being read
+	filled  bool    // there is a statement, or a part of one
 	inputs  Inputs
 
 	// Room for what the statement consists of.
@@ -80,6 +81,10 @@ func (t *Text) Close() {
 
 // reset empties the statement and lets go of its strings.
 func (t *Text) reset() {
+	if !t.filled {
+		return
+	}
+	t.filled = false
 	clear(t.Parts)
 	clear(t.Writes)
 	t.Statement = Statement{Parts: t.Parts[:0], Writes: t.Writes[:0]}
@@ -93,7 +98,7 @@ func (t *Text) Next() bool {
 	if !t.region() {
 		return false
 	}
-	t.Span = span(t.i, t.stop)
+	t.Span, t.filled = span(t.i, t.stop), true
 	t.statement()
 	t.i = t.stop
 	return true

@@ -3,18 +3,17 @@ package read
 import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 
 // target reads the name and alias of the table written to, behind the verb and its
-// words, and adds the write; nil means that there is no name. The words are those that
-// may follow; a bare one is not an alias.
-func (t *Text) target(w Write, follow ...string) *Write {
-	verb := int(w.At)
-	bracket := false
+// words, of which head tells, and adds the write; nil means that there is no name. The
+// words are those that may follow; a bare one is not an alias.
+func (t *Text) target(head *Write, follow ...string) *Write {
+	verb, bracket := int(head.At), false
 	if t.grammar.only && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {
 		t.i++
 		bracket = t.acceptPunct('(')
 	}
-	w.Depth, w.Target.At = int32(t.depth), int32(t.i)
-	var ok bool
-	w.Target.Schema, w.Target.Name, t.i, ok = t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
+	at := t.i
+	schema, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
+	t.i = next
 	if !ok || bracket && !t.acceptPunct(')') {
 		t.unreadable(verb)
 		return nil
@@ -22,8 +21,10 @@ func (t *Text) target(w Write, follow ...string) *Write {
 	t.reads(verb, t.i)
 	t.part(WritePart, verb, verb)
 	t.Parts[len(t.Parts)-1].Write = int32(len(t.Writes))
-	t.Writes = append(t.Writes, w)
-	added := &t.Writes[len(t.Writes)-1]
+	added := t.newWrite()
+	added.Verb, added.At, added.Or, added.OrAt = head.Verb, head.At, head.Or, head.OrAt
+	added.Depth = int32(t.depth)
+	added.Target = Target{Schema: schema, Name: name, At: int32(at)}
 	if t.grammar.only {
 		t.acceptPunct('*')
 	}
@@ -39,6 +40,16 @@ func (t *Text) target(w Write, follow ...string) *Write {
 		}
 	}
 	return added
+}
+
+// newWrite adds a write to the statement's, which are empty beyond their end.
+func (t *Text) newWrite() *Write {
+	if len(t.Writes) == cap(t.Writes) {
+		t.Writes = append(t.Writes, Write{})
+	} else {
+		t.Writes = t.Writes[:len(t.Writes)+1]
+	}
+	return &t.Writes[len(t.Writes)-1]
 }
 
 // finish notes in the write why it couldn't be read, if so.

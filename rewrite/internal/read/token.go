@@ -59,6 +59,9 @@ func (t *Text) Item(s Span, n int) Span {
 // may or may not be one of the names for which of gives a result that isn't
 // negative; or -1.
 func (t *Text) FoldsByLocale(of func(name string) int) (found int, at int32) {
+	if !t.grammar.Lex.FoldsByLocale(t.Src) {
+		return -1, -1
+	}
 	for i, tok := range t.Tokens {
 		if tok.Kind != lex.Word {
 			continue

@@ -7,7 +7,7 @@ package read
 func (t *Text) update() {
 	head := Write{Verb: Update, At: int32(t.i - 1)}
 	t.or(&head)
-	w := t.target(head, "set")
+	w := t.target(&head, "set")
 	switch {
 	case w == nil:
 	case t.isWanted(w):
@@ -35,7 +35,7 @@ func (t *Text) delete() {
 		t.unreadable(int(head.At))
 		return
 	}
-	w := t.target(head, "using", "where", "returning", "order", "limit")
+	w := t.target(&head, "using", "where", "returning", "order", "limit")
 	switch {
 	case w == nil:
 	case t.isWanted(w):

@@ -1,5 +1,0 @@
-//go:build !race
-
-package drivers
-
-const raceEnabled = false

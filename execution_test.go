@@ -1,0 +1,187 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A statement that comes twice, as database/sql prepares it after ErrSkip, is
+// reported once.
+func TestSkippedExecutionIsReportedOnce(t *testing.T) {
+	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
+		var o observed
+		base := &fake{form: func(c *fakeConn) driver.Conn { return skipper{c} }}
+		db := base.open(t, slices.Concat(o.opts(), opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)
+		ctx := t.Context()
+		if opts == nil {
+			ctx = sqlfence.Bypass(ctx, "repair")
+		}
+		if _, err := db.ExecContext(ctx, "DELETE FROM books"); err != nil {
+			t.Fatal(err)
+		}
+		if len(o.events) != 1 {
+			t.Errorf("events = %v, want one", o.events)
+		}
+	}
+}
+
+// refusingRows fail with a guard's error, when they are read and when they are closed.
+type refusingRows struct{ driver.Rows }
+
+func (refusingRows) Next([]driver.Value) error { return errStaleAt9 }
+func (refusingRows) Close() error              { return errStaleAt9 }
+
+type refusingConn struct{ *fakeConn }
+
+func (c refusingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.fakeConn.QueryContext(ctx, query, args)
+	return refusingRows{rows}, err
+}
+
+// A refusal that the rows repeat is reported once.
+func TestRefusalOfRowsIsReportedOnce(t *testing.T) {
+	var o observed
+	base := &fake{form: func(c *fakeConn) driver.Conn { return refusingConn{c} }}
+	db := base.open(t, append(o.opts(), sqlfence.WithTable("books", fenced))...)
+	rows, err := db.QueryContext(with(t.Context(), 7), "UPDATE books SET price = 1 RETURNING id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows.Next() || !errors.Is(rows.Err(), sqlfence.ErrStale) {
+		t.Errorf("Next: %v, want ErrStale", rows.Err())
+	}
+	_ = rows.Close()
+	if len(o.events) != 1 || o.events[0].Kind != sqlfence.Refused {
+		t.Errorf("events = %v, want one refusal", o.events)
+	}
+}
+
+// A row that was read ahead is given out once.
+func TestRowReadAheadIsGivenOutOnce(t *testing.T) {
+	db := new(fake).open(t, serialRule)
+	rows, err := db.QueryContext(sqlfence.WithSerial(t.Context(), 3), serialUpdate+" RETURNING id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var got []int
+	for n := 0; rows.Next(); {
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, n); len(got) > 3 {
+			break
+		}
+	}
+	if !slices.Equal(got, []int{1}) || rows.Err() != nil {
+		t.Errorf("rows %v, %v", got, rows.Err())
+	}
+}
+
+// In the simple protocol pgx might write a value over a part of a name. What can't be
+// sent in Enforce mode is sent as it was written in Observe mode.
+func TestStatementThatPgxMisreads(t *testing.T) {
+	const update = "UPDATE books SET a$1 = $1"
+	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
+		base := new(fake)
+		_, err := base.openPostgres(t, append(opts, sqlfence.WithTable("books", fenced))...).ExecContext(with(t.Context(), 7), update, 30)
+		if opts != nil {
+			if err != nil {
+				t.Error(err)
+			}
+			base.wantSent(t, update)
+			continue
+		}
+		var e *sqlfence.UnguardableError
+		if !errors.As(err, &e) || !strings.Contains(e.Reason, "simple protocol") || e.Offset != -1 {
+			t.Errorf("error = %v", err)
+		}
+		base.wantSent(t)
+	}
+}
+
+// A countingStmt counts the placeholders of its guarded text, and notes its end.
+type countingStmt struct {
+	*fakeStmt
+	closed *int
+}
+
+func (s countingStmt) NumInput() int {
+	n := 0
+	for strings.Contains(s.query, "?"+string(rune('1'+n))) {
+		n++
+	}
+	return n
+}
+func (s countingStmt) Close() error { *s.closed++; return nil }
+
+type countingConn struct {
+	*fakeConn
+	closed *int
+}
+
+func (c countingConn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
+	return countingStmt{&fakeStmt{bareStmt{c.fake, query}}, c.closed}, nil
+}
+
+// A prepared statement takes the application's own arguments; where an execution needs
+// another form of the text, the one before is closed.
+func TestPreparedStatementCountsItsOwnArguments(t *testing.T) {
+	closed := 0
+	base := &fake{form: func(c *fakeConn) driver.Conn { return countingConn{c, &closed} }}
+	db := base.open(t, sqlfence.WithTable("books", fenced, sqlfence.Optional()))
+	db.SetMaxOpenConns(1)
+	s, err := db.PrepareContext(t.Context(), "UPDATE books SET price = ?1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ctx := range []context.Context{with(t.Context(), 7), t.Context(), with(t.Context(), 8)} {
+		if _, err := s.ExecContext(ctx, 30); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+		if closed != i {
+			t.Errorf("%d: %d statements were closed", i, closed)
+		}
+	}
+	if _, err := s.ExecContext(with(t.Context(), 7), 30, 40); err == nil {
+		t.Error("two arguments were taken for one placeholder")
+	}
+	if _, err := s.ExecContext(with(t.Context(), 7)); err == nil {
+		t.Error("no argument was taken for one placeholder")
+	}
+	if err := s.Close(); err != nil || closed != 3 {
+		t.Errorf("Close: %v, %d statements were closed", err, closed)
+	}
+}
+
+// What can't be guarded isn't prepared either, but in Observe mode.
+func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
+	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
+		var o observed
+		base := new(fake)
+		db := base.open(t, slices.Concat(o.opts(), opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)
+		s, err := db.PrepareContext(with(t.Context(), 7), "TRUNCATE books")
+		want := sqlfence.Refused
+		if opts != nil {
+			want = sqlfence.WouldRefuse
+			if err == nil {
+				_, err = s.ExecContext(with(t.Context(), 7))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			base.wantSent(t, "TRUNCATE books")
+		} else if !errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("Prepare: %v", err)
+		}
+		if len(o.events) != 1 || o.events[0].Kind != want {
+			t.Errorf("events = %v, want one %v", o.events, want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package concurrency_test
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// A write that the ledger has let pass holds off the next token until its
+// transaction ends: otherwise it could commit after that token was issued.
+func TestG2LedgerHoldsOffTheNextTokenUntilCommit(t *testing.T) {
+	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+		sh := s.Shop(t, sqlfence.Ledger())
+		for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
+			for _, end := range []string{"commit", "rollback"} {
+				sh.Reset(t, 8)
+				before := sh.State(t, false)
+				ctx := harness.Holding(t, 8)
+				tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, err := harness.Forms[0].Run(ctx, tx, w); n == 0 || err != nil {
+					t.Fatalf("%s: %d rows, %v", w.Name, n, err)
+				}
+				done := make(chan struct{})
+				var token int64
+				var issueErr error
+				go func() {
+					defer close(done)
+					token, issueErr = sh.Issue(context.WithoutCancel(ctx))
+				}()
+				if s.Dialect == sqlfence.Postgres {
+					var pid int
+					if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+						t.Fatal(err)
+					}
+					sh.WantBlocked(t, pid, done)
+				} else {
+					wantLocked(t, sh)
+				}
+				finish := tx.Commit
+				if end == "rollback" {
+					finish = tx.Rollback
+				}
+				if err := finish(); err != nil {
+					t.Errorf("%s after %s: %v", end, w.Name, err)
+				}
+				<-done
+				if token != 9 || issueErr != nil {
+					t.Errorf("issue after %s of %s: %d, %v", end, w.Name, token, issueErr)
+				}
+				if changed := sh.State(t, false) != before; changed != (end == "commit") {
+					t.Errorf("%s of %s: changed = %v", end, w.Name, changed)
+				}
+			}
+		}
+	})
+}
+
+// wantLocked fails the test unless SQLite refuses a writer that doesn't wait.
+func wantLocked(t *testing.T, s *harness.Shop) {
+	t.Helper()
+	impatient := s.Raw(t, strings.Replace(s.Source, "10000", "0", 1))
+	_, err := impatient.Exec("UPDATE fencing_tokens SET token = token + 1")
+	if err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("a token could be issued while a guarded write was open: %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package harness
+
+import (
+	"database/sql"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/lib/pq"
+	_ "github.com/mattn/go-sqlite3"
+	_ "modernc.org/sqlite"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A Base is a driver that sqlfence is put around.
+type Base struct {
+	Name       string // of the subtests
+	DriverName string // as registered with database/sql
+	Dialect    sqlfence.Dialect
+}
+
+// Bases are the drivers for whose databases tables can be registered.
+var Bases = []Base{
+	{"pq", "postgres", sqlfence.Postgres},
+	{"pgx", "pgx", sqlfence.Postgres},
+	{"mattn", "sqlite3", sqlfence.SQLite},
+	{"modernc", "sqlite", sqlfence.SQLite},
+}
+
+// EachBase runs test as a subtest for every base. Without a PostgreSQL server its
+// bases are skipped, or fail where the caller of the tests insists.
+func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
+	t.Helper()
+	for _, b := range Bases {
+		t.Run(b.Name, func(t *testing.T) {
+			if b.Dialect == sqlfence.Postgres {
+				NeedPostgres(t) // skips or fails here, before the test has begun
+			}
+			test(t, b)
+		})
+	}
+}
+
+// DSN returns the data source name of a fresh, empty database, which is gone
+// when the test ends: a schema of its own in PostgreSQL, a database in MySQL, a
+// file in SQLite.
+func (b Base) DSN(t testing.TB) string {
+	t.Helper()
+	switch b.Name {
+	case "pq", "pgx":
+		return postgresSchema(t)
+	case "mysql":
+		return MySQLDatabase(t)
+	case "mattn":
+		return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL")
+	case "modernc":
+		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	}
+	t.Fatalf("base %q has no data source name", b.Name)
+	return ""
+}
+
+// Raw opens the database with the base driver alone.
+func (b Base) Raw(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(b.DriverName, dsn)
+	return CloseAtEnd(t, db, err)
+}
+
+// Fenced opens the database with sqlfence around the base driver.
+func (b Base) Fenced(t testing.TB, dsn string, opts ...sqlfence.Option) *sql.DB {
+	t.Helper()
+	db, err := sqlfence.Open(b.DriverName, dsn, opts...)
+	return CloseAtEnd(t, db, err)
+}
+
+// Counted is Fenced with a counter between sqlfence and the base driver, which
+// records what sqlfence sends to the database.
+func (b Base) Counted(t testing.TB, dsn string, opts ...sqlfence.Option) (*sql.DB, *Counter) {
+	t.Helper()
+	c := new(Counter)
+	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, opts...)
+	db, err := sqlfence.OpenDB(b.Counting(t, dsn, c), opts...)
+	return CloseAtEnd(t, db, err), c
+}
+
+// Counting returns a connector of the base driver; c records what reaches it.
+func (b Base) Counting(t testing.TB, dsn string, c *Counter) *CountingConnector {
+	t.Helper()
+	d := b.Raw(t, dsn).Driver() // opens no connection
+	return &CountingConnector{CountingDriver{d, c}, dsn}
+}
+
+// CloseAtEnd returns db, which is closed when the test ends. It takes what opened
+// it: an error ends the test.
+func CloseAtEnd(t testing.TB, db *sql.DB, err error) *sql.DB {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}

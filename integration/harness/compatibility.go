@@ -1,0 +1,50 @@
+package harness
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+var updateCompatibility = flag.Bool("update-compatibility", false, "write what the tests found into docs/compatibility.md")
+
+// InCompatibility holds a section of docs/compatibility.md to what a test has
+// found out. The section stands between two comments that carry its name. A
+// text is only compared where all of its tests have run: with PostgreSQL and
+// MariaDB, and without -run.
+func InCompatibility(t *testing.T, section, found string) {
+	t.Helper()
+	const file = "../../docs/compatibility.md"
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->"
+	head, rest, ok := strings.Cut(string(page), begin)
+	text, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no section %q", file, section)
+	}
+	if text == found {
+		return
+	}
+	if !*updateCompatibility {
+		t.Errorf("%s differs in %q from what was found; run this test with -update-compatibility\nfound:\n%s", file, section, found)
+		return
+	}
+	if err := os.WriteFile(file, []byte(head+begin+found+end+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ModuleVersion returns the version of a module that this module is built with.
+func ModuleVersion(t *testing.T, path string) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", path).Output()
+	if err != nil {
+		t.Fatalf("version of %s: %v", path, err)
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// The harness itself, without sqlfence: each database is fresh and works, and
+// the counter sees what database/sql sends.
+
+func TestDatabasesAreFresh(t *testing.T) {
+	EachBase(t, func(t *testing.T, b Base) {
+		first, second := b.DSN(t), b.DSN(t)
+		for _, dsn := range []string{first, second, first} {
+			db := b.Raw(t, dsn)
+			// In first this exists the second time, in second it never did.
+			_, err := db.Exec("CREATE TABLE books (id integer PRIMARY KEY, price integer)")
+			if seen := slices.Contains(tableNames(t, b, db), "books"); !seen {
+				t.Fatalf("books is not where it was created: %v", err)
+			}
+			if _, err := db.Exec("INSERT INTO books (id, price) VALUES ($1, $2)", CountBooks(t, db)+1, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := CountBooks(t, b.Raw(t, first)); got != 2 {
+			t.Errorf("first database has %d rows, want 2", got)
+		}
+		if got := CountBooks(t, b.Raw(t, second)); got != 1 {
+			t.Errorf("second database has %d rows, want 1", got)
+		}
+	})
+}
+
+func TestCounterSeesStatements(t *testing.T) {
+	EachBase(t, func(t *testing.T, b Base) {
+		c := new(Counter)
+		db := sql.OpenDB(b.Counting(t, b.DSN(t), c))
+		defer db.Close()
+		const (
+			create = "CREATE TABLE books (id integer PRIMARY KEY, price integer)"
+			insert = "INSERT INTO books (id, price) VALUES ($1, $2)"
+			query  = "SELECT count(*) FROM books"
+		)
+		if _, err := db.Exec(create); err != nil {
+			t.Fatal(err)
+		}
+		stmt, err := db.Prepare(insert)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		for id := range 2 {
+			if _, err := stmt.Exec(id, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		if err := tx.QueryRow(query).Scan(&n); err != nil || n != 2 {
+			t.Fatalf("count = %d, %v; want 2", n, err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+
+		var kinds []string
+		for _, call := range c.Calls() {
+			kinds = append(kinds, call.Kind)
+		}
+		if want := []string{"exec", "prepare", "stmt exec", "stmt exec", "begin", "query"}; !slices.Equal(kinds, want) {
+			t.Errorf("kinds = %q, want %q", kinds, want)
+		}
+		if got, want := c.Texts(), []string{create, insert, insert, insert, query}; !slices.Equal(got, want) {
+			t.Errorf("texts = %q, want %q", got, want)
+		}
+		// The type is the base's own choice: pgx keeps int, others make it int64.
+		if args := c.Calls()[3].args; len(args) != 2 || fmt.Sprint(args[0].Value, args[1].Value) != "1 10" {
+			t.Errorf("args of the second insert = %v, want 1 and 10", args)
+		}
+		c.Reset()
+		if got := c.Calls(); len(got) != 0 {
+			t.Errorf("after reset: %v", got)
+		}
+	})
+}
+
+func tableNames(t *testing.T, b Base, db *sql.DB) []string {
+	t.Helper()
+	query := "SELECT name FROM sqlite_schema WHERE type = 'table'"
+	if b.Dialect == sqlfence.Postgres {
+		query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+	}
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

@@ -1,0 +1,152 @@
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// NeedPostgres skips a test where there is no PostgreSQL server, or fails it where
+// the caller of the tests insists, so that nothing is skipped unnoticed.
+func NeedPostgres(t testing.TB) {
+	t.Helper()
+	if os.Getenv("SQLFENCE_POSTGRES_DSN") != "" {
+		return
+	}
+	const hint = "SQLFENCE_POSTGRES_DSN is not set; run scripts/with-postgres go test ./..."
+	if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
+		t.Fatal(hint)
+	}
+	t.Skip(hint)
+}
+
+// PostgresDSN returns the data source name of the PostgreSQL database that the
+// tests of this package have to themselves: locks by name are a database's, and the
+// tests of several packages run at the same time. Without a server it is NeedPostgres.
+func PostgresDSN(t testing.TB) string {
+	t.Helper()
+	NeedPostgres(t)
+	own.create.Do(func() { own.err = own.open(os.Getenv("SQLFENCE_POSTGRES_DSN")) })
+	if own.err != nil {
+		t.Fatalf("creating the package's database: %v", own.err)
+	}
+	return own.dsn
+}
+
+// Main runs the tests of a package, and drops its database afterwards. Each package
+// whose tests use PostgreSQL has a TestMain that calls it.
+func Main(m *testing.M) {
+	own.drops = true
+	code := m.Run()
+	if err := own.drop(); err != nil {
+		fmt.Fprintln(os.Stderr, "dropping the package's database:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// own is the database of this process.
+var own ownDatabase
+
+type ownDatabase struct {
+	create sync.Once
+	err    error
+	drops  bool // somebody will
+	server string
+	name   string
+	dsn    string
+}
+
+func (o *ownDatabase) open(server string) error {
+	if !o.drops {
+		return fmt.Errorf("the package has no TestMain that calls harness.Main")
+	}
+	name := "sqlfence_" + strings.ToLower(rand.Text())
+	if err := execOnce(server, "CREATE DATABASE "+name); err != nil {
+		return err
+	}
+	o.server, o.name = server, name
+	var err error
+	o.dsn, err = withDatabase(server, name)
+	return err
+}
+
+func (o *ownDatabase) drop() error {
+	if o.name == "" {
+		return nil
+	}
+	return execOnce(o.server, "DROP DATABASE "+o.name+" WITH (FORCE)")
+}
+
+func execOnce(dsn, query string) error {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err = db.ExecContext(ctx, query)
+	return err
+}
+
+// postgresSchema creates a schema and returns a DSN whose search_path is that
+// schema alone. search_path is spelled as a run-time parameter, which lib/pq and
+// pgx both pass on to the server.
+func postgresSchema(t testing.TB) string {
+	t.Helper()
+	dsn := PostgresDSN(t)
+	schema := "sqlfence_" + strings.ToLower(rand.Text())
+	admin := Base{DriverName: "pgx"}.Raw(t, dsn)
+	if _, err := admin.Exec("CREATE SCHEMA " + schema); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// The limit turns a transaction that the test left open into a failure
+		// instead of a hang.
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if _, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE"); err != nil {
+			t.Errorf("dropping the test's schema: %v", err)
+		}
+	})
+	return withParam(t, dsn, "search_path", schema)
+}
+
+func isURL(dsn string) bool {
+	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
+}
+
+func withDatabase(dsn, name string) (string, error) {
+	if !isURL(dsn) {
+		return dsn + " dbname=" + name, nil // keyword=value form
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+func withParam(t testing.TB, dsn, name, value string) string {
+	t.Helper()
+	if !isURL(dsn) {
+		return dsn + " " + name + "=" + value
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
+}

@@ -1,0 +1,103 @@
+package harness
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// A Proxy stands before the server and counts how often a client sends after the
+// server has answered.
+type Proxy struct {
+	DSN string // through it
+
+	mu       sync.Mutex
+	count    int
+	answered bool
+}
+
+// NewProxy starts a proxy before the server of dsn.
+func NewProxy(t *testing.T, dsn string) *Proxy {
+	t.Helper()
+	p := &Proxy{answered: true}
+	p.DSN = Relay(t, dsn, func(client, server net.Conn) {
+		go Pass(server, client, func() { p.saw(false) })
+		Pass(client, server, func() { p.saw(true) })
+	})
+	return p
+}
+
+// Relay listens for clients, connects each to the server of dsn, and lets serve
+// pass on what they send. It returns the DSN for the clients.
+func Relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil || u.Host == "" {
+		t.Skipf("needs a URL with a host as the DSN: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	host := u.Host
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", host)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go serve(client, server)
+		}
+	}()
+	u.Host = listener.Addr().String()
+	return u.String()
+}
+
+// Pass copies from one side to the other, and calls before for each piece.
+func Pass(to, from net.Conn, before func()) {
+	defer to.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			before()
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			if err != io.EOF {
+				_ = from.Close()
+			}
+			return
+		}
+	}
+}
+
+func (p *Proxy) saw(answer bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !answer && p.answered {
+		p.count++
+	}
+	p.answered = answer
+}
+
+// Trips returns how many round trips do takes.
+func (p *Proxy) Trips(do func()) int {
+	p.mu.Lock()
+	p.count, p.answered = 0, true
+	p.mu.Unlock()
+	do()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count
+}

@@ -1,0 +1,265 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Chown gives a file to the owner, if there is one.
+func Chown(t testing.TB, path string, owner *syscall.Credential) {
+	t.Helper()
+	if owner == nil {
+		return
+	}
+	if err := os.Chown(path, int(owner.Uid), int(owner.Gid)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A Server is a PostgreSQL server of the test's own, on loopback, which can crash, be
+// copied and be promoted.
+type Server struct {
+	bin, dir, Password string
+	owner              *syscall.Credential // nil: who runs the test
+	Port               int
+
+	process *exec.Cmd // nil while it doesn't run
+	log     strings.Builder
+}
+
+// serverConf keeps a server small. Without fsync a crash of the machine would lose
+// data; a killed server loses only what it hasn't handed to the system.
+const serverConf = `
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 40
+shared_buffers = 16MB
+fsync = off
+`
+
+// NewServer returns a server that doesn't run yet, with lines of configuration.
+func NewServer(t *testing.T, conf string) *Server {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a server of its own")
+	}
+	s := &Server{bin: serverPrograms(t), Password: "secret"}
+	if os.Geteuid() == 0 { // as whom it refuses to run
+		s.owner = credential(t, "postgres", "nobody")
+	}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "sqlfence"); err != nil { // t.TempDir lies in a folder that others can't enter
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Kill(t)
+		_ = os.RemoveAll(s.dir)
+	})
+	Chown(t, s.dir, s.owner)
+	file := filepath.Join(s.dir, "password")
+	if err := os.WriteFile(file, []byte(s.Password), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Chown(t, file, s.owner)
+	s.run(t, filepath.Join(s.bin, "initdb"), "-D", s.data(), "-U", "sqlfence", "--pwfile="+file,
+		"--auth=password", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--no-sync")
+	s.Configure(t, serverConf+conf)
+	return s
+}
+
+// serverPrograms returns the folder of PostgreSQL's programs.
+func serverPrograms(t *testing.T) string {
+	t.Helper()
+	candidates, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps them
+	slices.Sort(candidates)
+	slices.Reverse(candidates)
+	if path, err := exec.LookPath("initdb"); err == nil {
+		candidates = append([]string{path}, candidates...)
+	}
+	for _, path := range candidates {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "postgres")); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	const hint = "no programs of a PostgreSQL server found: put initdb and postgres on PATH"
+	if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
+		t.Fatal(hint)
+	}
+	t.Skip(hint)
+	return ""
+}
+
+// credential is that of the first of the users that there is.
+func credential(t *testing.T, names ...string) *syscall.Credential {
+	t.Helper()
+	for _, name := range names {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		}
+	}
+	t.Fatalf("none of the users %q exists", names)
+	return nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// run runs a program as the server's owner.
+func (s *Server) run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// Configure adds lines to the configuration, which win over those before.
+func (s *Server) Configure(t *testing.T, conf string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(conf + "\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Signal writes one of the files that tell a server how to start.
+func (s *Server) Signal(t *testing.T, name string) {
+	t.Helper()
+	file := filepath.Join(s.data(), name)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Chown(t, file, s.owner)
+}
+
+// Start runs the server and waits until it answers.
+func (s *Server) Start(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Port = listener.Addr().(*net.TCPAddr).Port
+	_ = listener.Close()
+	s.log.Reset()
+	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.Port))
+	s.process.Dir = s.dir
+	s.process.Stdout, s.process.Stderr = &s.log, &s.log
+	// It doesn't outlive a test that is killed.
+	s.process.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Pdeathsig: syscall.SIGKILL}
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", s.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	Eventually(t, "the server answers", func() bool { return db.PingContext(t.Context()) == nil })
+}
+
+// DSN returns the data source name of the running server.
+func (s *Server) DSN() string {
+	return fmt.Sprintf("postgres://sqlfence:%s@127.0.0.1:%d/postgres?sslmode=disable", url.QueryEscape(s.Password), s.Port)
+}
+
+// Stop has the server write all that it knows and end.
+func (s *Server) Stop(t *testing.T) {
+	t.Helper()
+	if err := s.process.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.process.Wait()
+	s.process = nil
+}
+
+// Kill is a crash: none of its processes does anything more.
+func (s *Server) Kill(t *testing.T) {
+	t.Helper()
+	if s.process == nil {
+		return
+	}
+	pid := s.process.Process.Pid
+	_ = s.process.Process.Signal(syscall.SIGSTOP) // or it would react to the end of its children
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Error(err)
+	}
+	var children []int
+	for _, field := range strings.Fields(string(text)) {
+		child, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, child)
+		_ = syscall.Kill(child, syscall.SIGKILL)
+	}
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+	s.process = nil
+	// The shared memory has to be free before the next start.
+	Eventually(t, "the end of the server's processes", func() bool {
+		return !slices.ContainsFunc(children, func(child int) bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+			return err == nil && !strings.Contains(string(stat), ") Z ")
+		})
+	})
+}
+
+// CopyTo replaces the other server's data by those of s, which doesn't run.
+func (s *Server) CopyTo(t *testing.T, other *Server) {
+	t.Helper()
+	if err := os.RemoveAll(other.data()); err != nil {
+		t.Fatal(err)
+	}
+	other.run(t, "cp", "-a", s.data(), other.data())
+	for _, name := range []string{"standby.signal", "recovery.signal"} {
+		_ = os.Remove(filepath.Join(other.data(), name))
+	}
+}
+
+// Open opens the server with a base driver, until the function returned is called.
+func (s *Server) Open(t *testing.T, b Base) (*sql.DB, func()) {
+	t.Helper()
+	db, err := sql.Open(b.DriverName, s.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, func() { _ = db.Close() }
+}
+
+// Ask returns the one value that a query gives.
+func (s *Server) Ask(t *testing.T, query string, args ...any) (value string) {
+	t.Helper()
+	db, done := s.Open(t, Base{DriverName: "pgx"})
+	defer done()
+	if err := db.QueryRowContext(context.Background(), query, args...).Scan(&value); err != nil {
+		t.Fatalf("%s: %v\n%s", query, err, s.log.String())
+	}
+	return value
+}

@@ -1,0 +1,49 @@
+package harness
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A Setting is a base driver at an isolation level.
+type Setting struct {
+	Base
+	Level sql.IsolationLevel // LevelDefault for the database's own, SQLite's one and only
+}
+
+// EachSetting runs test on every base, at every level that it knows.
+func EachSetting(t *testing.T, test func(t *testing.T, s Setting)) {
+	t.Helper()
+	EachBase(t, func(t *testing.T, b Base) {
+		if b.Dialect != sqlfence.Postgres {
+			test(t, Setting{b, sql.LevelDefault})
+			return
+		}
+		for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+			t.Run(level.String(), func(t *testing.T) { test(t, Setting{b, level}) })
+		}
+	})
+}
+
+// EachPostgres is EachSetting on PostgreSQL alone: where a test has to see who
+// waits for whom.
+func EachPostgres(t *testing.T, test func(t *testing.T, s Setting)) {
+	t.Helper()
+	EachSetting(t, func(t *testing.T, s Setting) {
+		if s.Dialect != sqlfence.Postgres {
+			t.Skip("SQLite doesn't tell who waits")
+		}
+		test(t, s)
+	})
+}
+
+// Fences are the two rules that compare tokens: with the row's, or with the ledger's.
+var Fences = []struct {
+	Name string
+	Rule sqlfence.Rule
+}{
+	{"row fence", sqlfence.RowFence("fence_token")},
+	{"ledger", sqlfence.Ledger()},
+}

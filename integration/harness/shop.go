@@ -1,0 +1,161 @@
+package harness
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A Shop is a database with the tables books, which is fenced, pens, which is
+// not, and the ledger.
+type Shop struct {
+	Setting
+	Source string  // data source name, at the setting's level
+	Plain  *sql.DB // the base driver alone, at the default level: to prepare and to look
+	DB     *sql.DB // fenced, at the setting's level also outside of transactions
+}
+
+// Shop creates the tables in a fresh database, and opens it with the rules on books.
+func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
+	t.Helper()
+	dsn := s.DSN(t)
+	// The disk need not survive anything here.
+	switch s.Name {
+	case "mattn":
+		dsn += "&_synchronous=OFF"
+	case "modernc":
+		dsn += "&_pragma=synchronous(OFF)"
+	}
+	sh := &Shop{Setting: s, Source: dsn, Plain: s.Raw(t, dsn)}
+	if s.Level != sql.LevelDefault {
+		sh.Source += "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(s.Level.String()))
+	}
+	for _, create := range []string{
+		`CREATE TABLE books (
+			id integer PRIMARY KEY, isbn text UNIQUE, price integer NOT NULL DEFAULT 10,
+			writer bigint NOT NULL DEFAULT 0, fence_token bigint)`,
+		`CREATE TABLE pens (id integer PRIMARY KEY, price integer)`,
+		`CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)`,
+	} {
+		sh.Exec(t, create)
+	}
+	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
+	return sh
+}
+
+// NewShop is a Shop at the database's own isolation level.
+func NewShop(t testing.TB, b Base, rules ...sqlfence.Rule) *Shop {
+	t.Helper()
+	return Setting{b, sql.LevelDefault}.Shop(t, rules...)
+}
+
+// Books registers the table books.
+func Books(rules ...sqlfence.Rule) sqlfence.Option { return sqlfence.WithTable("books", rules...) }
+
+// Exec executes around the fence.
+func (s *Shop) Exec(t testing.TB, query string, args ...any) {
+	t.Helper()
+	if _, err := s.Plain.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// Reset leaves the books 1, 2 and 3 at price 10, and mark as the newest token
+// seen by each and by the ledger.
+func (s *Shop) Reset(t testing.TB, mark int64) {
+	t.Helper()
+	s.Exec(t, "DELETE FROM books")
+	s.Exec(t, "DELETE FROM pens")
+	s.Exec(t, fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))
+	s.Raise(t, "books", mark)
+}
+
+// Raise makes the ledger say that value is the newest token of name.
+func (s *Shop) Raise(t testing.TB, name string, value int64) {
+	t.Helper()
+	s.Exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET token = excluded.token", name, value)
+}
+
+// Issue takes the next token of the books. It does so by plain SQL, which the
+// tests of the guards can rely on.
+func (s *Shop) Issue(ctx context.Context) (value int64, err error) {
+	const query = "INSERT INTO fencing_tokens (name, token) VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1 RETURNING token"
+	err = s.Plain.QueryRowContext(ctx, query).Scan(&value)
+	return value, err
+}
+
+// State returns the books as "id:price", and with their marks as "id:price@mark".
+func (s *Shop) State(t testing.TB, marks bool) string {
+	t.Helper()
+	rows, err := s.Plain.QueryContext(t.Context(), "SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id, price, mark int64
+		if err := rows.Scan(&id, &price, &mark); err != nil {
+			t.Fatal(err)
+		}
+		book := fmt.Sprintf("%d:%d", id, price)
+		if marks {
+			book += fmt.Sprintf("@%d", mark)
+		}
+		all = append(all, book)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// Unchanged returns a function that fails the test if a book has changed by then.
+func (s *Shop) Unchanged(t testing.TB) func() {
+	t.Helper()
+	before := s.State(t, true)
+	return func() {
+		t.Helper()
+		if after := s.State(t, true); after != before {
+			t.Errorf("books were %s, now they are %s", before, after)
+		}
+	}
+}
+
+// Versions returns the books, which have a serial then, as "id:price#serial".
+func (s *Shop) Versions(t testing.TB) string {
+	t.Helper()
+	rows, err := s.Plain.QueryContext(t.Context(), "SELECT id, price, COALESCE(CAST(serial AS text), 'null') FROM books ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id, price int64
+		var serial string
+		if err := rows.Scan(&id, &price, &serial); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%d:%d#%s", id, price, serial))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// CountBooks returns how many rows the table books of any database has.
+func CountBooks(t *testing.T, db *sql.DB) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRow("SELECT count(*) FROM books").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

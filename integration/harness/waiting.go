@@ -1,0 +1,72 @@
+package harness
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Eventually waits until seen returns true, and fails the test if it takes too long.
+func Eventually(t testing.TB, what string, seen func() bool) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !seen() {
+		select {
+		case <-limit:
+			t.Fatalf("not seen in 30 s: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// A Blocker is a transaction around the fence that holds the row lock, or the
+// key, which the write under test needs.
+type Blocker struct {
+	Tx  *sql.Tx
+	PID int // of its backend
+}
+
+// Block begins a transaction in whose way the write w is.
+func (s *Shop) Block(t *testing.T, w Write) *Blocker {
+	t.Helper()
+	tx, err := s.Plain.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() }) // for a test that fails early
+	b := &Blocker{Tx: tx}
+	query := "SELECT id FROM books WHERE id = 1 FOR UPDATE"
+	if strings.HasPrefix(w.Name, "insert") {
+		query = "INSERT INTO books (id, isbn) VALUES (7, 'i7')"
+	}
+	if _, err := tx.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&b.PID); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// WantBlocked waits until somebody waits for a lock that the backend pid holds.
+// It fails the test if done is closed before, which means that nobody will.
+func (s *Shop) WantBlocked(t *testing.T, pid int, done <-chan struct{}) {
+	t.Helper()
+	blocked := 0
+	Eventually(t, "somebody waits for the lock", func() bool {
+		select {
+		case <-done:
+			t.Error("went on without waiting for the lock")
+			return true
+		default:
+		}
+		const query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND $1 = ANY (pg_blocking_pids(pid))"
+		if err := s.Plain.QueryRow(query, pid).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+		return blocked > 0
+	})
+}

@@ -1,0 +1,94 @@
+package lease_test
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// An ephemeral lease ends with the session of its holder, long before its ttl; a
+// persistent one doesn't. The tokens go on.
+func TestLeaseEphemeral(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		dsn := b.DSN(t)
+		db := b.Raw(t, dsn)
+		others := harness.NewLeases(t, db)
+		holders := b.Raw(t, dsn)
+		leases := harness.NewLeases(t, holders, lease.WithDefaults(lease.TTL(time.Hour)))
+		harness.MustAcquire(t, leases, "persistent")
+		one, two := harness.MustAcquire(t, leases, "one", lease.Ephemeral()), harness.MustAcquire(t, leases, "two", lease.Ephemeral())
+		if err := one.Extend(t.Context(), time.Hour); err != nil {
+			t.Errorf("Extend: %v", err)
+		}
+		for _, key := range []string{"one", "two"} {
+			if _, ok, err := others.TryAcquire(t.Context(), key); ok || err != nil {
+				t.Errorf("a live ephemeral lease was taken: %v, %v", ok, err)
+			}
+		}
+		info, ok, err := others.Lookup(t.Context(), "one")
+		if err != nil || !ok || info.Ephemeral != (b.Dialect == sqlfence.Postgres) {
+			t.Errorf("Lookup: %+v, %v, %v", info, ok, err)
+		}
+		harness.MustRelease(t, one)
+		harness.WantToken(t, harness.MustAcquire(t, others, "one"), "one", 2)
+		if b.Dialect == sqlfence.SQLite {
+			harness.MustRelease(t, two)
+			return
+		}
+
+		killSessions(t, db)
+		passed(t, others, "two")
+		if locked, err := others.IsLocked(t.Context(), "persistent"); !locked || err != nil {
+			t.Errorf("the persistent lease: %v, %v", locked, err)
+		}
+		if err := two.Extend(t.Context(), time.Hour); !errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("Extend after the session ended: %v", err)
+		}
+		if !errors.Is(two.Err(), lease.ErrLeaseLost) {
+			t.Errorf("Err = %v", two.Err())
+		}
+		harness.WantToken(t, harness.MustAcquire(t, others, "two"), "two", 2)
+
+		// The holder gets another session when it needs one, also where it hasn't
+		// noticed the end of the first.
+		three := harness.MustAcquire(t, leases, "three", lease.Ephemeral())
+		killSessions(t, db)
+		passed(t, others, "three")
+		four := harness.MustAcquire(t, leases, "four", lease.Ephemeral())
+		if locked, err := others.IsLocked(t.Context(), "four"); !locked || err != nil {
+			t.Errorf("the lease of the next session: %v, %v", locked, err)
+		}
+		harness.MustRelease(t, four)
+		if err := three.Release(t.Context()); !errors.Is(err, lease.ErrNotHeld) {
+			t.Errorf("Release of a dead lease: %v", err)
+		}
+		// With its last lease a session gives its connection and its lock back.
+		harness.Eventually(t, "the end of the session", func() bool { return holders.Stats().InUse == 0 && sessions(t, db) == 0 })
+	})
+}
+
+const sessionLocks = `FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
+	WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND pid IN
+	(SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_advisory_lock(%' AND pid <> pg_backend_pid())`
+
+// killSessions ends the sessions that stand for holders.
+func killSessions(t *testing.T, db *sql.DB) {
+	t.Helper()
+	var n int
+	if err := db.QueryRow("SELECT count(pg_terminate_backend(pid)) " + sessionLocks).Scan(&n); err != nil || n != 1 {
+		t.Fatalf("%d sessions, %v", n, err)
+	}
+}
+
+func sessions(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	if err := db.QueryRow("SELECT count(*) " + sessionLocks).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

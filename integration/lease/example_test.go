@@ -1,0 +1,74 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// The first holder is paused past the end of its lease. The second one gets the
+// next token, and the first one's write is refused.
+func ExampleLeases_Acquire() {
+	dir, err := os.MkdirTemp("", "lease")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sqlfence.Open("sqlite", "file:"+filepath.Join(dir, "example.db"), sqlfence.WithTable("books"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	ctx := context.Background()
+	leases, err := lease.New(db)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := leases.Setup(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.ExecContext(ctx, "CREATE TABLE books (id integer PRIMARY KEY, price integer)"); err != nil {
+		log.Fatal(err)
+	}
+
+	first, err := leases.Acquire(ctx, "books", lease.TTL(time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("first: ", first.Token())
+	_, ok, err := leases.TryAcquire(ctx, "books")
+	fmt.Println("another at the same time:", ok, err)
+
+	// A minute would pass here; so that nobody waits for it, the lease is cut short.
+	if err := first.Extend(ctx, 50*time.Millisecond); err != nil {
+		log.Fatal(err)
+	}
+	second, err := leases.Acquire(ctx, "books", lease.Owner("second"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("second:", second.Token())
+	fmt.Println("first: ", errors.Is(first.Err(), lease.ErrLeaseLost))
+
+	late := context.WithoutCancel(first.Context()) // that doesn't look
+	_, err = db.ExecContext(late, "INSERT INTO books (id, price) VALUES (1, 20)")
+	fmt.Println("first: ", errors.Is(err, sqlfence.ErrStale))
+	_, err = db.ExecContext(second.Context(), "INSERT INTO books (id, price) VALUES (1, 30)")
+	fmt.Println("second:", err)
+	fmt.Println("second:", second.Release(ctx))
+	// Output:
+	// first:  books:000000000000001
+	// another at the same time: false <nil>
+	// second: books:000000000000002
+	// first:  true
+	// first:  true
+	// second: <nil>
+	// second: <nil>
+}

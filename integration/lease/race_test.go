@@ -1,0 +1,200 @@
+package lease_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// Of those who ask for a key at once, also for one that nobody ever had, one
+// gets it, and the others don't raise its token: that would make the winner's stale.
+func TestLeaseOneWinner(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		dsn := quickDSN(b, b.DSN(t))
+		db := b.Raw(t, dsn)
+		var all []*lease.Leases
+		for range 8 {
+			all = append(all, harness.NewLeases(t, b.Raw(t, dsn)))
+		}
+		for round := range 20 {
+			key := fmt.Sprint("jobs/", round/2) // new, then there already
+			var winner atomic.Pointer[lease.Lease]
+			var wg sync.WaitGroup
+			start := make(chan struct{})
+			for _, leases := range all {
+				wg.Go(func() {
+					<-start
+					l, ok, err := leases.TryAcquire(t.Context(), key, lease.Timeout(time.Minute))
+					if err != nil {
+						t.Error(err)
+					}
+					if ok && !winner.CompareAndSwap(nil, l) {
+						t.Errorf("%s: two winners, %v and %v", key, l.Token(), winner.Load().Token())
+					}
+				})
+			}
+			close(start)
+			wg.Wait()
+			if winner.Load() == nil {
+				t.Fatalf("%s: no winner", key)
+			}
+			current, err := harness.NewStore(t, db).Current(t.Context(), key)
+			if err != nil || current != winner.Load().Token() || current.Value != int64(round%2+1) {
+				t.Errorf("the ledger says %v, %v; the winner has %v", current, err, winner.Load().Token())
+			}
+			harness.MustRelease(t, winner.Load())
+		}
+	})
+}
+
+// Tokens of one name from leases and from Issue at once: no two are the same, and
+// each is the newest of the ledger when it is given.
+func TestLeaseBesideIssue(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh := s.Shop(t)
+		store, leases := harness.NewStore(t, sh.DB), harness.NewLeases(t, sh.DB)
+		var mu sync.Mutex
+		seen := make(map[int64]bool)
+		add := func(token sqlfence.Token, last *int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			if seen[token.Value] || token.Value <= *last {
+				t.Errorf("token %d after %d, seen before: %v", token.Value, *last, seen[token.Value])
+			}
+			seen[token.Value], *last = true, token.Value
+		}
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				var last int64
+				for range 25 {
+					token, err := store.Issue(t.Context(), "jobs")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					add(token, &last)
+				}
+			})
+			wg.Go(func() {
+				var last int64
+				for range 25 {
+					l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(time.Minute, 5*time.Millisecond))
+					if err == nil {
+						add(l.Token(), &last)
+						err = l.Release(t.Context())
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if len(seen) != 100 {
+			t.Errorf("%d tokens, want 100", len(seen))
+		}
+	})
+}
+
+// An extension that had to wait until the lease had expired doesn't bring it back.
+func TestLeaseExtendAfterWait(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh := s.Shop(t)
+		leases := harness.NewLeases(t, sh.DB)
+		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(300*time.Millisecond))
+		tx, err := sh.Plain.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid() FROM fencing_leases WHERE key = 'jobs' FOR UPDATE").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		var extended error
+		go func() {
+			defer close(done)
+			_, extended = leases.Extend(t.Context(), l.LockID(), time.Hour)
+		}()
+		sh.WantBlocked(t, pid, done)
+		passed(t, leases, "jobs")
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if !errors.Is(extended, lease.ErrNotHeld) {
+			t.Errorf("Extend: %v, want ErrNotHeld", extended)
+		}
+		if locked, err := leases.IsLocked(t.Context(), "jobs"); locked || err != nil {
+			t.Errorf("the lease lives again: %v, %v", locked, err)
+		}
+	})
+}
+
+func TestLeaseSetup(t *testing.T) {
+	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				leases, err := lease.New(db)
+				if err == nil {
+					err = leases.Setup(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		leases := harness.NewLeases(t, db)
+		harness.MustAcquire(t, leases, "jobs")
+		harness.NewLeases(t, db)
+		if locked, err := leases.IsLocked(t.Context(), "jobs"); !locked || err != nil {
+			t.Errorf("Setup ended a lease: %v, %v", locked, err)
+		}
+		harness.MustExec(t, db, "DROP TABLE fencing_leases")
+		harness.MustExec(t, db, "CREATE TABLE fencing_leases (key text)")
+		if err := leases.Setup(t.Context()); err == nil || !strings.Contains(err.Error(), "can't be used") {
+			t.Errorf("Setup on another table: %v", err)
+		}
+		if _, err := leases.Acquire(t.Context(), "jobs"); err == nil || !strings.HasPrefix(err.Error(), `lease: acquire "jobs": `) {
+			t.Errorf("Acquire on another table: %v", err)
+		}
+	})
+}
+
+// Waiting for a connection of the pool ends with the context, and leaves the
+// caller's pool as it was.
+func TestLeasePoolIsBusy(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		db := b.Raw(t, b.DSN(t))
+		leases := harness.NewLeases(t, db)
+		db.SetMaxOpenConns(1)
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = leases.Acquire(t.Context(), "jobs", lease.Timeout(20*time.Millisecond))
+		if err == nil || errors.Is(err, lease.ErrHeld) || !strings.Contains(err.Error(), "deadline") {
+			t.Errorf("Acquire without a connection: %v", err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l := harness.MustAcquire(t, leases, "jobs", lease.Wait(20*time.Second, 5*time.Millisecond))
+		harness.MustRelease(t, l)
+		harness.Eventually(t, "an idle pool", func() bool { return db.Stats().InUse == 0 })
+	})
+}

@@ -1,0 +1,277 @@
+package lease_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+func TestLeaseAcquireGivesUp(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
+		t.Parallel() // it waits
+		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"), lease.TTL(time.Minute))
+		for _, test := range []struct {
+			name     string
+			terms    []lease.Term
+			attempts int // at least
+			exactly  bool
+		}{
+			{"one attempt", []lease.Term{lease.Retries(0)}, 1, true},
+			{"retries", []lease.Term{lease.Retries(3), lease.Backoff(time.Millisecond)}, 4, true},
+			{"timeout", []lease.Term{lease.Retries(1000), lease.Backoff(time.Millisecond), lease.Timeout(400 * time.Millisecond)}, 1, false},
+			{"one attempt, by Wait", []lease.Term{lease.Wait(0, 0)}, 1, true},
+			{"wait", []lease.Term{lease.Wait(400*time.Millisecond, time.Millisecond)}, 2, false},
+		} {
+			_, err := leases.Acquire(t.Context(), "jobs", test.terms...)
+			var held *lease.HeldError
+			if !errors.As(err, &held) || !errors.Is(err, lease.ErrHeld) {
+				t.Errorf("%s: %v, want ErrHeld", test.name, err)
+				continue
+			}
+			if held.Key != "jobs" || held.Holder != "holder" || !held.Until.Equal(holder.ExpiresAt()) {
+				t.Errorf("%s: %+v, want the holder's until %v", test.name, held, holder.ExpiresAt())
+			}
+			if held.Attempts < test.attempts || test.exactly && held.Attempts != test.attempts {
+				t.Errorf("%s: %d attempts, want %d", test.name, held.Attempts, test.attempts)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := leases.Acquire(ctx, "jobs", lease.Timeout(0)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lease.ErrHeld) {
+			t.Errorf("the caller's own limit: %v", err)
+		}
+		harness.WantLedger(t, db, "jobs=1")
+	})
+}
+
+// A waiter gets the lease when it is released, in this process or another, and
+// when it expires.
+func TestLeaseAcquireWaits(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
+		wait := lease.Wait(20*time.Second, 5*time.Millisecond)
+		elsewhere := harness.NewLeases(t, db)
+		for i, by := range []*lease.Leases{leases, elsewhere} {
+			holder := harness.MustAcquire(t, by, "jobs")
+			got := make(chan *lease.Lease)
+			go func() {
+				l, err := leases.Acquire(t.Context(), "jobs", wait)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- l
+			}()
+			harness.MustRelease(t, holder)
+			l := <-got
+			if l == nil {
+				t.FailNow()
+			}
+			harness.WantToken(t, l, "jobs", int64(2*i+2))
+			harness.MustRelease(t, l)
+		}
+		harness.MustAcquire(t, leases, "jobs", lease.TTL(50*time.Millisecond))
+		harness.WantToken(t, harness.MustAcquire(t, elsewhere, "jobs", wait), "jobs", 6)
+	})
+}
+
+// Of the waiters of a process only the first asks the database; one that goes
+// leaves the others in place.
+func TestLeaseLine(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		db, c := b.Counted(t, b.DSN(t))
+		leases := harness.NewLeases(t, db)
+		c.Reset() // of what Setup asked
+		holder := harness.MustAcquire(t, leases, "jobs", lease.TTL(time.Minute))
+		first := waitFor(t, t.Context(), leases, lease.Wait(20*time.Second, time.Hour))
+		harness.Eventually(t, "the first one's attempt", func() bool { return leaseAttempts(c) == 2 })
+		ctx, cancel := context.WithCancel(t.Context())
+		var stay, leave []<-chan error
+		for range 4 {
+			stay = append(stay, waitFor(t, t.Context(), leases, lease.Wait(20*time.Second, time.Hour)))
+			leave = append(leave, waitFor(t, ctx, leases, lease.Wait(20*time.Second, time.Hour)))
+		}
+		cancel()
+		for _, w := range leave {
+			if err := <-w; !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+		}
+		if n := leaseAttempts(c); n != 2 {
+			t.Errorf("%d attempts, want that of the holder and that of the first in the line", n)
+		}
+		harness.MustRelease(t, holder)
+		for _, w := range append(stay, first) {
+			if err := <-w; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// waitFor acquires and releases the lease of jobs in the background.
+func waitFor(t *testing.T, ctx context.Context, leases *lease.Leases, terms ...lease.Term) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		l, err := leases.Acquire(ctx, "jobs", terms...)
+		if err == nil {
+			err = l.Release(t.Context())
+		}
+		done <- err
+	}()
+	return done
+}
+
+// leaseAttempts counts the statements that asked for a lease.
+func leaseAttempts(c *harness.Counter) (n int) {
+	for _, text := range c.Texts() {
+		if strings.Contains(text, "INSERT INTO fencing_leases") {
+			n++
+		}
+	}
+	return n
+}
+
+// A new lease waits for the writes that are under way with the old token, by the
+// guard of the ledger; a heartbeat doesn't. Its ttl begins after the wait.
+func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh, leases := leaseShop(t, s, sqlfence.Ledger())
+		old := harness.MustAcquire(t, leases, "books", lease.TTL(time.Minute))
+		ctx := context.WithoutCancel(old.Context()) // a holder that doesn't look
+		tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Extend(t.Context(), time.Minute); err != nil {
+			t.Fatalf("a heartbeat beside a write: %v", err)
+		}
+		if _, ok, err := leases.TryAcquire(t.Context(), "books"); ok || err != nil {
+			t.Errorf("TryAcquire of a held lease beside a write: %v, %v", ok, err)
+		}
+		if _, err := leases.Extend(t.Context(), old.LockID(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		passed(t, leases, "books")
+
+		done := make(chan struct{})
+		var next *lease.Lease
+		var nextErr error
+		go func() {
+			defer close(done)
+			next, nextErr = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
+		}()
+		sh.WantBlocked(t, pid, done)
+		var released time.Time
+		if err := sh.Plain.QueryRow("SELECT clock_timestamp()").Scan(&released); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Errorf("a write that came before the new token: %v", err)
+		}
+		<-done
+		if nextErr != nil {
+			t.Fatal(nextErr)
+		}
+		harness.WantToken(t, next, "books", 2)
+		if next.AcquiredAt().Before(released) || next.ExpiresAt().Sub(next.AcquiredAt()) != time.Minute {
+			t.Errorf("acquired at %v until %v, but it waited until %v", next.AcquiredAt(), next.ExpiresAt(), released)
+		}
+		harness.WantError(t, setBookPrice(ctx, sh.DB, 30), sqlfence.ErrStale)
+	})
+}
+
+// An attempt that is given up while it waits for writes under way leaves no lease
+// behind, whether they end before it does or after.
+func TestLeaseGivenUpWhileItWaits(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh, leases := leaseShop(t, s, sqlfence.Ledger())
+		old := harness.MustAcquire(t, leases, "books")
+		ctx := context.WithoutCancel(old.Context())
+		tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
+			t.Fatal(err)
+		}
+		harness.MustRelease(t, old)
+		for range 2 {
+			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if _, err := leases.Acquire(short, "books"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Acquire with a limit: %v", err)
+			}
+			cancel()
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		next := harness.MustAcquire(t, harness.NewLeases(t, sh.DB), "books", lease.Wait(20*time.Second, 5*time.Millisecond))
+		harness.WantError(t, setBookPrice(ctx, sh.DB, 30), sqlfence.ErrStale)
+		if err := setBookPrice(next.Context(), sh.DB, 30); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The first lease of a key, which has no row yet, has its whole ttl too when it
+// had to wait for a write under a token that was issued otherwise.
+func TestLeaseFirstWaitsForWritesUnderWay(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh, leases := leaseShop(t, s, sqlfence.Ledger())
+		token, err := harness.NewStore(t, sh.DB).Issue(t.Context(), "books")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := sqlfence.WithFence(t.Context(), token)
+		tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		var first *lease.Lease
+		var firstErr error
+		go func() {
+			defer close(done)
+			first, firstErr = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
+		}()
+		sh.WantBlocked(t, pid, done)
+		var released time.Time
+		if err := sh.Plain.QueryRow("SELECT clock_timestamp()").Scan(&released); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if firstErr != nil {
+			t.Fatal(firstErr)
+		}
+		harness.WantToken(t, first, "books", token.Value+1)
+		if first.AcquiredAt().Before(released) || first.ExpiresAt().Sub(first.AcquiredAt()) != time.Minute {
+			t.Errorf("acquired at %v until %v, but it waited until %v", first.AcquiredAt(), first.ExpiresAt(), released)
+		}
+	})
+}

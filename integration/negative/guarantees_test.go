@@ -1,0 +1,87 @@
+package negative_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+func TestGuaranteesCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	t.Run("no guard", func(t *testing.T) {
+		passes := func(source string) string {
+			return strings.Replace(source, "if !r.search.finds(query) {", "if true {", 1)
+		}
+		wantFailing(t, "guarantees ledger concurrency", replaced(t, "rewrite/rewriter.go", passes), map[string][]string{
+			"TestG1RowFenceRefusesAnOlderToken":                   all,
+			"TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten": postgres,
+			"TestG1RowFenceUnderLoad":                             all,
+			"TestG1SingleUseRefusesAnEqualToken":                  all,
+			"TestG2LedgerRefusesAnOlderToken":                     all,
+			"TestG2LedgerRefusesAnUnknownName":                    all,
+			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued":       postgres,
+			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":         postgres, // SQLite's own lock does it, too
+			"TestG2LedgerUnderLoad":                               all,
+			"TestG3AllOrNothing":                                  all,
+			"TestG4FailClosed":                                    all,
+			"TestG5NoTokenNoWrite":                                all,
+			"TestThousandClientsRowFence":                         all,
+			"TestThousandClientsLedger":                           all,
+		})
+	})
+
+	// A plain subquery on the ledger looks right and passes without concurrency.
+	t.Run("no lock on the ledger", func(t *testing.T) {
+		without := func(source string) string { return strings.Replace(source, `" FOR SHARE OF " + ledgerTable + ") AS held)`, `") AS held)`, 1) }
+		wantFailing(t, "concurrency", replaced(t, "rewrite/postgres.go", without), map[string][]string{
+			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
+			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
+			"TestG2LedgerUnderLoad":                         postgres,
+		})
+	})
+
+	t.Run("no upper limit at the ledger", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, "w.compare(equal, ", "w.compare(lessOrEqual, ", 1)
+		}
+		files := replaced(t, "rewrite/postgres.go", without)
+		maps.Copy(files, replaced(t, "rewrite/sqlite.go", without))
+		wantFailing(t, "ledger", files, map[string][]string{
+			"TestG2LedgerRefusesATokenThatNobodyIssued":                   all,
+			"TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite": all,
+			"TestG2LedgerOfANameWithoutATokenRefusesAll":                  all,
+			"TestG2LedgerWithKeyRefusesATokenThatNobodyIssued":            all,
+			"TestRetryNeverRepeatsATokenThatNobodyIssued":                 all,
+		})
+	})
+
+	t.Run("raised by a cast", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, `"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"`, `"(pg_catalog.concat(", ", ", ")::bigint)"`, 1)
+		}
+		wantFailing(t, "ledger", replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
+			"TestGuardsRaiseWhateverCastsTheDatabaseHas": postgres,
+		})
+	})
+
+	t.Run("own tables not registered", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, `ledgerTable, "fencing_leases", "rowlocks"`, `"no_tokens", "no_leases", "no_locks"`, 1)
+		}
+		wantFailing(t, "guarantees", replaced(t, "rewrite/own.go", without), map[string][]string{
+			"TestG8OwnTablesAreNotWritten":      all,
+			"TestG8OwnTablesCanNotBeRegistered": all,
+		})
+	})
+
+	t.Run("no turn at the ledger", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, "pg_advisory_xact_lock_shared(", "abs(", 1)
+		}
+		wantFailing(t, "concurrency", replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
+			"TestG2LedgerIssueGetsItsTurn": postgres,
+		})
+	})
+}

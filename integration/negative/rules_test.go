@@ -1,0 +1,59 @@
+package negative_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRulesCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	t.Run("no comparing of serials", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, "return w.plan.Versioned &&", "return false &&", 1)
+		}
+		wantFailing(t, "serials orm", replaced(t, "rewrite/serial.go", without), map[string][]string{
+			"TestSerialConflict":        all,
+			"TestSerialUnderLoad":       all,
+			"TestSerialOddStatements":   all,
+			"TestSerialColumnNames":     all,
+			"TestSerialUpsertOfSeveral": postgres,
+			"TestORMSerialCompares":     all,
+			"TestORMSerialUnderLoad":    all,
+			"TestSerialWriteThatWaits":  postgres,
+		})
+	})
+
+	t.Run("no look at locks", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, `w.write("CASE WHEN ", editlock.Nobody`, `w.write("CASE WHEN ", by, " IS NOT NULL OR ", editlock.Nobody`, 1)
+		}
+		wantFailing(t, "serials", replaced(t, "rewrite/editlock.go", without), map[string][]string{
+			"TestEditLockRefusesOthers":   all,
+			"TestEditLockStatements":      all,
+			"TestEditLockThatNeverLapses": all,
+			"TestEditLockWriteThatWaits":  postgres,
+		})
+	})
+
+	t.Run("no counting", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, `w.write(", ", w.rules.serial, " = ")`, "return", 1)
+		}
+		wantFailing(t, "serials orm", replaced(t, "rewrite/serial.go", without), map[string][]string{
+			"TestSerialCounts":    all,
+			"TestSerialUnderLoad": all,
+			"TestORMSerialCounts": all,
+		})
+	})
+
+	t.Run("no look at the rows reached", func(t *testing.T) {
+		without := func(source string) string { return strings.Replace(source, "case n > 0:", "case n >= 0:", 1) }
+		wantFailing(t, "serials orm", replaced(t, "serial.go", without), map[string][]string{
+			"TestSerialGone":                     all,
+			"TestORMSerialCompares":              all,
+			"TestSerialWhereATriggerSkipsTheRow": all,
+		})
+	})
+}

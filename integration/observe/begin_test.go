@@ -1,0 +1,120 @@
+package observe_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// A transaction that is begun by a statement lives on too, however that
+// statement is written; and one that goes back to a savepoint is still one.
+func TestObserveInTransactionByStatements(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		for _, begin := range []string{"BEGIN", "begin;", " BEGIN ", "BEGIN\nISOLATION LEVEL REPEATABLE READ", "BEGIN\tREAD WRITE",
+			"START\nTRANSACTION", "/* app */ BEGIN", "-- app\nBEGIN", ";BEGIN", "BEGIN; SELECT 1"} {
+			if b.Dialect == sqlfence.SQLite && begin != "BEGIN" {
+				continue // an error ends no transaction there
+			}
+			t.Run(begin, func(t *testing.T) {
+				s := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
+				s.Clear(t, 9)
+				c, err := s.DB.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if _, err := c.ExecContext(t.Context(), begin); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.ExecContext(harness.Holding(t, 8), "UPDATE books SET price = 30 WHERE id = 1"); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
+					t.Error(err)
+				}
+				if got := s.State(t, true); got != "1:30@9 2:10@9 3:10@9" {
+					t.Errorf("books are %s", got)
+				}
+			})
+		}
+		for _, back := range []string{"ROLLBACK TO SAVEPOINT a", "ROLLBACK TO a", "rollback transaction to a", "ROLLBACK\nTO a"} {
+			t.Run(back, func(t *testing.T) {
+				s := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
+				s.Clear(t, 9)
+				s.DB.SetMaxOpenConns(1)
+				tx, err := s.DB.BeginTx(t.Context(), &sql.TxOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tx.Rollback()
+				for _, query := range []string{"SAVEPOINT a", back, "UPDATE books SET price = 30 WHERE id = 1"} {
+					if _, err := tx.ExecContext(harness.Holding(t, 8), query); err != nil {
+						t.Fatalf("%s: %v", query, err)
+					}
+				}
+				if err := tx.Commit(); err != nil {
+					t.Error(err)
+				}
+				if got := s.State(t, true); got != "1:30@9 2:10@9 3:10@9" {
+					t.Errorf("books are %s", got)
+				}
+			})
+		}
+	})
+}
+
+// What doesn't begin or end a transaction changes nothing for the writes behind it.
+func TestObserveNoTransactionByStatements(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect == sqlfence.SQLite {
+			return // an error ends no transaction there
+		}
+		s := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
+		for _, tt := range []struct {
+			name            string
+			queries         []string
+			prepared, fails bool
+		}{
+			{name: "begin that fails", queries: []string{"BEGIN ISOLATION LEVEL FOO"}, fails: true},
+			{name: "failed transaction", queries: []string{"BEGIN", "SELECT 1 / 0", "COMMIT"}, fails: true},
+			{name: "prepared", queries: []string{"BEGIN"}, prepared: true},
+			{name: "prepared, twice", queries: []string{"BEGIN", "COMMIT", "BEGIN"}, prepared: true},
+			{name: "function's body", queries: []string{"BEGIN", "CREATE FUNCTION two() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END"}},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s.Clear(t, 9)
+				c, err := s.DB.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				for _, query := range tt.queries {
+					if tt.prepared {
+						stmt, prepareErr := c.PrepareContext(t.Context(), query)
+						if prepareErr != nil {
+							t.Fatal(prepareErr)
+						}
+						defer stmt.Close()
+						_, err = stmt.ExecContext(t.Context())
+					} else {
+						_, err = c.ExecContext(t.Context(), query)
+					}
+					if err != nil && !tt.fails {
+						t.Fatalf("%s: %v", query, err)
+					}
+				}
+				if _, err := c.ExecContext(harness.Holding(t, 8), "UPDATE books SET price = 30 WHERE id = 1"); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
+					t.Error(err)
+				}
+				if got := s.State(t, true); got != "1:30@9 2:10@9 3:10@9" {
+					t.Errorf("books are %s", got)
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package orm_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// ORMs and query builders on a fenced database: each does the operations of
+// ormOperations on a table that is registered, and again on the base driver
+// alone. A fifth one is a file like sqlx_test.go and a line in orms.
+
+// An orm is one ORM, opened as its users open it.
+type orm struct {
+	name     string
+	modules  []string
+	versions func(t *testing.T, module string) string // nil: as in go.mod
+	bases    []string                                 // the drivers it is used with
+	open     func(t testing.TB, db *ormDB) ormActions
+}
+
+// ormActions are what one open ORM does for each operation by its name. One
+// that the ORM has no way to do is left out.
+type ormActions map[string]ormAction
+
+// An ormAction does an operation and tells what the ORM returned: records as
+// ormBooks, or a number of rows.
+type ormAction func(ctx context.Context) (any, error)
+
+var orms = []orm{gormORM, gormPreparedORM, entORM, bunORM, sqlxORM, sqlcORM}
+
+func TestORMs(t *testing.T) {
+	found := newORMTable()
+	for _, o := range orms {
+		t.Run(o.name, func(t *testing.T) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+				if !slices.Contains(o.bases, b.Name) {
+					t.Skip("not a driver of this ORM")
+				}
+				ormOnBase(t, o, b, found)
+			})
+		})
+	}
+	if found.complete() {
+		harness.InCompatibility(t, "orms", found.markdown(t))
+	}
+}
+
+// ormOnBase runs one ORM on one driver, under every rule.
+func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
+	s := newORMShop(t, b)
+	plain := o.open(t, s.plain)
+	for name := range plain {
+		if !slices.ContainsFunc(ormOperations, func(op ormOperation) bool { return op.name == name }) {
+			t.Errorf("there is no operation %q", name)
+		}
+	}
+	fenced := make([]ormActions, len(ormRules))
+	for i, r := range ormRules {
+		fenced[i] = o.open(t, s.fenced(t, r))
+	}
+	for _, op := range ormOperations {
+		action, ok := plain[op.name]
+		if !ok {
+			found.add(o, b, op, "–")
+			continue
+		}
+		passed := t.Run(op.name, func(t *testing.T) {
+			want := s.do(t, action, ormMark)
+			if changed := want.rows != s.initial; changed != op.changes() {
+				t.Fatalf("on the base driver alone the books are %s, returned %v, %v", want.rows, want.returned, want.err)
+			}
+			if (want.err != nil) != op.fails {
+				t.Fatalf("on the base driver alone err = %v", want.err)
+			}
+			for i, r := range ormRules {
+				t.Run(r.name, func(t *testing.T) {
+					ormCase{shop: s, orm: o, rule: r, op: op, action: fenced[i][op.name], want: want}.run(t)
+				})
+			}
+		})
+		found.add(o, b, op, op.verdict(o, passed))
+	}
+}
+
+// An ormCase is one operation by one ORM under one rule, and what the ORM did on
+// the base driver alone.
+type ormCase struct {
+	shop   *ormShop
+	orm    orm
+	rule   ormRule
+	op     ormOperation
+	action ormAction
+	want   ormOutcome
+	only   string // the one key whose token it is done with; "" for those of all
+}
+
+// The rows' marks are 5 when an operation begins, and so is the ledger.
+const (
+	ormStale = 3
+	ormMark  = 5
+	ormFresh = 7
+)
+
+func (c ormCase) run(t *testing.T) {
+	if reason := c.unguardable(); reason != "" {
+		c.refusedFor(t, reason)
+		return
+	}
+	if only, ok := ormAssigned[c.orm.name][c.op.name]; ok && c.rule.key == "isbn" {
+		c.refusedFor(t, "it assigns the key column while the context carries several tokens for this table")
+		if only == "" {
+			return
+		}
+		c.only = only
+	}
+	c.same(t, c.seen(t, ormFresh), ormFresh)
+	if stale := c.seen(t, ormStale); c.ignoresStale() {
+		c.same(t, stale, ormStale)
+	} else {
+		c.refused(t, stale, sqlfence.ErrStale)
+	}
+	none := c.seen(t, 0)
+	if c.op.reads {
+		c.same(t, none, 0)
+		return
+	}
+	c.refused(t, none, sqlfence.ErrNoFence)
+	if c.rule.key != "" && !c.op.spares {
+		other := c.shop.do(t, c.action, ormMark, sqlfence.Token{Name: "books/another", Value: ormMark})
+		c.refused(t, other, sqlfence.ErrOutOfScope)
+	}
+}
+
+// unguardable tells why the operation is refused with whatever token, if it is.
+func (c ormCase) unguardable() string {
+	switch {
+	case c.op.writesMark && c.rule.row:
+		return "it assigns the fence column, which only sqlfence writes; leave the column out"
+	case c.op.creates && c.rule.key == "id", slices.Contains(ormRefused[c.orm.name], c.op.name) && c.rule.key == "id":
+		return "can't be seen"
+	}
+	return ""
+}
+
+// ignoresStale tells whether the operation ends with a stale token as it does on
+// the base driver alone. What it then wrote or found wrong, it would have been
+// free to write or find by the rule.
+func (c ormCase) ignoresStale() bool {
+	switch {
+	case c.op.reads:
+		return true
+	case c.rule.row:
+		return c.op.spares
+	case c.shop.Dialect == sqlfence.SQLite: // asks the ledger row by row
+		return c.op.name == opMissing
+	default: // PostgreSQL asks it when the statement's own work is done
+		return c.op.name == opUnique
+	}
+}
+
+// seen does the operation with tokens of that value for all rows, or for the only
+// one, or without any for 0. A fresh one has been issued, to nobody newer.
+func (c ormCase) seen(t *testing.T, token int64) ormOutcome {
+	t.Helper()
+	tokens := c.rule.tokens(token)
+	if c.only != "" && token != 0 {
+		tokens = []sqlfence.Token{{Name: "books/" + c.only, Value: token}}
+	}
+	return c.shop.do(t, c.action, max(token, ormMark), tokens...)
+}
+
+// same fails the test unless the outcome is as on the base driver alone, and
+// the rows that were written bear the token.
+func (c ormCase) same(t *testing.T, got ormOutcome, token int64) {
+	t.Helper()
+	if got.rows != c.want.rows {
+		t.Errorf("token %d: the books are\n%s, want\n%s", token, got.rows, c.want.rows)
+	}
+	if !reflect.DeepEqual(got.returned, c.want.returned) {
+		t.Errorf("token %d: returned %+v, want %+v", token, got.returned, c.want.returned)
+	}
+	if c.op.fails != (got.err != nil) || got.err != nil && got.err.Error() != c.want.err.Error() {
+		t.Errorf("token %d: err = %v, want %v", token, got.err, c.want.err)
+	}
+	if c.rule.row {
+		c.shop.wantMarks(t, got, token)
+	}
+}
+
+// refusedFor fails the test unless the operation can't be guarded, for the reason.
+func (c ormCase) refusedFor(t *testing.T, reason string) {
+	t.Helper()
+	got := c.seen(t, ormFresh)
+	c.refused(t, got, sqlfence.ErrUnguardable)
+	if got.err != nil && !strings.Contains(got.err.Error(), reason) {
+		t.Errorf("err = %v, want it to say %q", got.err, reason)
+	}
+}
+
+// refused fails the test unless the ORM returned an error that is target, and
+// nothing has changed.
+func (c ormCase) refused(t *testing.T, got ormOutcome, target error) {
+	t.Helper()
+	if !errors.Is(got.err, target) {
+		t.Errorf("err = %v, returned %+v; want %v", got.err, got.returned, target)
+	}
+	var stale *sqlfence.StaleError
+	if target == sqlfence.ErrStale && (!errors.As(got.err, &stale) || stale.Token.Value != ormStale || stale.Current != ormMark) {
+		t.Errorf("err = %#v, want a StaleError with token %d and current %d", got.err, ormStale, ormMark)
+	}
+	if got.rows != c.shop.initial {
+		t.Errorf("the books are\n%s, want them unchanged:\n%s", got.rows, c.shop.initial)
+	}
+}

@@ -1,0 +1,197 @@
+package orm_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+	"modernc.org/sqlite"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/integration/orm/sqlcstore"
+)
+
+// An ormBook is a record as an ORM returned it, without the mark.
+type ormBook struct {
+	ID          int64
+	ISBN, Title string
+	Price       int64
+	Deleted     bool
+	Sequels     string
+}
+
+// An ormDB is what an ORM is opened on.
+type ormDB struct {
+	*sql.DB
+	harness.Base
+	source string
+}
+
+// postgres tells which of the two dialects the ORM has to be told of.
+func (db *ormDB) postgres() bool { return db.Dialect == sqlfence.Postgres }
+
+// dialectName returns one of two names, as the ORM calls the database.
+func (db *ormDB) dialectName(postgres, sqlite string) string {
+	if db.postgres() {
+		return postgres
+	}
+	return sqlite
+}
+
+// An ormShop has books: i1, its sequel i2, and i3.
+type ormShop struct {
+	harness.Base
+	source  string
+	plain   *ormDB
+	initial string // the rows at the start
+}
+
+// An ormOutcome is what an action returned, and the rows afterwards.
+type ormOutcome struct {
+	returned any
+	err      error
+	rows     string            // without their marks
+	marks    map[string]string // of each row
+}
+
+func newORMShop(t *testing.T, b harness.Base) *ormShop {
+	t.Helper()
+	s := &ormShop{Base: b, source: ormSource(t, b)}
+	schema := sqlcstore.Postgres
+	if b.Dialect == sqlfence.SQLite {
+		schema = sqlcstore.SQLite
+	}
+	s.plain = &ormDB{b.Raw(t, s.source), b, s.source}
+	s.exec(t, schema)
+	s.exec(t, "CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)")
+	names := "('books', 0)"
+	for _, key := range ormKeys {
+		names += fmt.Sprintf(", ('books/%s', 0)", key)
+	}
+	s.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES "+names)
+	s.reset(t, ormMark)
+	s.initial, _ = s.books(t)
+	return s
+}
+
+// ormSource is where a fresh database is, whose disk need not survive anything.
+// ent insists on foreign keys.
+func ormSource(t *testing.T, b harness.Base) string {
+	t.Helper()
+	source := b.DSN(t)
+	switch b.Name {
+	case "mattn":
+		source += "&_synchronous=OFF&_foreign_keys=1"
+	case "modernc":
+		source += "&_pragma=synchronous(OFF)&_pragma=foreign_keys(1)"
+	}
+	return source
+}
+
+func (s *ormShop) fenced(t *testing.T, r ormRule) *ormDB {
+	t.Helper()
+	return &ormDB{s.Base.Fenced(t, s.source, harness.Books(r.rules...)), s.Base, s.source}
+}
+
+func (s *ormShop) exec(t testing.TB, query string) {
+	t.Helper()
+	if _, err := s.plain.ExecContext(t.Context(), query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// reset brings the rows back, marked ormMark, with ledger as the newest token.
+func (s *ormShop) reset(t testing.TB, ledger int64) {
+	t.Helper()
+	reset := fmt.Sprintf(`DELETE FROM books; UPDATE fencing_tokens SET token = %d;
+		INSERT INTO books (id, isbn, title, price, prequel_id, fence_token) VALUES
+			(1, 'i1', 'one', 10, NULL, %d), (2, 'i2', 'two', 20, 1, %[2]d), (3, 'i3', 'three', 30, NULL, %[2]d);`, ledger, ormMark)
+	if s.Dialect == sqlfence.Postgres {
+		reset += "SELECT setval(pg_get_serial_sequence('books', 'id'), 3)" // SQLite goes on from the highest
+	}
+	s.exec(t, reset)
+}
+
+// do does an action with tokens, on the rows as they are at the start, and with
+// ledger as the newest token issued.
+func (s *ormShop) do(t *testing.T, action ormAction, ledger int64, tokens ...sqlfence.Token) ormOutcome {
+	t.Helper()
+	s.reset(t, ledger)
+	ctx := t.Context()
+	if len(tokens) > 0 {
+		ctx = sqlfence.WithFence(ctx, tokens...)
+	}
+	var got ormOutcome
+	got.returned, got.err = action(ctx)
+	got.rows, got.marks = s.books(t)
+	return got
+}
+
+// books tells the rows without their marks, and the mark of each of them.
+func (s *ormShop) books(t testing.TB) (string, map[string]string) {
+	t.Helper()
+	rows, err := s.plain.QueryContext(t.Context(), `SELECT id, isbn, title, price, COALESCE(prequel_id, 0),
+		deleted_at IS NOT NULL, COALESCE(fence_token, 0) FROM books ORDER BY id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all strings.Builder
+	marks := make(map[string]string)
+	for rows.Next() {
+		var id, price, prequel, mark int64
+		var isbn, title string
+		var deleted bool
+		if err := rows.Scan(&id, &isbn, &title, &price, &prequel, &deleted, &mark); err != nil {
+			t.Fatal(err)
+		}
+		row := fmt.Sprintf("%d %s %s %d %d %t\n", id, isbn, title, price, prequel, deleted)
+		all.WriteString(row)
+		marks[row] = fmt.Sprint(mark)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all.String(), marks
+}
+
+// wantMarks fails the test unless the rows that changed bear the token, and the
+// others the mark they had, or the token where they were written unchanged.
+func (s *ormShop) wantMarks(t *testing.T, got ormOutcome, token int64) {
+	t.Helper()
+	for row, mark := range got.marks {
+		written := mark == fmt.Sprint(token)
+		if !strings.Contains(s.initial, row) && !written {
+			t.Errorf("token %d: a row that was written bears %s: %s", token, mark, row)
+		} else if !written && mark != fmt.Sprint(ormMark) {
+			t.Errorf("token %d: a row bears %s: %s", token, mark, row)
+		}
+	}
+}
+
+// errORMRollback is what a transaction's function returns to have it rolled back.
+var errORMRollback = errors.New("the test rolls back")
+
+// ormText has what could end a string in a statement's text.
+const ormText = `a'b\'c"; -- ? $1 :x \`
+
+var ormDeletedAt = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
+
+// ormCode tells the driver's own error of a unique violation: that errors.As
+// finds it through what the ORM returned.
+func ormCode(err error) string {
+	var sqlite3Error sqlite3.Error
+	var moderncError *sqlite.Error
+	switch {
+	case errors.As(err, &sqlite3Error):
+		return fmt.Sprint("mattn ", int(sqlite3Error.ExtendedCode))
+	case errors.As(err, &moderncError):
+		return fmt.Sprint("modernc ", moderncError.Code())
+	}
+	return harness.SQLState(err)
+}

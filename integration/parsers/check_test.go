@@ -1,0 +1,229 @@
+package parsers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A database reads statements as the real one does.
+type database interface {
+	dialect() rewrite.Dialect
+	parse(text string) (tree any, err error) // err if it isn't valid
+	writes(tree any) writes
+	unguard(tree any, rules ruleSet, ledgers int) error // removes the guards, each of which has to be there
+	difference(a, b any) string
+}
+
+// writes is what a statement writes to the registered tables.
+type writes struct {
+	rows   []string // tables whose rows it writes, once for each target
+	tables []string // tables that it changes as a whole, by DDL or COPY
+	all    int      // the number of its targets, of any table
+	nested bool     // a target is not that of the outermost statement
+	idle   bool     // an EXPLAIN says ANALYZE and then doesn't
+}
+
+func (w *writes) row(table string) {
+	if slices.Contains(registered, table) {
+		w.rows = append(w.rows, table)
+	}
+}
+
+func (w *writes) whole(table string) {
+	if slices.Contains(registered, table) {
+		w.tables = append(w.tables, table)
+	}
+}
+
+// A tally is what came out of many checks.
+type tally struct {
+	sync.Mutex
+	valid, invalid, writes, guarded, passed int
+	documented, needless, reads             map[string]int    // refusals by reason
+	example                                 map[string]string // of a needless refusal
+	bypasses, unparsed, different, verdicts failures
+}
+
+// failures keeps the first few.
+type failures struct {
+	count int
+	first []string
+}
+
+func (f *failures) add(format string, args ...any) {
+	if f.count++; len(f.first) < 12 {
+		f.first = append(f.first, fmt.Sprintf(format, args...))
+	}
+}
+
+func newTally() *tally {
+	return &tally{documented: map[string]int{}, needless: map[string]int{}, reads: map[string]int{}, example: map[string]string{}}
+}
+
+// A checker checks statements of one database against all sets of rules.
+type checker struct {
+	db        database
+	rewriters []*rewrite.Rewriter // of ruleSets
+	tally     *tally
+}
+
+func newChecker(t testing.TB, db database) *checker {
+	c := &checker{db: db, tally: newTally()}
+	for _, s := range ruleSets {
+		r, err := rewrite.New(db.dialect(), s.tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.rewriters = append(c.rewriters, r)
+	}
+	return c
+}
+
+// all checks a statement with every set of rules and both renderings.
+func (c *checker) all(query string) {
+	for i := range ruleSets {
+		c.check(query, i, false)
+		c.check(query, i, true)
+	}
+}
+
+// check reports whether the statement is valid.
+func (c *checker) check(query string, rules int, literal bool) bool {
+	tree, err := c.db.parse(query)
+	c.tally.Lock()
+	defer c.tally.Unlock()
+	if err != nil {
+		c.tally.invalid++
+		return false
+	}
+	c.tally.valid++
+	w := c.db.writes(tree)
+	plan := c.rewriters[rules].Plan(query)
+	if len(w.rows)+len(w.tables) > 0 {
+		c.tally.writes++
+		if bad := bypass(w, plan); bad != "" {
+			c.tally.bypasses.add("[%s] %s: %s", ruleSets[rules].name, bad, query)
+			return true
+		}
+	}
+	switch plan.Verdict {
+	case rewrite.Pass:
+		c.tally.passed++
+	case rewrite.Refuse:
+		c.refusal(query, w, plan.Refusal.Reason)
+	case rewrite.Guard:
+		c.tally.guarded++
+		c.guarded(query, tree, w, plan, rules, literal)
+	}
+	return true
+}
+
+// bypass tells how a statement that writes to registered tables would get by.
+func bypass(w writes, plan *rewrite.Plan) string {
+	switch plan.Verdict {
+	case rewrite.Pass:
+		return "a write passes"
+	case rewrite.Refuse:
+		return ""
+	}
+	if len(w.tables) > 0 {
+		return "a change of the table is guarded as one of rows"
+	}
+	var targets []string
+	for _, t := range plan.Targets {
+		targets = append(targets, registered[plan.Tables[t.Table]])
+	}
+	found := slices.Clone(w.rows)
+	slices.Sort(targets)
+	slices.Sort(found)
+	if !slices.Equal(targets, found) {
+		return fmt.Sprintf("guards %v, writes %v", targets, found)
+	}
+	return ""
+}
+
+func (c *checker) refusal(query string, w writes, reason string) {
+	write := len(w.rows)+len(w.tables) > 0 || w.idle
+	switch {
+	case !isDocumented(reason, write, w.nested):
+		c.tally.needless[brief(reason)]++
+		if old := c.tally.example[brief(reason)]; old == "" || len(query) < len(old) {
+			c.tally.example[brief(reason)] = query
+		}
+	case write:
+		c.tally.documented[brief(reason)]++
+	default:
+		c.tally.reads[brief(reason)]++
+	}
+}
+
+// guarded checks the text of a guarded statement.
+func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, rules int, literal bool) {
+	if len(w.rows) == 0 && !w.idle {
+		c.tally.different.add("guarded, though it writes nothing: %s", query)
+	}
+	out, err := render(plan, literal)
+	if err != nil {
+		c.refusal(query, w, err.Error())
+		return
+	}
+	guarded, err := c.db.parse(out)
+	if err != nil {
+		c.tally.unparsed.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)
+		return
+	}
+	ledgers := 0
+	for _, t := range plan.Tables {
+		if ruleSets[rules].tables[t].Ledger {
+			ledgers++
+		}
+	}
+	if err := c.db.unguard(guarded, ruleSets[rules], ledgers); err != nil {
+		c.tally.bypasses.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)
+		return
+	}
+	if d := c.db.difference(tree, guarded); d != "" {
+		c.tally.different.add("[%s] %s: %s\n\t=> %s", ruleSets[rules].name, d, query, out)
+	}
+}
+
+// report logs the counts and fails for what must not be. Few needless refusals
+// are asked for only of statements as they are usually written.
+func (c *checker) report(t *testing.T, usual bool) {
+	t.Helper()
+	n := c.tally
+	t.Logf("%d valid statements, %d not valid; %d write to a registered table, %d guarded, %d passed",
+		n.valid, n.invalid, n.writes, n.guarded, n.passed)
+	logCounts(t, "writes refused with a documented reason", n.documented, nil)
+	logCounts(t, "others refused with a documented reason", n.reads, nil)
+	logCounts(t, "refused needlessly", n.needless, n.example)
+	needless := 0
+	for _, k := range n.needless {
+		needless += k
+	}
+	if usual && needless*100 > n.writes {
+		t.Errorf("%d needless refusals, more than 1%% of %d writes", needless, n.writes)
+	}
+	for _, f := range []struct {
+		what string
+		failures
+	}{{"bypasses", n.bypasses}, {"guarded texts that can't be parsed", n.unparsed},
+		{"guarded texts that say something else", n.different}, {"variants decided otherwise", n.verdicts}} {
+		if f.count > 0 {
+			t.Errorf("%d %s, among them:\n%s", f.count, f.what, strings.Join(f.first, "\n"))
+		}
+	}
+}
+
+func logCounts(t *testing.T, what string, counts map[string]int, example map[string]string) {
+	t.Helper()
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%s: %6d  %s  %s", what, counts[reason], reason, example[reason])
+	}
+}

@@ -1,0 +1,61 @@
+package parsers
+
+import "strings"
+
+// documented are the reasons, by their beginnings, for which a statement that
+// can be parsed may be refused: what the guard can't express, or what would
+// undo it. The bool tells whether also one may be that writes to no registered
+// table.
+var documented = map[string]bool{
+	"OR ":                                                   false, // REPLACE, FAIL
+	"it names the fence column":                             false,
+	"it assigns the fence column":                           false,
+	"it assigns the key column":                             false,
+	"the rows' keys can't be seen":                          false,
+	"the row's key can't be seen":                           false,
+	"the fence column can't be added without a list":        false,
+	"rows from this can't be guarded":                       false, // INSERT ... TABLE
+	"WHERE CURRENT OF can't be guarded here":                false,
+	"a guard can't see which rows LIMIT leaves":             false,
+	"it names a column twice":                               false, // PostgreSQL refuses it, too, SQLite takes the first
+	"this WHEN is never reached":                            false, // PostgreSQL refuses it, too
+	"a WITH called fencing_tokens":                          true,
+	"only sqlfence's packages write to this table":          true,
+	"it writes to a registered table and is one of several": true, // also the parts of a trigger
+	codeOfUser: true, // DO, CALL, PREPARE
+	"this kind of statement on a registered table":             true, // DDL
+	"it can't be read: a backslash before a quote reads":       true,
+	"it can't be read: backslashes before a quote read in two": true,
+	"it can't be read: it holds a NUL byte":                    true,
+	"it can't be read: a name spelled with UESCAPE":            true,
+	"it can't be read: it is not valid UTF-8":                  true,
+	// Where it stands for a word that is only a name, it is no reason: see nested.
+	nestedWrite: true,
+}
+
+const codeOfUser = "code whose text names a registered table"
+
+const nestedWrite = "a write in this place can't be guarded"
+
+// isDocumented reports whether a refusal needs no excuse. nested tells whether
+// there is a write in the statement, of any table, beside its outermost.
+func isDocumented(reason string, writes, nested bool) bool {
+	if strings.HasPrefix(reason, nestedWrite) {
+		return nested
+	}
+	for prefix, alsoReads := range documented {
+		if strings.HasPrefix(reason, prefix) {
+			return writes || alsoReads
+		}
+	}
+	return false
+}
+
+// brief is a reason without what to write instead.
+func brief(reason string) string {
+	reason, _, _ = strings.Cut(reason, ";")
+	if len(reason) > 70 {
+		reason = reason[:70]
+	}
+	return reason
+}

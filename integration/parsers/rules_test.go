@@ -1,0 +1,68 @@
+package parsers
+
+import "github.com/sqlfence/sqlfence/rewrite"
+
+// The registered tables, and their columns of the guard.
+const (
+	fenceColumn = "fence_token"
+	keyColumn   = "shelf"
+)
+
+var registered = []string{"books", "orders"}
+
+// A ruleSet is a way of guarding the two tables.
+type ruleSet struct {
+	name   string
+	tables []rewrite.Table // of registered, in that order
+}
+
+func rules(name string, books, orders rewrite.Table) ruleSet {
+	books.Name, orders.Name = registered[0], registered[1]
+	return ruleSet{name, []rewrite.Table{books, orders}}
+}
+
+var (
+	fence     = rewrite.Table{FenceColumn: fenceColumn}
+	ledger    = rewrite.Table{Ledger: true}
+	both      = rewrite.Table{FenceColumn: fenceColumn, Ledger: true}
+	keyFence  = rewrite.Table{FenceColumn: fenceColumn, Key: keyColumn}
+	keyLedger = rewrite.Table{Ledger: true, Key: keyColumn}
+
+	ruleSets = []ruleSet{
+		rules("fence", fence, fence),
+		rules("ledger", ledger, ledger),
+		rules("both", both, both),
+		rules("fence and ledger", fence, ledger),
+		rules("fence by key", keyFence, keyFence),
+		rules("ledger by key", keyLedger, keyLedger),
+	}
+)
+
+func (s ruleSet) of(table string) *rewrite.Table {
+	for i := range s.tables {
+		if s.tables[i].Name == table {
+			return &s.tables[i]
+		}
+	}
+	return nil
+}
+
+// literalValue is the token's value where values stand in the text. No generated
+// statement holds it.
+const literalValue = 424242424242
+
+// render returns the guarded text, with values as arguments or in the text.
+func render(p *rewrite.Plan, literal bool) (string, error) {
+	r, err := p.Default()
+	if literal || !p.Params {
+		v := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(p.Tables))}
+		for i := range v.Tables {
+			v.Tables[i].Tokens = []rewrite.Token{{Name: "it's", Key: "it's", Value: literalValue}}
+		}
+		r, err = p.Render(v)
+	}
+	if err != nil {
+		return "", err
+	}
+	return r.SQL, nil
+}

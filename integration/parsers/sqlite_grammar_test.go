@@ -1,0 +1,53 @@
+package parsers
+
+// sqliteGrammar writes statements that SQLite prepares over sqliteSchema. The
+// columns of src have names of their own, so that few statements are ambiguous.
+var sqliteGrammar = grammar{
+	"statement": {"{write}", "{write}", "{write}", "{write}", "{write}", "{cte} {write0}", "{query}", "{other}", "{explain}"},
+	"write":     {"{update}", "{delete}", "{insert}"},
+	"write0":    {"{update}", "{delete}", "{insert}"},
+	"update": {"UPDATE {target} SET {sets} {where} {returning}", "UPDATE {target} SET {sets} {where} {returning}", "UPDATE {target} SET {sets} FROM {sources} {where} {returning}",
+		"UPDATE OR {or} {target} SET {sets} {where}", "UPDATE {target} SET {sets} {where} {returning} LIMIT 2", "UPDATE {target} SET {sets} {where} ORDER BY id LIMIT 3 OFFSET 1", "UPDATE {indexed} SET {sets} {where}"},
+	"delete": {"DELETE FROM {target} {where} {returning}", "DELETE FROM {target} {where} {returning}", "DELETE FROM {target} {where} ORDER BY price LIMIT 1", "DELETE FROM {target} {where} LIMIT 1", "DELETE FROM {indexed} {where}"},
+	"insert": {"INSERT INTO {target} ( title ) {rows1} {upsert} {returning}", "INSERT INTO {target} ( title , price ) {rows2} {upsert} {returning}", "INSERT INTO {target} ( {col} ) {rows1} {returning}", "INSERT OR {or} INTO {target} ( title , price ) {rows2}", "REPLACE INTO {target} ( id , title ) {rows2} {returning}",
+		"INSERT INTO {target} DEFAULT VALUES {returning}", "INSERT INTO {target} {rows8} {upsert}", "INSERT INTO {target} ( shelf , title ) VALUES ( 'A1' , {cexpr} ) , ( ? , {cexpr} ) {upsert}", "INSERT INTO {target} ( shelf ) VALUES ( {keyvalue} ) {returning}"},
+	"or":      {"IGNORE", "ABORT", "ROLLBACK", "FAIL", "REPLACE"},
+	"table":   {"books", "books", "orders", "other", "\"books\"", "[books]", "`orders`", "'books'", "Books", "main.books", "main . orders", "\"main\".[BOOKS]"},
+	"target":  {"{table}", "{table}", "{table}", "{table} AS {alias}"},
+	"alias":   {"b", "t", "\"b␠c\"", "[set]", "end", "'quoted'", "conflict", "key"},
+	"indexed": {"books INDEXED BY books_title", "books NOT INDEXED", "orders AS b NOT INDEXED", "main.orders INDEXED BY orders_title"},
+
+	"col":       {"title", "price", "n", "shelf", "\"title\"", "[price]", "`n`", "\"order\"", "doc"},
+	"sets":      {"{set}", "{set}", "{set} , {set}", "{set} , {sets}"},
+	"set":       {"{col} = {expr}", "{col} = {expr}", "( title , price ) = ( {expr} , {expr} )", "( title ) = ( SELECT s_title FROM src )", "( title , n ) = ( SELECT s_title , s_id FROM src WHERE {scond} )", "'title' = {expr}", "price = price + ?"},
+	"rows1":     {"VALUES ( {cexpr} )", "VALUES ( {cexpr} ) , ( {cexpr} )", "SELECT {sexpr} FROM {ssources}", "SELECT {sexpr} FROM {ssources} WHERE {scond}", "SELECT {cexpr}", "SELECT DISTINCT {sexpr} {label} FROM src WHERE true", "SELECT {sexpr} FROM src WHERE {scond} UNION SELECT {sexpr} FROM src WHERE {scond}", "WITH q AS ( SELECT 1 AS a ) SELECT a FROM q WHERE true", "SELECT {sexpr} FROM src WHERE 1 ORDER BY s_id LIMIT 2", "VALUES ( {cexpr} ) UNION ALL SELECT {cexpr} WHERE 1", "SELECT s_title FROM src GROUP BY s_title HAVING count ( * ) > 1", "SELECT sum ( s_id ) OVER w FROM src WHERE 1 WINDOW w AS ( PARTITION BY s_title )"},
+	"rows2":     {"VALUES ( {cexpr} , {cexpr} )", "VALUES ( {cexpr} , {cexpr} ) , ( ? , :n )", "SELECT {sexpr} , {sexpr} {label} FROM {ssources} WHERE 1", "SELECT {cexpr} , {cexpr} WHERE 1", "SELECT s_title , s_id FROM src WHERE 1 UNION ALL SELECT {sexpr} , {sexpr} FROM src WHERE {scond}", "WITH RECURSIVE q ( a ) AS ( SELECT 1 UNION ALL SELECT a + 1 FROM q LIMIT 3 ) SELECT a , a FROM q WHERE 1", "SELECT ALL {sexpr} , s_id FROM src WHERE 1 EXCEPT SELECT 1 , 2", "SELECT * FROM ( SELECT s_title , s_id FROM src ) WHERE 1"},
+	"rows8":     {"VALUES ( 1 , 2 , 3 , 4 , 5 , 6 , 7 , 8 )", "SELECT * FROM orders WHERE 1"},
+	"label":     {"", "", "AS x", "AS 'y'", "z", "AS end", "AS conflict", "AS [from]", "AS \"where\"", "AS key", "end", "offset"},
+	"upsert":    {"", "", "", "ON CONFLICT DO NOTHING", "ON CONFLICT ( id ) DO NOTHING", "ON CONFLICT ( id ) DO UPDATE SET {upset} {upwhere}", "ON CONFLICT ( id ) DO UPDATE SET {upset} ON CONFLICT DO NOTHING", "ON CONFLICT ( id ) DO UPDATE SET {upset} {upwhere} ON CONFLICT DO UPDATE SET price = 1", "ON CONFLICT DO UPDATE SET {upset}"},
+	"upset":     {"title = excluded.title", "price = price + excluded.price", "( title , price ) = ( 1 , 2 )", "title = excluded . \"order\" , n = ?"},
+	"upwhere":   {"", "WHERE price > 1", "WHERE excluded.price > price AND n IS NOT NULL", "WHERE title IS DISTINCT FROM excluded.title"},
+	"returning": {"", "", "", "RETURNING *", "RETURNING id , title AS x", "RETURNING price + 1", "RETURNING id AS 'from'", "RETURNING title end"},
+	"keyvalue":  {"'A1'", "?", "42", ":shelf", "@s", "$s", "?3", "'it''s'", "lower ( 'x' )", "NULL", "$1", "007"},
+
+	"where": {"", "WHERE {cond}", "WHERE {cond}", "WHERE {cond}"},
+	"cond":  {"{pred}", "{pred}", "{pred} AND {pred}", "{cond} AND {cond}", "{pred} OR {pred}", "NOT {pred}", "( {cond} )", "( {cond} ) AND {pred}", "{pred} AND random ( ) > 5 AND {pred}", "CASE WHEN {cond} THEN {pred} ELSE 0 END", "{pred} AND random ( ) AND n BETWEEN 1 AND 2 AND {pred}"},
+	"pred":  {"id = 1", "id = ?", "{expr} {op} {expr}", "{expr} IS NULL", "{expr} NOTNULL", "{expr} NOT NULL", "{expr} BETWEEN {expr1} AND {expr1}", "n NOT BETWEEN 1 AND ?", "{expr} IN ( {expr} , {expr} )", "id IN ( SELECT s_id FROM src )", "id IN ids", "EXISTS ( SELECT 1 FROM src WHERE s_id = id )", "title LIKE 'a%' ESCAPE '!'", "title GLOB '*' ", "{expr} IS DISTINCT FROM {expr}", "{expr} IS NOT DISTINCT FROM {expr}", "{expr} IS NOT {expr}", "( id , n ) = ( 1 , 2 )", "( id , n ) IN ( SELECT 1 , 2 )", "doc ->> '$.a' = 'x'", "doc -> 'a' IS NULL", "id IN ( )", "title COLLATE NOCASE = 'x'", "rowid = 1", "id IN ( WITH q AS ( SELECT 1 ) SELECT * FROM q )", "\"order\" = 1", "price > ?2", "n = :n", "n = @n(x)", "n = $a::b(c)", "id NOT IN ( VALUES ( 1 ) , ( 2 ) )"},
+	"op":    {"=", "<", "==", "<>", "!=", "||", ">=", "<<", "&", "|", "%", "*", "-", "/"},
+	"expr1": {"1", "price", "?", "( {expr} )"},
+	"expr":  {"{const}", "title", "price", "n", "?", "{const}", "{col}", "( {expr} )", "( SELECT s_title FROM src )", "( SELECT count ( * ) FROM {table} )", "{expr} + {expr}", "- {expr}", "~ n", "coalesce ( {expr} , {expr} )", "CAST ( {expr} AS integer )", "CASE WHEN {cond} THEN {expr} END", "CASE {expr} WHEN 1 THEN 2 ELSE {expr} END", "replace ( title , 'a' , 'b' )", "iif ( n , 1 , 2 )", "title COLLATE NOCASE", "EXISTS ( SELECT 1 FROM src )", "json_extract ( doc , '$.a' )", "max ( 1 , n )", "current_timestamp", "{expr} || {expr}", "( SELECT sum ( s_id ) OVER ( ORDER BY s_title ROWS BETWEEN 1 PRECEDING AND CURRENT ROW ) FROM src LIMIT 1 )", "( SELECT count ( * ) FILTER ( WHERE s_id > 1 ) FROM src )"},
+	"const": {"1", "'x'", "2.5", "1e5", "NULL", "true", "'it''s'", "x'1F'", "0x1F", "'--'", "'/*'", "';'", ".5", "'\\'", "'DELETE␠FROM␠books'", "1_000", "'books'", "5."},
+	"cexpr": {"{const}", "?", "?", "{const} || ?", "( SELECT s_title FROM src )", "coalesce ( ? , 1 )", "CASE WHEN 1 THEN 2 END", "$v", "?1", "CASE 1 WHEN 1 THEN 'from' END"},
+	"sexpr": {"s_title", "s_id", "{const}", "?", "offset", "end", "conflict", "src . end", "src . \"from\"", "src.[where]", "key", "window", "s_title || 'x'", "coalesce ( s_title , ? )", "CASE WHEN end THEN offset ELSE conflict END", "( SELECT max ( id ) FROM books )", "CASE end WHEN end THEN end END", "src . key", "s_id BETWEEN 1 AND 2"},
+	"scond": {"1", "s_id = 1", "s_title IS NOT NULL", "end = 1", "offset > 2", "s_id IN ( SELECT id FROM books )", "s_id = ?"},
+
+	"ssources":   {"src", "src AS s", "src s , other", "src JOIN other ON s_id = other.id", "src LEFT JOIN other ON true", "( SELECT * FROM src ) AS src", "src CROSS JOIN v AS vv ON vv.s_id = 1"},
+	"sources":    {"src", "src AS s", "src JOIN v ON v.s_id = src.s_id", "( SELECT s_id FROM src ) q", "src , v AS w", "( VALUES ( 1 ) , ( 2 ) ) AS q", "json_each ( '[1]' ) AS j"},
+	"cte":        {"WITH q AS ( SELECT 1 AS a )", "WITH q ( a ) AS ( VALUES ( 1 ) ) , r AS ( SELECT a FROM q )", "WITH RECURSIVE q ( a ) AS ( SELECT 1 UNION ALL SELECT a + 1 FROM q )", "WITH q AS MATERIALIZED ( {query0} )", "WITH q AS NOT MATERIALIZED ( SELECT * FROM books )", "WITH books AS ( SELECT 1 AS id )", "WITH fencing_tokens AS ( SELECT 1 AS name )", "WITH 'quoted' AS ( SELECT 1 )"},
+	"query":      {"{query0}", "{cte} {query0}", "SELECT 1 UNION SELECT {sexpr} FROM src"},
+	"query0":     {"SELECT 1", "SELECT id , title {label} FROM {table}", "SELECT * FROM {table} b {where}", "SELECT {sexpr} {label} FROM {ssources} WHERE {scond}", "VALUES ( 1 , ? )", "SELECT count ( * ) FROM books , src GROUP BY s_id", "SELECT replace ( title , 'a' , 'b' ) FROM books", "SELECT 'insert' , \"title\" AS 'delete' FROM books"},
+	"explain":    {"EXPLAIN {write}", "EXPLAIN QUERY PLAN {write}", "EXPLAIN {query}"},
+	"other":      {"DROP TABLE {table}", "DROP TABLE IF EXISTS {table}", "ALTER TABLE {table} ADD COLUMN x", "ALTER TABLE {table} RENAME TO y", "ALTER TABLE {table} RENAME COLUMN title TO t2", "ALTER TABLE {table} DROP COLUMN doc", "CREATE TABLE x AS {query}", "CREATE TABLE IF NOT EXISTS x ( id REFERENCES books ON DELETE CASCADE )", "CREATE TEMP TABLE books ( id )", "CREATE INDEX i ON {idx} ( title ) WHERE price > 1", "CREATE VIEW w AS {query0}", "CREATE TEMP VIEW w AS SELECT * FROM books", "CREATE TRIGGER t AFTER INSERT ON other BEGIN {plainwrite} ; END", "CREATE TRIGGER t AFTER INSERT ON other BEGIN SELECT 1 ; {plainwrite} ; END", "CREATE TRIGGER t BEFORE UPDATE OF title ON books BEGIN SELECT 1 ; END", "DROP VIEW v", "DROP INDEX books_title", "BEGIN", "BEGIN IMMEDIATE", "COMMIT", "SAVEPOINT books", "RELEASE books", "ROLLBACK TO books", "ANALYZE books", "VACUUM", "REINDEX books", "PRAGMA table_info ( books )", "ATTACH ':memory:' AS books", "DETACH books", "{write} ; SELECT 1", "SELECT 1 ; {write}", "; {write} ;", "CREATE VIRTUAL TABLE x USING fts5 ( books )"},
+	"idx":        {"books", "other"},
+	"plainwrite": {"DELETE FROM books", "UPDATE orders SET n = 1", "INSERT INTO other ( n ) VALUES ( 1 )"},
+}

@@ -1,0 +1,215 @@
+package parsers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/meyer/ast"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+func (*sqlite) unguard(tree any, rules ruleSet, _ int) error {
+	stmts := tree.(*reading).stmts
+	u := &sqliteUnguarder{}
+	for _, s := range stmts {
+		switch s := s.(type) {
+		case *ast.UpdateStmt:
+			u.rules = rules.of(strings.ToLower(s.Table.Name.Name))
+			u.abort(s.OrConflict)
+			s.Set = u.set(s.Set)
+			s.Where = u.where(s.Where, u.rules.FenceColumn == "" && u.rules.Key != "", u.rules.Ledger)
+		case *ast.DeleteStmt:
+			u.rules = rules.of(strings.ToLower(s.Table.Name.Name))
+			s.Where = u.where(s.Where, u.rules.FenceColumn != "" || u.rules.Key != "", u.rules.Ledger)
+		case *ast.InsertStmt:
+			u.rules = rules.of(strings.ToLower(s.Table.Name.Name))
+			if !s.Replace {
+				u.abort(s.OrConflict)
+			}
+			u.insert(s)
+		}
+	}
+	if u.err == nil && strings.Contains(dump(stmts), "sqlfence") {
+		u.err = errors.New("a guard stands where no write is")
+	}
+	return u.err
+}
+
+type sqliteUnguarder struct {
+	rules *rewrite.Table
+	err   error
+}
+
+func (u *sqliteUnguarder) need(ok bool, what string) bool {
+	if !ok && u.err == nil {
+		u.err = errors.New(what)
+	}
+	return ok && u.err == nil
+}
+
+func marked(n ast.Node) bool { return strings.Contains(dump(n), "sqlfence:") }
+
+// abort checks that the statement says what to do with a conflict, as else the
+// table may say to replace rows.
+func (u *sqliteUnguarder) abort(or ast.ConflictAction) {
+	u.need(or != ast.ConflictDefault || u.rules.FenceColumn == "" && u.rules.Key == "", "a conflict may replace rows")
+}
+
+func (u *sqliteUnguarder) set(set []*ast.SetPair) []*ast.SetPair {
+	if u.rules.FenceColumn == "" {
+		return set
+	}
+	last := set[len(set)-1]
+	_, isCase := last.Value.(*ast.CaseExpr)
+	u.need(isCase && last.Columns[0].Name == fenceColumn && marked(last.Value), "SET has no guard")
+	return set[:len(set)-1]
+}
+
+// where returns the user's condition, or nil.
+//
+//	CASE WHEN (user) THEN check ELSE 0 END [AND (part of user)]... | check | [(user) AND] ledger
+//
+// where a check with the ledger is CASE WHEN ledger THEN check ELSE 0 END.
+func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
+	and := func() (x, y ast.Expr, ok bool) {
+		b, isBinary := cond.(*ast.BinaryExpr)
+		if !isBinary || b.Op != ast.OpAnd {
+			return nil, nil, false
+		}
+		return b.X, b.Y, true
+	}
+	switch {
+	case check:
+	case !ledger:
+		return cond
+	default:
+		x, y, ok := and()
+		if !ok {
+			u.need(isLedger(cond), "WHERE lacks the ledger")
+			return nil
+		}
+		if !u.need(isLedger(y), "WHERE lacks the ledger") {
+			return nil
+		}
+		return u.bare(x)
+	}
+	var parts []ast.Expr
+	for {
+		x, y, ok := and()
+		if !ok {
+			break
+		}
+		cond, parts = x, append(parts, u.bare(y))
+	}
+	outer, ok := cond.(*ast.CaseExpr)
+	if !u.need(ok && marked(cond), "WHERE has no guard") {
+		return nil
+	}
+	if outer.Else != nil && marked(outer.Else) || isLedger(outer.Whens[0].When) {
+		u.need(parts == nil, "parts of no condition")
+		u.check(outer, ledger)
+		return nil
+	}
+	if !u.need(marked(outer.Whens[0].Then) && isZero(outer.Else), "the guard isn't one") {
+		return nil
+	}
+	u.check(outer.Whens[0].Then, ledger)
+	user := u.bare(outer.Whens[0].When)
+	for _, p := range parts {
+		u.need(isPart(dump(p), user), "a part was added that is none")
+	}
+	return user
+}
+
+// check checks that a condition asks the ledger first, where it has to.
+func (u *sqliteUnguarder) check(cond ast.Expr, ledger bool) {
+	c, ok := cond.(*ast.CaseExpr)
+	asks := ok && isLedger(c.Whens[0].When) && marked(c.Whens[0].Then) && isZero(c.Else)
+	u.need(asks == ledger, "WHERE lacks the ledger")
+}
+
+func isLedger(e ast.Expr) bool {
+	_, isSubquery := e.(*ast.SubqueryExpr)
+	return isSubquery && marked(e)
+}
+
+func isZero(e ast.Expr) bool {
+	return dump(e) == dump(&ast.Literal{Kind: ast.LitInteger, Value: "0"})
+}
+
+// isPart reports whether cond is part, or the conjunction of it and others.
+func isPart(part string, cond ast.Expr) bool {
+	if dump(cond) == part {
+		return true
+	}
+	b, ok := cond.(*ast.BinaryExpr)
+	return ok && b.Op == ast.OpAnd && (isPart(part, b.X) || isPart(part, b.Y))
+}
+
+// bare takes the guard's brackets off.
+func (u *sqliteUnguarder) bare(e ast.Expr) ast.Expr {
+	p, ok := e.(*ast.ParenExpr)
+	if !u.need(ok, "the user's condition isn't in brackets") {
+		return nil
+	}
+	return p.X
+}
+
+func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
+	if u.rules.Ledger {
+		outer, ok := s.Select.Cores[0].(*ast.SelectQuery)
+		if !u.need(ok && len(outer.From) == 1 && outer.From[0].Select != nil && u.where(outer.Where, false, true) == nil, "the rows lack the ledger") {
+			return
+		}
+		s.Select = outer.From[0].Select
+	}
+	defaults := len(s.Columns) == 1 && len(s.Select.Cores) == 1
+	if defaults {
+		v, isValues := s.Select.Cores[0].(*ast.ValuesClause)
+		defaults = isValues && len(v.Rows) == 1 && len(v.Rows[0]) == 1 &&
+			(s.Columns[0].Name == fenceColumn || s.Columns[0].Name == "_rowid_")
+	}
+	switch {
+	case defaults:
+		s.Columns, s.Select, s.DefaultValues = nil, nil, true
+	case u.rules.FenceColumn != "":
+		n := len(s.Columns) - 1
+		if !u.need(n >= 0 && s.Columns[n].Name == fenceColumn, "the columns have no guard") {
+			return
+		}
+		s.Columns = s.Columns[:n]
+		for _, core := range s.Select.Cores {
+			u.rows(core)
+		}
+	}
+	for _, c := range s.Upserts {
+		if !c.DoNothing {
+			c.Set = u.set(c.Set)
+			c.Where = u.where(c.Where, u.rules.FenceColumn == "" && u.rules.Key != "", false)
+		}
+	}
+}
+
+// rows takes the mark off each row.
+func (u *sqliteUnguarder) rows(core ast.SelectCore) {
+	switch core := core.(type) {
+	case *ast.ValuesClause:
+		for i, row := range core.Rows {
+			u.value(row[len(row)-1])
+			core.Rows[i] = row[:len(row)-1]
+		}
+	case *ast.SelectQuery:
+		n := len(core.Columns) - 1
+		u.value(core.Columns[n].Expr)
+		core.Columns = core.Columns[:n]
+	}
+}
+
+// value checks that e is the token's value.
+func (u *sqliteUnguarder) value(e ast.Expr) {
+	p, isParam := e.(*ast.BindParam)
+	l, isLiteral := e.(*ast.Literal)
+	u.need(isParam && p.Kind == ast.ParamNumber || isLiteral && l.Value == fmt.Sprint(literalValue), "a row has no guard")
+}

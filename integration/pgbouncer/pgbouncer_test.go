@@ -1,0 +1,231 @@
+//go:build linux
+
+package pgbouncer_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// Behind pgbouncer in transaction mode a session ends with each transaction, and
+// the next may be on another connection. Guards need nothing beyond: their locks
+// are the transaction's.
+
+// poolings are the ways to go through pgbouncer. What a driver prepares on its
+// own must be in one message with its execution where clients share connections;
+// the others work only as long as a client is alone.
+var poolings = []struct {
+	name, base, params string
+	shared             bool
+}{
+	{"pq", "pq", "", false},
+	{"pq binary_parameters", "pq", "&binary_parameters=yes", true},
+	{"pgx", "pgx", "", false},
+	{"pgx describe_exec", "pgx", "&default_query_exec_mode=describe_exec", false},
+	{"pgx cache_describe", "pgx", "&default_query_exec_mode=cache_describe", true},
+	{"pgx exec", "pgx", "&default_query_exec_mode=exec", true},
+	{"pgx simple_protocol", "pgx", "&default_query_exec_mode=simple_protocol", true},
+}
+
+// eachPooling runs test with a shop whose db goes through pgbouncer, and the
+// base driver alone on the same way. Only those for shared connections, if shared.
+func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.Shop, raw *sql.DB)) {
+	t.Helper()
+	harness.NeedPostgres(t)
+	for _, p := range poolings {
+		if shared && !p.shared {
+			continue
+		}
+		b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == p.base })]
+		for _, fence := range harness.Fences {
+			t.Run(p.name+" "+fence.Name, func(t *testing.T) {
+				s := harness.NewShop(t, b, fence.Rule)
+				s.Source = behindPgbouncer(t, s.Source) + p.params
+				s.DB = b.Fenced(t, s.Source, harness.Books(fence.Rule))
+				test(t, s, b.Raw(t, s.Source))
+			})
+		}
+	}
+}
+
+// Whatever goes through pgbouncer without sqlfence goes through with it, if the
+// token is good, and is refused if not.
+func TestPgbouncerForms(t *testing.T) {
+	eachPooling(t, false, func(t *testing.T, s *harness.Shop, raw *sql.DB) {
+		raw.SetMaxOpenConns(1)
+		s.DB.SetMaxOpenConns(1)
+		for _, f := range harness.Forms {
+			for _, inTx := range []bool{false, true} {
+				send := func(ctx context.Context, db *sql.DB, w harness.Write) (n int64, err error) {
+					if !inTx {
+						return f.Run(ctx, db, w)
+					}
+					err = (&harness.Shop{DB: db}).InTx(ctx, func(tx *sql.Tx) error {
+						n, err = f.Run(ctx, tx, w)
+						return err
+					})
+					return n, err
+				}
+				for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
+					name := fmt.Sprintf("%s by %s, in a transaction: %v", w.Name, f.Name, inTx)
+					s.Reset(t, 9)
+					nRaw, errRaw := send(t.Context(), raw, w)
+					if errRaw != nil {
+						t.Logf("%s: the base driver alone: %v", name, errRaw)
+					}
+					want := s.State(t, false)
+					s.Reset(t, 9)
+					n, err := send(harness.Holding(t, 9), s.DB, w)
+					if got := s.State(t, false); n != nRaw || got != want || harness.ErrorText(err) != harness.ErrorText(errRaw) {
+						t.Errorf("%s: %d rows, %v, left %s\nalone: %d rows, %v, left %s", name, n, err, got, nRaw, errRaw, want)
+					}
+					s.Reset(t, 9)
+					unchanged := s.Unchanged(t)
+					_, err = send(t.Context(), s.DB, w)
+					harness.WantError(t, err, sqlfence.ErrNoFence)
+					// A row fence has nothing to compare a new row with.
+					if _, err = send(harness.Holding(t, 8), s.DB, w); slices.ContainsFunc(harness.RowWrites, func(r harness.Write) bool { return r.Name == w.Name }) {
+						harness.WantStale(t, err, 8, 9)
+						unchanged()
+					}
+					if t.Failed() {
+						t.Fatal(name)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Clients that are more than the connections take tokens and write. The price
+// that stays is that of the highest token that got through.
+func TestPgbouncerClients(t *testing.T) {
+	eachPooling(t, true, func(t *testing.T, s *harness.Shop, raw *sql.DB) {
+		const clients, rounds = 16, 8
+		s.Reset(t, 0)
+		s.DB.SetMaxOpenConns(clients)
+		s.DB.SetMaxIdleConns(clients)
+		store, err := tokens.New(s.DB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared := []string{"exec", "exec without arguments", "query", "query row"}
+		inTx := append(shared, "prepared exec", "prepared query")
+
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var highest int64
+		var refused int
+		others := make(chan struct{}) // closed when client 1 is done
+		for client := range clients {
+			wg.Go(func() {
+				if client == 1 {
+					defer close(others)
+				}
+				for round := range rounds {
+					token, err := store.Issue(t.Context(), "books")
+					if err != nil {
+						t.Errorf("issue: %v", err)
+						return
+					}
+					if client == 0 && round == 0 {
+						<-others // this one will be stale
+					}
+					ctx := sqlfence.WithFence(t.Context(), token)
+					w := harness.Write{Query: "UPDATE books SET price = $1 WHERE id = $2", Args: []any{token.Value, 1}}
+					var n int64
+					if i := client + round; i%2 == 0 {
+						n, err = formNamed(shared[i/2%len(shared)]).Run(ctx, s.DB, w)
+					} else {
+						err = s.InTx(ctx, func(tx *sql.Tx) error {
+							n, err = formNamed(inTx[i/2%len(inTx)]).Run(ctx, tx, w)
+							return err
+						})
+					}
+					mu.Lock()
+					switch {
+					case err == nil && n == 1:
+						highest = max(highest, token.Value)
+					case errors.Is(err, sqlfence.ErrStale):
+						refused++
+					default:
+						t.Errorf("token %v: %d rows, %v", token, n, err)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		var price int64
+		if err := raw.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price); err != nil || price != highest {
+			t.Errorf("the price is %d, %v; the highest token that got through is %d", price, err, highest)
+		}
+		if refused == 0 {
+			t.Error("nobody was refused: the test tests nothing")
+		}
+		if n := serverSessions(t, s); n > pgbouncerConns {
+			t.Errorf("%d connections to the server, so the clients shared none", n)
+		}
+	})
+}
+
+func formNamed(name string) harness.Form {
+	return harness.Forms[slices.IndexFunc(harness.Forms, func(f harness.Form) bool { return f.Name == name })]
+}
+
+// serverSessions counts the different sessions that as many clients meet as are
+// connected at once.
+func serverSessions(t *testing.T, s *harness.Shop) int {
+	t.Helper()
+	seen := make(map[int]bool)
+	for range 4 * pgbouncerConns {
+		c, err := s.DB.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var pid int
+		if err := c.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		seen[pid] = true
+	}
+	return len(seen)
+}
+
+func TestPgbouncerTokens(t *testing.T) {
+	eachPooling(t, true, func(t *testing.T, s *harness.Shop, _ *sql.DB) {
+		for _, db := range []*sql.DB{s.DB, s.Fenced(t, s.Source)} {
+			s.Exec(t, "DROP TABLE IF EXISTS fencing_tokens")
+			store, err := tokens.New(db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			if err := errors.Join(store.Setup(ctx), store.Setup(ctx), store.Ensure(ctx, "books", "pens")); err != nil {
+				t.Fatal(err)
+			}
+			for want := int64(1); want <= 3; want++ {
+				if token, err := store.Issue(ctx, "books"); err != nil || token.Value != want {
+					t.Errorf("issued %v, %v; want %d", token, err, want)
+				}
+			}
+			if err := store.Adopt(ctx, sqlfence.Token{Name: "pens", Value: 40}); err != nil {
+				t.Error(err)
+			}
+			harness.WantError(t, store.Adopt(ctx, sqlfence.Token{Name: "pens", Value: 39}), sqlfence.ErrStale)
+			if token, err := store.Current(ctx, "pens"); err != nil || token.Value != 40 {
+				t.Errorf("current: %v, %v", token, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package soak_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// Refusals are everyday events: after ten thousand of them, by tokens that are
+// all different, the pool is as healthy as before and has lost nothing.
+func TestPoolAfterTenThousandRefusals(t *testing.T) {
+	for _, fence := range harness.Fences {
+		t.Run(fence.Name, func(t *testing.T) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+				const (
+					clients  = 4
+					refusals = 5_000 // for each of the two kinds of fence
+					newest   = 1_000_000
+				)
+				sh := harness.Setting{Base: b}.Shop(t, fence.Rule)
+				sh.DB.SetMaxOpenConns(clients)
+				sh.DB.SetMaxIdleConns(clients)
+				sh.Reset(t, newest)
+				unchanged := sh.Unchanged(t)
+				before := runtime.NumGoroutine()
+
+				var wg sync.WaitGroup
+				for client := range clients {
+					wg.Go(func() {
+						for i := range refusals / clients {
+							token := int64(1 + client + i*clients)
+							if err := refusal(harness.Holding(t, token), sh, i); !errors.Is(err, sqlfence.ErrStale) {
+								t.Errorf("token %d: %v, want ErrStale", token, err)
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+				unchanged()
+
+				if stats := sh.DB.Stats(); stats.InUse != 0 || stats.OpenConnections > clients {
+					t.Errorf("pool: %+v", stats)
+				}
+				wantIdleSessions(t, sh, clients)
+				if n, err := harness.Forms[0].Run(harness.Holding(t, newest), sh.DB, harness.RowWrites[0].As(b.Dialect)); n != 1 || err != nil {
+					t.Errorf("a write by the newest token: %d rows, %v", n, err)
+				}
+				if err := sh.DB.Close(); err != nil {
+					t.Error(err)
+				}
+				harness.Eventually(t, "no goroutine is left behind", func() bool { return runtime.NumGoroutine() <= before })
+			})
+		})
+	}
+}
+
+// refusal sends a stale write in the form and by the kind of runner that is
+// number i's turn.
+func refusal(ctx context.Context, s *harness.Shop, i int) error {
+	f, w := harness.Forms[i%len(harness.Forms)], harness.RowWrites[i/len(harness.Forms)%len(harness.RowWrites)].As(s.Dialect)
+	if i/7%3 != 0 {
+		_, err := f.Run(ctx, s.DB, w)
+		return err
+	}
+	return s.InTx(ctx, func(tx *sql.Tx) error {
+		_, err := f.Run(ctx, tx, w)
+		return err
+	})
+}
+
+// wantIdleSessions looks into the sessions of the pool, which has at most n:
+// none is in a transaction, and none has gathered prepared statements.
+func wantIdleSessions(t *testing.T, s *harness.Shop, n int) {
+	t.Helper()
+	var conns []*sql.Conn
+	for range n {
+		conn, err := s.DB.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		if s.Dialect == sqlfence.SQLite {
+			continue
+		}
+		// pgx keeps the statements that it prepares on its own, each text once.
+		var statements int
+		if err := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_prepared_statements").Scan(&statements); err != nil {
+			t.Fatal(err)
+		}
+		if limit := 2 + 2*len(harness.Forms)*len(harness.RowWrites); statements > limit {
+			t.Errorf("a session has %d prepared statements, want at most %d", statements, limit)
+		}
+		var pid int
+		if err := conn.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the session is idle", func() bool {
+			var state string
+			if err := s.Plain.QueryRowContext(t.Context(), "SELECT state FROM pg_stat_activity WHERE pid = $1", pid).Scan(&state); err != nil {
+				t.Fatal(err)
+			}
+			return state == "idle"
+		})
+	}
+	for _, conn := range conns {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if s.Dialect == sqlfence.SQLite {
+		// Fails with SQLITE_LOCKED or reports busy if a statement is left open.
+		var busy, log, done int
+		if err := s.Plain.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil || busy != 0 {
+			t.Errorf("checkpoint: busy = %d, %v", busy, err)
+		}
+	}
+}

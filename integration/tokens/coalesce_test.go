@@ -1,0 +1,123 @@
+package tokens_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// hold keeps others from writing to the ledger until release is called.
+func hold(t *testing.T, b harness.Base, dsn string) (release func()) {
+	t.Helper()
+	conn, err := b.Raw(t, dsn).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := "BEGIN IMMEDIATE"
+	if b.Dialect == sqlfence.Postgres {
+		begin = "BEGIN; LOCK TABLE fencing_tokens IN EXCLUSIVE MODE"
+	}
+	if _, err := conn.ExecContext(t.Context(), begin); err != nil {
+		t.Fatal(err)
+	}
+	return sync.OnceFunc(func() {
+		if _, err := conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTokensOneStatementForEachCall(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		ctx := t.Context()
+		dsn := b.DSN(t)
+		setupStore(t, b.Raw(t, dsn))
+		db, c := b.Counted(t, dsn, sqlfence.WithTable("books"))
+		store := harness.NewStore(t, db)
+		if err := store.Adopt(ctx, sqlfence.Token{Name: "cups", Value: 2}); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			name string
+			call func() error
+			want error
+		}{
+			{"Issue", func() error { _, err := store.Issue(ctx, "books"); return err }, nil},
+			{"Ensure", func() error { return store.Ensure(ctx, "books", "pens") }, nil},
+			{"Current", func() error { _, err := store.Current(ctx, "cups"); return err }, nil},
+			{"Current, unknown", func() error { _, err := store.Current(ctx, "hats"); return err }, sqlfence.ErrUnknownName},
+			{"Adopt", func() error { return store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 100}) }, nil},
+			{"Adopt, stale", func() error { return store.Adopt(ctx, sqlfence.Token{Name: "cups", Value: 1}) }, sqlfence.ErrStale},
+		} {
+			c.Reset()
+			if err := test.call(); !errors.Is(err, test.want) {
+				t.Errorf("%s: %v, want %v", test.name, err, test.want)
+			}
+			if got := c.Calls(); len(got) != 1 {
+				t.Errorf("%s sent %v, want one statement", test.name, got)
+			}
+		}
+	})
+}
+
+func TestTokensCoalesce(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		dsn := b.DSN(t)
+		setupStore(t, b.Raw(t, dsn))
+		db, c := b.Counted(t, dsn, sqlfence.WithTable("books"))
+		store := harness.NewStore(t, db)
+		release := hold(t, b, dsn)
+		defer release()
+		var coming, wg sync.WaitGroup
+		defer wg.Wait()
+		var mu sync.Mutex
+		seen := make(map[int64]bool)
+		for range 64 {
+			coming.Add(1)
+			wg.Go(func() {
+				coming.Done()
+				token, err := store.Issue(t.Context(), "books")
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil || seen[token.Value] {
+					t.Errorf("Issue = %v, %v", token, err)
+				}
+				seen[token.Value] = true
+			})
+		}
+		coming.Wait()
+		release()
+		wg.Wait()
+		// The first one's, one for the others, and some for those who were about
+		// to call when the ledger was released.
+		if got := c.Texts(); len(got) > 16 {
+			t.Errorf("64 callers sent %d statements", len(got))
+		}
+	})
+}
+
+func TestTokensNamesAreIndependent(t *testing.T) {
+	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
+		store := setupStore(t, db)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for want := int64(1); want <= 25; want++ {
+					if got, err := store.Issue(t.Context(), fmt.Sprintf("books/%d", g)); err != nil || got.Value != want {
+						t.Errorf("books/%d = %v, %v; want %d", g, got, err, want)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,149 @@
+package transparency_test
+
+import "github.com/sqlfence/sqlfence"
+
+// A sent is a statement, and what is sent for it with the guard's values as
+// arguments, and for one without arguments also with them in the text.
+type sent struct {
+	query             string
+	args              []any
+	argument, literal string
+}
+
+// The guards. v is the token's value as it is written: a placeholder or 7; n is
+// its name.
+
+func postgresRaise(kind, detail string) string {
+	return `pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:` + kind + `:0:', ` + detail + `)))`
+}
+
+func postgresMark(v string) string {
+	return `, ("fence_token") = ROW(CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v + `) THEN ` + v +
+		` ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` END)`
+}
+
+func postgresCheck(v string) string {
+	return `CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v +
+		`) THEN true ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` IS NOT NULL END`
+}
+
+func postgresLedger(n, v string) string {
+	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token / 0 WHERE name = ` + n +
+		` AND NOT COALESCE((SELECT CASE WHEN pg_catalog.int8eq(COALESCE(held.token, 0), ` + v +
+		`) THEN true ELSE ` + postgresRaise("ledger", "COALESCE(held.token, 0)") + ` IS NOT NULL END` +
+		` FROM (SELECT fencing_tokens.token FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ` + n + `), 0)) OFFSET 0) AS turn,` +
+		` fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE OF fencing_tokens) AS held),` +
+		` (SELECT ` + postgresRaise("unknown", "pg_catalog.count(*)") + ` IS NOT NULL FROM fencing_tokens WHERE fencing_tokens.name = ` + n + `))) `
+}
+
+func sqliteMark(v string) string {
+	return ", `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= " + v + " THEN " + v +
+		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END"
+}
+
+func sqliteCheck(v string) string {
+	return "CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= " + v +
+		" THEN 1 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) IS NOT NULL END"
+}
+
+func sqliteLedger(v, n string) string {
+	const newest = "max(COALESCE(CAST(fencing_tokens.token AS INTEGER), 0))"
+	return "(SELECT CASE WHEN " + newest + " = " + v +
+		" THEN 1 WHEN count(*) = 0 THEN json_extract('{}', 'sqlfence:unknown:0:' || count(*)) IS NOT NULL" +
+		" ELSE json_extract('{}', 'sqlfence:ledger:0:' || " + newest + ") IS NOT NULL END" +
+		" FROM fencing_tokens WHERE fencing_tokens.name = " + n + ")"
+}
+
+var texts = map[sqlfence.Dialect]map[string][]sent{
+	sqlfence.Postgres: {"row fence": postgresRowFence, "ledger": postgresLedgers()},
+	sqlfence.SQLite:   {"row fence": sqliteRowFence, "ledger": sqliteLedgers},
+}
+
+var postgresRowFence = []sent{
+	{"UPDATE books SET price = $1 WHERE id = $2", []any{30, 1},
+		"UPDATE books SET price = $1" + postgresMark("$3::bigint") + " WHERE id = $2", ""},
+	{"UPDATE books SET price = 30 RETURNING id", nil,
+		"UPDATE books SET price = 30" + postgresMark("$1::bigint") + " RETURNING id",
+		"UPDATE books SET price = 30" + postgresMark("7") + " RETURNING id"},
+	{"DELETE FROM books WHERE id = $1", []any{1},
+		"DELETE FROM books WHERE CASE WHEN (id = $1) THEN " + postgresCheck("$2::bigint") + " ELSE false END AND (id = $1)", ""},
+	{"DELETE FROM books", nil,
+		"DELETE FROM books WHERE " + postgresCheck("$1::bigint"), "DELETE FROM books WHERE " + postgresCheck("7")},
+	{"INSERT INTO books (id, price) VALUES ($1, $2)", []any{7, 70},
+		`INSERT INTO books (id, price, "fence_token") VALUES ($1, $2, $3::bigint)`, ""},
+	{"INSERT INTO books (id) VALUES (7), (8)", nil,
+		`INSERT INTO books (id, "fence_token") VALUES (7, $1::bigint), (8, $1::bigint)`,
+		`INSERT INTO books (id, "fence_token") VALUES (7, 7), (8, 7)`},
+	{"INSERT INTO books DEFAULT VALUES", nil,
+		`INSERT INTO books ("fence_token") /*DEFAULT*/ VALUES ($1::bigint)`,
+		`INSERT INTO books ("fence_token") /*DEFAULT*/ VALUES (7)`},
+	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > $1", []any{3},
+		`INSERT INTO books (id, price, "fence_token") SELECT id, price, $2::bigint FROM pens WHERE id > $1`, ""},
+	{"INSERT INTO books (id, price) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
+		`INSERT INTO books (id, price, "fence_token") VALUES ($1, $2, $3::bigint)` +
+			` ON CONFLICT (id) DO UPDATE SET price = excluded.price` + postgresMark("$3::bigint"), ""},
+}
+
+// postgresLedgers are the statements of postgresRowFence: the ledger's guard is
+// one prefix for all of them.
+func postgresLedgers() []sent {
+	numbers := []string{"$1", "$2", "$3", "$4"}
+	var all []sent
+	for _, s := range postgresRowFence {
+		n := len(s.args)
+		s.argument = postgresLedger(numbers[n]+"::text", numbers[n+1]+"::bigint") + s.query
+		s.literal = postgresLedger("'books'", "7") + s.query
+		all = append(all, s)
+	}
+	return all
+}
+
+var sqliteRowFence = []sent{
+	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
+		"UPDATE OR ABORT books SET price = ?1" + sqliteMark("?3") + " WHERE id = ?2", ""},
+	{"UPDATE books SET price = 30 RETURNING id", nil,
+		"UPDATE OR ABORT books SET price = 30" + sqliteMark("?1") + " RETURNING id",
+		"UPDATE OR ABORT books SET price = 30" + sqliteMark("7") + " RETURNING id"},
+	{"DELETE FROM books WHERE id = ?", []any{1},
+		"DELETE FROM books WHERE CASE WHEN (id = ?1) THEN " + sqliteCheck("?2") + " ELSE 0 END AND (id = ?1)", ""},
+	{"DELETE FROM books", nil,
+		"DELETE FROM books WHERE " + sqliteCheck("?1"), "DELETE FROM books WHERE " + sqliteCheck("7")},
+	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)", ""},
+	{"INSERT INTO books (id) VALUES (7), (8)", nil,
+		"INSERT OR ABORT INTO books (id, `fence_token`) VALUES (7, ?1), (8, ?1)",
+		"INSERT OR ABORT INTO books (id, `fence_token`) VALUES (7, 7), (8, 7)"},
+	{"INSERT INTO books DEFAULT VALUES", nil,
+		"INSERT OR ABORT INTO books (`fence_token`) /*DEFAULT*/ VALUES (?1)",
+		"INSERT OR ABORT INTO books (`fence_token`) /*DEFAULT*/ VALUES (7)"},
+	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > ?", []any{3},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) SELECT id, price, ?2 FROM pens WHERE id > ?1", ""},
+	{"INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)" +
+			" ON CONFLICT (id) DO UPDATE SET price = excluded.price" + sqliteMark("?3"), ""},
+}
+
+var sqliteLedgers = []sent{
+	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
+		"UPDATE books SET price = ?1 WHERE (id = ?2) AND " + sqliteLedger("?3", "?4"), ""},
+	{"UPDATE books SET price = 30 RETURNING id", nil,
+		"UPDATE books SET price = 30 WHERE " + sqliteLedger("?1", "?2") + " RETURNING id",
+		"UPDATE books SET price = 30 WHERE " + sqliteLedger("7", "'books'") + " RETURNING id"},
+	{"DELETE FROM books WHERE id = ?", []any{1},
+		"DELETE FROM books WHERE (id = ?1) AND " + sqliteLedger("?2", "?3"), ""},
+	{"DELETE FROM books", nil,
+		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2"), "DELETE FROM books WHERE " + sqliteLedger("7", "'books'")},
+	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},
+		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?1, ?2)) WHERE " + sqliteLedger("?3", "?4"), ""},
+	{"INSERT INTO books (id) VALUES (7), (8)", nil,
+		"INSERT INTO books (id) SELECT * FROM (VALUES (7), (8)) WHERE " + sqliteLedger("?1", "?2"),
+		"INSERT INTO books (id) SELECT * FROM (VALUES (7), (8)) WHERE " + sqliteLedger("7", "'books'")},
+	{"INSERT INTO books DEFAULT VALUES", nil,
+		"INSERT INTO books (_rowid_) /*DEFAULT*/ SELECT * FROM (VALUES (NULL)) WHERE " + sqliteLedger("?1", "?2"),
+		"INSERT INTO books (_rowid_) /*DEFAULT*/ SELECT * FROM (VALUES (NULL)) WHERE " + sqliteLedger("7", "'books'")},
+	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > ?", []any{3},
+		"INSERT INTO books (id, price) SELECT * FROM (SELECT id, price FROM pens WHERE id > ?1) WHERE " + sqliteLedger("?2", "?3"), ""},
+	{"INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
+		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?1, ?2)) WHERE " + sqliteLedger("?3", "?4") +
+			" ON CONFLICT (id) DO UPDATE SET price = excluded.price", ""},
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package sqlfence_test
+
+const raceEnabled = true

@@ -1,0 +1,57 @@
+package rewrite
+
+import "github.com/sqlfence/sqlfence/internal/editlock"
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
+// A Lock names the columns of the lock that a person takes on a row to edit it.
+type Lock struct {
+	By     string // who holds it: integer or text; NULL, 0 and '' are nobody
+	Since  string // when it was taken
+	Expiry string // when it lapses; NULL is at once
+
+	by, since, expiry string // quoted
+}
+
+// An editLock keeps others than the lock's holder from writing a row.
+type editLock struct{}
+
+func (editLock) columns(t *Table) []string {
+	if !t.locks() {
+		return nil
+	}
+	return []string{t.Lock.By, t.Lock.Since, t.Lock.Expiry}
+}
+
+// locks reports whether the table's rows may be locked.
+func (t *Table) locks() bool { return t.Lock.By != "" }
+
+func (editLock) adds(*Table) (column, value string) { return "", "" }
+
+func (editLock) assigned(*planner, *read.Assignment, bool) bool { return true }
+
+func (editLock) inserted(*planner, string, int32, int) bool { return true }
+
+func (editLock) assigns(*writer) {}
+
+// inWhere: a serial that the statement assigns comes first, and sees to the lock.
+func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.setsSerial }
+
+func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
+
+// check writes the condition that nobody else holds the row's lock now, by the
+// database's clock. Without an editor any holder is somebody else: the editor is the
+// empty text then, which holds none.
+func (editLock) check(w *writer) {
+	l, d := &w.rules.Lock, w.dialect
+	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
+	before, behind := d.keyText()
+	text := before + by + behind
+	w.write("CASE WHEN ", editlock.Nobody(by, text), " OR ", text, " = ")
+	w.field(0, fieldEditor)
+	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
+	_, and, _ := d.Raising()
+	w.raiseAfterLedger(markerLocked, l.by, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
+		"COALESCE(", d.Micros(expiry), ", 0)", and, "':'", and, text)
+	w.write(" IS NOT NULL END")
+}

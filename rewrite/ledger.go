@@ -1,0 +1,127 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// A ledger compares the tokens with the newest ones issued, in a table of their own.
+type ledger struct{}
+
+const ledgerTable = sqltext.LedgerTable
+
+func (ledger) columns(*Table) []string { return nil }
+
+func (ledger) adds(*Table) (column, value string) { return "", "" }
+
+func (ledger) assigned(*planner, *read.Assignment, bool) bool { return true }
+
+func (ledger) inserted(*planner, string, int32, int) bool { return true }
+
+func (ledger) assigns(*writer) {}
+
+func (ledger) inWhere(*Table, rowWrite) bool { return false }
+
+func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
+
+// check writes the check where it stands in WHERE.
+func (ledger) check(w *writer) {
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(" AND ")
+		}
+		w.dialect.ledgerCheck(w, i)
+	}
+}
+
+// ledgerItems writes the comparison for all of the tables where it stands in WITH:
+// with "WITH" before the statement, or with "" at the head of its own WITH.
+//
+// The UPDATE changes nothing, as its condition is always true or raises; should it
+// be false all the same, the division raises. As a data-modifying WITH it always
+// runs, and after the main statement has taken its row locks. The check's FOR SHARE
+// reads the newest token whatever the snapshot, and holds off the next one until this
+// transaction ends.
+//
+// Where a rule asks before it raises, the check is an item of its own, which is
+// evaluated once, when it is asked for first.
+func (w *writer) ledgerItems(with string) {
+	separator := with
+	for table := range w.plan.Tables {
+		w.chooseTable(table)
+		for i := w.lo; i < w.hi && precedence[ruleLedger].refuses(w); i++ {
+			asked := w.asksLedger()
+			if asked {
+				w.write(separator, " ")
+				w.ledgerItem(i)
+				w.write(" AS MATERIALIZED (SELECT ")
+				w.dialect.ledgerCheck(w, i)
+				w.write(" AS newest)")
+				separator = ","
+			}
+			w.write(separator, " sqlfence_")
+			w.b.Int(int64(i))
+			w.write(" AS (UPDATE " + ledgerTable + " SET token = token / 0 WHERE name = ")
+			w.field(i, fieldName)
+			w.write(" AND NOT ")
+			if asked {
+				w.write("(SELECT newest FROM ")
+				w.ledgerItem(i)
+				w.write(")")
+			} else {
+				w.dialect.ledgerCheck(w, i)
+			}
+			w.write(")")
+			separator = ","
+		}
+	}
+	switch {
+	case separator == with: // none of the tables has a token
+	case with == "":
+		w.write(",")
+	default:
+		w.write(" ")
+	}
+}
+
+// asksLedger reports whether a rule of the table may raise after the ledger was asked.
+func (w *writer) asksLedger() bool {
+	assigns := func(e edit) bool {
+		return e.op == opBeforeAssigned && w.plan.Targets[e.target].Table == w.table
+	}
+	return w.comparesSerial() || w.rules.SerialRequired || precedence[ruleEditLock].refuses(w) ||
+		w.rules.Serial != "" && slices.ContainsFunc(w.edits, assigns)
+}
+
+// ledgerItem writes the name of the item that has a token's check.
+func (w *writer) ledgerItem(token int) {
+	w.write("sqlfence_newest_")
+	w.b.Int(int64(token))
+}
+
+// raiseAfterLedger raises with a table's marker, and the value of one of its columns
+// among the detail, after the ledger was asked. Where that stands in WHERE, it was.
+//
+// The query has to depend on the row: else PostgreSQL would evaluate it whenever a
+// row has changed while the statement waited for it, though nothing is raised, and hold
+// the ledger's turn while it waits for other rows.
+func (w *writer) raiseAfterLedger(kind, column string, detail ...string) {
+	if w.dialect.ledgerInWhere() || !precedence[ruleLedger].refuses(w) {
+		w.raise(kind, w.table, detail...)
+		return
+	}
+	w.write("CASE WHEN ")
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(" AND ")
+		}
+		w.write("(SELECT COALESCE(newest, ", w.target.qualifier, ".", column, " IS NULL) FROM ")
+		w.ledgerItem(i)
+		w.write(")")
+	}
+	w.write(" THEN ")
+	w.raise(kind, w.table, detail...)
+	w.write(" END")
+}

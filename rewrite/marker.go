@@ -1,0 +1,194 @@
+package rewrite
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The guard's expressions raise an error inside of the statement where it may not be
+// applied, so that it is applied whole or not at all, and the error says what they met:
+// sqlfence:kind:number:detail. What is raised is never NULL, which would raise nothing.
+
+// The kinds of marker that a raised error carries.
+const (
+	markerStale   = "stale"   // the row's newer token follows
+	markerLedger  = "ledger"  // the ledger's value follows
+	markerScope   = "scope"   // the row's key follows
+	markerUnknown = "unknown" // no row for the name in the ledger
+
+	// Of these the number is that of a table, of the others that of a token.
+	markerConflict  = "conflict" // the row's serial follows
+	markerAssigned  = "assigned" // likewise
+	markerRequired  = "required"
+	markerGone      = "gone"
+	markerNotSerial = "serial" // what the serial column holds follows
+	markerLocked    = "locked" // since, expiry and holder of the lock follow
+)
+
+// raise writes an expression that raises a marker; detail is an SQL expression, in
+// parts.
+func (w *writer) raise(kind string, number int, detail ...string) {
+	before, between, behind := w.dialect.Raising()
+	w.write(before, "'sqlfence:", kind, ":")
+	w.b.Int(int64(number))
+	w.write(":'", between)
+	w.write(detail...)
+	w.write(behind)
+}
+
+// raiseCondition is raise where a condition has to stand. The condition is false if
+// the raise should yield NULL.
+func (w *writer) raiseCondition(kind string, number int, detail ...string) {
+	w.raise(kind, number, detail...)
+	w.write(" IS NOT NULL")
+}
+
+// A Marker is what an error raised by a guard says.
+type Marker struct {
+	Kind    MarkerKind
+	Token   int    // of Stale, NotNewest, OutOfScope and UnknownName: index in Values.Tokens
+	Table   int    // of the others: index in Plan.Tables
+	Current int64  // of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict and Assigned: the row's serial
+	Key     string // of OutOfScope: the key of the row
+	By      string // of Locked: who holds the lock
+	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
+	Expiry  int64  // of Locked: when it lapses, likewise
+	Found   string // of NotSerial: what the serial column holds, its beginning
+}
+
+// MarkerKind is why a guard raised.
+type MarkerKind uint8
+
+// The kinds of marker.
+const (
+	Stale      MarkerKind = iota + 1
+	NotNewest             // the ledger's newest token is another one, older or newer
+	NotInteger            // PostgreSQL: the fence column, or the ledger's token, is of no integer type
+	OutOfScope
+	UnknownName
+	Conflict  // the row is at another serial
+	Gone      // there was no such row
+	Locked    // somebody else holds the row's lock
+	NotSerial // the serial column holds no whole number, or the highest one
+	Assigned  // the statement assigned a serial that doesn't raise the row's
+	Required  // the statement would update a row, and has no serial
+)
+
+// ReadMarker finds a guard's marker in the text of a database's error.
+func ReadMarker(message string) (Marker, bool) {
+	const prefix = "sqlfence:"
+	i := strings.Index(message, prefix)
+	if i < 0 {
+		return Marker{Kind: NotInteger}, comparesOther(message)
+	}
+	kind, rest, _ := strings.Cut(message[i+len(prefix):], ":")
+	digits, detail, ok := strings.Cut(rest, ":")
+	number, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return Marker{}, false
+	}
+	m := Marker{Token: number}
+	switch kind {
+	case markerConflict, markerAssigned, markerRequired, markerGone, markerNotSerial, markerLocked:
+		m = Marker{Table: number}
+	}
+	switch kind {
+	case markerStale:
+		m.Kind = Stale
+		m.Current, err = strconv.ParseInt(leadingDigits(detail), 10, 64)
+	case markerLedger:
+		m.Kind = NotNewest
+		m.Current, err = leadingInteger(detail)
+	case markerScope:
+		m.Kind = OutOfScope
+		m.Key = quotedDetail(message[:i], detail)
+	case markerUnknown:
+		m.Kind = UnknownName
+	case markerConflict, markerAssigned:
+		m.Kind = Conflict
+		if kind == markerAssigned {
+			m.Kind = Assigned
+		}
+		m.Current, err = leadingInteger(detail)
+	case markerGone:
+		m.Kind = Gone
+	case markerRequired:
+		m.Kind = Required
+	case markerLocked:
+		m.Kind = Locked
+		if !m.readLocked(message[:i], detail) {
+			return Marker{}, false
+		}
+	case markerNotSerial:
+		m.Kind = NotSerial
+		m.Found = quotedDetail(message[:i], detail)
+	default:
+		return Marker{}, false
+	}
+	return m, err == nil
+}
+
+// quotedDetail returns detail up to the quote that closes the one at the end of
+// before: the database quotes what it can't read, in the manner of its language.
+func quotedDetail(before, detail string) string {
+	open, _ := utf8.DecodeLastRuneInString(before)
+	close, ok := map[rune]string{'«': "»", '»': "«", '„': "“", '“': "”", '‘': "’", '「': "」"}[open]
+	if !ok {
+		close = string(open)
+	}
+	if end := strings.LastIndex(detail, close); end >= 0 {
+		detail = detail[:end]
+	}
+	if open == '\'' {
+		detail = strings.ReplaceAll(detail, "''", "'")
+	}
+	return detail
+}
+
+// comparesOther reports whether PostgreSQL has no function to compare a column
+// that is of another type than a token.
+func comparesOther(message string) bool {
+	for _, function := range []string{"int8le", "int8lt", "int8eq"} {
+		if strings.Contains(message, "pg_catalog."+function+"(") {
+			return true
+		}
+	}
+	return false
+}
+
+func leadingInteger(s string) (int64, error) {
+	size, negative := strings.CutPrefix(s, "-")
+	n, err := strconv.ParseInt(leadingDigits(size), 10, 64)
+	if negative {
+		n = -n
+	}
+	return n, err
+}
+
+func leadingDigits(s string) string {
+	n := 0
+	for n < len(s) && lex.IsDigit(s[n]) {
+		n++
+	}
+	return s[:n]
+}
+
+// readLocked reads what the lock's check raises: since, expiry and by. A time that is no
+// number, such as one beyond all numbers, stays 0.
+func (m *Marker) readLocked(before, detail string) (ok bool) {
+	since, rest, ok := strings.Cut(detail, ":")
+	if !ok {
+		return false
+	}
+	expiry, by, ok := strings.Cut(rest, ":")
+	m.By = quotedDetail(before, by)
+	if n, err := strconv.ParseInt(since, 10, 64); err == nil {
+		m.Since = n
+	}
+	if n, err := strconv.ParseInt(expiry, 10, 64); err == nil {
+		m.Expiry = n
+	}
+	return ok
+}

@@ -1,0 +1,148 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// A planner goes through what was read of a text, and notes the edits that guard it. A
+// method that meets something it can't guard says so through refuse, and returns
+// false; nothing is guessed.
+type planner struct {
+	*read.Text
+	dialect   dialect
+	tables    []Table
+	versioned bool // the caller has a serial
+
+	plan    *planned // nil until a registered table is written to
+	edits   []edit
+	written []int // distinct registered tables written to, as indexes in tables
+	targets []Target
+	refused *Refusal
+
+	target    target    // of the write that is being planned
+	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
+	explained bool      // a statement is run by EXPLAIN
+}
+
+var planners = sync.Pool{New: func() any { return new(planner) }}
+
+// read makes the plan of a text that has to be read.
+func (r *Rewriter) read(query string, versioned bool) *Plan {
+	if len(query) > maxRead {
+		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
+	}
+	text, err := read.Open(r.dialect.grammar(), query, r.registers)
+	if err != nil {
+		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
+	}
+	p := planners.Get().(*planner)
+	p.Text, p.dialect, p.tables, p.versioned = text, r.dialect, r.tables, versioned
+	plan := p.script()
+	p.release()
+	text.Close()
+	return plan
+}
+
+// release keeps a planner for another text.
+func (p *planner) release() {
+	p.plan, p.refused, p.explained = nil, nil, false
+	p.edits, p.written, p.targets = nil, nil, nil
+	planners.Put(p)
+}
+
+// script plans the whole text: one statement, or several with semicolons between
+// them, which pass only if every one of them does.
+func (p *planner) script() *Plan {
+	ok := p.foldsClearly()
+	for count := 1; ok && p.Next(); count++ {
+		ok = p.keepsEncoding() && p.statement() && p.isAlone(count) && p.endsAlone()
+	}
+	switch {
+	case !ok:
+		return &Plan{Verdict: Refuse, Refusal: *p.refused}
+	case len(p.written) == 0:
+		return pass
+	}
+	order(p.edits, p.Src)
+	return p.guarded()
+}
+
+// guarded returns the plan of a text with edits.
+func (p *planner) guarded() *Plan {
+	inputs := p.NumberInputs()
+	plan := &p.plan.Plan
+	plan.form = &p.plan.form
+	plan.Verdict = Guard
+	plan.Tables, plan.Targets = p.written, p.targets
+	plan.countRows()
+	plan.Inputs = inputs.Count
+	plan.Params = !inputs.Named && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
+	plan.source = source{dialect: p.dialect, src: p.Src, edits: p.edits, tables: p.tables, plan: plan, needsSCSOn: p.NeedsSCSOn}
+	if !plan.renderDefault() {
+		return refusal(p.written[0], 0, unconfirmed)
+	}
+	return plan
+}
+
+// isAlone refuses a write that isn't the text's only statement.
+func (p *planner) isAlone(count int) bool {
+	return count == 1 || len(p.written) == 0 ||
+		p.refuse(p.written[0], p.Lo, "it writes to a registered table and is one of several statements in one text; send each by itself")
+}
+
+// endsAlone refuses a versioned statement with anything behind its semicolon, be it a
+// comment, where a driver may take that for another statement and count its rows.
+func (p *planner) endsAlone() bool {
+	return p.plan == nil || !p.plan.Versioned || !p.dialect.countsLastRows() || strings.TrimSpace(p.Behind()) == "" ||
+		p.refuse(p.written[0], p.Hi, "with WithSerial nothing can stand behind the semicolon, as drivers would count its rows; leave it out")
+}
+
+// ledgerEdit puts the ledger's check where it belongs, if that is before the statement.
+func (p *planner) ledgerEdit() {
+	if p.dialect.ledgerInWhere() {
+		return
+	}
+	with := "WITH"
+	if p.HasWith {
+		with = ""
+	}
+	for _, table := range p.written {
+		if p.tables[table].Ledger {
+			p.edits = append(p.edits, edit{at: p.CTEAt, op: opWith, text: with})
+			return
+		}
+	}
+}
+
+// refuse notes why the statement can't be guarded; the first reason stays.
+func (p *planner) refuse(table int, token int32, reason string) bool {
+	if p.refused == nil {
+		p.refused = &Refusal{Table: table, Reason: reason, Offset: int(p.Offset(token))}
+		if p.isOwn(table) {
+			p.refused.Table, p.refused.Own = -1, ownTables[table-len(p.tables)]
+		}
+	}
+	return false
+}
+
+// refuseTarget refuses a write of the target's.
+func (p *planner) refuseTarget(token int32, reason string) bool {
+	return p.refuse(p.target.table, token, reason)
+}
+
+func refusal(table, offset int, reason string) *Plan {
+	return &Plan{Verdict: Refuse, Refusal: Refusal{Table: table, Reason: reason, Offset: offset}}
+}
+
+func (p *planner) insertText(at int32, s string) {
+	p.edits = append(p.edits, edit{at: at, text: s})
+}
+
+// insert adds an edit for the target.
+func (p *planner) insert(at int32, o op, rules ruleSet, s string) {
+	p.edits = append(p.edits, edit{at: at, op: o, target: int32(p.target.index), rules: rules, text: s})
+}

@@ -1,0 +1,98 @@
+package rewrite
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// postgres is PostgreSQL. What the guard calls is named with its schema, and casts and
+// operators that an application can make are left alone: a cast of its own from text
+// to bigint might give NULL where the built-in function raises.
+//
+// PostgreSQL evaluates an expression without columns while planning, so what raises has
+// to depend on one.
+type postgres struct{ sqltext.Dialect }
+
+func (postgres) secondLook() *confirm.Dialect { return confirm.Postgres }
+
+func (postgres) grammar() *read.Grammar { return read.Postgres }
+
+// searches: U&"\0062ooks" spells any name. DO names nothing, nor does what changes the
+// encoding of later statements.
+func (postgres) searches(s *search, registers bool) {
+	s.find(`u&"`)
+	if registers {
+		s.find("client_encoding")
+		s.findWord("names") // SET NAMES
+		s.findCode()
+	}
+}
+
+// maxInputs: they are counted in two bytes.
+func (postgres) maxInputs() int { return 65535 }
+
+func (postgres) integer() (before, behind string) { return "COALESCE(", ", 0)" }
+
+func (postgres) keyText() (before, behind string) { return "", `::text COLLATE "C"` }
+
+// compares: the functions take integers only. Compared with a column of a floating
+// type, a token is equal to those near it.
+func (postgres) compares(c comparison) (before, between, behind string) {
+	return [...]string{equal: "pg_catalog.int8eq(", less: "pg_catalog.int8lt(", lessOrEqual: "pg_catalog.int8le("}[c], ", ", ")"
+}
+
+func (postgres) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
+
+// assigns: a condition would compare a number with a record.
+func (postgres) assigns() (before, between, behind string) { return "(", ") = ROW(", ")" }
+
+func (postgres) notInteger() (before, behind string) { return "", "" }
+
+func (postgres) assigned() (before, between, behind string) { return "COALESCE((", "), ", ")::bigint" }
+
+func (postgres) asInteger() string { return "::bigint" }
+
+func (postgres) definesTables(string) bool { return false }
+
+func (postgres) isRowNumber(string) bool { return false }
+
+func (postgres) declaresConflicts() bool { return false }
+
+func (postgres) readsWith() bool { return false }
+
+func (postgres) skipsLocked() bool { return true }
+
+func (postgres) writesInWith() bool { return true }
+
+func (postgres) countsLastRows() bool { return false }
+
+func (postgres) ledgerInWhere() bool { return false }
+
+// ledgerCheck takes its turn first, a lock that is granted in the order of the
+// requests: shared locks of a row are not, and writers whose transactions overlap could
+// hold off the next token for ever.
+//
+// It compares what it has locked, not what the snapshot shows: a newer token than the
+// snapshot's is a serialization failure, which says nothing against the token.
+func (postgres) ledgerCheck(w *writer, token int) {
+	const held = "COALESCE(held.token, 0)"
+	ofName := func() {
+		w.write(ledgerTable + " WHERE " + ledgerTable + ".name = ")
+		w.field(token, fieldName)
+	}
+	w.write("COALESCE((SELECT CASE WHEN ")
+	w.compare(equal, token, held)
+	w.write(" THEN true ELSE ")
+	w.raiseCondition(markerLedger, token, held)
+	before, behind := w.dialect.Turning(true)
+	w.write(" END FROM (SELECT "+ledgerTable+".token FROM (SELECT ", before)
+	w.field(token, fieldName)
+	w.write(behind, " OFFSET 0) AS turn, ")
+	ofName()
+	w.write(" FOR SHARE OF " + ledgerTable + ") AS held), (SELECT ")
+	w.raiseCondition(markerUnknown, token, "pg_catalog.count(*)")
+	w.write(" FROM ")
+	ofName()
+	w.write("))")
+}

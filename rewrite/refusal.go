@@ -1,0 +1,141 @@
+package rewrite
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
+// precedence is the order in which a table's rules are asked about a row that is there:
+// of several that refuse it, the first one's reason is raised. Who has lost the resource
+// is not to read again and retry, so a token comes before a conflict of serials; and who
+// has read an old version is not to wait for a lock.
+var precedence = [...]rule{
+	ruleLedger:   ledger{},
+	ruleKey:      key{},
+	ruleRowFence: rowFence{},
+	ruleSerial:   serial{},
+	ruleEditLock: editLock{},
+}
+
+// The rules, in the order of precedence.
+const (
+	ruleLedger = iota
+	ruleKey
+	ruleRowFence
+	ruleSerial
+	ruleEditLock
+)
+
+// A rule is one way of guarding a table. Those of its methods that have a planner decide
+// about a part of the write that it plans: false, after a refusal, where that can't be
+// guarded. Those that have a writer write for the table and the target that it has chosen.
+type rule interface {
+	// columns returns the columns of a table that the rule is about, normalised; none
+	// for a table without the rule. An INSERT may name each of them once.
+	columns(t *Table) []string
+
+	// adds returns the column that INSERT adds to a row, quoted, and its value, which is
+	// empty for the row's token. The column is empty for none.
+	adds(t *Table) (column, value string)
+
+	// assigned decides about an item of a SET list of a table with columns of the rule;
+	// upsert tells whether there is an excluded row.
+	assigned(p *planner, a *read.Assignment, upsert bool) bool
+
+	// inserted likewise decides about column n that an INSERT names, at a token.
+	inserted(p *planner, column string, token int32, n int) bool
+
+	// assigns writes what UPDATE assigns besides, with a comma before it.
+	assigns(w *writer)
+
+	// inWhere reports whether a row of t that is written in this way has to be checked in
+	// the condition; else assigns does it, or there is nothing to check.
+	inWhere(t *Table, how rowWrite) bool
+
+	// refuses reports whether check may refuse a row in this rendering.
+	refuses(w *writer) bool
+
+	// check writes the condition that is true for a row that may be written, and
+	// raises for another one. It is never NULL, and false should the raise fail: then
+	// the row is not written.
+	check(w *writer)
+}
+
+// A rowWrite is how a row that is there is written.
+type rowWrite struct {
+	updates    bool // or else it is deleted
+	setsSerial bool // the statement assigns the serial itself
+	versioned  bool // the row has to be at the caller's serial
+}
+
+// inWhere returns the rules that a row of t is checked by in the condition: none, unless
+// some rule needs it, and then all, for their order. The ledger's check is no matter of
+// the row.
+func (how rowWrite) inWhere(t *Table) ruleSet {
+	for _, r := range t.has {
+		switch {
+		case !precedence[r].inWhere(t, how):
+		case how.setsSerial:
+			return allRules &^ setOf(ruleLedger, ruleEditLock)
+		default:
+			return allRules &^ setOf(ruleLedger)
+		}
+	}
+	return 0
+}
+
+// ruleSet is a set of rules.
+type ruleSet uint8
+
+const allRules ruleSet = 1<<len(precedence) - 1
+
+func setOf(rules ...int) (s ruleSet) {
+	for _, r := range rules {
+		s |= 1 << r
+	}
+	return s
+}
+
+func (s ruleSet) has(r int) bool { return s>>r&1 != 0 }
+
+// check writes the condition of those rules of a set that may refuse a row, in the order
+// of precedence: AND would give none.
+func (w *writer) check(rules ruleSet) {
+	last := -1
+	for r := range precedence {
+		if rules.has(r) && precedence[r].refuses(w) {
+			if last >= 0 {
+				w.write("CASE WHEN ")
+				precedence[last].check(w)
+				w.write(" THEN ")
+			}
+			last = r
+		}
+	}
+	if last < 0 {
+		w.bool(true)
+		return
+	}
+	precedence[last].check(w)
+	for r := range last {
+		if rules.has(r) && precedence[r].refuses(w) {
+			w.write(" ELSE ")
+			w.bool(false)
+			w.write(" END")
+		}
+	}
+}
+
+// raiseFor raises for a rule with a table's marker where the rule isn't asked in a
+// check: after those before it.
+func (w *writer) raiseFor(r int, kind, column string, detail ...string) {
+	before := (ruleSet(1)<<r - 1) &^ setOf(ruleLedger)
+	for r := range precedence {
+		if before.has(r) && precedence[r].refuses(w) {
+			w.write("CASE WHEN ")
+			w.check(before)
+			w.write(" THEN ")
+			w.raiseAfterLedger(kind, column, detail...)
+			w.write(" END")
+			return
+		}
+	}
+	w.raiseAfterLedger(kind, column, detail...)
+}

@@ -1,0 +1,110 @@
+package rewrite
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
+// A rowFence keeps in each row the token of its last write. NULL counts as 0.
+type rowFence struct{}
+
+func (rowFence) columns(t *Table) []string {
+	if t.FenceColumn == "" {
+		return nil
+	}
+	return []string{t.FenceColumn}
+}
+
+func (rowFence) adds(t *Table) (column, value string) { return t.fence, "" }
+
+func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
+	for i := a.Names.Lo; i < a.Names.Hi; i++ {
+		if column, ok := p.Name(int(i)); ok && column == p.target.rules.FenceColumn {
+			return p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
+		}
+	}
+	return true
+}
+
+func (rowFence) inserted(p *planner, column string, token int32, _ int) bool {
+	return column != p.target.rules.FenceColumn ||
+		p.refuseTarget(token, "it names the fence column, which only sqlfence writes; leave the column out")
+}
+
+// inWhere: a row that is updated is checked where its token is assigned, which is done
+// for the newest version of the row, at any isolation level.
+func (rowFence) inWhere(t *Table, how rowWrite) bool {
+	return t.FenceColumn != "" && !how.updates
+}
+
+func (rowFence) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
+
+func (rowFence) check(w *writer) {
+	w.byKey(func(token int) {
+		w.write("CASE WHEN ")
+		w.isFresh(token)
+		w.write(" THEN ")
+		w.bool(true)
+		w.write(" ELSE ")
+		w.raiseCondition(markerStale, token, w.target.qualifier, ".", w.rules.fence)
+		w.write(" END")
+	}, w.outOfScope)
+}
+
+// assigns writes the assignment of the token.
+func (rowFence) assigns(w *writer) {
+	if w.lo == w.hi {
+		return
+	}
+	before, between, behind := w.dialect.assigns()
+	w.write(", ", before, w.rules.fence, between)
+	if w.observe {
+		w.higherToken()
+	} else {
+		w.byKey(func(token int) {
+			w.write("CASE WHEN ")
+			w.isFresh(token)
+			w.write(" THEN ")
+			w.field(token, fieldValue)
+			w.write(" ELSE ")
+			w.raise(markerStale, token, w.target.qualifier, ".", w.rules.fence)
+			w.write(" END")
+		}, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
+	}
+	w.write(behind)
+}
+
+// higherToken writes the higher one of the row's token and the statement's.
+func (w *writer) higherToken() {
+	before, between, behind := w.dialect.greatest()
+	w.byKey(func(token int) {
+		w.write(before)
+		w.rowToken()
+		w.write(between)
+		w.field(token, fieldValue)
+		w.write(behind)
+	}, func() { w.write(w.target.qualifier, ".", w.rules.fence) })
+}
+
+// rowToken writes the row's token as a number that is never NULL.
+func (w *writer) rowToken() {
+	before, behind := w.dialect.integer()
+	w.write(before, w.target.qualifier, ".", w.rules.fence, behind)
+}
+
+// isFresh writes the comparison of the row's token with the statement's.
+func (w *writer) isFresh(token int) {
+	c := lessOrEqual
+	if w.rules.SingleUse {
+		c = less
+	}
+	before, behind := w.dialect.integer()
+	w.compare(c, token, before, w.target.qualifier, ".", w.rules.fence, behind)
+}
+
+// compare writes the comparison of a stored number, in parts, with a token's.
+func (w *writer) compare(c comparison, token int, stored ...string) {
+	before, between, behind := w.dialect.compares(c)
+	w.write(before)
+	w.write(stored...)
+	w.write(between)
+	w.field(token, fieldValue)
+	w.write(behind)
+}

@@ -1,0 +1,93 @@
+package rewrite
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// sqlite is SQLite, where a column of any type holds values of all types.
+type sqlite struct{ sqltext.Dialect }
+
+func (sqlite) secondLook() *confirm.Dialect { return confirm.SQLite }
+
+func (sqlite) grammar() *read.Grammar { return read.SQLite }
+
+// searches: the tables of the schema.
+func (sqlite) searches(s *search, registers bool) {
+	if registers {
+		s.find("sqlite_")
+	}
+}
+
+// maxInputs is the default of SQLITE_MAX_VARIABLE_NUMBER.
+func (sqlite) maxInputs() int { return 32766 }
+
+// integer: a text column would be compared as text without the cast.
+func (sqlite) integer() (before, behind string) { return "COALESCE(CAST(", " AS INTEGER), 0)" }
+
+func (sqlite) keyText() (before, behind string) { return "CAST(", " AS TEXT) COLLATE BINARY" }
+
+func (sqlite) compares(c comparison) (before, between, behind string) {
+	return "", [...]string{equal: " = ", less: " < ", lessOrEqual: " <= "}[c], ""
+}
+
+func (sqlite) greatest() (before, between, behind string) { return "max(", ", ", ")" }
+
+func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }
+
+func (sqlite) notInteger() (before, behind string) {
+	return "typeof(", ") NOT IN ('integer', 'null')"
+}
+
+// assigned: a cast to INTEGER alone would take '9e18' for 9.
+func (sqlite) assigned() (before, between, behind string) {
+	return "CAST(CAST(COALESCE((", "), ", ") AS NUMERIC) AS INTEGER)"
+}
+
+func (sqlite) asInteger() string { return "" }
+
+// definesTables: these can be written under PRAGMA writable_schema.
+//
+// Source: https://sqlite.org/schematab.html.
+func (sqlite) definesTables(table string) bool {
+	switch table {
+	case "sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master":
+		return true
+	}
+	return false
+}
+
+// isRowNumber: these are other names for an INTEGER PRIMARY KEY.
+func (sqlite) isRowNumber(column string) bool {
+	return column == "rowid" || column == "oid" || column == "_rowid_"
+}
+
+func (sqlite) declaresConflicts() bool { return true }
+
+func (sqlite) readsWith() bool { return true }
+
+func (sqlite) skipsLocked() bool { return false }
+
+func (sqlite) writesInWith() bool { return false }
+
+func (sqlite) countsLastRows() bool { return true }
+
+func (sqlite) ledgerInWhere() bool { return true }
+
+// ledgerCheck: a database file has one writer, so what is read there stays true to the
+// end of the statement, and of its transaction. Without a unique index a name may have
+// several rows, of which the highest counts. The ledger is in the written table's
+// schema.
+func (sqlite) ledgerCheck(w *writer, token int) {
+	const newest = "max(COALESCE(CAST(" + ledgerTable + ".token AS INTEGER), 0))"
+	w.write("(SELECT CASE WHEN ")
+	w.compare(equal, token, newest)
+	w.write(" THEN 1 WHEN count(*) = 0 THEN ")
+	w.raiseCondition(markerUnknown, token, "count(*)")
+	w.write(" ELSE ")
+	w.raiseCondition(markerLedger, token, newest)
+	w.write(" END FROM ", w.target.schema, ledgerTable+" WHERE "+ledgerTable+".name = ")
+	w.field(token, fieldName)
+	w.write(")")
+}
