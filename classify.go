@@ -71,6 +71,7 @@ func (e *execution) refusedToken(m rewrite.Marker, err error) error {
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
-		return &refusal{ErrUnknownName, fmt.Sprintf("%q; create it with tokens.Ensure or tokens.Issue", token.Name), err}
+		return &refusal{sentinel: ErrUnknownName, reason: fmt.Sprintf("%q; create it with tokens.Ensure or tokens.Issue", token.Name),
+			err: err, table: t.name, token: token}
 	}
 }

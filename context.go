@@ -18,6 +18,10 @@ type (
 // with the context is guarded by the token of that table's resource (see [Resource],
 // [Key]). Names are brought into Unicode's normalization form C.
 //
+// A transaction that was begun with a context that carries tokens uses them for its
+// statements whose own context carries none, as in Tx.Exec; see the package's
+// documentation.
+//
 // Tokens are checked when a write needs them: an invalid one refuses the write with
 // [ErrInvalid], which is [ErrNoFence] too then, or [ErrTokenLimit]; it is never skipped. Only the
 // [Ledger] knows whether a token was ever issued; on a table with [RowFence] and no
@@ -95,7 +99,7 @@ func (t *table) tokens(ctx context.Context) ([]Token, error) {
 		if t.rules.Key != "" {
 			name += "/<" + t.rules.Key + ">"
 		}
-		return nil, fmt.Errorf("%w: table %q: the context carries no token called %q; add one with WithFence", ErrNoFence, t.name, name)
+		return nil, &refusal{sentinel: ErrNoFence, reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, name), table: t.name}
 	}
 	return found, nil
 }

@@ -61,6 +61,17 @@
 // that for a table. No clock takes part in any of this, neither the
 // application's nor the database's: only the order of the tokens counts.
 //
+// # Transactions
+//
+// What BeginTx is given in its context holds for the transaction: its tokens for each
+// statement whose own context carries none at all, and its editor ([WithEditor]) for
+// each whose context has none. So existing code that calls Tx.Exec, Tx.Query, Tx.Prepare
+// or Tx.Stmt, which database/sql runs with an empty context, is fenced by one change, at
+// BeginTx. A statement's own tokens win: with one of them, none of the transaction's is
+// used, also for other tables. It ends with Commit and Rollback. A serial ([WithSerial])
+// and [Bypass] have to be given to each statement, and a transaction that was begun by
+// a statement, BEGIN, keeps nothing.
+//
 // # What it can't promise
 //
 // It guards the statements that pass through it, by their text. It can't guard

@@ -58,7 +58,8 @@ func (t *table) key(token Token) string {
 // outOfScope returns the error of a row with this key; err is the base driver's, or
 // nil.
 func (t *table) outOfScope(key string, err error) error {
-	return &refusal{ErrOutOfScope, fmt.Sprintf("table %q: none of the context's tokens is called %q", t.name, t.resource+"/"+key), err}
+	return &refusal{sentinel: ErrOutOfScope, reason: fmt.Sprintf("table %q: none of the context's tokens is called %q", t.name, t.resource+"/"+key),
+		err: err, table: t.name}
 }
 
 // matchRows finds for each row of an INSERT, the plan's target i, the token that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -20,7 +19,7 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	// In a transaction, so that a deadlock with one that takes several locks is
 	// repeated.
 	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q querier) error {
-		_, err := q.ExecContext(own.Context(ctx, text), text, args...)
+		_, err := q.ExecContext(ctx, text, args...)
 		return err
 	})
 	if err != nil {

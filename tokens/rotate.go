@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -119,7 +120,7 @@ func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 
 // execCount runs a statement and returns how many rows it changed.
 func execCount(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, error) {
-	result, err := tx.ExecContext(ctx, text, args...)
+	result, err := tx.ExecContext(own.Context(ctx, text), text, args...)
 	if err != nil {
 		return 0, err
 	}
