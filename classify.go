@@ -21,10 +21,11 @@ func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 		return &unknownOutcome{err.Error()}, false
 	}
 	typed, raised := e.classify(err)
-	if raised {
-		s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	if !raised {
+		return e.explain(err), false
 	}
-	return typed, raised
+	s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	return typed, true
 }
 
 // classify returns the typed error for what a guard raised, and true; else err as

@@ -24,7 +24,7 @@ func (m *Leases) Setup(ctx context.Context) error {
 		return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
 	}
 	if err := m.dialect.probe(ctx, &m.database); err != nil {
-		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", err)
+		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", explain(m.dialect, err))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (t *Table) explain(do string, err error) error {
 	if err == nil || isRefusal(err) {
 		return err
 	}
-	return fmt.Errorf("rowlock: %s: table %q: %w", do, t.name, err)
+	return fmt.Errorf("rowlock: %s: table %q: %w", do, t.name, explainMissing(t.dialect, err, t.needs()))
 }
 
 func (t *Table) send(ctx context.Context, fn func(context.Context, querier) error) error {
