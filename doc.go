@@ -94,7 +94,7 @@
 //     one is refused. In SQLite the shadow tables of a virtual table, such as
 //     FTS5's books_content, are tables by themselves;
 //   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
-//     connection, whose method Raw() driver.Conn returns the base driver's; the
+//     connection, of which [BaseConn] returns the base driver's; the
 //     [Observer] gets an event. The same goes for statements that were prepared under
 //     a name there and are executed by it, and for what a pgx.QueryRewriter of the
 //     application does with the connection that it is given;
