@@ -64,29 +64,6 @@ func checkComparisons(t *testing.T, files *token.FileSet, info *types.Info, fn *
 	return withNil
 }
 
-// What depends on the database is a method of a value: a function that names one
-// would leave out the next that is added.
-func TestNoFunctionNamesADialect(t *testing.T) {
-	files, list := parsePackage(t)
-	for _, f := range list {
-		if files.Position(f.Pos()).Filename == "database.go" {
-			continue
-		}
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok && slices.Contains([]string{"Postgres", "SQLite", "MySQL", "postgres", "sqlite", "mysql"}, id.Name) {
-					t.Errorf("%v: names %s", files.Position(id.Pos()), id.Name)
-				}
-				return true
-			})
-		}
-	}
-}
-
 // parsePackage parses this package without its tests.
 func parsePackage(t *testing.T) (files *token.FileSet, list []*ast.File) {
 	files = token.NewFileSet()

@@ -136,8 +136,7 @@ func (t *table) readNames(d Dialect) {
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
 		t.fail(err)
 	}
-	for _, column := range []*string{&t.rules.FenceColumn, &t.rules.Key, &t.rules.Serial,
-		&t.rules.Lock.By, &t.rules.Lock.Since, &t.rules.Lock.Expiry} {
+	for _, column := range t.rules.Columns() {
 		if *column == "" {
 			continue
 		}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -16,33 +17,18 @@ var closedChecks = []check{
 		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer is told; Bypass without a reason doesn't."},
 }
 
-// unguardable are statements that no guard is known for, by dialect; 0 is any.
-var unguardable = map[sqlfence.Dialect][]string{
-	0: {
-		"DROP TABLE books",
-		"ALTER TABLE books RENAME TO old",
-		"UPDATE books SET price = 30; UPDATE books SET price = 40",
-		"UPDATE pens SET price = 30; UPDATE books SET price = 30",
-		"UPDATE books SET price = 30, fence_token = 1",
-		`UPDATE books SET "fence_token" = 1`,
-		"INSERT INTO books (id, fence_token) VALUES (7, 1)",
-		"INSERT INTO books VALUES (7, 'i7', 30, 0, NULL, NULL, 1, 1)",
-		"UPDATE books SET price = 30 WHERE id = 1) OR (true",
-		"UPDATE books SET price = 30 WHERE 'unfinished",
-	},
-	sqlfence.Postgres: {
-		"UPDATE books SET price = 30 /* unfinished",
-		"DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 30'; END $$",
-		"TRUNCATE books",
-		"DO $$ BEGIN UPDATE books SET price = 30; END $$",
-		"PREPARE p AS UPDATE books SET price = 30",
-		"COPY (DELETE FROM books RETURNING id) TO STDOUT",
-	},
-	sqlfence.SQLite: {
-		"REPLACE INTO books (id, price) VALUES (1, 30)",
-		"UPDATE OR REPLACE books SET price = 30",
-		"CREATE TRIGGER r AFTER INSERT ON pens BEGIN UPDATE books SET price = 30; END",
-	},
+// unguardable are statements that no guard is known for in any dialect.
+var unguardable = []string{
+	"DROP TABLE books",
+	"ALTER TABLE books RENAME TO old",
+	"UPDATE books SET price = 30; UPDATE books SET price = 40",
+	"UPDATE pens SET price = 30; UPDATE books SET price = 30",
+	"UPDATE books SET price = 30, fence_token = 1",
+	`UPDATE books SET "fence_token" = 1`,
+	"INSERT INTO books (id, fence_token) VALUES (7, 1)",
+	"INSERT INTO books VALUES (7, 'i7', 30, 0, NULL, NULL, 1, 1)",
+	"UPDATE books SET price = 30 WHERE id = 1) OR (true",
+	"UPDATE books SET price = 30 WHERE 'unfinished",
 }
 
 func failClosed(f *fenced) {
@@ -50,7 +36,7 @@ func failClosed(f *fenced) {
 	db := f.open(rec, books(sqlfence.RowFence("fence_token")))
 	f.reset(1)
 	before := f.state()
-	for _, query := range append(unguardable[0], unguardable[f.dialect]...) {
+	for _, query := range slices.Concat(unguardable, f.dialect.unguardable) {
 		for _, way := range ways {
 			rec.take()
 			err := way.run(holding(5), db, query)

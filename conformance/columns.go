@@ -4,8 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 var columnChecks = []check{
@@ -27,7 +25,7 @@ func (k *kit) queried() []string {
 		"SELECT " + all + " FROM books WHERE 1 = 0",
 		"SELECT 1",
 	}
-	if k.dialect != sqlfence.MySQL {
+	if k.dialect.returning {
 		queries = append(queries,
 			"UPDATE books SET price = price + 1 RETURNING "+all+", price * 1.5 AS half",
 			"INSERT INTO books (id) VALUES (4), (5) RETURNING id, isbn, price",
@@ -35,11 +33,7 @@ func (k *kit) queried() []string {
 			"DELETE FROM books WHERE id > 3 RETURNING "+all,
 			"UPDATE books SET price = 1 WHERE id = 99 RETURNING id AS nobody")
 	}
-	if k.dialect == sqlfence.Postgres {
-		queries = append(queries,
-			`SELECT 1::numeric(10,2), 'x'::varchar(7), now() < now(), '{1,2}'::int[], '\x00ff'::bytea, '2020-01-02'::date, '1 day'::interval, '{"a":1}'::jsonb, 'NaN'::float8, '00000000-0000-0000-0000-000000000001'::uuid FROM books`)
-	}
-	return queries
+	return append(queries, k.dialect.ownTypes...)
 }
 
 func columnTypes(s *side) {

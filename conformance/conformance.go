@@ -95,6 +95,9 @@ func each(t testing.TB, h Harness, do func(sqlfence.Dialect, check)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if dialectOf(d) == nil {
+		t.Fatalf("there are no checks for %v", d)
+	}
 	for _, c := range checks {
 		do(d, c)
 	}
@@ -118,7 +121,7 @@ func (h Harness) skip(name string, d sqlfence.Dialect) (string, bool) {
 	if reason, ok := h.Skip[base]; ok {
 		return reason, true
 	}
-	if d == sqlfence.MySQL && (variant != "" || fencing[base]) {
+	if !dialectOf(d).fenced && (variant != "" || fencing[base]) {
 		return fmt.Sprintf("sqlfence doesn't guard tables of %v", d), true
 	}
 	return "", false

@@ -67,7 +67,7 @@ func prepare(ctx context.Context, c driver.Conn, query string) (driver.Stmt, err
 
 func rowsInterfaces(s *side) {
 	queries := []string{"SELECT id, price FROM books"}
-	if s.dialect != sqlfence.MySQL {
+	if s.dialect.returning {
 		queries = append(queries, "UPDATE books SET price = 30 RETURNING id, price")
 	}
 	s.onConn(func(c driver.Conn) {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,7 @@ import (
 // place for failures.
 type kit struct {
 	harness   Harness
-	dialect   sqlfence.Dialect
+	dialect   *dialect
 	connector driver.Connector
 	database  string          // its name, where errors contain it
 	plain     *sql.DB         // the driver alone, for looking and setting up
@@ -30,10 +29,10 @@ type kit struct {
 
 func newKit(t testing.TB, h Harness, d sqlfence.Dialect) kit {
 	t.Helper()
-	k := kit{harness: h, dialect: d, connector: h.Connector(t), ctx: holding(5), failMu: new(sync.Mutex)}
+	k := kit{harness: h, dialect: dialectOf(d), connector: h.Connector(t), ctx: holding(5), failMu: new(sync.Mutex)}
 	k.plain = k.closing(sql.OpenDB(sharing{k.connector}), nil)
-	if d == sqlfence.MySQL {
-		if err := k.plain.QueryRow("SELECT DATABASE()").Scan(&k.database); err != nil {
+	if k.dialect.name != "" {
+		if err := k.plain.QueryRow(k.dialect.name).Scan(&k.database); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,39 +105,15 @@ func (k *kit) exec(query string, args ...any) {
 
 // create creates the books.
 func (k *kit) create() {
-	blob := "blob"
-	if k.dialect == sqlfence.Postgres {
-		blob = "bytea"
-	}
 	k.exec(`CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(40) UNIQUE, price integer NOT NULL DEFAULT 10,
-		weight double precision, cover ` + blob + `, printed timestamp, list decimal(10,2), fence_token bigint)`)
+		weight double precision, cover ` + k.dialect.blob + `, printed timestamp, list decimal(10,2), fence_token bigint)`)
 	k.exec("INSERT INTO books (id, isbn, weight) VALUES (1, 'i1', 0.5), (2, 'i2', 1.5), (3, 'i3', NULL)")
-}
-
-// bind writes the placeholders of a query, ? in the checks, as the dialect has them.
-func (k *kit) bind(query string) string {
-	if k.dialect != sqlfence.Postgres {
-		return query
-	}
-	var b strings.Builder
-	for i, part := range strings.Split(query, "?") {
-		if i > 0 {
-			b.WriteString("$" + strconv.Itoa(i))
-		}
-		b.WriteString(part)
-	}
-	return b.String()
 }
 
 // slow returns an expression that takes seconds, much longer than the deadlines
 // in the checks. It does end: some drivers miss an interruption that comes before
 // the database has begun.
-func (k *kit) slow() string {
-	switch k.dialect {
-	case sqlfence.Postgres:
-		return "(SELECT count(*) FROM pg_sleep(10))"
-	case sqlfence.MySQL:
-		return "(SELECT SLEEP(0.2))" // nothing interrupts it, and its locks stay as long
-	}
-	return "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000000) SELECT count(*) FROM c)"
-}
+func (k *kit) slow() string { return k.dialect.slow }
+
+// bind writes the placeholders of a query, ? in the checks, as the dialect has them.
+func (k *kit) bind(query string) string { return k.dialect.bind(query) }

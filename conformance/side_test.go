@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // logged returns a side with these entries.
@@ -89,12 +90,28 @@ type errNil struct{}
 func (errNil) Error() string { return "" }
 func (errNil) Unwrap() error { return nil }
 
+// Every dialect that a database may be opened with is checked, and fenced where tables
+// can be registered.
+func TestDialectsAreChecked(t *testing.T) {
+	for d := sqlfence.Dialect(1); d.String() != sqlfence.Dialect(0).String(); d++ {
+		known := dialectOf(d)
+		if known == nil {
+			t.Errorf("there are no checks for %v", d)
+			continue
+		}
+		_, err := sqlfence.WrapDriver(fakedb.Driver{}, sqlfence.WithDialect(d), sqlfence.WithTable("books"))
+		if known.fenced != (err == nil) || known.blob == "" || known.slow == "" || known.fenced && len(known.unguardable) == 0 {
+			t.Errorf("%v: %+v, but a table is registered with %v", d, known, err)
+		}
+	}
+}
+
 func TestPlaceholders(t *testing.T) {
 	const query = "UPDATE books SET price = ? WHERE id = ?"
 	for d, want := range map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "UPDATE books SET price = $1 WHERE id = $2", sqlfence.SQLite: query, sqlfence.MySQL: query,
 	} {
-		if got := (&kit{dialect: d}).bind(query); got != want {
+		if got := dialectOf(d).bind(query); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}

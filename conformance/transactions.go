@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 var transactionChecks = []check{
@@ -24,8 +22,8 @@ func isolationLevels(s *side) {
 			if err != nil {
 				continue
 			}
-			if s.dialect == sqlfence.Postgres {
-				s.show(step+", the database", rowsText(tx.QueryContext(s.ctx, "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')")))
+			if query := s.dialect.transaction; query != "" {
+				s.show(step+", the database", rowsText(tx.QueryContext(s.ctx, query)))
 			}
 			s.show(step+", read", rowsText(tx.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 			res, err := tx.ExecContext(s.ctx, "UPDATE books SET price = price + 1 WHERE id = 1")

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
@@ -19,27 +20,37 @@ const (
 	MySQL
 )
 
+// dialects has every dialect with its name, as its makers write it, and what the guard
+// says in its SQL; nil where it can't be guarded.
+var dialects = [...]struct {
+	name string
+	says dialect
+}{
+	Postgres: {"PostgreSQL", postgres{sqltext.Postgres}},
+	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
+	MySQL:    {"MySQL", nil},
+}
+
 // String returns the dialect's name as its makers write it.
 func (d Dialect) String() string {
-	if names := [...]string{Postgres: "PostgreSQL", SQLite: "SQLite", MySQL: "MySQL"}; d != 0 && int(d) < len(names) {
-		return names[d]
+	if d != 0 && int(d) < len(dialects) {
+		return dialects[d].name
 	}
 	return "unknown dialect"
 }
 
-// dialects are the dialects that can be guarded; the others are nil.
-var dialects = [...]dialect{
-	Postgres: postgres{sqltext.Postgres},
-	SQLite:   sqlite{sqltext.SQLite},
-	MySQL:    nil,
-}
-
 // guarded returns what the guard says in the dialect's SQL.
 func (d Dialect) guarded() (dialect, error) {
-	if int(d) < len(dialects) && dialects[d] != nil {
-		return dialects[d], nil
+	if int(d) < len(dialects) && dialects[d].says != nil {
+		return dialects[d].says, nil
 	}
-	return nil, fmt.Errorf("%v can't be guarded yet, only PostgreSQL and SQLite", d)
+	var can []string
+	for _, known := range dialects {
+		if known.says != nil {
+			can = append(can, known.name)
+		}
+	}
+	return nil, fmt.Errorf("%v can't be guarded yet, only %s", d, strings.Join(can, " and "))
 }
 
 // A dialect is what the guard says in the SQL of one database. A method that returns

@@ -1,8 +1,14 @@
 package rewrite
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // guardedDialects are those that a rewriter takes tables for.
@@ -16,10 +22,21 @@ func guardedDialects(t testing.TB) (all []Dialect) {
 	return all
 }
 
+// answers returns a table of a test's, which has to have a line for each guarded dialect.
+func answers[T any](t testing.TB, table map[Dialect]T) map[Dialect]T {
+	t.Helper()
+	for _, d := range guardedDialects(t) {
+		if _, ok := table[d]; !ok {
+			t.Errorf("the test has no line for %v", d)
+		}
+	}
+	return table
+}
+
 // Each dialect either is guarded, with all its parts, or is refused.
 func TestDialects(t *testing.T) {
-	if got := guardedDialects(t); !reflect.DeepEqual(got, []Dialect{Postgres, SQLite}) {
-		t.Errorf("guarded are %v", got)
+	if got := guardedDialects(t); !reflect.DeepEqual(got, docDialects) {
+		t.Errorf("guarded are %v, documented %v", got, docDialects)
 	}
 	for d := Dialect(0); d < Dialect(len(dialects)+1); d++ {
 		says, err := d.guarded()
@@ -52,6 +69,52 @@ func TestDialects(t *testing.T) {
 		}
 		if joined(triple(says.compares(less))) == joined(triple(says.compares(lessOrEqual))) {
 			t.Errorf("%v compares alike", d)
+		}
+	}
+}
+
+// A fact that a dialect leaves out would have its texts read like another one's.
+func TestDialectsLackNoFact(t *testing.T) {
+	optional := []string{"plainStrings", "escapeStrings", "maxName"}
+	for _, d := range guardedDialects(t) {
+		g := dialects[d].says.grammar()
+		for _, facts := range []reflect.Value{reflect.ValueOf(*g), reflect.ValueOf(*g.Lex)} {
+			for i := range facts.NumField() {
+				field := facts.Type().Field(i)
+				if field.Type.Kind() != reflect.Bool && facts.Field(i).IsZero() && !slices.Contains(optional, field.Name) {
+					t.Errorf("%v: %v has no %s", d, facts.Type(), field.Name)
+				}
+			}
+		}
+	}
+}
+
+// The packages that rewrite reads and writes with walk through their dialects in tests
+// of their own, so each that is guarded has to be among them.
+func TestDialectsAreTestedBelow(t *testing.T) {
+	for _, d := range guardedDialects(t) {
+		says := dialects[d].says
+		if written := reflect.ValueOf(says).FieldByName("Dialect").Interface(); !slices.Contains(sqltext.All(), written.(sqltext.Dialect)) {
+			t.Errorf("sqltext.All lacks %v", d)
+		}
+		if !slices.Contains(confirm.All(), says.secondLook()) {
+			t.Errorf("confirm.All lacks %v", d)
+		}
+		if _, err := os.Stat(filepath.Join("internal", "read", goldenFile(d))); err != nil {
+			t.Errorf("package read has no samples of %v: %v", d, err)
+		}
+	}
+}
+
+// The guard's placeholders are read as what they were written as: with their number, so
+// that they may stand before others.
+func TestPlaceholdersAreRead(t *testing.T) {
+	for _, d := range guardedDialects(t) {
+		for typ := range sqltext.Bigint + 1 {
+			s := sample{sql: "UPDATE books SET price = " + dialects[d].says.Placeholder(7, typ)}
+			if p := s.plan(t, d, "row"); p.Verdict != Guard || p.Inputs != 7 {
+				t.Errorf("%v: %v, %d arguments, want 7: %s", d, p.Verdict, p.Inputs, s.sql)
+			}
 		}
 	}
 }

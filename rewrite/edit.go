@@ -1,9 +1,10 @@
 package rewrite
 
 import (
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"slices"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // op is what an edit writes.
@@ -16,8 +17,8 @@ const (
 	opCheck                    // the condition of edit.rules, for a written row
 	opAnd                      // likewise, behind another condition
 	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
-	opColumn                   // edit.text, which an INSERT names besides if there is a token
-	opValue                    // the token's value for the row edit.row of an INSERT, behind edit.text
+	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
+	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
 	opGone                     // the RETURNING that tells an inserted row from an updated one

@@ -1,8 +1,9 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/editlock"
-
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"github.com/sqlfence/sqlfence/internal/editlock"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
 type Lock struct {
@@ -16,17 +17,21 @@ type Lock struct {
 // An editLock keeps others than the lock's holder from writing a row.
 type editLock struct{}
 
-func (editLock) columns(t *Table) []string {
+func (editLock) columns(t *Table) []*string {
 	if !t.locks() {
 		return nil
 	}
-	return []string{t.Lock.By, t.Lock.Since, t.Lock.Expiry}
+	return []*string{&t.Lock.By, &t.Lock.Since, &t.Lock.Expiry}
 }
 
 // locks reports whether the table's rows may be locked.
 func (t *Table) locks() bool { return t.Lock.By != "" }
 
-func (editLock) adds(*Table) (column, value string) { return "", "" }
+func (editLock) adds(*Table) added { return added{} }
+
+func (editLock) gives(*writer) bool { return false }
+
+func (editLock) value(*writer, *edit) {}
 
 func (editLock) assigned(*planner, *read.Assignment, bool) bool { return true }
 

@@ -9,7 +9,7 @@ import (
 
 // Seeds are the statements of the golden files, which are grouped by hazard.
 func addCorpus(f *testing.F) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(f) {
 		for _, s := range corpus(f, d) {
 			f.Add(s.sql)
 		}
@@ -27,7 +27,7 @@ var crashers = []string{}
 func FuzzPlan(f *testing.F) {
 	addCorpus(f)
 	f.Fuzz(func(t *testing.T, sql string) {
-		for _, d := range []Dialect{Postgres, SQLite} {
+		for _, d := range guardedDialects(t) {
 			for rules := range rulesets {
 				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
 				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)

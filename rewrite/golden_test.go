@@ -159,7 +159,7 @@ func corpus(t testing.TB, d Dialect) []sample {
 
 // eachSample runs f for every sample with every one of its rules.
 func eachSample(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string)) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		for _, s := range corpus(t, d) {
 			for _, rules := range s.rules {
 				t.Run(d.String()+"/"+s.name+"/"+rules, func(t *testing.T) { f(t, d, &s, rules) })
@@ -217,7 +217,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 }
 
 func TestGolden(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		t.Run(d.String(), func(t *testing.T) {
 			content, err := os.ReadFile(goldenFile(d))
 			if err != nil {
@@ -249,7 +249,7 @@ func TestGolden(t *testing.T) {
 
 // TestGoldenNames keeps the samples' names usable for finding one.
 func TestGoldenNames(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		seen := make(map[string]bool)
 		for _, s := range corpus(t, d) {
 			if seen[s.name] || !strings.Contains(s.name, ": ") || s.sql == "" {

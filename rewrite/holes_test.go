@@ -188,7 +188,7 @@ func TestGlued(t *testing.T) {
 		{"observe", `DELETE FROM books WHERE(f(id))RETURNING id`},
 		{"observe", `INSERT INTO books(id)VALUES(1)RETURNING id`},
 	} {
-		for _, d := range []Dialect{Postgres, SQLite} {
+		for _, d := range guardedDialects(t) {
 			s := sample{sql: tt.sql}
 			p := s.plan(t, d, tt.rules)
 			if p.Verdict != Guard {

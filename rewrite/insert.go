@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -58,24 +59,37 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 	}
 	if p.insertion.listed {
 		at := p.After(ins.List.Hi)
-		p.eachAdded(func(column, value string) {
-			if value == "" {
-				p.insert(at, opColumn, 0, ", "+column)
-			} else {
-				p.insertText(at, ", "+column)
-			}
-		})
+		p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
 	}
 	return true
 }
 
 // eachAdded calls f for each column that the rules add to the rows.
-func (p *planner) eachAdded(f func(column, value string)) {
+func (p *planner) eachAdded(f func(r int, a added)) {
 	for _, r := range p.target.rules.has {
-		if column, value := precedence[r].adds(p.target.rules); column != "" && !p.insertion.names.has(r) {
-			f(column, value)
+		if a := precedence[r].adds(p.target.rules); a.column != "" && !p.insertion.names.has(r) {
+			f(r, a)
 		}
 	}
+}
+
+// addColumn adds a rule's column behind others.
+func (p *planner) addColumn(at int32, r int, a added) {
+	if a.value != "" {
+		p.insertText(at, ", "+a.column)
+		return
+	}
+	p.insert(at, opColumn, setOf(r), ", "+a.column)
+}
+
+// addValue adds a rule's value to a row, behind a separator.
+func (p *planner) addValue(at int32, r int, a added, separator string, row int32) {
+	if a.value != "" {
+		p.insertText(at, separator+a.value)
+		return
+	}
+	p.insert(at, opValue, setOf(r), separator)
+	p.edits[len(p.edits)-1].row = row
 }
 
 // namesTwice reports whether a column of the rules, which is named by a token of the list
@@ -129,12 +143,8 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 // columnsKnown refuses an INSERT without a list of columns where one has to be added.
 func (p *planner) columnsKnown(at int32) bool {
 	which := ""
-	switch {
-	case p.target.rules.FenceColumn != "":
-		which = "fence"
-	case p.target.rules.Serial != "":
-		which = "serial"
-	default:
+	p.eachAdded(func(_ int, a added) { which = cmp.Or(which, a.what) })
+	if which == "" {
 		return true
 	}
 	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
@@ -162,7 +172,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 // selection adds to the columns of a SELECT.
 func (p *planner) selection(arm *read.RowArm) bool {
 	adds := false
-	p.eachAdded(func(string, string) { adds = true })
+	p.eachAdded(func(int, added) { adds = true })
 	switch {
 	case !adds:
 		return true
@@ -175,14 +185,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 
 // addValues adds the rules' values behind the last one of a row.
 func (p *planner) addValues(at, row int32) {
-	p.eachAdded(func(_, value string) {
-		if value != "" {
-			p.insertText(at, ", "+value)
-			return
-		}
-		p.insert(at, opValue, 0, ", ")
-		p.edits[len(p.edits)-1].row = row
-	})
+	p.eachAdded(func(r int, a added) { p.addValue(at, r, a, ", ", row) })
 }
 
 // passesLedger reports whether the rows of an INSERT have to pass through the ledger's
@@ -200,31 +203,37 @@ func (p *planner) ledgerBehind(at int32) {
 // The words stay, in comments. Without a value there is NULL for the row's number, which
 // is its default: the next free one.
 func (p *planner) defaultValues(token int32) {
-	rules := p.target.rules
+	first, firstRule := added{}, 0 // one that is always there, where a rule has such
+	p.eachAdded(func(r int, a added) {
+		if first.column == "" || first.value == "" && a.value != "" {
+			first, firstRule = a, r
+		}
+	})
 	ledger, begin, end := p.passesLedger(), p.Offset(token), p.After(token+2)
-	if rules.fence == "" && rules.serial == "" && !ledger {
-		return
+	if first.column == "" {
+		if !ledger {
+			return
+		}
+		first, firstRule = added{column: "_rowid_", value: "NULL"}, ruleLedger
 	}
-	column, value, separator := "_rowid_", "NULL", ""
-	switch {
-	case rules.serial != "":
-		column, value, separator = rules.serial, "1", ", "
-	case rules.fence != "":
-		column, value = rules.fence, ""
-	}
-	p.insertText(begin, "("+column)
-	if rules.serial != "" && rules.fence != "" {
-		p.insert(begin, opColumn, 0, ", "+rules.fence)
-	}
+	p.insertText(begin, "("+first.column)
+	p.eachAdded(func(r int, a added) {
+		if r != firstRule {
+			p.addColumn(begin, r, a)
+		}
+	})
 	p.insertText(begin, ") /*")
 	p.insertText(p.After(token+1), "*/")
 	if ledger {
 		p.insertText(p.Offset(token+1), "SELECT * FROM (")
 	}
-	p.insertText(end, " ("+value)
-	if rules.fence != "" {
-		p.insert(end, opValue, 0, separator)
-	}
+	p.insertText(end, " (")
+	p.addValue(end, firstRule, first, "", 0)
+	p.eachAdded(func(r int, a added) {
+		if r != firstRule {
+			p.addValue(end, r, a, ", ", 0)
+		}
+	})
 	p.insertText(end, ")")
 	if ledger {
 		p.ledgerBehind(end)

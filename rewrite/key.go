@@ -6,14 +6,18 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // statement's tokens is for is out of their scope.
 type key struct{}
 
-func (key) columns(t *Table) []string {
+func (key) columns(t *Table) []*string {
 	if t.Key == "" {
 		return nil
 	}
-	return []string{t.Key}
+	return []*string{&t.Key}
 }
 
-func (key) adds(*Table) (column, value string) { return "", "" }
+func (key) adds(*Table) added { return added{} }
+
+func (key) gives(*writer) bool { return false }
+
+func (key) value(*writer, *edit) {}
 
 // assigned notes where the value of an assignment of the key stands. Another value than
 // the row's own key would move the row out of its token's scope, so only a value is read

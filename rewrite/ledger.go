@@ -12,9 +12,13 @@ type ledger struct{}
 
 const ledgerTable = sqltext.LedgerTable
 
-func (ledger) columns(*Table) []string { return nil }
+func (ledger) columns(*Table) []*string { return nil }
 
-func (ledger) adds(*Table) (column, value string) { return "", "" }
+func (ledger) adds(*Table) added { return added{} }
+
+func (ledger) gives(*writer) bool { return false }
+
+func (ledger) value(*writer, *edit) {}
 
 func (ledger) assigned(*planner, *read.Assignment, bool) bool { return true }
 

@@ -2,14 +2,17 @@ package rewrite
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // TestMostArguments: the guard's values go into the text where there is no room
 // for more arguments.
 func TestMostArguments(t *testing.T) {
-	for d, most := range map[Dialect]int{Postgres: 65535, SQLite: 32766} {
-		placeholder := map[Dialect]string{Postgres: "$", SQLite: "?"}[d]
+	for d, most := range answers(t, map[Dialect]int{Postgres: 65535, SQLite: 32766}) {
+		placeholder := strings.TrimSuffix(dialects[d].says.Placeholder(1, sqltext.Untyped), "1")
 		for _, tt := range []struct {
 			inputs, tokens int
 			params         bool // of the plan

@@ -89,10 +89,10 @@ func TestReadMarkerRefuses(t *testing.T) {
 
 // TestMarkersAreRead shows that what the guards raise is what is read back.
 func TestMarkersAreRead(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		for kind, want := range map[string]MarkerKind{markerStale: Stale, markerLedger: NotNewest, markerScope: OutOfScope, markerUnknown: UnknownName,
 			markerConflict: Conflict, markerGone: Gone, markerNotSerial: NotSerial} {
-			w := newWriter(&source{dialect: dialects[d], plan: new(Plan)})
+			w := newWriter(&source{dialect: dialects[d].says, plan: new(Plan)})
 			defer w.release()
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")

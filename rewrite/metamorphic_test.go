@@ -112,10 +112,10 @@ func TestCaseMeansNothing(t *testing.T) {
 
 // TestQuotesMeanNothing writes the table's name in each way that a database has.
 func TestQuotesMeanNothing(t *testing.T) {
-	ways := map[Dialect][]string{
+	ways := answers(t, map[Dialect][]string{
 		Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
 		SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
-	}
+	})
 	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, way := range ways[d] {
 			var b strings.Builder

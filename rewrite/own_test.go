@@ -106,7 +106,9 @@ var ownPassing = map[Dialect][]string{
 // TestOwnTablesAreRegisteredAlways plans every statement for each table, in every
 // spelling, with and without a table of the application's.
 func TestOwnTablesAreRegisteredAlways(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	answers(t, ownSpellings)
+	answers(t, ownRefused)
+	for d := range answers(t, ownPassing) {
 		for _, tables := range [][]Table{nil, {{Name: "books", Ledger: true}}} {
 			r, err := New(d, tables)
 			if err != nil {
@@ -138,7 +140,7 @@ func TestOwnTablesAreRegisteredAlways(t *testing.T) {
 
 // Names that only look like theirs are the application's.
 func TestNamesLikeThoseOfOwnTables(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		r, err := New(d, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +191,7 @@ func TestWritesToTheSchemaAreRefused(t *testing.T) {
 }
 
 func TestOwnTablesCanNotBeRegistered(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		for _, name := range ownTables {
 			for _, schema := range []string{"", "shop"} {
 				if _, err := New(d, []Table{{Name: name, Schema: schema, Ledger: true}}); err == nil || !strings.Contains(err.Error(), name) {
@@ -208,13 +210,13 @@ func TestEveryStartIsLookedFor(t *testing.T) {
 	for _, name := range names {
 		tables = append(tables, Table{Name: name, Ledger: true})
 	}
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(t) {
 		r, err := New(d, tables)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range slices.Concat(names, ownTables[:]) {
-			quoted := dialects[d].Quote(name)
+			quoted := dialects[d].says.Quote(name)
 			for _, query := range []string{"DELETE FROM " + quoted, "DELETE FROM " + strings.ToUpper(quoted) + " WHERE true", quoted} {
 				if !r.search.finds(query) {
 					t.Errorf("%v: the name %s isn't seen in %s", d, name, query)

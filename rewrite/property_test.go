@@ -94,7 +94,7 @@ func TestWordsSurvive(t *testing.T) {
 
 // scan splits a statement into tokens.
 func scan(d Dialect, sql string) ([]lex.Token, *lex.Error) {
-	return lex.Scan(dialects[d].grammar().Lex, sql, lex.SCSUnknown, nil)
+	return lex.Scan(dialects[d].says.grammar().Lex, sql, lex.SCSUnknown, nil)
 }
 
 // tokenTexts returns the texts of a statement's tokens.

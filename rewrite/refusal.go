@@ -1,6 +1,10 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"math/bits"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // precedence is the order in which a table's rules are asked about a row that is there:
 // of several that refuse it, the first one's reason is raised. Who has lost the resource
@@ -27,13 +31,17 @@ const (
 // about a part of the write that it plans: false, after a refusal, where that can't be
 // guarded. Those that have a writer write for the table and the target that it has chosen.
 type rule interface {
-	// columns returns the columns of a table that the rule is about, normalised; none
-	// for a table without the rule. An INSERT may name each of them once.
-	columns(t *Table) []string
+	// columns returns the columns of a table that the rule is about; none for a table
+	// without the rule. An INSERT may name each of them once.
+	columns(t *Table) []*string
 
-	// adds returns the column that INSERT adds to a row, quoted, and its value, which is
-	// empty for the row's token. The column is empty for none.
-	adds(t *Table) (column, value string)
+	// adds returns the column that INSERT adds to a row; the zero value for none.
+	adds(t *Table) added
+
+	// gives reports whether this rendering has a value for an added column without a
+	// value of its own, and value writes it, for the row of an edit.
+	gives(w *writer) bool
+	value(w *writer, e *edit)
 
 	// assigned decides about an item of a SET list of a table with columns of the rule;
 	// upsert tells whether there is an excluded row.
@@ -56,6 +64,13 @@ type rule interface {
 	// raises for another one. It is never NULL, and false should the raise fail: then
 	// the row is not written.
 	check(w *writer)
+}
+
+// An added column is one that a rule adds to the rows of an INSERT.
+type added struct {
+	what   string // what the rule keeps there
+	column string // quoted
+	value  string // the same for all rows and renderings, or empty
 }
 
 // A rowWrite is how a row that is there is written.
@@ -94,6 +109,9 @@ func setOf(rules ...int) (s ruleSet) {
 }
 
 func (s ruleSet) has(r int) bool { return s>>r&1 != 0 }
+
+// first returns the first rule of a set that has one.
+func (s ruleSet) first() int { return bits.TrailingZeros8(uint8(s)) }
 
 // check writes the condition of those rules of a set that may refuse a row, in the order
 // of precedence: AND would give none.

@@ -5,14 +5,18 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.
 type rowFence struct{}
 
-func (rowFence) columns(t *Table) []string {
+func (rowFence) columns(t *Table) []*string {
 	if t.FenceColumn == "" {
 		return nil
 	}
-	return []string{t.FenceColumn}
+	return []*string{&t.FenceColumn}
 }
 
-func (rowFence) adds(t *Table) (column, value string) { return t.fence, "" }
+func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fence} }
+
+func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
+
+func (rowFence) value(w *writer, e *edit) { w.field(w.rowsToken(e), fieldValue) }
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {

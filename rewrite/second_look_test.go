@@ -45,7 +45,7 @@ func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
 		Postgres: "system value overriding indexed source target matched conflict by do set_ merge replace",
 		SQLite:   "user system value overriding only indexed source target matched conflict by do merge replace key row end of",
 	}
-	for d, names := range named {
+	for d, names := range answers(t, named) {
 		for _, name := range strings.Fields(names) {
 			r, err := New(d, []Table{{Name: name, FenceColumn: "fence", Ledger: true}})
 			if err != nil {

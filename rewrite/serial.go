@@ -10,11 +10,11 @@ import (
 // another serial than the caller's raises. NULL counts as 0.
 type serial struct{}
 
-func (serial) columns(t *Table) []string {
+func (serial) columns(t *Table) []*string {
 	if t.Serial == "" {
 		return nil
 	}
-	return []string{t.Serial}
+	return []*string{&t.Serial}
 }
 
 // versions notes that the rows of the target are compared with the caller's serial, if
@@ -94,7 +94,11 @@ func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
 	return true
 }
 
-func (serial) adds(t *Table) (column, value string) { return t.serial, "1" }
+func (serial) adds(t *Table) added { return added{"serial", t.serial, "1"} }
+
+func (serial) gives(*writer) bool { return false }
+
+func (serial) value(*writer, *edit) {}
 
 // inWhere: a row that is updated is compared where its next serial is assigned.
 func (serial) inWhere(_ *Table, how rowWrite) bool { return how.versioned && !how.updates }

@@ -28,21 +28,29 @@ type Table struct {
 // Fenced reports whether writes to the table are compared with tokens.
 func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
 
-// owned returns the columns that the table's rules are about.
-func (t *Table) owned() (columns []string) {
+// Columns returns the columns that the table's rules are about, to be normalised.
+func (t *Table) Columns() (columns []*string) {
 	for _, r := range precedence {
 		columns = append(columns, r.columns(t)...)
 	}
 	return columns
 }
 
+// owned returns the names of the columns.
+func (t *Table) owned() (names []string) {
+	for _, column := range t.Columns() {
+		names = append(names, *column)
+	}
+	return names
+}
+
 // sharedColumn returns a column of the lock that has another meaning, too, or "".
 func (t *Table) sharedColumn() string {
 	seen := t.owned()
 	for _, c := range precedence[ruleEditLock].columns(t) {
-		first := slices.Index(seen, c)
-		if c != "" && slices.Contains(seen[first+1:], c) {
-			return c
+		first := slices.Index(seen, *c)
+		if *c != "" && slices.Contains(seen[first+1:], *c) {
+			return *c
 		}
 	}
 	return ""

@@ -47,7 +47,7 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	}
 	var adds ruleSet
 	for _, r := range t.rules.has {
-		if column, _ := precedence[r].adds(t.rules); column != "" && !(r == ruleSerial && t.setsSerial) {
+		if precedence[r].adds(t.rules).column != "" && !(r == ruleSerial && t.setsSerial) {
 			adds |= setOf(r)
 		}
 	}

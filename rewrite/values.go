@@ -118,7 +118,9 @@ func (f field) sqlType() sqltext.Type {
 	return sqltext.Text
 }
 
-// Value returns the argument's value among v: an int64 or a string.
+// Value returns the argument's value among v: an int64 or a string. v has to be what the
+// statement was rendered with, or have one token for each fenced table if it is
+// [Plan.Default].
 func (a Arg) Value(v *Values) any {
 	switch a.field {
 	case fieldSerial:

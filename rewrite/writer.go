@@ -131,7 +131,7 @@ func (w *writer) edit(e *edit) {
 	case opCheck, opAnd:
 		w.check(e.rules)
 	case opColumn:
-		if w.lo < w.hi {
+		if precedence[e.rules.first()].gives(w) {
 			w.write(e.text)
 		}
 	case opValue:
@@ -163,16 +163,17 @@ func (w *writer) chooseTable(table int) {
 // compared reports whether the table's tokens may refuse a row.
 func (w *writer) compared() bool { return !w.observe && w.lo < w.hi }
 
-// rowValue writes the token of a row to insert.
+// rowValue writes what a rule adds to a row to insert.
 func (w *writer) rowValue(e *edit) {
-	if w.lo == w.hi {
+	rule := precedence[e.rules.first()]
+	if !rule.gives(w) {
 		if e.text == "" { // the only column
 			w.write("NULL")
 		}
 		return
 	}
 	w.write(e.text)
-	w.field(w.rowsToken(e), fieldValue)
+	rule.value(w, e)
 }
 
 // rowsToken returns the token that covers the row of an edit.

@@ -27,15 +27,25 @@ var Bases = []Base{
 	{"modernc", "sqlite", sqlfence.SQLite},
 }
 
+// databases create a fresh database for a base, by its name, and return the data source
+// name.
+var databases = map[string]func(testing.TB, Base) string{
+	"pq":    func(t testing.TB, _ Base) string { return postgresSchema(t) },
+	"pgx":   func(t testing.TB, _ Base) string { return postgresSchema(t) },
+	"mysql": func(t testing.TB, _ Base) string { return MySQLDatabase(t) },
+	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },
+	"modernc": func(t testing.TB, b Base) string {
+		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	},
+}
+
 // EachBase runs test as a subtest for every base. Without a PostgreSQL server its
 // bases are skipped, or fail where the caller of the tests insists.
 func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
 	for _, b := range Bases {
 		t.Run(b.Name, func(t *testing.T) {
-			if b.Dialect == sqlfence.Postgres {
-				NeedPostgres(t) // skips or fails here, before the test has begun
-			}
+			b.dialect(t).need(t) // skips or fails here, before the test has begun
 			test(t, b)
 		})
 	}
@@ -46,18 +56,11 @@ func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 // file in SQLite.
 func (b Base) DSN(t testing.TB) string {
 	t.Helper()
-	switch b.Name {
-	case "pq", "pgx":
-		return postgresSchema(t)
-	case "mysql":
-		return MySQLDatabase(t)
-	case "mattn":
-		return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL")
-	case "modernc":
-		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	fresh := databases[b.Name]
+	if fresh == nil {
+		t.Fatalf("base %q has no data source name", b.Name)
 	}
-	t.Fatalf("base %q has no data source name", b.Name)
-	return ""
+	return fresh(t, b)
 }
 
 // Raw opens the database with the base driver alone.

@@ -4,8 +4,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 // A Blackhole stands before the server. Once armed, connections on which a client
@@ -108,8 +106,8 @@ func (h *Blackhole) End() {
 func EachBlackhole(t *testing.T, test func(t *testing.T, b Base, h *Blackhole)) {
 	t.Helper()
 	EachBase(t, func(t *testing.T, b Base) {
-		if b.Dialect != sqlfence.Postgres {
-			t.Skip("SQLite has no network")
+		if !b.dialect(t).networked {
+			t.Skip("there is no network")
 		}
 		dsn := b.DSN(t)
 		NewLeases(t, b.Raw(t, dsn))

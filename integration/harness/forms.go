@@ -49,7 +49,7 @@ var placeholder = regexp.MustCompile(`\$[0-9]+|\?`)
 // of the arguments, so $1 serves in SQLite as well; but it is a name there, and a
 // statement with names is guarded by constants in its text.
 func (w Write) As(d sqlfence.Dialect) Write {
-	if d == sqlfence.SQLite {
+	if dialects[d].bare {
 		w.Query = placeholder.ReplaceAllString(w.Query, "?")
 	}
 	return w

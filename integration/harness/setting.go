@@ -17,11 +17,12 @@ type Setting struct {
 func EachSetting(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
 	EachBase(t, func(t *testing.T, b Base) {
-		if b.Dialect != sqlfence.Postgres {
+		levels := b.dialect(t).levels
+		if len(levels) == 0 {
 			test(t, Setting{b, sql.LevelDefault})
 			return
 		}
-		for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		for _, level := range levels {
 			t.Run(level.String(), func(t *testing.T) { test(t, Setting{b, level}) })
 		}
 	})
@@ -32,8 +33,8 @@ func EachSetting(t *testing.T, test func(t *testing.T, s Setting)) {
 func EachPostgres(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
 	EachSetting(t, func(t *testing.T, s Setting) {
-		if s.Dialect != sqlfence.Postgres {
-			t.Skip("SQLite doesn't tell who waits")
+		if !s.dialect(t).showsWaits {
+			t.Skip("the database doesn't tell who waits")
 		}
 		test(t, s)
 	})

@@ -34,7 +34,9 @@ func TestGuaranteesCanFail(t *testing.T) {
 
 	// A plain subquery on the ledger looks right and passes without concurrency.
 	t.Run("no lock on the ledger", func(t *testing.T) {
-		without := func(source string) string { return strings.Replace(source, `" FOR SHARE OF " + ledgerTable + ") AS held)`, `") AS held)`, 1) }
+		without := func(source string) string {
+			return strings.Replace(source, `" FOR SHARE OF " + ledgerTable + ") AS held)`, `") AS held)`, 1)
+		}
 		wantFailing(t, "concurrency", replaced(t, "rewrite/postgres.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,

@@ -107,7 +107,7 @@ func create(driver, dsn, name string) error {
 	return nil
 }
 
-func postgres(name string) (*url.URL, error) {
+func postgresURL(name string) (*url.URL, error) {
 	dsn := os.Getenv("SQLFENCE_POSTGRES_DSN")
 	u, err := url.Parse(dsn)
 	if err != nil || u.Hostname() == "" {
@@ -121,7 +121,7 @@ func postgres(name string) (*url.URL, error) {
 }
 
 func pqDatabase() ([]string, error) {
-	u, err := postgres("pqgo")
+	u, err := postgresURL("pqgo")
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func pqDatabase() ([]string, error) {
 }
 
 func pgxDatabase() ([]string, error) {
-	u, err := postgres("pgx_test")
+	u, err := postgresURL("pgx_test")
 	if err != nil {
 		return nil, err
 	}

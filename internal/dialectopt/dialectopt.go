@@ -3,11 +3,8 @@
 package dialectopt
 
 import (
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -66,75 +63,3 @@ type invalidError struct {
 func (e *invalidError) Error() string        { return e.prefix + ": " + e.faults.Error() }
 func (e *invalidError) Is(target error) bool { return target == sqlfence.ErrInvalid }
 func (e *invalidError) Unwrap() error        { return e.faults }
-
-// Parts are a package's part for each dialect that it supports.
-type Parts[T any] struct {
-	dialects []sqlfence.Dialect
-	parts    []T
-}
-
-// For returns the parts for all dialects that sqlfence's packages support. A package
-// that lacks one doesn't compile.
-func For[T any](postgres, sqlite T) Parts[T] {
-	return Parts[T]{
-		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite},
-		[]T{postgres, sqlite},
-	}
-}
-
-// All returns the parts, for tests that walk through them.
-func (p Parts[T]) All() []T { return p.parts }
-
-// Find returns the part for the dialect of a driver, which is known or named by
-// WithDialect. An unknown driver without a name, a name that contradicts a known driver,
-// and a dialect without a part are noted in o; the dialect returned is 0 then, and also
-// after a WithDialect that failed, which leaves nothing to compare.
-func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
-	if o.unclear {
-		return part, 0
-	}
-	dialect, err := resolve(d, o.named)
-	if err == nil {
-		if i := slices.Index(p.dialects, dialect); i >= 0 {
-			return p.parts[i], dialect
-		}
-		err = fmt.Errorf("%v is not supported, only %s are", dialect, list(p.dialects))
-	}
-	o.Fail(err)
-	return part, 0
-}
-
-// resolve returns the dialect of a driver, which the caller may name; zero names none.
-func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
-	found, unknown := sqlfence.DialectOf(d)
-	switch {
-	case unknown != nil && named == 0:
-		return 0, fmt.Errorf("give the dialect by WithDialect: %w", unknown)
-	case unknown != nil:
-		return named, nil
-	case named != 0 && named != found:
-		return 0, fmt.Errorf("WithDialect says %v, but the driver %T is for %v", named, d, found)
-	}
-	return found, nil
-}
-
-// list writes dialects as a sentence has them.
-func list(dialects []sqlfence.Dialect) string {
-	var names []string
-	for _, d := range dialects {
-		names = append(names, d.String())
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
-
-// Resolve returns the dialect of a driver, which the caller may name; zero names
-// none. An unknown driver whose dialect isn't named, a name that contradicts a
-// known driver, and a dialect that isn't supported are errors.
-func Resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
-	found, err := resolve(d, named)
-	if err == nil && found != sqlfence.Postgres && found != sqlfence.SQLite {
-		err = fmt.Errorf("%v is not supported, only %v and %v are", found, sqlfence.Postgres, sqlfence.SQLite)
-	}
-	return found, err
-}

@@ -3,6 +3,7 @@ package dialectopt
 import (
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +86,19 @@ func TestFaultsAreFound(t *testing.T) {
 func TestPartsOfAllDialects(t *testing.T) {
 	if got := For("p", "s").All(); len(got) != 2 || got[0] != "p" || got[1] != "s" {
 		t.Error(got)
+	}
+}
+
+// Where tables are guarded, all packages have their part, and nowhere else.
+func TestPartsAreForTheGuardedDialects(t *testing.T) {
+	parts := For("p", "s")
+	if len(parts.dialects) != len(parts.All()) {
+		t.Errorf("%d parts for %v", len(parts.All()), parts.dialects)
+	}
+	for d := sqlfence.Dialect(1); d.String() != sqlfence.Dialect(0).String(); d++ {
+		_, err := sqlfence.WrapDriver(unknown{}, sqlfence.WithDialect(d), sqlfence.WithTable("books"))
+		if has := slices.Contains(parts.dialects, d); has != (err == nil) {
+			t.Errorf("%v: has a part: %t, but a table is registered with %v", d, has, err)
+		}
 	}
 }

@@ -71,6 +71,19 @@ func TestDialectsKnowTheSamePieces(t *testing.T) {
 	}
 }
 
+// A Builder writes the placeholders that the dialect has.
+func TestBuildersWritePlaceholders(t *testing.T) {
+	for _, d := range All() {
+		for typ := range Bigint + 1 {
+			b := Builder{Dialect: d}
+			b.Placeholder(12, typ)
+			if want := d.Placeholder(12, typ); b.String() != want {
+				t.Errorf("%T writes %s, want %s", d, b.String(), want)
+			}
+		}
+	}
+}
+
 func TestFloorsHaveAStart(t *testing.T) {
 	for _, d := range All() {
 		if !strings.Contains(d.Floor(), Start) {

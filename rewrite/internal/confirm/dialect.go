@@ -32,6 +32,9 @@ type Dialect struct {
 	bytes [256]byteKind // by what is above
 }
 
+// All returns the dialects, for tests that walk through them.
+func All() []*Dialect { return []*Dialect{Postgres, SQLite} }
+
 func newDialect(d Dialect) *Dialect {
 	special := "-/.'\"" + d.variables + string(rune(d.placeholder))
 	if d.backquotes {

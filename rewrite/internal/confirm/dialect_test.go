@@ -3,7 +3,7 @@ package confirm
 import "testing"
 
 // dialects are all that the check knows. Each has an answer in every test of facts.
-var dialects = []*Dialect{Postgres, SQLite}
+var dialects = All()
 
 // yes are the dialects in which a piece is in its place.
 func yes(in ...*Dialect) map[*Dialect]bool {

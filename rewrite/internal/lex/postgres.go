@@ -20,5 +20,5 @@ var Postgres = &Rules{
 
 	localeFolds: true,
 	maxName:     63,
-	quote:       sqltext.QuotePostgres,
+	quote:       sqltext.Postgres.Quote,
 }

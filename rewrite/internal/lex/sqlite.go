@@ -16,7 +16,7 @@ var SQLite = &Rules{
 	brackets:       true,
 	textNames:      true,
 	noBlankInWords: true,
-	quote:          sqltext.QuoteSQLite,
+	quote:          sqltext.SQLite.Quote,
 
 	variables: true,
 }

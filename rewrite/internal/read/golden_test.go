@@ -47,6 +47,9 @@ func readAll(g *Grammar, sql string) string {
 }
 
 func TestGolden(t *testing.T) {
+	if files, err := filepath.Glob(filepath.Join("testdata", "*.golden")); err != nil || len(files) != len(grammars) {
+		t.Errorf("%d grammars for the files %v", len(grammars), files)
+	}
 	for name, g := range grammars {
 		path := filepath.Join("testdata", name+".golden")
 		var b strings.Builder

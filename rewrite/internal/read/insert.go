@@ -190,13 +190,20 @@ func (t *Text) queryArm() bool {
 		ok = t.query() && t.ends()
 		t.leave(stop)
 	case t.accept("values"):
-		ok = t.rows()
+		ok = t.rows() && t.behindRows()
 	case t.accept("select"):
 		ok = t.selection()
 	default:
 		t.fail(NotRows, min(t.i, t.stop))
 	}
 	return ok && t.passed("union", "intersect", "except", "on", "returning")
+}
+
+// behindRows refuses what may not follow the rows of a VALUES: another database may
+// change rows there, as ON DUPLICATE KEY UPDATE does.
+func (t *Text) behindRows() bool {
+	last := t.rowArms[len(t.rowArms)-1].Last
+	return last || t.isWord(t.tok(), "union", "intersect", "except") || t.fail(Unexpected, t.i)
 }
 
 // selection reads the columns of a SELECT.

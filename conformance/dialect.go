@@ -1,0 +1,90 @@
+package conformance
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A dialect is what the checks say to one database.
+type dialect struct {
+	named       sqlfence.Dialect
+	fenced      bool     // tables can be registered
+	blob        string   // the type of a column of bytes
+	numbered    bool     // placeholders are $1 rather than ?
+	returning   bool     // a write may have RETURNING
+	ownTypes    []string // queries with columns of types that others don't have
+	name        string   // a query for the database's name, where errors contain it
+	transaction string   // a query for what a transaction is like, where it can be asked
+	slow        string   // see [kit.slow]
+	unguardable []string // statements that no guard is known for, besides those of all
+}
+
+var dialects = []*dialect{&postgres, &sqlite, &mysql}
+
+// dialectOf returns what the checks say in d, or nil.
+func dialectOf(d sqlfence.Dialect) *dialect {
+	for _, known := range dialects {
+		if known.named == d {
+			return known
+		}
+	}
+	return nil
+}
+
+var postgres = dialect{
+	named:     sqlfence.Postgres,
+	fenced:    true,
+	blob:      "bytea",
+	numbered:  true,
+	returning: true,
+	ownTypes: []string{
+		`SELECT 1::numeric(10,2), 'x'::varchar(7), now() < now(), '{1,2}'::int[], '\x00ff'::bytea, '2020-01-02'::date, '1 day'::interval, '{"a":1}'::jsonb, 'NaN'::float8, '00000000-0000-0000-0000-000000000001'::uuid FROM books`,
+	},
+	transaction: "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')",
+	slow:        "(SELECT count(*) FROM pg_sleep(10))",
+	unguardable: []string{
+		"UPDATE books SET price = 30 /* unfinished",
+		"DO $$ BEGIN EXECUTE 'UPDATE bo' || 'oks SET price = 30'; END $$",
+		"TRUNCATE books",
+		"DO $$ BEGIN UPDATE books SET price = 30; END $$",
+		"PREPARE p AS UPDATE books SET price = 30",
+		"COPY (DELETE FROM books RETURNING id) TO STDOUT",
+	},
+}
+
+var sqlite = dialect{
+	named:     sqlfence.SQLite,
+	fenced:    true,
+	blob:      "blob",
+	returning: true,
+	slow:      "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000000) SELECT count(*) FROM c)",
+	unguardable: []string{
+		"REPLACE INTO books (id, price) VALUES (1, 30)",
+		"UPDATE OR REPLACE books SET price = 30",
+		"CREATE TRIGGER r AFTER INSERT ON pens BEGIN UPDATE books SET price = 30; END",
+	},
+}
+
+var mysql = dialect{
+	named: sqlfence.MySQL,
+	blob:  "blob",
+	name:  "SELECT DATABASE()",
+	slow:  "(SELECT SLEEP(0.2))", // nothing interrupts it, and its locks stay as long
+}
+
+// bind writes the placeholders of a query, ? in the checks, as the dialect has them.
+func (d *dialect) bind(query string) string {
+	if !d.numbered {
+		return query
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			b.WriteString("$" + strconv.Itoa(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}

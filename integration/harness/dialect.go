@@ -1,0 +1,41 @@
+package harness
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A dialect is what the tests have to know of a database beside its driver.
+type dialect struct {
+	need       func(t testing.TB)   // skips or fails the test without a server
+	levels     []sql.IsolationLevel // that a transaction may have; none where there is one
+	networked  bool                 // connections may be lost
+	showsWaits bool                 // it says who waits for whom
+	bare       bool                 // placeholders are ? rather than $1
+}
+
+// dialects are those of the [Bases].
+var dialects = map[sqlfence.Dialect]dialect{
+	sqlfence.Postgres: {
+		need:       func(t testing.TB) { NeedPostgres(t) },
+		levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+		networked:  true,
+		showsWaits: true,
+	},
+	sqlfence.SQLite: {
+		need: func(testing.TB) {},
+		bare: true,
+	},
+}
+
+// dialect returns what the tests have to know of the base's database.
+func (b Base) dialect(t testing.TB) dialect {
+	t.Helper()
+	d, ok := dialects[b.Dialect]
+	if !ok {
+		t.Fatalf("package harness knows nothing of %v", b.Dialect)
+	}
+	return d
+}
