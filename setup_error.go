@@ -106,5 +106,5 @@ func identifier(name string) string {
 	if plainIdentifier.MatchString(name) {
 		return name
 	}
-	return sqltext.QuotePostgres(name)
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
