@@ -1,21 +1,21 @@
-# Every folder with a go.mod is a module; what is said below holds for each.
+# Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test lint bench suites cgo pgbouncer chromium
+.PHONY: help test check lint bench suites cgo pgbouncer chromium
 
-help: ## show this
+help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
 
-test: ## test all modules with the race detector; starts and installs what it needs, and says so first
+test: ## test all modules with the race detector; lists first which servers it starts and which packages it installs
 	@scripts/test
 
-check: cgo ## the quick part of it: no servers, only SQLite and fakes
+check: cgo ## test without servers and race detector: SQLite and fakes only; about a minute
 	@scripts/check
 
-lint: cgo ## check formatting, correctness, dependencies
+lint: cgo ## check formatting, correctness and dependencies
 	scripts/lint $(MODULES)
 
-bench: cgo ## measure; the output is made for benchstat
+bench: cgo ## run the benchmarks; the output is for benchstat
 	@scripts/with-postgres sh -c 'cd bench && go test -run=NONE -bench=. -benchmem -count=6 ./...'
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
@@ -25,10 +25,10 @@ suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 cgo:
 	@echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 || scripts/apt-install gcc libc6-dev
 
-# Tests start it themselves; it lies where only root looks.
+# Tests start pgbouncer themselves. Debian installs it in a folder that only root's PATH has.
 pgbouncer:
 	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || scripts/install-pgbouncer
 
-# The browser that looks at the pages of examples/invoice.
+# The browser for the tests of the pages of examples/invoice.
 chromium:
 	@command -v chromium >/dev/null || scripts/apt-install chromium

@@ -12,8 +12,8 @@ import (
 // How database/sql calls a connection that may lack the newer interfaces, and reads
 // its errors.
 
-// isSkip reports whether a driver asks for the way through Prepare. Like database/sql
-// it doesn't look at what err wraps.
+// isSkip reports whether a driver wants the statement prepared first. Like database/sql
+// it doesn't unwrap err.
 //
 // It can't panic: the comparison of two interfaces does so only if both hold one and
 // the same uncomparable type, and the sentinel holds a pointer.
@@ -98,8 +98,8 @@ func named(values []driver.Value) []driver.NamedValue {
 	return args
 }
 
-// closing closes what err has made useless, and returns err, or else the error of
-// closing.
+// closing closes a resource that err has made useless, and returns err, or else the error
+// of closing.
 func closing(close func() error, err error) error {
 	if closeErr := close(); err == nil {
 		return closeErr

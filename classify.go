@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// answered returns the error that the application gets for that of a guarded
+// answered returns the error that the application gets for the error of a guarded
 // statement, and whether the guard raised it, which is reported. In a transaction
 // database/sql sends nothing twice.
 func (e *execution) answered(ctx context.Context, err error) (error, bool) {
@@ -28,8 +28,8 @@ func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 	return typed, true
 }
 
-// classify returns the typed error for what a guard raised, and true; else err as
-// it is, and false.
+// classify returns a typed error and true if the statement's guard raised err; else err
+// as it is, and false.
 func (e *execution) classify(err error) (error, bool) {
 	m, ok := rewrite.ReadMarker(err.Error())
 	if !ok {
@@ -72,7 +72,7 @@ func (e *execution) refusedToken(m rewrite.Marker, err error) error {
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
-		return &refusal{sentinel: ErrUnknownName, reason: fmt.Sprintf("%q; create it with tokens.Ensure or tokens.Issue", token.Name),
-			err: err, table: t.name, token: token}
+		return &refusal{sentinel: ErrUnknownName, err: err, table: t.name, token: token,
+			reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.name, token.Name)}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"database/sql/driver"
 )
 
-// A connState is what a connection and its statements share. Like a connection it is
-// used by one goroutine at a time.
+// A connState is the state that a connection and its statements share. Like a connection,
+// only one goroutine at a time uses it.
 type connState struct {
 	settings *settings
 	base     driver.Conn

@@ -22,11 +22,12 @@ type (
 // statements whose own context carries none, as in Tx.Exec; see the package's
 // documentation.
 //
-// Tokens are checked when a write needs them: an invalid one refuses the write with
-// [ErrInvalid], which is [ErrNoFence] too then, or [ErrTokenLimit]; it is never skipped. Only the
-// [Ledger] knows whether a token was ever issued; on a table with [RowFence] and no
-// Ledger a made-up one passes if it is high enough. Don't put a token from outside
-// into a context that writes to such a table.
+// Tokens are checked when a write needs them. An invalid token is never skipped: the
+// write is refused, with [ErrTokenLimit] for a value over [MaxToken], else with an error
+// that is both [ErrInvalid] and [ErrNoFence]. Only the [Ledger] knows whether a token
+// was ever issued; on a table with [RowFence] and no Ledger a made-up token passes if
+// it is high enough. Don't put a token from outside into a context that writes to such
+// a table.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := tokensFrom(ctx)
 	all := make([]Token, len(held), len(held)+len(tokens))
@@ -56,8 +57,8 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 
 // Bypass returns a context whose statements reach the database as they were
 // written, unguarded: for migrations and repairs. The observer gets the reason with
-// every statement that would have been guarded or refused. An empty reason bypasses
-// nothing, so that a forgotten one fails closed.
+// every statement that would have been guarded or refused. With an empty reason
+// nothing is bypassed, so a forgotten reason fails closed.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, bypassKey{}, reason)
 }

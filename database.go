@@ -6,8 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A database is what this package has to know of one beside its SQL, which is the
-// part of package rewrite. Who adds a database answers each of these questions.
+// A database has the facts that this package needs about one, except its SQL, which
+// package rewrite knows.
 type database interface {
 	dialect() Dialect
 
@@ -47,8 +47,7 @@ func databaseOf(d Dialect) (database, bool) {
 	return nil, false
 }
 
-// A failure is a statement that failed on its way through the base driver, or in
-// the database.
+// A failure is a statement that failed in the base driver or in the database.
 type failure struct {
 	err     error
 	query   string // as the application wrote it

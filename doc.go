@@ -33,17 +33,18 @@
 //     token issued or adopted for it commit. A lower one is [ErrStale], a higher one
 //     [ErrNotIssued].
 //   - Its own tables: fencing_tokens, fencing_leases and rowlocks, in any schema, are
-//     written and defined by sqlfence's packages alone, or under [Bypass]; no other
-//     table, view or temporary table is put in their place. This holds in every fenced
-//     database of PostgreSQL or SQLite, also where no table is registered.
+//     written and defined by sqlfence's packages alone. Any other statement that does
+//     so, or that puts another table or view in their place, is refused, except under
+//     [Bypass]. This holds in every fenced database of PostgreSQL or SQLite, also if
+//     no table is registered.
 //   - All or nothing: a statement that reaches a single row with a newer token
-//     changes no row at all. It never skips rows silently.
+//     changes no row at all. No row is skipped silently.
 //   - Closed by default: a statement that touches a registered table, or may
 //     touch it, and can't be guarded is not sent to the database. The error says
 //     why and what to write instead.
 //   - No token, no write: a write on a registered table without a token is
 //     refused, unless the table is [Optional], the mode is [Observe], or the
-//     context says [Bypass] with a reason.
+//     context has a [Bypass] with a reason.
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
 //     "no such row".
@@ -53,9 +54,9 @@
 //     errors.As still finds its error type.
 //
 // [Serial] and [WithSerial] guard against the other way to lose an update: two callers
-// read a row, and write it one after the other. The version of a row never falls,
-// and with [Required] no row is written unless the context carries the version that
-// was read ([ErrNoSerial]).
+// read the same row, both write it, and the second write undoes the first. The version
+// of a row never falls, and with [Required] no row is written unless the context carries
+// the version that was read ([ErrNoSerial]).
 //
 // Equal tokens pass: a holder may write as often as it likes. [SingleUse] changes
 // that for a table. No clock takes part in any of this, neither the
@@ -77,47 +78,49 @@
 // It guards the statements that pass through it, by their text. It can't guard
 //
 //   - code that opens the database without sqlfence: another service, a
-//     migration tool, a person at a prompt. A table is protected when all that
-//     write to it are fenced;
+//     migration tool, a person at a prompt. A table is protected if
+//     every program that writes to it uses sqlfence;
 //   - SQL that the database runs on its own: in stored functions and procedures,
 //     triggers, rules and cascades, or behind an updatable view. A guarded
 //     statement may invoke them, and their writes are not compared. Statements that
 //     only create them pass: CREATE VIEW, CREATE FUNCTION;
-//   - SQL that is hidden from it otherwise: EXECUTE of what was prepared under
-//     [Bypass], a text handed to a function that runs it, such as dblink_exec,
+//   - SQL that is hidden from it otherwise: EXECUTE of a statement that was prepared
+//     under [Bypass], a text handed to a function that runs it, such as dblink_exec,
 //     and in SQLite a second ATTACH of the same file for a table that is
 //     registered with its schema. PostgreSQL's DO is read, and refused if it
 //     names a registered table or can put a statement together at run time;
 //   - a table's rows by another name. In PostgreSQL a partition, a parent and a
-//     child of a table hold rows of each other; those that are written to have to
-//     be registered, too, see [WithTable]. To make such a table of a registered
-//     one is refused. In SQLite the shadow tables of a virtual table, such as
-//     FTS5's books_content, are tables by themselves;
-//   - what is done with the driver's own connection. sql.Conn.Raw gives a fenced
-//     connection, of which [BaseConn] returns the base driver's; the
-//     [Observer] gets an event. The same goes for statements that were prepared under
-//     a name there and are executed by it, and for what a pgx.QueryRewriter of the
-//     application does with the connection that it is given;
+//     child of a table hold rows of each other; register each of them that is
+//     written to (see [WithTable]). A statement that makes such a table from a
+//     registered one is refused. In SQLite the shadow tables of a virtual table, such as
+//     FTS5's books_content, are tables of their own;
+//   - calls of the driver's own connection. sql.Conn.Raw gives a fenced connection,
+//     of which [BaseConn] returns the base driver's; the [Observer] gets
+//     an event. Nor can it guard a statement that was prepared under a name on that
+//     connection and is executed by this name, or the calls that the application's
+//     own pgx.QueryRewriter makes on the connection that pgx passes to it;
 //   - by [RowFence] alone, against a token that nobody issued. The row can't know: any
 //     higher number passes, is stored, and refuses every honest holder from then on;
 //   - by [RowFence] alone, a row that was deleted. Its token is gone with it, and an
 //     INSERT or upsert with an older one brings it back. RowFence together with
-//     [Ledger] refuses both of these;
+//     [Ledger] refuses the token that nobody issued and the older one;
 //   - reads. A SELECT by a holder that has lost its resource still returns data;
 //     only its writes are refused;
 //   - anything outside this database: files, queues, mails.
 //
-// The ledger is the table fencing_tokens that the connection finds under this
-// name. A statement that would shadow it with another table is refused where its text
-// names that table. What the text doesn't show isn't refused: SET search_path, ALTER SCHEMA ... RENAME,
-// DROP SCHEMA, IMPORT FOREIGN SCHEMA, SQL in stored functions and in the strings that
-// they execute, what a pgx.QueryRewriter writes where no table is registered, and in
-// SQLite a database that is attached before there is a ledger in the main one, and
-// writes to sqlite_schema where no table is registered.
+// The ledger is the table fencing_tokens that the connection finds under this name.
+// A statement that would shadow it with another table is refused if its text names
+// that table. Other ways to shadow it aren't refused:
 //
-// To raise its error a guard calls functions that PostgreSQL provides, whatever casts
-// and operators a database defines. In SQLite it calls json_extract, which an
-// application can replace by a function of its own; it must not.
+//   - SET search_path, ALTER SCHEMA ... RENAME, DROP SCHEMA, IMPORT FOREIGN SCHEMA;
+//   - SQL in stored functions and in the strings that they execute;
+//   - if no table is registered, the text that a pgx.QueryRewriter returns and, in
+//     SQLite, writes to sqlite_schema;
+//   - in SQLite, attaching a database before the main one has a ledger.
+//
+// To raise its error a guard calls PostgreSQL's built-in functions, so casts and
+// operators that a database defines have no effect on it. In SQLite it calls
+// json_extract; an application must not replace that by a function of its own.
 //
 // A ledger guards tables of its own database only. On SQLite that means the same
 // file: fencing_tokens has to be in the database file of the guarded table, not

@@ -17,7 +17,8 @@ var (
 )
 
 // Open opens a database as sql.Open does, with a driver registered under
-// driverName, and fences it. Like sql.Open it may not connect.
+// driverName, and fences it. Like sql.Open it doesn't
+// necessarily connect.
 //
 // Options that are invalid or contradict each other, a driver that is fenced already,
 // and an unknown driver without [WithDialect] are [ErrInvalid]; the error reports all
@@ -44,7 +45,7 @@ func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 }
 
 // OpenDB opens a database as sql.OpenDB does, and fences it. Errors are as for
-// [Open], and a nil connector is [ErrInvalid]; on an error c is left as it was.
+// [Open], and a nil connector is [ErrInvalid]. On an error c is not closed.
 func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: nil connector", ErrInvalid)

@@ -14,18 +14,20 @@ import (
 // upsert and MERGE on a row whose lock is held fail with a [LockedError], whichever
 // library sends them. The lock is in three columns of the row, which package rowlock
 // writes: by is the holder's ID, an integer or a text, where NULL, 0 and the empty
-// text mean nobody; since and expiry are when the lock was taken and when it expires,
-// NULL for never taken. In PostgreSQL they are timestamptz, in SQLite integers,
-// milliseconds of Unix time in UTC. The clock is the database's.
+// text mean nobody; since and expiry are the times at which the lock was taken and
+// expires. A lock whose expiry is NULL has expired. In PostgreSQL the times are
+// timestamptz, in SQLite integers, milliseconds of Unix time in UTC. The clock is the
+// database's.
 //
 // [WithEditor] says who is writing. A write without it is refused while anybody
 // holds the lock.
 //
-// Statements that take and release locks are sent under [Bypass].
+// Package rowlock takes and releases locks under [Bypass]; other statements that do
+// so need it, too.
 //
-// A table with EditLock and no other rule needs no tokens. Where a write is refused
-// for several reasons, the error is that of a stale token first, then of a conflict
-// of serials, then of the lock.
+// A table with EditLock and no other rule needs no tokens. If a write is refused for
+// several reasons, a stale token is reported first, then a conflict of serials, then
+// the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *table) {
 		if t.rules.Lock != (rewrite.Lock{}) {
@@ -41,8 +43,8 @@ type editorKey struct{}
 
 // WithEditor returns a context whose writes are those of user, who may write to
 // rows that nobody has locked and to rows that user has locked (see [EditLock]). user
-// is an integer, a text, or a driver.Valuer of these, and is compared as the text
-// that the database makes of the column.
+// is an integer, a text, or a driver.Valuer of these. It is compared as text with the
+// column, as the database prints that.
 //
 // A transaction that was begun with an editor has it for its statements whose own context
 // has none.
@@ -92,7 +94,7 @@ func micros(n int64) time.Time {
 // refused the write, wraps the base driver's error.
 type LockedError struct {
 	Table  string    // as registered with [WithTable], or as given to package rowlock
-	By     string    // who holds the lock, as text
+	By     string    // the holder's ID, as text
 	Since  time.Time // when it was taken, in UTC; zero if unknown
 	Expiry time.Time // when it expires, in UTC, unless it is renewed
 

@@ -95,7 +95,7 @@ type NotIssuedError struct {
 }
 
 func (e *NotIssuedError) Error() string {
-	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue a token with tokens.Issue, or adopt another service's with tokens.Adopt",
+	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's (tokens.Store.Issue, Adopt)",
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
@@ -111,12 +111,12 @@ func (e *NotIssuedError) Temporary() bool { return false }
 // An UnguardableError reports a statement that was refused before it was sent: why,
 // and what to write instead. It is [ErrUnguardable].
 type UnguardableError struct {
-	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if the statement couldn't be read far enough to tell
+	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if unknown
 	Reason string // what is wrong and what to write instead
 
-	// Offset is the place in the statement, in bytes from its start; -1 where the
-	// error is about no place in it. Of a text that a pgx.QueryRewriter made it is
-	// the place there.
+	// Offset is the position in the statement, in bytes from its start; -1 if the
+	// error concerns no position. For a statement that a pgx.QueryRewriter has written
+	// it is the position in that text.
 	Offset int
 }
 
@@ -149,9 +149,9 @@ func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardab
 func (e *UnguardableError) Temporary() bool { return false }
 
 // A ColumnError reports a write that the database refused because a column that the
-// guard compares isn't an integer column, or holds something else than an integer. The
-// statement changed nothing; the column has to be repaired, under [Bypass]. It is [ErrUnguardable] and
-// wraps the base driver's error.
+// guard compares isn't an integer column, or holds a value that isn't an integer. The
+// statement changed nothing; repair the column, under [Bypass]. It is [ErrUnguardable]
+// and wraps the base driver's error.
 type ColumnError struct {
 	Table  string // as registered with [WithTable]; empty if unknown
 	Column string // empty if unknown

@@ -83,7 +83,7 @@ func ExampleOpenDB() {
 	// Output:
 	// true
 	// true
-	// OR REPLACE replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT
+	// OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
 	// <nil>
 }
 

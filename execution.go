@@ -119,14 +119,13 @@ func (e *execution) collect(ctx context.Context) (outcome, error) {
 			return refused, err
 		}
 	}
-	withoutTokens := e.plan.Serial || e.plan.Locks // there is something to guard without tokens
 	if err := e.findTokens(ctx); err != nil {
-		if decided, err := e.refuse(ctx, err); decided == refused || !withoutTokens {
+		if decided, err := e.refuse(ctx, err); decided == refused || !e.plan.Tokenless {
 			return decided, err
 		}
 		e.held.drop()
 	}
-	if len(e.held.all) == 0 && !withoutTokens { // all of the tables are Optional
+	if len(e.held.all) == 0 && !e.plan.Tokenless { // all of the tables are Optional
 		return passed, nil
 	}
 	return guarded, nil

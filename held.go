@@ -60,7 +60,7 @@ func (h *heldTokens) tableOf(token int) int {
 	return i
 }
 
-// addRows notes which of its tokens are those of a table's rows to insert.
+// addRows records, for each row to insert into a table, which of its tokens covers it.
 func (h *heldTokens) addRows(i, tables int, rows []int) {
 	if h.rows == nil {
 		h.rows = make([][]int, tables)
@@ -90,7 +90,7 @@ func (t *table) value(token Token) rewrite.Token {
 	return rewrite.Token{Name: token.Name, Key: t.key(token), Value: token.Value}
 }
 
-// values returns what the table's writes are compared with.
+// values returns the tokens with which the table's writes are compared.
 func (t *table) values(tokens []rewrite.Token) rewrite.TableValues {
 	return rewrite.TableValues{Tokens: tokens, Unfenced: len(tokens) == 0 && t.rules.Fenced()}
 }

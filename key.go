@@ -14,24 +14,27 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Key gives each row a token of its own: the row whose column holds 42 is
-// guarded by the token called resource + "/42". A write that reaches a row which
-// none of the context's tokens names is refused with [ErrOutOfScope], and so is
-// an INSERT of such a row. The key is compared as the text that the database
-// makes of it, so it has to be of an integer, text or UUID type: in one that
-// rounds, pads or spells otherwise, such as numeric(10,2), char(8), boolean, bytea
-// or SQLite's REAL, a new row may get a key that its token doesn't name. An INSERT
-// whose key may be stored as another text in one of the former, such as 07, 0x7 or
-// 7_0 for an integer, or a UUID without its dashes, is refused. Tokens' names
-// are in Unicode's normalization form C, so a row whose key isn't can't be written. A
-// row keeps its key: a statement may assign the column only where the context holds one token of
-// the table, and only its key, as an argument, a plain constant or the key of the
-// row that an upsert was to insert. An argument or a constant may have a cast to an
-// integer type, uuid, text or varchar; in SQLite to TEXT. A generated column is no
-// key: an UPDATE of what it is computed from moves the row, which a statement
-// doesn't show. Nor is a key that a trigger changes. Where a
-// [Ledger] guards the table, all tokens of the table's rows in the context have
-// to be current, also those of rows that the statement doesn't reach.
+// Key gives each row a token of its own: the token called resource + "/42" guards the
+// row whose column holds 42. A write that reaches a row for which the context carries
+// no token is refused with [ErrOutOfScope], and so is an INSERT of such a row.
+//
+// The key is compared as text, as the database prints it, so the column must be of an
+// integer, text or UUID type. In a type that rounds, pads or prints its values in
+// another way, such as numeric(10,2), char(8), boolean, bytea or SQLite's REAL, a new
+// row may get a key that its token doesn't name. An INSERT is refused if the database
+// may store its key as another text: 07, 0x7 or 7_0 for an integer, or a UUID without
+// its dashes. Names of tokens are in Unicode's normalization form C, so a row whose key
+// isn't can't be written.
+//
+// A row keeps its key. A statement may assign the column only if the context carries
+// one token of the table, and only that token's key: as an argument, as a plain
+// constant, or as the key of the row that an upsert was to insert. An argument or a
+// constant may have a cast to an integer type, uuid, text or varchar; in SQLite to TEXT.
+// Don't use a generated column, or one that a trigger changes: when such a key changes,
+// the statement doesn't show that the row moves out of its token's scope.
+//
+// With [Ledger], all tokens that the context carries for rows of the table must be
+// current, also those for rows that the statement doesn't reach.
 func Key(column string) Rule {
 	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
 }
@@ -58,8 +61,8 @@ func (t *table) key(token Token) string {
 // outOfScope returns the error of a row with this key; err is the base driver's, or
 // nil.
 func (t *table) outOfScope(key string, err error) error {
-	return &refusal{sentinel: ErrOutOfScope, reason: fmt.Sprintf("table %q: none of the context's tokens is called %q", t.name, t.resource+"/"+key),
-		err: err, table: t.name}
+	return &refusal{sentinel: ErrOutOfScope, err: err, table: t.name,
+		reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, t.resource+"/"+key)}
 }
 
 // matchRows finds for each row of an INSERT, the plan's target i, the token that
@@ -134,7 +137,7 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 		for n, arg := range given {
 			switch {
 			case arg.Name == "" || arg.Name == k.Name && i >= 0:
-				return "", unguardable(t.name, "arguments with and without names, or of one name, can't be told apart; name each once")
+				return "", unguardable(t.name, "the row's key is ambiguous among arguments with and without names, or of the same name; name each argument once")
 			case arg.Name == k.Name:
 				i = n
 			}
@@ -146,8 +149,8 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 			return key, t.canonical(key)
 		}
 	}
-	return "", unguardable(t.name, "the row's key can't be read from its argument; "+
-		"pass an integer, a string or a UUID, of a type that prints as it is")
+	return "", unguardable(t.name, "the row's key is an argument of an unsupported type; "+
+		"pass an integer, a string or a UUID")
 }
 
 // keep sends v as the argument i, instead of what may answer otherwise when the
@@ -193,7 +196,7 @@ func (t *table) canonical(key string) error {
 	}
 	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
 		strings.HasPrefix(key, `\x`) {
-		return unguardable(t.name, fmt.Sprintf("the row's key %q may be stored as another text; write it as the database does", key))
+		return unguardable(t.name, fmt.Sprintf("the database may store the row's key %q as another text; write it as the database prints it", key))
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestKeysAreKept(t *testing.T) {
 		text string
 	}{
 		{"the same", one, 7, nil, ""},
-		{"another", one, 8, sqlfence.ErrOutOfScope, `none of the context's tokens is called "books/8"`},
+		{"another", one, 8, sqlfence.ErrOutOfScope, `the context carries no token called "books/8"`},
 		{"of two tokens", sqlfence.WithFence(one, token("books/8", 8)), 7, sqlfence.ErrUnguardable,
 			"it assigns the key column while the context carries several tokens for this table; leave the column out, or update one row per call"},
 	} {

@@ -9,9 +9,9 @@ import (
 )
 
 // observe runs a guarded execution so that nothing is refused and nothing breaks: as
-// in Enforce mode first; if the guard refuses it, again without what refuses; and if
-// that or anything else fails, as the application wrote it. What failed has no
-// effects. Where an error would end a transaction, a savepoint is put before it.
+// in Enforce mode first; if the guard refuses it, again without the checks that refuse;
+// and if that or anything else fails, as the application wrote it. A failed attempt has no
+// effects. If an error would end a transaction, a savepoint is set before the attempt.
 func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	s := e.state
 	saved := s.savepoint(ctx)
@@ -46,8 +46,8 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	return got, errPlain
 }
 
-// unguard renders the statement without what refuses, after it was refused for a
-// reason. The token stored in a row doesn't rise to one that was never issued, or it
+// unguard renders the statement without the checks that refuse, after it was refused for
+// a reason. The token stored in a row doesn't rise to one that was never issued, or it
 // would be above all that are.
 func (e *execution) unguard(reason error) error {
 	if errors.Is(reason, ErrNotIssued) {

@@ -5,8 +5,8 @@ import "context"
 // An Observer receives events about statements on registered tables: those that were
 // refused, those that [Observe] mode let through although [Enforce] would have
 // refused them, and those that [Bypass] let through. It is called on the statement's
-// goroutine before the statement's call returns, so it may run on several goroutines
-// at once; it must be safe for that, and quick. It must not panic, nor use the
+// goroutine before the statement's call returns, so several goroutines may call
+// it at once; it must be safe for that, and quick. It must not panic, nor use the
 // connection or transaction that the statement was sent on. The context is the
 // statement's, without its Bypass.
 type Observer func(ctx context.Context, e Event)
@@ -16,15 +16,15 @@ type Event struct {
 	Kind  EventKind
 	Query string // as the application wrote it
 
-	// Reason is the one given to [Bypass]; empty for other kinds.
+	// Reason is the reason passed to [Bypass]; empty for other kinds.
 	Reason string
 
-	// Err is why the statement was, or would have been, refused, for errors.Is and
-	// errors.As. Nil for Bypassed and RawAccess.
+	// Err is the error that the statement was, or would have been, refused with. Nil for
+	// Bypassed and RawAccess.
 	Err error
 }
 
-// EventKind is the kind of an [Event].
+// An EventKind is the kind of an [Event].
 type EventKind int
 
 const (

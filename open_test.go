@@ -127,7 +127,7 @@ func TestOptionErrorsAreReportedTogether(t *testing.T) {
 		"nil option", "unknown mode 7", "nil observer",
 		`table "books": nil rule`, `table "books": RowFence of an empty name`, `table "books": Resource: a token's name is empty`, `table "books": name "a b"`,
 		`table "pens": SingleUse needs RowFence`, `table "pens": name "x y"`, `table "pens": EditLock of an empty name`,
-		`table "a.b.c.d": `, `table "shelves": "x" can't be both fence and key`, `table "inks" is registered twice`,
+		`table "a.b.c.d": `, `table "shelves": the column "x" can't be both fence and key`, `table "inks" is registered twice`,
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("%v\ntells %d times %q, want once", err, strings.Count(err.Error(), want), want)

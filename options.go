@@ -19,7 +19,7 @@ const (
 	MySQL    = rewrite.MySQL
 )
 
-// A Mode is what happens to a write that the guard refuses.
+// A Mode decides what becomes of a write that the guard refuses.
 type Mode uint8
 
 const (
@@ -27,11 +27,11 @@ const (
 	Enforce Mode = iota
 	// Observe lets it through and reports it to the observer as WouldRefuse. It does
 	// the same with a write whose guard fails for another reason, such as a missing
-	// column; the event has the database's error then. The tokens stored in rows still
-	// rise to those of the writes. They fall only where a statement is sent as it was
-	// written: one that can't be guarded, such as SQLite's REPLACE, or whose guard
-	// fails. A write that would have been refused costs a second statement, and in
-	// a PostgreSQL transaction every guarded write costs a savepoint.
+	// column; the event then has the database's error. A write still raises the tokens
+	// stored in its rows to its own. A stored token falls only if the statement is sent
+	// as it was written, because it can't be guarded, as SQLite's REPLACE, or because
+	// its guard failed. A write that would have been refused costs a second statement,
+	// and in a PostgreSQL transaction every guarded write costs a savepoint.
 	Observe
 )
 
@@ -45,12 +45,12 @@ type Option func(*options)
 // quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
 // books in any schema; "shop.books" for that one, and for an unqualified books,
 // which may resolve to it. The tables of sqlfence's own packages (fencing_tokens,
-// fencing_leases, rowlocks) are guarded by themselves, and refused here. In
-// PostgreSQL a name with capital letters outside of ASCII has to be in double quotes:
-// what they are folded to depends on the database's encoding.
+// fencing_leases, rowlocks) are always guarded, and refused here. In PostgreSQL write
+// a name with capital letters outside of ASCII in double quotes: without them the
+// database folds it in a way that depends on its encoding.
 //
-// In PostgreSQL the rows of a table can be written by the name of a partition, a
-// parent or a child, which have to be registered then. With one [Resource] they
+// In PostgreSQL an application can also write a table's rows by the name of a
+// partition, a parent or a child. Register those as well; with one [Resource] they
 // take the same tokens:
 //
 //	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
@@ -79,7 +79,7 @@ func WithMode(m Mode) Option {
 			o.fail(fmt.Errorf("unknown mode %d", m))
 		}
 		if o.modeSet && o.mode != m {
-			o.fail(errors.New("two modes, Enforce and Observe"))
+			o.fail(errors.New("WithMode twice, with Enforce and Observe"))
 		}
 		o.mode, o.modeSet = m, true
 	}

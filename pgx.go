@@ -48,7 +48,7 @@ func findOptions(args []driver.NamedValue, rows bool) (driverOptions, error) {
 	for i, arg := range args {
 		switch what, t := optionOf(arg.Value); {
 		case what == rewriterOption && o.rewriter.IsValid():
-			return o, unguardable("", "which of two query rewriters are run depends on pgx's version; pass one")
+			return o, unguardable("", "which of two query rewriters pgx runs depends on its version; pass one")
 		case what == rewriterOption:
 			o.rewriter, o.place = reflect.ValueOf(arg.Value).MethodByName("RewriteQuery"), i
 			o.pure = ofPgx(t) && slices.Contains([]string{"NamedArgs", "StrictNamedArgs", "errorQueryRewriter"}, t.Name())
@@ -124,7 +124,7 @@ func (e *execution) rewriteQuery(ctx context.Context, o driverOptions) (reason, 
 	case o.pure:
 		c = reflect.Zero(connType)
 	case !ok:
-		return unguardable("", fmt.Sprintf("the query rewriter %T could write to any table, and the connection that it needs isn't accessible; "+
+		return unguardable("", fmt.Sprintf("the query rewriter %T, which could write to any table, needs a connection that isn't accessible; "+
 			"pass arguments, or pgx.NamedArgs", asked[o.place].Value)), nil
 	}
 	given := make([]any, 0, len(asked)-o.count)
@@ -150,7 +150,7 @@ func (e *execution) rewriteQuery(ctx context.Context, o driverOptions) (reason, 
 	}
 	if len(values) > 0 {
 		if what, _ := optionOf(values[0]); what != noOption {
-			reason = unguardable("", "the first argument that the query rewriter returns would be taken for an option; return a plain value")
+			reason = unguardable("", "pgx would take the first argument that the query rewriter returns for an option; return a plain value")
 		}
 	}
 	return reason, nil

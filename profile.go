@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A profile is what sqlfence knows of a base driver and its database.
+// A profile has the facts about a base driver and its database.
 type profile struct {
 	database
 
@@ -36,8 +36,8 @@ var profiles = map[string]profile{
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
 }
 
-// DialectOf returns the dialect of a driver, fenced or not, also behind a
-// wrapper such as otelsql's; an error if the driver is unknown. It is for
+// DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
+// as otelsql's. If sqlfence doesn't know the driver, it returns an error. It is for
 // packages that send SQL of their own through a *sql.DB.
 func DialectOf(d driver.Driver) (Dialect, error) {
 	if f, ok := d.(*fencedDriver); ok {

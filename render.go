@@ -87,10 +87,10 @@ func (e *execution) misplaced() bool {
 	return !e.state.settings.profile.noOptions && !e.plan.Inlines()
 }
 
-// errMisplaced refuses such a statement: that a connection of pgx's is in the simple
-// protocol can't be seen from here.
-var errMisplaced = unguardable("", "in the simple protocol pgx would write the arguments into the text at other places than the server reads them; "+
-	"put names with $ in double quotes, a blank before strings, and pass strings with quotes or $ as arguments")
+// errMisplaced refuses such a statement on every connection of pgx's: which protocol
+// one uses is unknown here.
+var errMisplaced = unguardable("", "in its simple protocol pgx would write the arguments where the server reads no placeholders; "+
+	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain quotes or $ as arguments")
 
 // unguardable returns the error of a statement that package rewrite refuses.
 func (s *settings) unguardable(r *rewrite.Refusal) error {

@@ -37,22 +37,23 @@ const (
 	retryMaxBackoff = time.Second
 )
 
-// Retry runs fn in a transaction and commits it. It does so again, from the start,
-// after an error that may not occur again: one whose Temporary method returns true,
-// such as a [ConflictError] of [WithSerial], a serialization failure or a deadlock
-// (SQLSTATE 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
-// decides on in its own transaction, each time, and must not have other effects.
+// Retry runs fn in a transaction and commits it. After a temporary error it starts
+// again with a new transaction: after an error whose Temporary method returns true,
+// such as a [ConflictError] of [WithSerial], after a serialization failure or a deadlock
+// (SQLSTATE 40001 and 40P01), and after SQLite's BUSY and LOCKED. So fn must read, each
+// time and in its own transaction, the data that it decides on, and must have no effects
+// outside of the transaction.
 //
-// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial] or [ErrLocked], nor
-// after the end of a context. A commit that failed is repeated only on 40001 and
-// 40P01, with which nothing was committed; after any other error, such as a lost
-// connection, the outcome is unknown.
+// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial],
+// [ErrLocked] or a context's error, nor once ctx has ended. A failed commit is repeated
+// only after 40001 and 40P01, which mean that nothing was committed; after any other
+// error, such as a lost connection, the outcome is unknown.
 //
-// The transaction is rolled back if fn returns an error or panics. fn must not
-// commit or roll back itself. Retry returns nil once a commit has succeeded,
-// else the last error, wrapped with the number of attempts if there were several, and
-// with the context's error if that ended the waiting; and [ErrInvalid] for options.
-// It is safe for use by several goroutines at once.
+// The transaction is rolled back if fn returns an error or panics. fn must not commit
+// or roll back itself. Retry returns nil once a commit has succeeded, else the last
+// error. That error also says the number of attempts if there were several, and wraps
+// the context's error if the context ended during a pause. Invalid options are
+// [ErrInvalid]. Retry is safe for use by several goroutines at once.
 func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.Context, *sql.Tx) error) error {
 	if err := opts.complete(); err != nil {
 		return err
@@ -75,7 +76,7 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 // complete checks the options and fills in the defaults.
 func (o *RetryOptions) complete() error {
 	if o.Attempts < 0 || o.Backoff < 0 || o.MaxBackoff < 0 {
-		return fmt.Errorf("%w: Retry: negative option", ErrInvalid)
+		return fmt.Errorf("%w: Retry: Attempts, Backoff or MaxBackoff is negative", ErrInvalid)
 	}
 	if o.Attempts == 0 {
 		o.Attempts = retryAttempts

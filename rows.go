@@ -48,9 +48,9 @@ func (r *guardedRows) answered(err error) error {
 	return typed
 }
 
-// inspectRows reads the first row of a versioned statement, with which its refusal
-// comes at the latest; if there is none, the row that it is for is gone. In Observe
-// mode any error has to be known before the first row is given out.
+// inspectRows reads the first row of a versioned statement: its refusal comes no later
+// than that. If there is no row, the row that the statement is for is gone. In Observe
+// mode any error has to be known before the application gets the first row.
 func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Rows, error) {
 	observes := e.state.settings.mode == Observe
 	if !observes && !e.plan.Versioned {
@@ -90,8 +90,8 @@ func finishRows(ctx context.Context, e *execution, rows driver.Rows, err error) 
 	return e.state.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, execution: e, base: rows})
 }
 
-// failedRows are the rows of a query that failed with the first of them, where the
-// application is to find the error. There is nothing else in them.
+// failedRows are the rows of a query that failed with its first row. They hold only the
+// error, which the application gets from Next.
 type failedRows struct {
 	columns []string
 	err     error

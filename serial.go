@@ -15,22 +15,22 @@ import (
 // column is added. [WithSerial] makes a statement apply only to a row at one version;
 // with [Required] no row is written without it.
 //
-// The version of a row never falls, nor stays while the row is written. An INSERT
-// may give a new row any; but where UPDATE, DO UPDATE SET or MERGE assigns the
-// column, the value has to raise the row's, or the statement is refused with a
-// [ConflictError] whose Assigned is true. It is compared as an integer: PostgreSQL
-// rounds it as for an integer column; SQLite truncates it, and takes a text for the
-// number that it begins with. DEFAULT, and a value that doesn't stand by itself, such
-// as one of (a, b) = (SELECT ...), are refused with [ErrUnguardable]. An object-relational mapper should read the column and not
-// write it.
+// Every write of a row raises its version. An INSERT may start a row at any version;
+// but if UPDATE, DO UPDATE SET or MERGE assigns the column, the value must be higher
+// than the row's, or the statement is refused with a [ConflictError] whose Assigned is
+// true. Values are compared as integers: PostgreSQL rounds the new one as for an
+// integer column; SQLite truncates it, and reads a text as the number that it begins
+// with. DEFAULT is refused with [ErrUnguardable], and so is a value that isn't an
+// expression by itself, such as one of (a, b) = (SELECT ...). An object-relational
+// mapper should read the column and not write it.
 //
-// A table with Serial and no other rule needs no tokens. With [RowFence] or
-// [Ledger] both apply, and where the database refuses for both, the error is that of
-// a stale token rather than of a conflict or a missing serial; [Key], [Resource] and
-// [Optional] without either mean the ledger, as they do without Serial.
+// A table with Serial and no other rule needs no tokens. [Key], [Resource] or [Optional]
+// imply [Ledger] unless there is a [RowFence], as they do without Serial. If the
+// database finds both a stale token and a conflict or a missing serial, the error
+// reports the token.
 //
-// In SQLite, where a column holds values of any type, one that isn't an integer
-// refuses the write with a [ColumnError]; PostgreSQL has errors of its own.
+// In SQLite a column can hold values of any type; a write to a row whose version isn't
+// an integer is refused with a [ColumnError]. PostgreSQL has errors of its own.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *table) {
 		o := new(serialOptions)
@@ -59,10 +59,10 @@ type serialOptions struct {
 	required int // how often
 }
 
-// Required refuses writes on rows that are there with [ErrNoSerial], unless their
-// context carries a serial ([WithSerial]). UPDATE, DELETE, and MERGE with an arm
-// that does either are not sent; INSERT ... ON CONFLICT DO UPDATE is refused by the
-// database where it would update. Other INSERTs need no serial.
+// Required refuses writes to existing rows with [ErrNoSerial], unless their context
+// carries a serial ([WithSerial]). UPDATE, DELETE, and MERGE with an arm that does
+// either are not sent; the database refuses INSERT ... ON CONFLICT DO UPDATE if it
+// would update. Other INSERTs need no serial.
 //
 // A MERGE can't be compared with a serial, so only its WHEN NOT MATCHED arms can be
 // used. Nor can an upsert in SQLite: write INSERT ... ON CONFLICT DO NOTHING, and
@@ -74,29 +74,29 @@ func Required() SerialOption {
 type serialKey struct{}
 
 // WithSerial returns a context whose UPDATEs and DELETEs of tables with [Serial]
-// apply only to rows at this version, the one that the caller has read. Where a
-// row is at another, the statement is refused with a [ConflictError]; where it
-// reaches no row, with [ErrGone]. Either way it has changed nothing, and it takes
-// one round trip, like any other.
+// apply only to rows at this version, the one that the caller has read. A statement
+// that reaches a row at another version is refused with a [ConflictError]; one that
+// reaches no row, with [ErrGone]. Either way it has changed nothing, and it takes one
+// round trip, like any other.
 //
 // ErrGone means that the statement wrote no row, so its WHERE should select the
 // row by its key alone. Statements whose answer would be ambiguous are refused with
 // [ErrUnguardable]: those that name the serial column in SET or WHERE, LIMIT,
 // SKIP LOCKED, writes inside of WITH, a MERGE, and a query without RETURNING; in
 // SQLite also OR IGNORE, an upsert, Exec of a statement with RETURNING, and text
-// behind a semicolon. In PostgreSQL an upsert inserts only with serial 0, and has no
-// RETURNING of its own. A plain INSERT is not compared with anything.
+// after a semicolon. In PostgreSQL an upsert must have no RETURNING of its own, and
+// inserts only with serial 0. A plain INSERT is not compared.
 //
-// The text doesn't show all that may keep a row from being written: a trigger that
-// skips it, a policy of row-level security that hides it, a rule, a view whose
-// trigger writes elsewhere, ONLY before the name of a table whose row is in another
-// that inherits from it. ErrGone is then returned although the row exists.
+// ErrGone is also returned for a row that exists, if the database leaves it unwritten
+// for a reason that the statement doesn't show: a trigger skips it, a policy of
+// row-level security hides it, a rule or a view's trigger writes elsewhere, or the
+// statement says ONLY and the row is in a table that inherits from the named one.
 //
-// A row that was deleted and inserted again starts at 1. Where a driver repeats a
-// write whose answer was lost, the second one is a conflict; read the row again to
-// find out.
+// A row that was deleted and inserted again starts at 1. If a driver repeats a write
+// whose answer was lost, the second one is a conflict; read the row again to find out
+// whether the first was applied.
 //
-// With a negative serial every write that would be compared with it fails with
+// A negative serial is invalid: every write that would be compared with it fails with
 // [ErrInvalid].
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return context.WithValue(ctx, serialKey{}, serial)
@@ -127,11 +127,11 @@ func (e *execution) findSerial(ctx context.Context) error {
 	table := e.state.settings.tables[plan.Tables[0]].name
 	switch {
 	case serial < 0:
-		return fmt.Errorf("%w: table %q: the context's serial is %d; give WithSerial the one that was read, 0 or higher", ErrInvalid, table, serial)
+		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or higher", ErrInvalid, table, serial)
 	case e.rows && !plan.Returns:
-		return unguardable(table, "a query that returns no rows doesn't tell whether the row was there; run it with Exec, or add RETURNING")
+		return unguardable(table, "a query that returns no rows doesn't show whether it reached a row; run it with Exec, or add RETURNING")
 	case !e.rows && plan.Returns && !e.state.settings.profile.countsReturning():
-		return unguardable(table, "with RETURNING the database's drivers miscount the rows that Exec wrote; run it with Query, or leave RETURNING out")
+		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with Query, or leave RETURNING out")
 	}
 	e.plan, e.values.Serial = plan, serial
 	return nil
@@ -162,7 +162,7 @@ func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver
 	case err != nil && e.state.settings.mode == Observe:
 		return res, nil
 	case err != nil:
-		return res, fmt.Errorf("sqlfence: the driver doesn't tell whether the row was there: %w", err)
+		return res, fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: %w", err)
 	case n > 0:
 		return res, nil
 	}
@@ -178,7 +178,8 @@ func (e *execution) gone(ctx context.Context) error {
 }
 
 func (e *execution) goneError(err error) error {
-	return &refusal{sentinel: ErrGone, reason: fmt.Sprintf("the statement found no row that could be at serial %d", e.values.Serial), err: err}
+	return &refusal{sentinel: ErrGone, err: err, table: e.table(0).name,
+		reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).name, e.values.Serial)}
 }
 
 // serialError returns the typed error for what the guard of a serial raised.

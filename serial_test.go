@@ -149,7 +149,7 @@ func TestSerialRefusalsByTheDatabase(t *testing.T) {
 		{"assigned nothing", "bad JSON path: 'sqlfence:assigned:0:'", nil, ""},
 		{"required of no such table", "bad JSON path: 'sqlfence:required:1:43'", nil, ""},
 		{"gone", "bad JSON path: 'sqlfence:gone:0:1'", sqlfence.ErrGone,
-			`sqlfence: row is gone: the statement found no row that could be at serial 42`},
+			`sqlfence: row is gone: table "books": the statement reached no row at serial 42`},
 		{"no number", "bad JSON path: 'sqlfence:serial:0:it''s'", sqlfence.ErrUnguardable,
 			`sqlfence: statement can't be guarded: table "books": the serial column "version" holds "it's", want an integer below 2⁶³-1; repair the row, under Bypass`},
 		{"no such table", "bad JSON path: 'sqlfence:conflict:1:43'", nil, ""},

@@ -81,15 +81,15 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err err
 	return s.query, 0, err
 }
 
-// refuse reports that the statement can't be prepared, and returns why; nil where
-// nothing is enforced, and each execution reports what would have been.
+// refuse reports that the statement can't be prepared, and returns the reason. In Observe
+// mode it returns nil, and each execution reports the refusal.
 func (s *stmt) refuse(ctx context.Context, reason error) error {
 	e := execution{state: s.state, asked: request{query: s.query}}
 	_, err := e.refuse(ctx, reason)
 	return err
 }
 
-// use sees to it that base is prepared from text.
+// use prepares base from text, unless it was prepared from it.
 func (s *stmt) use(ctx context.Context, text string) error {
 	if s.base != nil && s.text == text {
 		return nil

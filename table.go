@@ -13,21 +13,20 @@ import (
 type Rule func(*table)
 
 // RowFence stores the token in the row: column is a 64-bit integer column of the
-// table that holds the highest token that has written the row; NULL and 0 mean
-// none yet. The application doesn't write to it. May be combined with [Ledger];
-// both are then enforced. In SQLite guarded statements say OR ABORT, so that a
-// table declared with ON CONFLICT IGNORE or REPLACE, also of NOT NULL, raises an
-// error instead.
+// table that holds the highest token that has written the row; NULL and 0 mean that
+// no token has. Only sqlfence writes it. May be combined with [Ledger]; both are then
+// enforced. In SQLite a guarded statement says OR ABORT. So where a constraint of the
+// table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error.
 //
 // A row can't know whether its token was ever issued: any higher number passes, and
 // refuses all lower ones from then on, also those of honest holders. Nor does a
 // deleted row keep its token: an INSERT or upsert with an older one brings it back.
-// Where a token may come from outside, as from a request, combine it with [Ledger],
-// which refuses both.
+// If tokens may come from outside, for example with a request, add [Ledger], which
+// refuses both.
 //
-// In PostgreSQL a column of another type than bigint, integer or smallint refuses
-// every UPDATE and DELETE with a [ColumnError]: in a floating type neighbouring
-// tokens are equal.
+// In PostgreSQL, if the column has another type than bigint, integer or smallint, every
+// UPDATE and DELETE is refused with a [ColumnError]: a floating-point type can't tell
+// neighbouring tokens apart.
 func RowFence(column string) Rule {
 	return func(t *table) { t.once(&t.rules.FenceColumn, "RowFence", column) }
 }
@@ -35,13 +34,19 @@ func RowFence(column string) Rule {
 // Ledger lets a write pass only with the newest token issued or adopted for its
 // name, which the table fencing_tokens holds (see package tokens): a lower one is
 // [ErrStale], a higher one [ErrNotIssued]. A token of another service has to be
-// adopted before it is used. The guarded table needs no column.
-// It is the default for a table without rules. On SQLite the ledger has to be in
-// the database file of the guarded table; INSERT ... SELECT * between tables with
-// generated columns fails, name the columns instead; and DEFAULT VALUES fails for a
-// table WITHOUT ROWID, and ignores the default of a column called _rowid_. PostgreSQL
-// refuses guarded writes (0A000) to a table with a DO ALSO rule or a conditional
-// DO INSTEAD rule for them.
+// adopted before it is used. The guarded table needs no column. Ledger is the default
+// for a table without rules.
+//
+// On SQLite:
+//
+//   - The ledger has to be in the database file of the guarded table.
+//   - INSERT ... SELECT * between tables with generated columns fails; name the
+//     columns instead.
+//   - DEFAULT VALUES fails for a table WITHOUT ROWID, and ignores the default of a
+//     column called _rowid_.
+//
+// PostgreSQL refuses guarded writes (0A000) to a table with a DO ALSO rule or a
+// conditional DO INSTEAD rule for them.
 func Ledger() Rule {
 	return func(t *table) { t.rules.Ledger = true }
 }
@@ -112,7 +117,7 @@ func (t *table) once(field *string, rule, value string) {
 func (t *table) check(db database) []error {
 	if t.rules.FenceColumn == "" {
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
-		if t.rules.Serial == "" && t.rules.Lock.By == "" || t.rules.Key != "" || t.resource != "" || t.optional {
+		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {
@@ -157,6 +162,6 @@ func (t *table) nameResource() {
 	}
 	t.resource = nfc.String(t.resource)
 	if fault := nameFault(t.resource); fault != "" {
-		t.fail(fmt.Errorf("its tokens can't have its name: %s; name them with Resource", fault))
+		t.fail(fmt.Errorf("its name can't be the name of its tokens: %s; set another with Resource", fault))
 	}
 }

@@ -128,7 +128,7 @@ func ValidateName(name string) error {
 	return nil
 }
 
-// nameFault returns what is wrong with a token's name that is in normalization form
+// nameFault returns the fault of a token's name that is in normalization form
 // C; empty for nothing.
 func nameFault(name string) string {
 	switch {

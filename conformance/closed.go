@@ -14,7 +14,7 @@ var closedChecks = []check{
 	{name: "no token", guarantee: noToken,
 		explanation: "G5: a write without a token is refused before it reaches the driver, unless the table is Optional."},
 	{name: "bypass and observe", guarantee: bypassAndObserve,
-		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer is told; Bypass without a reason doesn't."},
+		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer gets an event; Bypass without a reason doesn't."},
 }
 
 // unguardable are statements that no guard is known for in any dialect.
@@ -93,22 +93,22 @@ func bypassAndObserve(f *fenced) {
 			f.events.take()
 			f.wantStale(what+", bypass without a reason", way.run(sqlfence.Bypass(holding(8), ""), db, query, args...), 8, 9)
 			f.want(what+", bypass without a reason, left", f.state(), before)
-			f.told(what, sqlfence.Refused)
+			f.observed(what, sqlfence.Refused)
 
 			f.must(way.run(sqlfence.Bypass(context.Background(), "repair"), db, query, args...))
 			f.want(what+", bypass, left", f.state(), "1:30@9 2:10@9 3:10@9")
-			for _, e := range f.told(what+", bypass", sqlfence.Bypassed) {
+			for _, e := range f.observed(what+", bypass", sqlfence.Bypassed) {
 				f.want(what+", bypass, its reason", e.Reason, "repair")
 			}
 
 			f.reset(9)
 			f.must(way.run(holding(8), observing, query, args...))
 			f.want(what+", observed, left", f.state(), "1:30@9 2:10@9 3:10@9")
-			for _, e := range f.told(what+", observed", sqlfence.WouldRefuse) {
+			for _, e := range f.observed(what+", observed", sqlfence.WouldRefuse) {
 				f.wantStale(what+", observed", e.Err, 8, 9)
 			}
 			f.must(way.run(context.Background(), observing, query, args...))
-			for _, e := range f.told(what+", observed without a token", sqlfence.WouldRefuse) {
+			for _, e := range f.observed(what+", observed without a token", sqlfence.WouldRefuse) {
 				f.wantError(what+", observed without a token", e.Err, sqlfence.ErrNoFence)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 
 var columnChecks = []check{
 	{name: "column types", steps: columnTypes,
-		explanation: "Rows say the same of their columns: name, database type, scan type, length, nullability, precision and scale."},
+		explanation: "Rows describe their columns alike: name, database type, scan type, length, nullability, precision and scale."},
 	{name: "result sets", steps: resultSets,
 		explanation: "A string of several statements gives the same results, one set after the other."},
 	{name: "empty statements", steps: emptyStatements,
-		explanation: "Statements that hold nothing, as some programs send to see whether the database is there, do what they do with the driver alone."},
+		explanation: "Empty statements, which some programs send to see whether the database answers, have the same effect as with the driver alone."},
 }
 
 // queried are queries with columns of all kinds. None names the mark, which
@@ -67,10 +67,10 @@ func (s *side) showColumns(step string, rows *sql.Rows, err error) {
 	s.show(step+", columns at the end", columnsText(rows))
 }
 
-func columnsText(rows *sql.Rows) told {
+func columnsText(rows *sql.Rows) plain {
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return told(text(err))
+		return plain(text(err))
 	}
 	var b strings.Builder
 	for _, c := range types {
@@ -80,7 +80,7 @@ func columnsText(rows *sql.Rows) told {
 		fmt.Fprintf(&b, "(%s %s, scan %v, length %d %t, nullable %t %t, decimal %d %d %t)",
 			c.Name(), c.DatabaseTypeName(), c.ScanType(), length, hasLength, nullable, hasNullable, precision, scale, hasScale)
 	}
-	return told(b.String())
+	return plain(b.String())
 }
 
 func resultSets(s *side) {

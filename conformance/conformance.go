@@ -10,26 +10,26 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A Harness is what the checks need to know of a driver. Only Connector must be
-// set. A Harness is read, never changed, and may be used several times.
+// A Harness describes a driver to the checks. Only Connector must be set. The checks
+// don't change a Harness, and it may be used several times.
 type Harness struct {
-	// Connector returns a connector of the base driver to a fresh, empty
-	// database that allows several connections at once, which wait for each
-	// other's locks. It is called for every check several times; what it
-	// creates it removes with t.Cleanup, and what fails in it fails t.
+	// Connector returns a connector of the base driver to a fresh, empty database that
+	// allows several connections at once, which wait for each other's locks. It is
+	// called several times for every check. It must remove with t.Cleanup what it
+	// creates, and report its own errors to t.
 	Connector func(t testing.TB) driver.Connector
 
-	// Options are given to sqlfence besides those of the check, such as
+	// Options are passed to sqlfence in addition to those of the check, such as
 	// [sqlfence.WithDialect] for a driver it doesn't know. They must not register tables.
 	Options []sqlfence.Option
 
-	// Skip names checks that the driver can't pass, each with the reason. A
-	// name is that of a [Result], or what stands before its slash. A name that
-	// no check has fails the test.
+	// Skip names checks that the driver can't pass, each with the reason. A name is
+	// that of a [Result], or the part of it before the slash. An unknown name fails the
+	// test.
 	Skip map[string]string
 
-	// Open opens the fenced database; nil stands for [sqlfence.OpenDB]. It is
-	// for trying other wrappers along with sqlfence's.
+	// Open opens the fenced database; nil means [sqlfence.OpenDB]. Set it to test
+	// another wrapper together with sqlfence's.
 	Open func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error)
 }
 
@@ -60,8 +60,8 @@ func Run(t *testing.T, h Harness) Report {
 	return report
 }
 
-// Check is [Run] without failing t for a check that fails: what is wrong is only
-// in the report. t is used to open databases; what fails there fails t.
+// Check is [Run], except that a failed check doesn't fail t and only appears in the
+// report. The databases are opened with t, and an error there fails it.
 func Check(t testing.TB, h Harness) Report {
 	t.Helper()
 	var report Report
@@ -83,7 +83,7 @@ func each(t testing.TB, h Harness, do func(sqlfence.Dialect, check)) {
 	}
 	for name := range h.Skip {
 		if !known[name] {
-			t.Errorf("Harness.Skip names %q, which is no check", name)
+			t.Errorf("Harness.Skip names %q, but there is no such check", name)
 		}
 	}
 	db, err := sqlfence.OpenDB(h.Connector(t), h.Options...)

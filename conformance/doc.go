@@ -1,6 +1,6 @@
-// Package conformance tells whether sqlfence works around a database/sql
-// driver. It is for the author of a driver, or of a wrapper, who need not ask
-// sqlfence's authors: it imports the standard library and sqlfence only.
+// Package conformance tests whether sqlfence works around a database/sql driver. It
+// lets the author of a driver or wrapper check compatibility on their own. It imports
+// the standard library and sqlfence only.
 //
 //	func TestSQLFence(t *testing.T) {
 //		conformance.Run(t, conformance.Harness{
@@ -11,20 +11,20 @@
 //
 // The checks come in two halves.
 //
-// Transparency: the same steps are taken with the driver alone and with sqlfence
-// around it, each on a database of its own. What each step shows is written to a
-// log: values with their Go types, errors with the types of all that they wrap,
-// column types, affected rows, pool statistics. The logs must be equal. Each
-// check is made twice: with nothing registered, and, as ".../registered", with
-// the table that it uses registered and a token in the context.
+// Transparency: the suite takes the same steps with the driver alone and with sqlfence
+// around it, each on a database of its own. It logs the results of each step: values
+// with their Go types, errors with the types of all that they wrap, column types,
+// affected rows, pool statistics. The logs must be equal. Each check is made twice: with
+// nothing registered, and, as ".../registered", with the table that it uses registered
+// and a token in the context.
 //
-// Fencing: the guarantees that sqlfence makes hold on this driver, by every way
-// of sending a statement.
+// Fencing: sqlfence's guarantees hold on this driver, by every way of sending a
+// statement.
 //
-// A check that fails prints what it is about. [Report] has the outcome of each,
-// for a table in the driver's documentation.
+// A check that fails prints its explanation. [Report] has the outcome of each check, for
+// a table in the driver's documentation.
 //
-// It doesn't test the driver itself: what the driver alone answers is right by
-// definition. Nor does it test sqlfence's reading of SQL, which is no matter of
-// the driver.
+// The suite doesn't test the driver itself: the results of the driver alone are right by
+// definition. Nor does it test how sqlfence reads SQL, which doesn't depend on the
+// driver.
 package conformance

@@ -10,7 +10,7 @@ var errorChecks = []check{
 	{name: "errors", steps: driverErrors,
 		explanation: "The driver's errors arrive with their text and their types, by each way of sending a statement."},
 	{name: "errors in transactions", steps: errorsInTransactions,
-		explanation: "After an error a transaction is what it is with the driver alone."},
+		explanation: "After an error a transaction is in the same state as with the driver alone."},
 	{name: "use after close", steps: useAfterClose,
 		explanation: "Statements, rows, connections and databases refuse to be used after they were closed as with the driver alone."},
 }

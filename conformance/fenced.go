@@ -57,7 +57,7 @@ func (f *fenced) open(c *recorder, opts ...sqlfence.Option) *sql.DB {
 
 func books(rules ...sqlfence.Rule) sqlfence.Option { return sqlfence.WithTable("books", rules...) }
 
-// fences are the two ways to keep the mark.
+// fences are the two rules that compare tokens.
 var fences = []struct {
 	name string
 	rule func() sqlfence.Rule
@@ -66,8 +66,8 @@ var fences = []struct {
 	{"ledger", sqlfence.Ledger},
 }
 
-// reset leaves the books 1, 2 and 3 at price 10, and mark as the newest token
-// seen by each and by the ledger.
+// reset leaves the books 1, 2 and 3 at price 10, with mark as the token of each and as
+// the ledger's newest.
 func (f *fenced) reset(mark int64) {
 	f.exec("DELETE FROM books")
 	f.exec(fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))
@@ -79,7 +79,7 @@ func (f *fenced) issue(token int64) {
 	f.exec(fmt.Sprintf("UPDATE fencing_tokens SET token = %d WHERE name = 'books'", token))
 }
 
-// state tells the books as "id:price@mark".
+// state returns the books as "id:price@mark".
 func (f *fenced) state() string {
 	rows, err := f.plain.Query("SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id")
 	f.must(err)
@@ -108,7 +108,7 @@ func (f *fenced) wantError(what string, err, target error) {
 	}
 }
 
-// wantStale notes a failure unless err tells in full what was refused.
+// wantStale notes a failure unless err has all facts of the refusal.
 func (f *fenced) wantStale(what string, err error, token, current int64) {
 	var stale *sqlfence.StaleError
 	if !errors.As(err, &stale) || !errors.Is(err, sqlfence.ErrStale) {
@@ -123,28 +123,28 @@ func (f *fenced) wantStale(what string, err error, token, current int64) {
 	}
 }
 
-// told returns the events since the last call, and notes a failure unless they
-// are of this kind. How many there are is the check "observer"'s matter.
-func (f *fenced) told(what string, want sqlfence.EventKind) []sqlfence.Event {
-	told := f.events.take()
-	for _, e := range told {
+// observed returns the events since the last call, and notes a failure unless there are
+// some and all are of this kind. The check "observer" counts them.
+func (f *fenced) observed(what string, want sqlfence.EventKind) []sqlfence.Event {
+	events := f.events.take()
+	for _, e := range events {
 		if e.Kind != want {
-			f.errorf("%s: the observer was told %v, want %v", what, e.Kind, want)
+			f.errorf("%s: the observer got %v, want %v", what, e.Kind, want)
 		}
 	}
-	if len(told) == 0 {
-		f.errorf("%s: the observer was told nothing, want %v", what, want)
+	if len(events) == 0 {
+		f.errorf("%s: the observer got nothing, want %v", what, want)
 	}
-	return told
+	return events
 }
 
-// wantEvents notes a failure unless the observer was told exactly these kinds.
+// wantEvents notes a failure unless the observer got exactly these kinds.
 func (f *fenced) wantEvents(what string, want ...sqlfence.EventKind) {
 	var kinds []sqlfence.EventKind
 	for _, e := range f.events.take() {
 		kinds = append(kinds, e.Kind)
 	}
 	if !slices.Equal(kinds, want) {
-		f.errorf("%s: the observer was told %v, want %v", what, kinds, want)
+		f.errorf("%s: the observer got %v, want %v", what, kinds, want)
 	}
 }

@@ -38,9 +38,9 @@ func TestFailuresAreNoted(t *testing.T) {
 		{"stale, without the driver's error", true, func(f *fenced) {
 			f.wantStale("e", &sqlfence.StaleError{Table: "books", Token: sqlfence.Token{Name: "books", Value: 8}, Current: 9}, 8, 9)
 		}},
-		{"the event wanted", false, func(f *fenced) { f.told("e", sqlfence.Refused) }},
-		{"another event", true, func(f *fenced) { f.told("e", sqlfence.Bypassed) }},
-		{"no event", true, func(f *fenced) { f.events.take(); f.told("e", sqlfence.Refused) }},
+		{"the event wanted", false, func(f *fenced) { f.observed("e", sqlfence.Refused) }},
+		{"another event", true, func(f *fenced) { f.observed("e", sqlfence.Bypassed) }},
+		{"no event", true, func(f *fenced) { f.events.take(); f.observed("e", sqlfence.Refused) }},
 		{"the events wanted", false, func(f *fenced) { f.wantEvents("e", sqlfence.Refused) }},
 		{"more events", true, func(f *fenced) { f.wantEvents("e") }},
 		{"fewer events", true, func(f *fenced) { f.wantEvents("e", sqlfence.Refused, sqlfence.Refused) }},

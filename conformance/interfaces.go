@@ -14,11 +14,11 @@ import (
 
 var interfaceChecks = []check{
 	{name: "connection interfaces", steps: connectionInterfaces,
-		explanation: "The connection offers all that the driver's does; SessionResetter and Validator, by which database/sql decides whether to keep a connection, exactly if the driver's does."},
+		explanation: "The connection offers all that the driver's does; SessionResetter and Validator, by which database/sql decides whether to keep a connection, exactly if the driver's connection does."},
 	{name: "rows interfaces", steps: rowsInterfaces,
-		explanation: "Rows offer exactly the optional interfaces of the driver's rows: each has a meaning of its own by being there."},
+		explanation: "Rows offer exactly the optional interfaces of the driver's rows: database/sql and programs test for each of them."},
 	{name: "raw connection", steps: rawConnection,
-		explanation: "sql.Conn.Raw leads to the driver's own connection, by the method Raw, and the observer is told."},
+		explanation: "sql.Conn.Raw leads to the driver's own connection, by the method Raw, and the observer gets an event."},
 	{name: "connector closed", steps: connectorClosed,
 		explanation: "Closing the database closes the connector, once, and returns its error."},
 }
@@ -128,9 +128,9 @@ func rawConnection(s *side) {
 				s.fatalf("%T has no method Raw() driver.Conn", c)
 			}
 			base = raw.Raw()
-			told := s.events.take()
-			if len(told) != 1 || told[0].Kind != sqlfence.RawAccess {
-				s.errorf("the observer was told %v, want one RawAccess", told)
+			events := s.events.take()
+			if len(events) != 1 || events[0].Kind != sqlfence.RawAccess {
+				s.errorf("the observer got %v, want one RawAccess", events)
 			}
 		}
 		s.show("type of the connection", reflect.TypeOf(base))

@@ -63,7 +63,7 @@ func (c calls) statements() (texts []string) {
 	return texts
 }
 
-// left tells what is still open.
+// left lists what is still open.
 func (r *recorder) left() (open []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,10 +11,10 @@ const (
 	Fencing      = "fencing"
 )
 
-// An Outcome says what became of a check.
+// An Outcome is the outcome of a check.
 type Outcome int
 
-// The outcomes. The zero Outcome is none of them.
+// The outcomes. The zero Outcome is invalid.
 const (
 	Passed Outcome = iota + 1
 	Failed
@@ -34,7 +34,7 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// A Result is what came out of one check.
+// A Result is the result of one check.
 type Result struct {
 	Name        string // "values"; "values/registered" with the table registered
 	Half        string // Transparency or Fencing
@@ -43,7 +43,7 @@ type Result struct {
 	Reason      string // why it failed or was skipped; empty if it passed
 }
 
-// A Report is what came out of all checks, in a fixed order. The zero Report has none.
+// A Report has the results of all checks, in a fixed order. The zero Report is empty.
 type Report struct {
 	Results []Result
 }
@@ -59,7 +59,7 @@ func (r Report) Failed() []Result {
 	return failed
 }
 
-// String returns a line for each result, for people to read.
+// String returns a line for each result, in a form for people to read.
 func (r Report) String() string {
 	var b strings.Builder
 	for _, result := range r.Results {

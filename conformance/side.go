@@ -121,7 +121,7 @@ func compare(raw []*side, other *side) string {
 	return shorten(differences)
 }
 
-// differs tells how other's entry i differs from raw's.
+// differs returns how other's entry i differs from raw's.
 func differs(raw, other *side, i int) string {
 	a, b := raw.log[i], other.log[i]
 	if other.variant == wrappedRegistered {
@@ -161,7 +161,7 @@ func (k *kit) eventually(what string, seen func() bool) {
 	}
 }
 
-// events collects what an observer is told.
+// events collects an observer's events.
 type events struct {
 	mu   sync.Mutex
 	seen []sqlfence.Event

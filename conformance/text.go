@@ -15,11 +15,11 @@ var addresses = regexp.MustCompile(`\(0x[0-9a-f]+\)`)
 // positions are where drivers say that an error stands in the statement.
 var positions = regexp.MustCompile(`(column|position|line|character|offset) \d+(:\d+)?`)
 
-// A told is a text that needs no quotes in the log.
-type told string
+// A plain is a text that needs no quotes in the log.
+type plain string
 
-// text tells a value with its Go type, so that what differs in either differs
-// in the log. Addresses don't appear in it.
+// text formats a value with its Go type, so that a difference in either shows in the
+// log. Addresses don't appear in it.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -32,7 +32,7 @@ func text(v any) string {
 		return fmt.Sprintf("[]byte(%q)", v)
 	case reflect.Type:
 		return v.String()
-	case told:
+	case plain:
 		return string(v)
 	case string:
 		return fmt.Sprintf("%q", v)
@@ -61,20 +61,20 @@ func chain(err error) string {
 	return name
 }
 
-// resultText tells what a result says. That some drivers have none for an empty
-// statement, and database/sql then panics, is for them to know.
-func resultText(res sql.Result, err error) (t told) {
+// resultText formats a result. Some drivers return a nil result for an empty statement,
+// on which database/sql panics; that is logged, too.
+func resultText(res sql.Result, err error) (t plain) {
 	if err != nil {
-		return told(text(err))
+		return plain(text(err))
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			t = told(fmt.Sprint("panic: ", r))
+			t = plain(fmt.Sprint("panic: ", r))
 		}
 	}()
 	id, idErr := res.LastInsertId()
 	n, nErr := res.RowsAffected()
-	return told(fmt.Sprintf("last id %d %s, affected %d %s", id, text(idErr), n, text(nErr)))
+	return plain(fmt.Sprintf("last id %d %s, affected %d %s", id, text(idErr), n, text(nErr)))
 }
 
 // resultAffected is resultText without the last id, which depends on who else inserts.
@@ -86,11 +86,11 @@ func resultAffected(res sql.Result, err error) string {
 	return fmt.Sprintf("%d %s", n, text(err))
 }
 
-// rowsText reads all rows, of all result sets, and tells their values, and
-// what ended them.
-func rowsText(rows *sql.Rows, err error) told {
+// rowsText reads all rows, of all result sets, and formats their values and the error
+// that ended them.
+func rowsText(rows *sql.Rows, err error) plain {
 	if err != nil {
-		return told(text(err))
+		return plain(text(err))
 	}
 	var b strings.Builder
 	for {
@@ -120,11 +120,11 @@ func rowsText(rows *sql.Rows, err error) told {
 		b.WriteString("; next result: ")
 	}
 	fmt.Fprintf(&b, "; err %s, close %s", text(rows.Err()), text(rows.Close()))
-	return told(b.String())
+	return plain(b.String())
 }
 
-// statsText tells what is the same each time of a pool's statistics.
-func statsText(s sql.DBStats) told {
-	return told(fmt.Sprintf("max %d, open %d, in use %d, idle %d, closed: %d idle, %d idle time, %d lifetime",
+// statsText formats those of a pool's statistics that are the same each time.
+func statsText(s sql.DBStats) plain {
+	return plain(fmt.Sprintf("max %d, open %d, in use %d, idle %d, closed: %d idle, %d idle time, %d lifetime",
 		s.MaxOpenConnections, s.OpenConnections, s.InUse, s.Idle, s.MaxIdleClosed, s.MaxIdleTimeClosed, s.MaxLifetimeClosed))
 }

@@ -10,7 +10,7 @@ var transactionChecks = []check{
 	{name: "isolation levels", steps: isolationLevels,
 		explanation: "Each isolation level, read-only or not, has the effect, or the refusal, that it has with the driver alone."},
 	{name: "end of transactions", steps: endOfTransactions,
-		explanation: "Commit and rollback, also a second time, and use after them, as with the driver alone."},
+		explanation: "Commit, rollback, a second one, and use of the transaction afterwards have the same results as with the driver alone."},
 }
 
 func isolationLevels(s *side) {

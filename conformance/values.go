@@ -22,7 +22,7 @@ var valueChecks = []check{
 	{name: "argument counts", steps: argumentCounts,
 		explanation: "Too few and too many arguments are refused as by the driver alone."},
 	{name: "scanning", steps: scanning,
-		explanation: "Rows are scanned into each Go type, and what can't be is refused, as with the driver alone."},
+		explanation: "Rows are scanned into each Go type, or refused, as with the driver alone."},
 }
 
 type (
@@ -186,7 +186,7 @@ func scanning(s *side) {
 	}
 }
 
-// pointedAt tells what a target holds.
+// pointedAt formats the value that a target points at.
 func pointedAt(target any) string {
 	v := reflect.ValueOf(target)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {

@@ -1,24 +1,24 @@
 // Package integration has no code of its own. Its folders test sqlfence around real
 // drivers and on real databases, a folder a subject:
 //
-//   - harness: what the others share;
-//   - guarantees: what sqlfence promises, G1 and G3 to G8;
+//   - harness: the code that the others share;
+//   - guarantees: sqlfence's promises, G1 and G3 to G8;
 //   - ledger: G2;
 //   - concurrency: G1 and G2 among many writers, in transactions and across waits;
 //   - statements: statements that try to get past a guard, and random ones;
-//   - effects: what the databases do with every statement of rewrite's golden files;
+//   - effects: every statement of rewrite's golden files, run on the databases;
 //   - badinput: hostile names, tokens and arguments;
-//   - transparency: what passes as if sqlfence weren't there;
+//   - transparency: results are the same with and without sqlfence;
 //   - observe: Observe mode;
 //   - errors: the errors' types, and retries;
 //   - keys, serials: per-row tokens; version columns and edit locks;
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
-//   - drivers: what only one driver has;
+//   - drivers: features that only one driver has;
 //   - orm: GORM, Bun, ent, sqlc and sqlx, and migrations;
 //   - pgbouncer: behind a connection pooler;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
-//   - negative: the tests above fail when a part of the guard is taken out;
+//   - negative: the tests above fail when a part of the guard is removed;
 //   - suites: a program that runs the drivers' own tests through sqlfence;
 //   - parsers: a module of its own, which compares rewrite with the databases' parsers.
 //

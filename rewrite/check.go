@@ -20,7 +20,7 @@ func checkTables(tables []Table) error {
 	return errors.Join(faults...)
 }
 
-// faults returns what is wrong with the table alone.
+// faults returns the faults of the table alone.
 func (t *Table) faults() (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}
@@ -29,19 +29,19 @@ func (t *Table) faults() (faults []error) {
 		faults = append(faults, fmt.Errorf("table %q"+format, append([]any{t.Name}, args...)...))
 	}
 	if isOwnTable(t.Name) {
-		fail(" is kept by sqlfence's packages and guarded by itself; leave it out")
+		fail(" belongs to sqlfence's packages and is always guarded; leave it out")
 	}
-	if !t.Fenced() && (t.Serial == "" && !t.locks() || t.Key != "") {
+	if !t.Fenced() && (!t.Tokenless() || t.Key != "") {
 		fail(" has neither a fence column nor a ledger")
 	}
 	if t.FenceColumn != "" && t.FenceColumn == t.Key {
-		fail(": %q can't be both fence and key", t.Key)
+		fail(": the column %q can't be both fence and key", t.Key)
 	}
 	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
-		fail(": %q can't be the serial, and fence or key", t.Serial)
+		fail(": the column %q can't be both the serial and the fence or key", t.Serial)
 	}
 	if column := t.sharedColumn(); column != "" {
-		fail(": its lock has the column %q twice, or shares it with another rule", column)
+		fail(": the lock's column %q is used twice, or by another rule as well", column)
 	}
 	return faults
 }

@@ -18,12 +18,12 @@ func TestNewReturnsAllFaults(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`table "books": "x" can't be both fence and key`,
-		`table "books": "x" can't be the serial, and fence or key`,
+		`table "books": the column "x" can't be both fence and key`,
+		`table "books": the column "x" can't be both the serial and the fence or key`,
 		`a table has no name`,
 		`table "books" is registered twice`,
 		`table "pens" has neither a fence column nor a ledger`,
-		`table "fencing_tokens" is kept by sqlfence's packages`,
+		`table "fencing_tokens" belongs to sqlfence's packages`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)

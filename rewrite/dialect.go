@@ -61,7 +61,7 @@ type dialect interface {
 	// grammar is the dialect as it is read.
 	grammar() *read.Grammar
 
-	// searches adds to what a text is read for; registers tells whether there are tables.
+	// searches adds names that a text is searched for; registers says whether there are tables.
 	searches(s *search, registers bool)
 
 	// secondLook is the dialect as the guard's places are confirmed in it.
@@ -93,7 +93,7 @@ type dialect interface {
 
 	// assigned makes an integer of a value that the statement assigns to an integer
 	// column, as it is stored there, or of what the column has if the value is NULL. The
-	// column also tells the type of a value that is an argument.
+	// column also gives an argument its type.
 	assigned() (before, between, behind string)
 
 	// asInteger is a cast of an integer column to the type of assigned.
@@ -110,7 +110,7 @@ type dialect interface {
 	declaresConflicts() bool
 
 	// readsWith reports whether WITH begins a statement behind a bracket where a column
-	// of that name was meant.
+	// of that name is used.
 	readsWith() bool
 
 	// skipsLocked reports whether SKIP LOCKED leaves rows out.

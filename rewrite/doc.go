@@ -1,55 +1,53 @@
 // Package rewrite guards SQL statements: text in, text out. It recognises the
 // statements that write to registered tables, and inserts expressions that raise an
-// error inside the database where a fencing token is stale. Package sqlfence is built
-// on it.
+// error inside the database if a fencing token is stale. Package sqlfence is built on
+// it.
 //
 // # Use
 //
 // [New] takes the tables and their rules. [Rewriter.Plan] reads a statement and says
-// what is to be done with it:
+// what to do with it:
 //
 //   - [Pass]: it writes to no registered table. Send it as it is.
 //   - [Guard]: it writes to one. [Plan.Render] returns the statement with its guard for
-//     the tokens it runs with, and the arguments to be sent behind its own.
+//     the tokens it runs with, and the arguments to send after its own.
 //   - [Refuse]: it writes, or may write, in a way that can't be guarded. [Refusal] says
 //     why, where, and what to write instead.
 //
-// When the database raises, [ReadMarker] reads from the text of its error what the
-// guard has met.
+// If the guard raises, [ReadMarker] reads the reason from the text of the database's
+// error.
 //
 // # What it promises
 //
-// What isn't recognised isn't guessed: a statement that mentions a registered table in
-// any way but a plain read is guarded or refused.
+// A statement that mentions a registered table in any way but a plain read is guarded
+// or refused. The package doesn't guess what a statement means.
 //
 // The user's bytes stay, in their order; text is only inserted, and the placeholders
-// keep their numbers. (DEFAULT VALUES stays in a comment.) In SQLite each bare ? gets
-// the number that it has.
+// keep their numbers. (DEFAULT VALUES stays in a comment.) In SQLite a bare ? has its
+// number written after it.
 //
-// A guarded statement is applied whole, or raises and changes nothing. A row whose
-// stored token is higher than the statement's raises, whatever the isolation level; so
-// does a token that isn't the newest of its name, where the ledger is compared. Of
-// several reasons one is raised: a token's first, then a conflict of serials, then a
-// lock.
+// A guarded statement is applied whole, or raises and changes nothing. It raises if it
+// reaches a row whose stored token is higher than its own, at any isolation level, and,
+// with the ledger, if its token isn't the newest of its name. If there are several
+// reasons, it raises a token's first, then a conflict of serials, then a lock.
 //
-// A plan to guard is never rendered without its guard by mistake: values that are
-// missing are an error. Each rendered form is the same text for the same values, which
-// statement caches rely on.
+// A plan to guard is never rendered without its guard: missing values are an error.
+// Rendering the same values returns the same text, which statement caches rely on.
 //
-// A Rewriter and its plans are safe for concurrent use, and plans are kept by the
+// A Rewriter and its plans are safe for concurrent use. A Rewriter caches plans by the
 // statement's text.
 //
 // # What it is not
 //
-// It runs nothing and imports no database/sql: to find the tokens, to send the text and
-// to type the errors is package sqlfence's part.
+// It runs nothing and doesn't import database/sql: package sqlfence finds the tokens,
+// sends the text and turns errors into types.
 //
-// It is no parser of SQL: a statement that the database would refuse may be guarded or
-// passed, and the database then refuses it. It doesn't know the database's schema, so
-// it sees no view, trigger, rule or function that writes to a registered table behind
-// another name; package sqlfence says what can be done about those.
+// It is no parser of SQL: it may pass or guard a statement that the database then
+// refuses. It doesn't know the database's schema, so it doesn't recognise a view,
+// trigger, rule or function that writes to a registered table; see package sqlfence
+// for what can be done about those.
 //
-// It reads PostgreSQL's and SQLite's language. Settings that change how a text is read
-// are taken to be the defaults where a text can't be read in another way, and are a
-// reason to refuse where it can.
+// It reads the SQL of PostgreSQL and SQLite. It refuses a text whose meaning depends on
+// a setting, such as standard_conforming_strings, unless the text is valid only under
+// the default.
 package rewrite

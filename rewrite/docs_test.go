@@ -11,10 +11,11 @@ import (
 
 const docFile = "../docs/statements.md"
 
-// docHead stands before the tables, which are made from the golden files.
+// docHead comes before the tables, which are made from the golden files.
 const docHead = `# Statements
 
-What becomes of a statement that names a registered table, here ` + "`books`" + ` with a row fence.
+What sqlfence does with a statement that names a registered table, here ` + "`books`" + ` with a
+row fence.
 
 - **guarded**: it is sent with a guard inside, which raises an error where the token is
   stale. All of the statement's own bytes stay, in their order.
@@ -26,28 +27,28 @@ What becomes of a statement that names a registered table, here ` + "`books`" + 
 A statement that isn't recognised and names a registered table is refused.
 
 sqlfence's own tables, fencing_tokens, fencing_leases and rowlocks in any schema, are
-registered always. Reads of them pass, and so does what changes no rows, such as LOCK or
-GRANT; writes to them, and all that defines one of them or a view of one, are refused. So
-are writes to SQLite's sqlite_schema, whose rows are definitions of tables.
+registered always. Reads of them pass, and so do statements that change no rows, such as
+LOCK or GRANT; writes to them are refused, and statements that define one of them or a view
+of one. So are writes to SQLite's sqlite_schema, whose rows are definitions of tables.
 
-Names are folded as the database folds them. "books" registered stands for books in any
-schema; "shop.books" for that one and for an unqualified books: other.books isn't it. In
-PostgreSQL a word that the database's locale may fold to a registered name, such as BÜCHER
-for bücher in LATIN1, is refused.
+Names are folded as the database folds them. If "books" is registered, it means books in any
+schema; "shop.books" means that one and an unqualified books, but not other.books. In
+PostgreSQL a word is refused if the database's locale may fold it to a registered name, such
+as BÜCHER to bücher in LATIN1.
 
-A name that a function's body puts together at run time can't be seen, nor can a view, a
-trigger, a rule or a procedure that writes to the table, nor a partition, a parent or a
-child of it that isn't registered itself. DO is refused where its code can do so, also if
+sqlfence doesn't recognise a name that a function builds at run time, nor a view, a trigger, a
+rule or a procedure that writes to the table, nor a partition, a parent or a child of it that
+isn't registered itself. DO is refused if its code can build statements at run time, even if
 it names no registered table.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
-silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore says
-OR ABORT where it says nothing itself. That takes precedence over the declaration, and, as
+silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore gets OR
+ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as
 SQLite has it, over the OR clauses of statements in the table's triggers.
 
 The tables below are made from the statements that the rewriter is tested with. A line
-shows some of those that fare alike. A statement that only one of two databases has, or
-is tested on, says which; – stands where neither is the case.
+shows some of the statements with the same outcome. A statement that exists, or is tested, in
+only one of the databases says which; – means that no such statement is tested there.
 `
 
 type docGroup struct{ hazard, title string }
@@ -64,7 +65,7 @@ var docGroups = []docGroup{
 	{"merge", "MERGE"},
 	{"explain", "EXPLAIN"},
 	{"refused", "Other statements that write"},
-	{"passes", "Other statements that don't"},
+	{"passes", "Other statements that don't write"},
 	{"name", "Names of the table"},
 	{"alias", "Aliases"},
 	{"label", "Keywords as names of columns"},
@@ -72,7 +73,7 @@ var docGroups = []docGroup{
 	{"string", "Strings"},
 	{"comment", "Comments"},
 	{"semicolon", "Semicolons"},
-	{"injection", "Text that breaks out of its place"},
+	{"injection", "Text that tries to leave its clause"},
 	{"serial", "Tables with Serial, here without RowFence"},
 	{"version", "The same under WithSerial"},
 	{"lock", "Tables with EditLock, here without RowFence"},

@@ -21,7 +21,7 @@ const (
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
-	opGone                     // the RETURNING that tells an inserted row from an updated one
+	opGone                     // the RETURNING that distinguishes an inserted row from an updated one
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.

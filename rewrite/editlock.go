@@ -7,9 +7,9 @@ import (
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
 type Lock struct {
-	By     string // who holds it: integer or text; NULL, 0 and '' are nobody
-	Since  string // when it was taken
-	Expiry string // when it lapses; NULL is at once
+	By     string // the holder's ID, an integer or a text; NULL, 0 and '' mean nobody
+	Since  string // the time at which the lock was taken
+	Expiry string // the time at which it expires; NULL means that it has expired
 
 	by, since, expiry string // quoted
 }
@@ -26,6 +26,8 @@ func (editLock) columns(t *Table) []*string {
 
 // locks reports whether the table's rows may be locked.
 func (t *Table) locks() bool { return t.Lock.By != "" }
+
+func (editLock) withoutTokens() bool { return true }
 
 func (editLock) adds(*Table) added { return added{} }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // A statement is planned once, rendered for each execution, and sent with the
-// guard's arguments behind its own. Where the database raises, the error's text says
-// what the guard has met.
+// guard's arguments after its own. If the guard raises, the text of the database's error
+// has the reason.
 func Example() {
 	r, err := rewrite.New(rewrite.SQLite, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
@@ -46,12 +46,12 @@ func Example() {
 	//   UPDATE OR ABORT books SET price = ?1, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?3 THEN ?3 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?2
 	//   42
 	// refuse
-	//   OR REPLACE replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT
+	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
 	// stale: the row has token 43
 }
 
-// A table whose writes aren't to be compared with a token is said to be Unfenced:
-// values that were forgotten are an error, not a statement without its guard.
+// Unfenced says that the writes to a table are not to be compared with a token. Missing
+// values are an error, not a statement without its guard.
 func ExamplePlan_Render() {
 	r, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
@@ -63,6 +63,6 @@ func ExamplePlan_Render() {
 	rendered, err := plan.Render(rewrite.Values{Tables: []rewrite.TableValues{{Unfenced: true}}})
 	fmt.Println(rendered.SQL, err)
 	// Output:
-	// rewrite: table "books": no token, and it isn't said to be Unfenced
+	// rewrite: table "books": no token, and Unfenced isn't set
 	// UPDATE books SET price = $1 <nil>
 }

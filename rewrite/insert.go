@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
-// An insertion is what is known of the columns of an INSERT while it is being planned.
+// An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
 	listed bool    // it names its columns
 	key    int     // which of them is the key, or -1
@@ -25,7 +25,7 @@ func (p *planner) insertInto(w *read.Write) bool {
 		or = strings.ToUpper(p.TokenText(w.OrAt))
 	}
 	if or != "" {
-		return p.refuseTarget(w.At, "OR "+or+" replaces rows or leaves some of them inserted; write INSERT ... ON CONFLICT")
+		return p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT")
 	}
 	p.orAbort(w)
 	if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
@@ -49,7 +49,7 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
-			return p.refuseTarget(c.Lo, "it names a column twice, and which of its values is stored can't be seen; name it once")
+			return p.refuseTarget(c.Lo, "it names a column twice, so which value is stored is unknown; name it once")
 		}
 		for _, r := range p.target.rules.has {
 			if !precedence[r].inserted(p, column, c.Lo, n) {
@@ -114,9 +114,9 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	t := &p.target
 	switch {
 	case ins.Overriding > 0 && t.rules.Key != "" && !p.Word(ins.Overriding, "system"):
-		return p.refuseTarget(ins.Overriding, "the rows' keys can't be seen where the database may choose them; leave OVERRIDING USER VALUE out")
+		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database may choose them; leave OVERRIDING USER VALUE out")
 	case t.rules.Key != "" && (ins.Source != read.Values || p.insertion.key < 0):
-		return p.refuseTarget(ins.SourceAt, "the rows' keys can't be seen; name the key column and give its values as INSERT ... VALUES")
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES")
 	case ins.Source == read.NoSource:
 		return true // it can't be read
 	case ins.Source == read.Defaults:
@@ -155,7 +155,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	if arm.Select {
 		return p.selection(arm)
 	}
-	// The rows of an INSERT, and those of all arms of a MERGE, are counted on.
+	// The rows are numbered through all arms of an INSERT or MERGE.
 	first := int32(len(p.to().Keys))
 	for n, row := range arm.Rows {
 		if p.insertion.key >= 0 && !p.rowKey(row) {

@@ -13,6 +13,8 @@ func (key) columns(t *Table) []*string {
 	return []*string{&t.Key}
 }
 
+func (key) withoutTokens() bool { return false }
+
 func (key) adds(*Table) added { return added{} }
 
 func (key) gives(*writer) bool { return false }
@@ -28,7 +30,7 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 		switch {
 		case !ok || column != p.target.rules.Key && !p.dialect.isRowNumber(column):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
-			return p.refuseTarget(a.Lo, "it assigns the key column what may be another key, which would move the row out of its token's scope; "+
+			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the row out of its token's scope; "+
 				"leave the column out, or assign the row's own key as an argument or as a plain constant")
 		}
 	}
@@ -57,7 +59,7 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
 	case p.dialect.isRowNumber(column):
-		return p.refuseTarget(token, "the row's number may be its key; name the key column instead")
+		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
 	}
 	return true
 }
@@ -67,7 +69,7 @@ func (p *planner) rowKey(row read.Span) bool {
 	item, to := p.Item(row, p.insertion.key), p.to()
 	c, ok := p.Constant(item)
 	if !ok {
-		return p.refuseTarget(item.Lo, "the row's key can't be seen; give it as an argument or as a plain constant")
+		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
 	}
 	to.Keys = append(to.Keys, KeyValue(c))
 	return true

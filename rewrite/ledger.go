@@ -14,6 +14,8 @@ const ledgerTable = sqltext.LedgerTable
 
 func (ledger) columns(*Table) []*string { return nil }
 
+func (ledger) withoutTokens() bool { return false }
+
 func (ledger) adds(*Table) added { return added{} }
 
 func (ledger) gives(*writer) bool { return false }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The guard's expressions raise an error inside of the statement where it may not be
-// applied, so that it is applied whole or not at all, and the error says what they met:
-// sqlfence:kind:number:detail. What is raised is never NULL, which would raise nothing.
+// The guard's expressions raise an error inside of the statement if it must not be applied,
+// so that it is applied whole or not at all. The error has the reason as a marker:
+// sqlfence:kind:number:detail. A marker is never NULL, which would raise nothing.
 
 // The kinds of marker that a raised error carries.
 const (
@@ -45,35 +45,35 @@ func (w *writer) raiseCondition(kind string, number int, detail ...string) {
 	w.write(" IS NOT NULL")
 }
 
-// A Marker is what an error raised by a guard says.
+// A Marker is the reason that a guard's error carries.
 type Marker struct {
 	Kind    MarkerKind
-	Token   int    // of Stale, NotNewest, OutOfScope and UnknownName: index in Values.Tokens
+	Token   int    // of Stale, NotNewest, OutOfScope and UnknownName: index among the tokens of all Values.Tables, in their order
 	Table   int    // of the others: index in Plan.Tables
 	Current int64  // of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict and Assigned: the row's serial
 	Key     string // of OutOfScope: the key of the row
-	By      string // of Locked: who holds the lock
+	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
-	Expiry  int64  // of Locked: when it lapses, likewise
-	Found   string // of NotSerial: what the serial column holds, its beginning
+	Expiry  int64  // of Locked: when it expires, likewise
+	Found   string // of NotSerial: the value of the serial column, or its beginning
 }
 
-// MarkerKind is why a guard raised.
+// A MarkerKind is the kind of reason for which a guard raised.
 type MarkerKind uint8
 
 // The kinds of marker.
 const (
-	Stale      MarkerKind = iota + 1
-	NotNewest             // the ledger's newest token is another one, older or newer
-	NotInteger            // PostgreSQL: the fence column, or the ledger's token, is of no integer type
-	OutOfScope
-	UnknownName
-	Conflict  // the row is at another serial
-	Gone      // there was no such row
-	Locked    // somebody else holds the row's lock
-	NotSerial // the serial column holds no whole number, or the highest one
-	Assigned  // the statement assigned a serial that doesn't raise the row's
-	Required  // the statement would update a row, and has no serial
+	Stale       MarkerKind = iota + 1
+	NotNewest              // the ledger's newest token is older or newer
+	NotInteger             // PostgreSQL: the fence column, or the ledger's column token, has no integer type
+	OutOfScope             // no token covers the row's key
+	UnknownName            // the ledger has no row for the token's name
+	Conflict               // the row is at another serial
+	Gone                   // the row doesn't exist
+	Locked                 // another user holds the row's lock
+	NotSerial              // the serial column holds no integer, or the highest one
+	Assigned               // the statement assigned a serial that doesn't raise the row's
+	Required               // the statement would update a row, and has no serial
 )
 
 // ReadMarker finds a guard's marker in the text of a database's error.

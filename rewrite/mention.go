@@ -101,5 +101,5 @@ func (p *planner) foldsClearly() bool {
 		return -1
 	})
 	return table < 0 || p.refuse(table, at,
-		"whether PostgreSQL takes this word for a name that sqlfence guards depends on the database's encoding; write it in double quotes")
+		"depending on the database's encoding this word may name a guarded table or column; write it in double quotes")
 }

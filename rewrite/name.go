@@ -10,7 +10,8 @@ func ParseName(d Dialect, s string) (schema, name string, err error) {
 	return says.grammar().Lex.ParseName(s)
 }
 
-// ParseColumn reads the name of a column.
+// ParseColumn reads the name of a column, and returns it as the database would after
+// folding.
 func ParseColumn(d Dialect, s string) (string, error) {
 	says, err := d.guarded()
 	if err != nil {
@@ -19,9 +20,10 @@ func ParseColumn(d Dialect, s string) (string, error) {
 	return says.grammar().Lex.ParseColumn(s)
 }
 
-// InTransaction reports whether a connection is in a transaction after a text
-// of statements, which it executes in or outside of one: for those who begin
-// and end transactions by SQL. Where that can't be seen, it says yes.
+// InTransaction reports whether a connection is in a transaction after it has executed
+// the statements of query; in says whether it was in one before. It recognises
+// statements that begin and end transactions. If the text doesn't show the answer,
+// it returns true.
 func InTransaction(d Dialect, query string, in bool) bool {
 	says, err := d.guarded()
 	return err != nil || says.grammar().InTransaction(query, in)

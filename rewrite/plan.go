@@ -32,44 +32,48 @@ func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 // immutable and safe for concurrent use.
 type Plan struct {
 	Verdict Verdict
-	Refusal Refusal // of a plan to refuse
+	Refusal Refusal // if Verdict is Refuse
 
-	// The rest is of a plan to guard.
+	// The other fields are set if Verdict is Guard.
 
-	// Tables are the registered tables written to, each once, in the order of
-	// their appearance, as indexes among the rewriter's.
+	// Tables are the registered tables that the statement writes to, each once, in
+	// the order of their appearance, as indexes among the rewriter's.
 	Tables []int
 
-	// Targets are the writes to them: one, or several by data-modifying WITH.
+	// Targets are the writes to them; a data-modifying WITH can add several.
 	Targets []Target
 
 	// Inputs is the number of arguments that the statement takes.
 	Inputs int
 
-	// Params tells whether the guard's values can be passed as arguments after
-	// the statement's own; else they have to be written into the text.
+	// Params reports whether the guard's values can be passed as arguments after the
+	// statement's own; else they have to be written into the text (see
+	// [Values.Literal]).
 	Params bool
 
-	// Serial and Locks tell whether a table written to has a serial column, or
-	// locks: then there is something to do without tokens, too.
-	Serial, Locks bool
+	// Serial and Locks report whether one of the Tables has a serial column or a lock,
+	// and Tokenless whether one is [Table.Tokenless]: then the statement is guarded even
+	// without tokens.
+	Serial, Locks, Tokenless bool
 
-	// Aborts tells that the guard adds OR ABORT, except with [Values.Observe]: a broken
-	// constraint undoes the statement, whatever SQLite's table declares.
+	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe]: a
+	// broken constraint then undoes the statement, even if SQLite's table declares
+	// otherwise.
 	Aborts bool
 
-	// Versioned tells that the statement applies only to rows at [Values.Serial],
-	// or raises. If it reaches no row, the caller has to report that the row is gone.
+	// Versioned reports whether the statement raises for a row at another serial than
+	// [Values.Serial]. If it reaches no row, the caller has to report that the row is
+	// gone.
 	Versioned bool
 
-	// Returns tells whether a versioned statement returns rows.
+	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
 	source source
 	form   *defaultForm // of one token a table, as arguments, enforced
 }
 
-// rules returns those of the plan's table i.
+// rules returns the rules of the plan's table i.
 func (p *Plan) rules(i int) *Table { return &p.source.tables[p.Tables[i]] }
 
 // countRows notes where the rows of each target begin among those of its table.
@@ -89,20 +93,19 @@ func (p *Plan) countRows() {
 type Target struct {
 	Table int // index in Plan.Tables
 
-	// Keys tells for each row of an INSERT where the value of the table's key
-	// column stands. Nil for other writes and for tables without Key.
+	// Keys has, for each row of an INSERT, the source of the value of the table's key
+	// column. Nil for other writes and for tables without Key.
 	Keys []KeyValue
 
-	// AssignsKey tells of an UPDATE or upsert that it assigns the key column. It
-	// keeps its rows in their token's scope only if the table has one token, whose
-	// key the assigned one is: the guard sees to it that the old key is that too.
-	// This is the caller's part to check. NewKeys tells for each assignment where
-	// the value stands, except for one from a row of Keys.
+	// AssignsKey reports whether an UPDATE or upsert assigns the key column. Its rows
+	// stay in their token's scope only if the table has a single token and the assigned
+	// key is that token's, which the caller has to check; the guard checks the old key.
+	// NewKeys has the source of each assigned value that isn't a row's of Keys.
 	AssignsKey bool
 	NewKeys    []KeyValue
 
-	// Changes tells that the write is one of rows that are there: UPDATE, DELETE, or a
-	// MERGE with such an arm. An upsert isn't, as it may insert.
+	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a
+	// MERGE with such an arm. It is false for an upsert, which may insert.
 	Changes bool
 
 	firstRow  int    // among all rows of Keys of the table
@@ -110,8 +113,8 @@ type Target struct {
 	schema    string // as the statement names it, quoted and with its dot; else empty
 }
 
-// A KeyValue is where a statement takes a row's key from: the argument of this
-// name if there is one, else the one at this place, or a constant.
+// A KeyValue is the source of a row's key in a statement: the argument called Name or,
+// if no argument has a name, the one numbered Ordinal; or else a constant.
 type KeyValue struct {
 	Name    string // of a named argument, without its prefix; "" for none
 	Ordinal int    // 1-based; 0 for none

@@ -98,7 +98,7 @@ func (p *planner) isAlone(count int) bool {
 // comment, where a driver may take that for another statement and count its rows.
 func (p *planner) endsAlone() bool {
 	return p.plan == nil || !p.plan.Versioned || !p.dialect.countsLastRows() || strings.TrimSpace(p.Behind()) == "" ||
-		p.refuse(p.written[0], p.Hi, "with WithSerial nothing can stand behind the semicolon, as drivers would count its rows; leave it out")
+		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would count the rows of the text after it; leave that text out")
 }
 
 // ledgerEdit puts the ledger's check where it belongs, if that is before the statement.

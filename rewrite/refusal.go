@@ -35,6 +35,10 @@ type rule interface {
 	// without the rule. An INSERT may name each of them once.
 	columns(t *Table) []*string
 
+	// withoutTokens reports whether there is something to do for the rule in a write
+	// without a token.
+	withoutTokens() bool
+
 	// adds returns the column that INSERT adds to a row; the zero value for none.
 	adds(t *Table) added
 
@@ -44,7 +48,7 @@ type rule interface {
 	value(w *writer, e *edit)
 
 	// assigned decides about an item of a SET list of a table with columns of the rule;
-	// upsert tells whether there is an excluded row.
+	// upsert says whether there is an excluded row.
 	assigned(p *planner, a *read.Assignment, upsert bool) bool
 
 	// inserted likewise decides about column n that an INSERT names, at a token.
@@ -73,16 +77,16 @@ type added struct {
 	value  string // the same for all rows and renderings, or empty
 }
 
-// A rowWrite is how a row that is there is written.
+// A rowWrite is the way in which an existing row is written.
 type rowWrite struct {
 	updates    bool // or else it is deleted
 	setsSerial bool // the statement assigns the serial itself
 	versioned  bool // the row has to be at the caller's serial
 }
 
-// inWhere returns the rules that a row of t is checked by in the condition: none, unless
-// some rule needs it, and then all, for their order. The ledger's check is no matter of
-// the row.
+// inWhere returns the rules that check a row of t in the condition: none, or, if one of
+// them needs the condition, all of them, so that their order is kept. The ledger's check
+// isn't among them, as it doesn't depend on the row.
 func (how rowWrite) inWhere(t *Table) ruleSet {
 	for _, r := range t.has {
 		switch {

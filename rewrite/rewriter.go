@@ -15,13 +15,13 @@ type Rewriter struct {
 	versioned *cache // of VersionedPlan
 }
 
-// New returns a rewriter that guards tables. It keeps the 1,024 plans used most lately
-// of each kind, of statements of at most 8 KiB.
+// New returns a rewriter that guards tables. It caches the 1,024 most recently used
+// plans of each kind, for statements of at most 8 KiB. Without any table, too, it
+// refuses statements that write or define the tables of sqlfence's own packages.
 //
-// Errors are, all together: tables of a dialect that can't be guarded, a table without a
-// name or a rule, one of those that sqlfence's packages keep, a column with two
-// meanings, and two tables that one name could mean. Statements that write to the tables
-// of sqlfence's packages or define one of them are refused, also without any table.
+// The error reports all faults together: tables of a dialect that can't be guarded, a
+// table without a name or a rule, a table of sqlfence's own packages, a column with two
+// meanings, and two tables that one name could mean.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	says, err := d.guarded()
 	switch {

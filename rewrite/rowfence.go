@@ -12,6 +12,8 @@ func (rowFence) columns(t *Table) []*string {
 	return []*string{&t.FenceColumn}
 }
 
+func (rowFence) withoutTokens() bool { return false }
+
 func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fence} }
 
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }

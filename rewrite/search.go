@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
-// A search tells which texts have to be read: those in which the name of a table may
+// A search finds the texts that have to be read: those in which the name of a table may
 // stand, anywhere, or that of a setting which changes how statements are read; and those
 // with a statement that may write to a table which it doesn't name.
 type search struct {

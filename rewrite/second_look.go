@@ -3,7 +3,7 @@ package rewrite
 import "github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 
 // unconfirmed is why a statement is refused that can't be confirmed.
-const unconfirmed = "the guard can't be confirmed to stand where it belongs; write the statement more plainly, with names that are keywords in quotes"
+const unconfirmed = "it can't be confirmed that the guard would be in the right clause; simplify the statement, and put names that are keywords in quotes"
 
 // pieceKinds says as what each edit is confirmed. Those that have no kind never are;
 // opText isn't looked at.

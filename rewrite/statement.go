@@ -58,7 +58,7 @@ func (p *planner) other(part *read.Part) bool {
 	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
 		return true
 	case part.Class == read.Joins:
-		return p.refuse(table, at, "writes to a table in the same inheritance tree would reach rows of a registered one without its name; run it under Bypass, and register both")
+		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to another table can reach its rows; run it under Bypass, and register both")
 	case !p.refuseOwn(part.Span):
 		return false
 	case part.Class == read.Definition:
@@ -87,7 +87,7 @@ func (p *planner) do(part *read.Part) bool {
 	case !p.codeNamesNothing(at, code):
 		return false
 	case p.dialect.grammar().Executes(code):
-		return p.refuse(-1, at, "what EXECUTE runs is put together at run time and can't be seen; "+noCode)
+		return p.refuse(-1, at, "EXECUTE runs a text that is built at run time and can't be checked; "+noCode)
 	}
 	return true
 }
@@ -110,7 +110,7 @@ func (p *planner) codeNamesNothing(at int32, code string) bool {
 	}
 	for i := range len(code) {
 		if lex.HasPrefixFold(code[i:], `u&"`) {
-			return p.refuse(-1, at, "a name spelled with escapes can't be seen in code; write it in double quotes")
+			return p.refuse(-1, at, "a name spelled with escapes isn't supported in code; write it in double quotes")
 		}
 	}
 	return true

@@ -4,7 +4,7 @@ import "slices"
 
 // A Table says which table to guard and how.
 type Table struct {
-	Schema      string // normalised; empty stands for any
+	Schema      string // normalised; empty means any schema
 	Name        string // normalised
 	FenceColumn string // column that stores the token of the row's last write; empty for none
 	Key         string // column that selects the row's token; empty for one token per table
@@ -12,9 +12,9 @@ type Table struct {
 	SingleUse   bool   // refuse a token equal to the row's
 	Serial      string // column of the row's version, which every write raises; empty for none
 
-	// SerialRequired refuses writes of rows that are there unless their statement is
-	// versioned. Those that only write such rows are the caller's part to refuse, see
-	// [Target.Changes]; an upsert raises where it would update.
+	// SerialRequired refuses writes of existing rows unless their statement is versioned.
+	// The caller has to refuse statements that only write existing rows (see
+	// [Target.Changes]); an upsert raises if it would update.
 	SerialRequired bool
 
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
@@ -27,6 +27,16 @@ type Table struct {
 
 // Fenced reports whether writes to the table are compared with tokens.
 func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
+
+// Tokenless reports whether a rule of the table's has something to do without a token.
+func (t *Table) Tokenless() bool {
+	for _, r := range precedence {
+		if r.withoutTokens() && len(r.columns(t)) > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // Columns returns the columns that the table's rules are about, to be normalised.
 func (t *Table) Columns() (columns []*string) {

@@ -19,7 +19,7 @@ type target struct {
 // write plans a write.
 func (p *planner) write(w *read.Write) bool {
 	if len(p.tables) > 0 && p.dialect.definesTables(w.Target.Name) {
-		return p.refuse(-1, w.Target.At, "a row of this table is a table's definition, so that one could be put in another's place; run it under Bypass")
+		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could replace a registered one; run it under Bypass")
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
 	switch {
@@ -69,6 +69,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
 	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
+	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.Tokenless()
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
 }
 

@@ -8,13 +8,13 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // its token; an error that a guard raises undoes the statement.
 func (p *planner) update(w *read.Write) bool {
 	if w.Or == read.OrReplace || w.Or == read.OrOther {
-		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" replaces rows or leaves some of them changed; write UPDATE without it")
+		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed statement; write UPDATE without it")
 	}
 	if !p.versions(w) {
 		return false
 	}
 	if p.target.versioned && w.Or == read.OrIgnore {
-		return p.refuseTarget(w.At+1, "OR IGNORE leaves out a row that breaks a constraint, which would look as if it was gone; with WithSerial write UPDATE without it")
+		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would report as gone; write UPDATE without it")
 	}
 	p.orAbort(w)
 	p.changes()
@@ -30,7 +30,7 @@ func (p *planner) delete(w *read.Write) bool {
 	return p.where(w)
 }
 
-// assignments plans a SET list, to which it adds what the rules assign. upsert tells
+// assignments plans a SET list, to which it adds what the rules assign. upsert says
 // whether there is an excluded row.
 func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target

@@ -14,7 +14,7 @@ type Token struct {
 	Value int64
 }
 
-// Values is what a statement is rendered with.
+// Values are the values that a statement is rendered with.
 type Values struct {
 	// Tables has the tokens of each of [Plan.Tables], in that order.
 	Tables []TableValues
@@ -22,26 +22,29 @@ type Values struct {
 	// Literal writes the values into the text instead of numbering placeholders, as
 	// is done for a statement that has no room for more arguments.
 	Literal bool
-	// Serial is what a versioned statement's rows have to be at.
+	// Serial is the version at which a versioned statement's rows have to be.
 	Serial int64
-	// Editor is who writes to tables with Lock, as text; "" for nobody.
+	// Editor is the ID, as text, of the user who writes to tables with Lock; "" for
+	// none.
 	Editor string
-	// Observe leaves out what refuses; stored tokens still rise, and never fall.
+	// Observe leaves out the checks that refuse; stored tokens still rise, and never
+	// fall.
 	Observe bool
 }
 
-// TableValues is what the writes to one table are compared with.
+// TableValues are the tokens with which the writes to one table are compared.
 type TableValues struct {
 	// Tokens holds one token, or one for each row with Key. It is empty for a table
 	// that isn't [Table.Fenced] and for one that is Unfenced.
 	Tokens []Token
 
-	// Unfenced says that a fenced table's writes are compared with no token this time.
+	// Unfenced means that this time the writes to a fenced table are compared with no
+	// token.
 	Unfenced bool
 
-	// Rows tells for each row of the [Target.Keys] of the table's targets, in their
-	// order, the index in Tokens of the token that covers it. May be nil for a table
-	// with one token.
+	// Rows has, for each row of the [Target.Keys] of the table's targets, in their
+	// order, the index in Tokens of the token that covers it. It can be nil for a
+	// table with one token.
 	Rows []int
 }
 
@@ -51,9 +54,9 @@ func (v *Values) check(p *Plan) error {
 	case p.Verdict == Refuse:
 		return &p.Refusal
 	case p.Verdict != Guard:
-		return fmt.Errorf("rewrite: a plan to %v has nothing to render", p.Verdict)
+		return fmt.Errorf("rewrite: Render of a plan to %v, want one to guard", p.Verdict)
 	case len(v.Tables) != len(p.Tables):
-		return fmt.Errorf("rewrite: values of %d tables for a statement that writes to %d", len(v.Tables), len(p.Tables))
+		return fmt.Errorf("rewrite: values for %d tables, but the statement writes to %d", len(v.Tables), len(p.Tables))
 	}
 	for i := range v.Tables {
 		if err := v.Tables[i].check(p, i); err != nil {
@@ -68,9 +71,9 @@ func (v *TableValues) check(p *Plan, i int) error {
 	rules := p.rules(i)
 	switch n := len(v.Tokens); {
 	case n > 0 && (v.Unfenced || !rules.Fenced()):
-		return fmt.Errorf("%d tokens for a table that is compared with none", n)
+		return fmt.Errorf("%d tokens for a table that takes none", n)
 	case n == 0 && rules.Fenced() && !v.Unfenced:
-		return fmt.Errorf("no token, and it isn't said to be Unfenced")
+		return fmt.Errorf("no token, and Unfenced isn't set")
 	case n > 1 && rules.Key == "":
 		return fmt.Errorf("%d tokens for a table without Key", n)
 	case n == 1 && v.Rows == nil:
@@ -83,11 +86,11 @@ func (v *TableValues) check(p *Plan, i int) error {
 		}
 	}
 	if len(v.Tokens) > 0 && len(v.Rows) != rows {
-		return fmt.Errorf("tokens of %d rows for %d", len(v.Rows), rows)
+		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
 	}
 	for _, token := range v.Rows {
 		if token < 0 || token >= len(v.Tokens) {
-			return fmt.Errorf("a row has token %d of %d", token, len(v.Tokens))
+			return fmt.Errorf("an entry of Rows is token %d of %d", token, len(v.Tokens))
 		}
 	}
 	return nil

@@ -21,27 +21,27 @@ func TestRenderWithoutValues(t *testing.T) {
 		name, rules, sql, want string // want is a part of the error, "" for none
 		tables                 []TableValues
 	}{
-		{"nothing", "row", update, "values of 0 tables", nil},
+		{"nothing", "row", update, "values for 0 tables", nil},
 		{"no token", "row", update, "no token", make([]TableValues, 1)},
 		{"one", "row", update, "", []TableValues{{Tokens: one}}},
 		{"unfenced", "row", update, "", []TableValues{{Unfenced: true}}},
-		{"unfenced with a token", "row", update, "compared with none", []TableValues{{Unfenced: true, Tokens: one}}},
+		{"unfenced with a token", "row", update, "takes none", []TableValues{{Unfenced: true, Tokens: one}}},
 		{"several without keys", "row", update, "2 tokens for a table without Key", []TableValues{{Tokens: two}}},
-		{"a table too many", "row", update, "values of 2 tables", []TableValues{{Tokens: one}, {Tokens: one}}},
-		{"a table too few", "pair", both, "values of 1 tables", []TableValues{{Tokens: one}}},
+		{"a table too many", "row", update, "values for 2 tables", []TableValues{{Tokens: one}, {Tokens: one}}},
+		{"a table too few", "pair", both, "values for 1 tables", []TableValues{{Tokens: one}}},
 		{"the second has none", "pair", both, `table "books": no token`, []TableValues{{Tokens: one}, {}}},
 		{"serial", "serial", update, "", make([]TableValues, 1)},
-		{"serial with a token", "serial", update, "compared with none", []TableValues{{Tokens: one}}},
+		{"serial with a token", "serial", update, "takes none", []TableValues{{Tokens: one}}},
 		{"keys", "key", update, "", []TableValues{{Tokens: two}}},
 		{"one key", "key", rows, "", []TableValues{{Tokens: one}}},
-		{"rows of no token", "key", rows, "tokens of 0 rows for 2", []TableValues{{Tokens: two}}},
+		{"rows of no token", "key", rows, "0 entries in Rows, want 2", []TableValues{{Tokens: two}}},
 		{"rows", "key", rows, "", []TableValues{{Tokens: two, Rows: []int{0, 1}}}},
-		{"a row without", "key", rows, "tokens of 1 rows for 2", []TableValues{{Tokens: two, Rows: []int{0}}}},
+		{"a row without", "key", rows, "1 entries in Rows, want 2", []TableValues{{Tokens: two, Rows: []int{0}}}},
 		{"a row's token is none", "key", rows, "token 2 of 2", []TableValues{{Tokens: two, Rows: []int{0, 2}}}},
 		{"a row's token is negative", "key", rows, "token -1 of 2", []TableValues{{Tokens: two, Rows: []int{0, -1}}}},
 		{"rows of two targets", "key", twice, "", []TableValues{{Tokens: two, Rows: []int{0, 1, 0}}}},
-		{"rows of one target of two", "key", twice, "tokens of 2 rows for 3", []TableValues{{Tokens: two, Rows: []int{0, 1}}}},
-		{"to pass", "row", "SELECT 1", "nothing to render", []TableValues{{Tokens: one}}},
+		{"rows of one target of two", "key", twice, "2 entries in Rows, want 3", []TableValues{{Tokens: two, Rows: []int{0, 1}}}},
+		{"to pass", "row", "SELECT 1", "Render of a plan to pass", []TableValues{{Tokens: one}}},
 		{"to refuse", "row", "TRUNCATE books", "this kind of statement", []TableValues{{Tokens: one}}},
 	} {
 		for _, literal := range []bool{false, true} {
@@ -58,7 +58,7 @@ func TestRenderWithoutValues(t *testing.T) {
 }
 
 func TestDefaultOfNoGuard(t *testing.T) {
-	for sql, want := range map[string]string{"SELECT 1": "nothing to render", "TRUNCATE books": "this kind of statement"} {
+	for sql, want := range map[string]string{"SELECT 1": "Render of a plan to pass", "TRUNCATE books": "this kind of statement"} {
 		if r, err := (&sample{sql: sql}).plan(t, Postgres, "row").Default(); r != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v, want an error with %q", sql, r, err, want)
 		}

@@ -16,7 +16,7 @@ func (p *planner) where(w *read.Write) bool {
 		}
 		p.returns(w)
 		if (rules != 0 || t.versioned) && w.Limit > 0 {
-			return p.refuseTarget(w.Limit, "a guard can't see which rows LIMIT leaves; select the rows in WHERE, by their keys")
+			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in WHERE, by their keys")
 		}
 	}
 	if !p.readable(w) {
@@ -46,7 +46,7 @@ func (p *planner) returns(w *read.Write) {
 // are repeated outside.
 func (p *planner) check(c read.Condition, rules ruleSet) bool {
 	if !c.Empty() && p.dialect.readsWith() && p.Word(c.Lo, "with") {
-		return p.refuseTarget(c.Lo, "the condition begins with a column called with, which a guard can't be put before; put the name in quotes")
+		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be inserted; put the name in quotes")
 	}
 	at := p.Offset(c.Lo)
 	if c.Empty() {

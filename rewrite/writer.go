@@ -59,7 +59,7 @@ func (w *writer) release() {
 	writers.Put(w)
 }
 
-// restart forgets what was written.
+// restart discards the text written so far.
 func (w *writer) restart() {
 	w.b.Reset()
 	w.numbers = sqltext.Numbers[Arg]{Inputs: w.numbers.Inputs}

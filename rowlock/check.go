@@ -9,8 +9,8 @@ import (
 
 // Check reads the catalogue and returns an error that says everything that is wrong with
 // the table: columns that are missing, a version that may be NULL or isn't an integer,
-// times of another type than the package's documentation says, a holder's column that
-// can't take the value for nobody, a key that isn't unique. Call it at start-up. It
+// times of another type than the package's documentation says, a column of the holder
+// that can't store the value for nobody, a key that isn't unique. Call it at start-up. It
 // changes nothing.
 func (t *Table) Check(ctx context.Context) error {
 	var found map[string]column
@@ -30,7 +30,7 @@ func (t *Table) Check(ctx context.Context) error {
 	}
 	faults := t.faults(found)
 	if !unique {
-		faults = append(faults, fmt.Errorf("no unique index is on the key %s alone", strings.Join(t.keys, ", ")))
+		faults = append(faults, fmt.Errorf("its key %s has no unique index of its own", strings.Join(t.keys, ", ")))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("rowlock: the table %q can't be used: %w", t.name, err)
@@ -64,7 +64,7 @@ func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, 
 	return found, rows.Err()
 }
 
-// faults returns what is wrong with the columns.
+// faults returns the faults of the columns.
 func (t *Table) faults(found map[string]column) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c := t.columns
@@ -78,11 +78,11 @@ func (t *Table) faults(found map[string]column) (faults []error) {
 			fault("its version column %s is of type %s, want bigint", c.serial, serial.typ)
 		}
 		if !serial.notNull {
-			fault("its version column %s may be NULL: make it NOT NULL", c.serial)
+			fault("its version column %s may be NULL; make it NOT NULL", c.serial)
 		}
 	}
 	if found[c.by].notNull && t.nobody == nil {
-		fault("its column %s is NOT NULL: give the value for nobody by WithNobody", c.by)
+		fault("its column %s is NOT NULL; set the value for nobody with WithNobody", c.by)
 	}
 	for _, name := range []string{c.since, c.expiry} {
 		time, ok := found[name]
@@ -90,7 +90,7 @@ func (t *Table) faults(found map[string]column) (faults []error) {
 			continue
 		}
 		if time.notNull && name == c.expiry {
-			fault("its column %s is NOT NULL, but is NULL while nobody holds the lock", name)
+			fault("its column %s is NOT NULL, but is NULL while nobody holds the lock; allow NULL", name)
 		} else if want := t.dialect.checkTime(time.typ); want != "" {
 			fault("its column %s is of type %s, want %s", name, time.typ, want)
 		}

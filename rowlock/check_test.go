@@ -42,7 +42,7 @@ var faults = []struct {
 		[]string{"no column `id`", "no column `serial`", "no column `editedby`", "no column `editedsince`", "no column `editedexpiry`"}},
 	{"a version of texts", change("serial", "text", true), []string{`"serial" is of type text, want bigint`}, []string{"`serial` is of type text, want bigint"}},
 	{"a version that may be NULL", change("serial", "integer", false), []string{`"serial" may be NULL`}, []string{"`serial` may be NULL"}},
-	{"no way to say nobody", change("editedby", "text", true), []string{"by WithNobody"}, []string{"by WithNobody"}},
+	{"no way to say nobody", change("editedby", "text", true), []string{"with WithNobody"}, []string{"with WithNobody"}},
 	{"an expiry that can't end", func(d *desk) {
 		for i, c := range d.catalogue {
 			if c[0] == "editedexpiry" {
@@ -53,7 +53,7 @@ var faults = []struct {
 	{"times of another type", change("editedsince", "timestamp without time zone", false), []string{"want timestamptz"}, []string{"want integer, for milliseconds"}},
 	{"times of an interval", change("editedexpiry", "interval", false), []string{"want timestamptz"}, []string{"want integer, for milliseconds"}},
 	{"integers for times", change("editedexpiry", "bigint", false), []string{"want timestamptz"}, nil},
-	{"a key that isn't unique", func(d *desk) { d.unique = false }, []string{`no unique index is on the key "id" alone`}, []string{"no unique index is on the key `id` alone"}},
+	{"a key that isn't unique", func(d *desk) { d.unique = false }, []string{`its key "id" has no unique index of its own`}, []string{"its key `id` has no unique index of its own"}},
 }
 
 func TestCheck(t *testing.T) {

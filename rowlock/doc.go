@@ -23,7 +23,7 @@
 // The rule [sqlfence.EditLock] makes the lock bind all writes to the table.
 //
 // A lock is no fencing token and no mutex: it lapses by the clock, and it belongs to a
-// user, in however many windows.
+// user, who may edit the row in several windows.
 //
 // # The columns
 //

@@ -9,8 +9,8 @@ import (
 )
 
 // An Edit says who wants to edit which row, at the version that the user has seen.
-// It is a plain value: a web application makes it anew from each request. A method that
-// is given a field it can't use returns [sqlfence.ErrInvalid] and sends nothing.
+// It is a plain value: a web application makes it anew from each request. If a
+// field is invalid, a method returns [sqlfence.ErrInvalid] and sends nothing.
 type Edit struct {
 	// ID is the value of the row's key column; for a key of several columns a
 	// [CompositeKey].

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// ErrNotHeld: the user who renews the lock doesn't hold it, and nobody else does. A
-// [Table.Request] may get it.
+// ErrNotHeld: the user who renews the lock doesn't hold it, and nobody else does.
+// [Table.Request] can take it.
 var ErrNotHeld = errors.New("rowlock: the user does not hold the lock")
 
 // An invalidError says which argument can't be used. errors.Is finds

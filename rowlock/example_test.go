@@ -22,7 +22,7 @@ func openInvoices() *sql.DB {
 	return db
 }
 
-// Ada edits an invoice. Bob is told so before he begins, and comes after her.
+// Ada edits an invoice. Bob learns that before he begins, and edits it after her.
 func ExampleTable() {
 	db := openInvoices() // with the columns that the package's documentation names
 	defer db.Close()

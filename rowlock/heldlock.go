@@ -22,7 +22,7 @@ type HeldLock struct {
 	Heartbeat time.Time // the session's last sign of life
 }
 
-// A Filter selects locks: those for which all fields that are set are the same. The zero
+// A Filter selects the locks that agree with it in all fields that are set. The zero
 // value selects all.
 type Filter struct {
 	Table string // as in [HeldLock]

@@ -12,8 +12,8 @@ import (
 // pointer for each, as for [sql.Rows.Scan]. They are written only if the lock is
 // granted, and before the commit.
 //
-// Errors are those of Request but for the conflict. If dest can't take what was read,
-// the lock may have been taken; the user then holds it, and can release it.
+// Errors are those of Request, except that there is no conflict. If dest can't store the
+// values that were read, the user may have got the lock all the same, and can release it.
 func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...any) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {

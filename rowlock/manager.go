@@ -40,10 +40,10 @@ const create = `CREATE TABLE IF NOT EXISTS rowlocks (
 	PRIMARY KEY (table_name, row_key)
 )`
 
-// NewManager returns a Manager on db, which may be fenced by sqlfence or not, and
-// stays the caller's to close. It sends nothing to the database. [WithDialect] is the
-// only option that it takes; others, which configure a [Table], and whatever else can't
-// be used, are [sqlfence.ErrInvalid].
+// NewManager returns a Manager on db, which may be fenced by sqlfence or not; the caller
+// closes it. NewManager sends nothing to the database. [WithDialect] is the only option
+// that it takes. The other options, which configure a [Table], a nil db, and a driver
+// that sqlfence doesn't know are [sqlfence.ErrInvalid].
 func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -62,7 +62,7 @@ func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 // add makes t one of the tables of m.
 func (m *Manager) add(t *Table) error {
 	if m.db != t.db {
-		return errors.New("the Manager is of another database")
+		return errors.New("the Manager uses another database (another *sql.DB)")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,7 +25,7 @@ func TestNewManagerRefusesWhatContradicts(t *testing.T) {
 	}{
 		{db, []rowlock.Option{lite}, ""},
 		{nil, nil, "nil database"},
-		{db, nil, "give the dialect by WithDialect"},
+		{db, nil, "name its dialect with WithDialect"},
 		{db, []rowlock.Option{lite, rowlock.WithDialect(sqlfence.Postgres)}, "two dialects"},
 		{db, []rowlock.Option{rowlock.WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
 		{db, []rowlock.Option{lite, nil}, "nil option"},
@@ -35,7 +35,7 @@ func TestNewManagerRefusesWhatContradicts(t *testing.T) {
 		{db, []rowlock.Option{lite, rowlock.WithTTL(time.Minute)}, "WithTTL is an option of a Table"},
 		{db, []rowlock.Option{lite, rowlock.WithNobody(nil)}, "WithNobody is an option of a Table"},
 		{db, []rowlock.Option{lite, rowlock.WithManager(new(rowlock.Manager))}, "WithManager is an option of a Table"},
-		{db, []rowlock.Option{nil, rowlock.WithTTL(0)}, "manager: nil option\nWithTTL: the TTL 0s is less than 1ms\nWithTTL is an option of a Table, not of a Manager\ngive the dialect"},
+		{db, []rowlock.Option{nil, rowlock.WithTTL(0)}, "manager: nil option\nWithTTL: the TTL 0s is less than 1ms\nWithTTL is an option of a Table, not of a Manager\nunknown driver"},
 	} {
 		m, err := rowlock.NewManager(test.db, test.opts...)
 		if (m != nil) != (test.want == "") || errors.Is(err, sqlfence.ErrInvalid) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {

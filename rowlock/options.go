@@ -46,7 +46,7 @@ func WithColumns(by, since, expiry string) Option {
 	}
 }
 
-// WithTTL sets how long a lock lasts where the [Edit] doesn't say: at least 1 ms. The
+// WithTTL sets how long a lock lasts if the [Edit] has no TTL: at least 1 ms. The
 // default is 10 minutes.
 func WithTTL(ttl time.Duration) Option {
 	return func(c *config) {
@@ -58,7 +58,7 @@ func WithTTL(ttl time.Duration) Option {
 	}
 }
 
-// WithNobody sets the value that is written to the column of the holder where nobody
+// WithNobody sets the value that is written to the column of the holder when nobody
 // holds the lock: nil (NULL, the default), 0 or "". A column that is NOT NULL needs it.
 // When read, all three mean nobody, and so does a text that spells zero.
 func WithNobody(value any) Option {
@@ -72,7 +72,8 @@ func WithNobody(value any) Option {
 	}
 }
 
-// WithManager has m list and free the table's locks. m must be of the same database.
+// WithManager makes m list and free the table's locks. m must have been made with the
+// same *sql.DB.
 func WithManager(m *Manager) Option {
 	return func(c *config) {
 		if m == nil {
@@ -115,7 +116,7 @@ func configure(opts []Option) *config {
 	return c
 }
 
-// invalid returns all that is wrong with the options of what is called name.
+// invalid returns all faults of the options of the Table or Manager called name.
 func (c *config) invalid(name string) error {
 	if err := c.Err(name); err != nil {
 		return &invalidError{err}

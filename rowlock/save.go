@@ -15,14 +15,14 @@ import (
 // commit nobody else can change the row.
 //
 // A user whose lock has lapsed, or who never held it, can save as long as the row is
-// unchanged and nobody else holds the lock: the row's version is what protects it.
-// Errors are those of [Table.Request], and save isn't called; save's own error, as it
-// is, after a rollback (with In, the caller has to roll back); or the database's own. A
-// panic in save rolls back, too.
+// unchanged and nobody else holds the lock: the row's version protects it. Errors are
+// those of [Table.Request], and save isn't called; save's own error, as it is, after a
+// rollback (with In, the caller has to roll back); or the database's own. A panic in
+// save rolls back, too.
 //
-// It isn't repeated after a serialization failure, since save may not bear to be called
-// twice. To repeat it, use In within [sqlfence.Retry]; a conflict isn't cured by that,
-// because e.Serial stays the same.
+// SaveRelease isn't repeated after a serialization failure, because save could have
+// effects that must not happen twice. To repeat it, use In within [sqlfence.Retry]. That
+// doesn't help after a conflict, because e.Serial stays the same.
 func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) error {
 	c, err := t.check(e)
 	if err != nil {

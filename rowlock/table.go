@@ -30,9 +30,9 @@ type Table struct {
 }
 
 // New returns a Table for the table called name, "invoice" or "sales.invoice", an
-// SQL identifier as for [sqlfence.WithTable]. db may be fenced by sqlfence or not,
-// and stays the caller's to close. New sends nothing to the database; see
-// [Table.Check]. Its errors are [sqlfence.ErrInvalid].
+// SQL identifier as for [sqlfence.WithTable]. db may be fenced by sqlfence or not; the
+// caller closes it. New sends nothing to the database; see [Table.Check]. Its errors are
+// [sqlfence.ErrInvalid].
 //
 // By default the key is the column id, the version serial, the lock's columns are
 // editedby, editedsince and editedexpiry, nobody is written as NULL, a lock lasts
@@ -106,10 +106,10 @@ func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 }
 
 // In returns a Table whose methods take part in tx, a transaction of the same
-// database: others see what they do, and it lasts, once tx has committed. After a
-// method has failed on a statement, a PostgreSQL transaction may have to be rolled back;
-// after a refusal ([sqlfence.ErrGone], [sqlfence.ErrConflict], [sqlfence.ErrLocked],
-// [ErrNotHeld]) it goes on. At REPEATABLE READ and SERIALIZABLE a method may return a
+// database: their effects last, and others see them, once tx has committed. After a
+// refusal ([sqlfence.ErrGone], [sqlfence.ErrConflict], [sqlfence.ErrLocked],
+// [ErrNotHeld]) tx can go on; after another error a PostgreSQL transaction may have to be
+// rolled back. At REPEATABLE READ and SERIALIZABLE a method may return a
 // serialization failure, as the driver reports it: see [sqlfence.Retry].
 func (t *Table) In(tx *sql.Tx) *Table {
 	in := *t

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Transfer gives the row's lock to another user, or to nobody if to is nil. It is for
-// an administrator, when the holder can't give the lock back: whoever holds it, and
-// whichever version the row has, which stays.
+// Transfer gives the row's lock to another user, or to nobody if to is nil. It succeeds
+// whoever holds the lock and at any version of the row, which it doesn't change. It is
+// for an administrator, when the holder can't release the lock.
 //
 // The new holder begins to edit now, with the table's TTL. No session keeps the lock
 // alive until the new holder's first Request or Renew. Transfer to nobody has the effect

@@ -12,7 +12,7 @@ import (
 // dialects are the databases that a [Store] can keep the ledger in.
 var dialects = dialectopt.For(&postgres, &sqlite)
 
-// A dialect is what a [Store] sends to a database. Each statement is atomic by itself.
+// A dialect has the statements that a [Store] sends to a database. Each statement is atomic by itself.
 // A list may be empty.
 type dialect struct {
 	sqltext.Dialect

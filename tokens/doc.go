@@ -78,8 +78,8 @@
 // An existing table of that name is used as it is if it has a unique column name, an
 // integer column token (NULL counts as 0), and no other column for which an INSERT must
 // give a value. On PostgreSQL, a column token of type integer has no room for a token
-// above 2147483647, which the first failover brings: Setup logs a warning, and is an
-// error once no token fits. A column of type serial has the same limit, and each
+// above 2147483647, which the first failover brings: Setup logs a warning, and
+// returns an error once no token fits. A column of type serial has the same limit, and each
 // statement uses up one of its values, whether it adds a row or not. Change both to
 // bigint, and the sequence as well.
 //

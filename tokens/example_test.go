@@ -75,7 +75,7 @@ func ExampleStore() {
 	// the holder of books:000000000000001 writes; stale: true
 }
 
-// Each token of a name is higher than those before it; names don't share numbers.
+// Each token of a name is higher than the one before; every name has its own numbers.
 func ExampleStore_Issue() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -94,7 +94,7 @@ func ExampleStore_Issue() {
 	// pens:000000000000001
 }
 
-// A lock service counts by itself, here up to 4711. The ledger follows it.
+// Another lock service issues the tokens, here up to 4711. Adopt makes the ledger follow.
 func ExampleStore_Adopt() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -107,7 +107,7 @@ func ExampleStore_Adopt() {
 	_, err := db.ExecContext(sqlfence.WithFence(ctx, granted), "UPDATE books SET price = 20 WHERE id = 1")
 	fmt.Println("the write:", err)
 
-	err = store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 4700}) // one from before
+	err = store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 4700}) // an older one
 	var stale *sqlfence.StaleError
 	if errors.As(err, &stale) {
 		fmt.Println("too late, the newest is", stale.Current)
@@ -117,8 +117,8 @@ func ExampleStore_Adopt() {
 	// too late, the newest is 4711
 }
 
-// A name that the ledger doesn't know is an error of its own. Ensure makes it known
-// before anybody has a token.
+// A write under a name that isn't in the ledger is ErrUnknownName. Ensure adds the name
+// before it has a token.
 func ExampleStore_Ensure() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -139,7 +139,7 @@ func ExampleStore_Ensure() {
 	// not issued: true
 }
 
-// Current is for people: by the time it is read there may be a newer token.
+// Use Current for display: when its answer arrives, there may be a newer token.
 func ExampleStore_Current() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -157,8 +157,8 @@ func ExampleStore_Current() {
 	// books:000000000000001 <nil>
 }
 
-// After a restore from a copy that may miss the last tokens, all names go on above a
-// number that none of them had reached.
+// After a restore from a copy that may lack the last tokens, Repair makes all names
+// continue above a number that none of them had reached.
 func ExampleStore_Repair() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -179,8 +179,8 @@ func ExampleStore_Repair() {
 	// pens:000000005000001 <nil>
 }
 
-// A made-up token has got into a row, which refuses all others from then on. The name
-// is replaced by a new one, whose tokens begin at 1.
+// A row has a made-up token and refuses all others from then on. Rotate retires the name
+// in favour of a new one, whose tokens begin at 1.
 func ExampleStore_Rotate() {
 	ctx := context.Background()
 	db, store := openStore(sqlfence.RowFence("fence_token"), sqlfence.Resource("books-2")) // after Rotate, with the new name

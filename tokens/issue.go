@@ -28,8 +28,8 @@ import (
 // but ErrTokenLimit a token may have been taken; it is then lost.
 //
 // Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached
-// [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an error
-// of no type if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
+// [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an
+// untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
 // name; or the database's.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
@@ -77,7 +77,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			return 0, 0, errLimit(name, current)
 		case current+n <= sqlfence.MaxToken:
 			// They do fit, and a token never falls: something else kept it from writing.
-			return 0, 0, fmt.Errorf("the table %s took no token: look for a trigger or a rule on it", sqltext.LedgerTable)
+			return 0, 0, fmt.Errorf("the statement stored no token in the table %s; look for a trigger or a rule on it", sqltext.LedgerTable)
 		}
 		n = sqlfence.MaxToken - current
 	}

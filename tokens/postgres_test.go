@@ -262,7 +262,7 @@ func TestPostgresIssueSaysWhyItFails(t *testing.T) {
 	}{
 		{"narrow column", 0, func(fakedb.Call) error { return stateError{"22003", "integer out of range"} }, "too narrow, make it a bigint: integer out of range"},
 		{"another error", 0, func(fakedb.Call) error { return errors.New("gone") }, `tokens: issue "books": gone`},
-		{"a trigger", 7, none, "took no token: look for a trigger"},
+		{"a trigger", 7, none, "stored no token in the table fencing_tokens; look for a trigger"},
 		{"the limit", sqlfence.MaxToken, none, "token limit reached"},
 		{"negative", -1, none, "holds the negative token -1"},
 		{"no answer why", 0, func(c fakedb.Call) error {
@@ -351,7 +351,7 @@ func TestPostgresSetup(t *testing.T) {
 			return nil
 		}, "can't be used: no privilege", false, 2},
 		{"narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, nil, "make it a bigint", true, 3},
-		{"too narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 1 << 31, nil, "tokens are above 2147483648: make it a bigint", false, 3},
+		{"too narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 1 << 31, nil, "tokens are above 2147483648; make it a bigint", false, 3},
 		{"narrow, without an answer", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "SELECT (COALESCE") {
 				return broken

@@ -15,7 +15,7 @@ import (
 // A Mark names the column of [sqlfence.RowFence] on a registered table, in which each row
 // keeps the token of its last write: the row's mark.
 type Mark struct {
-	Table  string // as for [sqlfence.WithTable]: "books", "shop.books"; a name that isn't a plain word in double quotes
+	Table  string // as for [sqlfence.WithTable]: "books", "shop.books"; quoted in double quotes unless it is a plain word
 	Column string // as for [sqlfence.RowFence]
 }
 
@@ -49,8 +49,8 @@ type Mark struct {
 //
 // Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
 // name nor one of its rows' (call [Store.Ensure] first if its tokens came from elsewhere
-// and were never adopted), [sqlfence.ErrInvalid] for an invalid name and for a Mark that
-// is no name of a table and a column, or the database's.
+// and were never adopted), [sqlfence.ErrInvalid] for an invalid name or
+// Mark, or the database's.
 func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 		return 0, fmt.Errorf("%w: rotate %q: %w", sqlfence.ErrInvalid, name, err)
 	}
 	err = s.transact(sqlfence.Bypass(ctx, "tokens: rotate"), func(ctx context.Context, tx *sql.Tx) error {
-		// Tables come before the ledger, as for whoever writes to them.
+		// Tables are locked before the ledger, in the order of those who write to them.
 		if err := execAll(ctx, tx, locks); err != nil {
 			return err
 		}

@@ -81,8 +81,8 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 // diagnosis; only the guard within a write can decide whether a token is stale.
 //
 // Errors: [sqlfence.ErrUnknownName] if the ledger has no such name,
-// [sqlfence.ErrTokenLimit] if its value is above [sqlfence.MaxToken], an error of no
-// type for a negative value, [sqlfence.ErrInvalid] for an invalid name, or the
+// [sqlfence.ErrTokenLimit] if its value is above [sqlfence.MaxToken], an untyped
+// error for a negative value, [sqlfence.ErrInvalid] for an invalid name, or the
 // database's.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)

@@ -53,7 +53,7 @@ is guarded where the context holds the record's token and no other one of the ta
 else refused: ErrUnguardable, "it assigns the key column".
 
 ² With a ` + "`Key`" + ` by a column that the database fills in, such as an identity or a serial, it
-is refused: no token can be meant for a key that isn't known yet.
+is refused: the row's key is unknown before the statement runs.
 
 ³ Where the column is a row fence's: ErrUnguardable, "it assigns the fence column".
 

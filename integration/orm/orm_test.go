@@ -144,7 +144,7 @@ func (c ormCase) unguardable() string {
 	case c.op.writesMark && c.rule.row:
 		return "it assigns the fence column, which only sqlfence writes; leave the column out"
 	case c.op.creates && c.rule.key == "id", slices.Contains(ormRefused[c.orm.name], c.op.name) && c.rule.key == "id":
-		return "can't be seen"
+		return "unknown before the statement runs"
 	}
 	return ""
 }

@@ -11,24 +11,23 @@ var documented = map[string]bool{
 	"it names the fence column":                             false,
 	"it assigns the fence column":                           false,
 	"it assigns the key column":                             false,
-	"the rows' keys can't be seen":                          false,
-	"the row's key can't be seen":                           false,
+	"the rows' keys are unknown":                            false,
+	"the row's key is unknown":                              false,
 	"the fence column can't be added without a list":        false,
 	"rows from this can't be guarded":                       false, // INSERT ... TABLE
 	"WHERE CURRENT OF can't be guarded here":                false,
-	"a guard can't see which rows LIMIT leaves":             false,
+	"the guard can't know which rows LIMIT selects":         false,
 	"it names a column twice":                               false, // PostgreSQL refuses it, too, SQLite takes the first
 	"this WHEN is never reached":                            false, // PostgreSQL refuses it, too
-	"a WITH called fencing_tokens":                          true,
+	"a CTE named fencing_tokens":                            true,
 	"only sqlfence's packages write to this table":          true,
 	"it writes to a registered table and is one of several": true, // also the parts of a trigger
 	codeOfUser: true, // DO, CALL, PREPARE
-	"this kind of statement on a registered table":             true, // DDL
-	"it can't be read: a backslash before a quote reads":       true,
-	"it can't be read: backslashes before a quote read in two": true,
-	"it can't be read: it holds a NUL byte":                    true,
-	"it can't be read: a name spelled with UESCAPE":            true,
-	"it can't be read: it is not valid UTF-8":                  true,
+	"this kind of statement on a registered table":  true, // DDL
+	"it can't be read: `\\'` is ambiguous":          true,
+	"it can't be read: it contains a NUL byte":      true,
+	"it can't be read: a name spelled with UESCAPE": true,
+	"it can't be read: it is not valid UTF-8":       true,
 	// Where it stands for a word that is only a name, it is no reason: see nested.
 	nestedWrite: true,
 }

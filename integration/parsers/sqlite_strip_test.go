@@ -69,65 +69,54 @@ func (u *sqliteUnguarder) set(set []*ast.SetPair) []*ast.SetPair {
 
 // where returns the user's condition, or nil.
 //
-//	CASE WHEN (user) THEN check ELSE 0 END [AND (part of user)]... | check | [(user) AND] ledger
-//
-// where a check with the ledger is CASE WHEN ledger THEN check ELSE 0 END.
+//	[ledger AND] {CASE WHEN (user) THEN check ELSE 0 END [AND (part of user)]... | check | (user)}
 func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
-	and := func() (x, y ast.Expr, ok bool) {
-		b, isBinary := cond.(*ast.BinaryExpr)
-		if !isBinary || b.Op != ast.OpAnd {
-			return nil, nil, false
+	if !check && !ledger {
+		return cond
+	}
+	terms := andTerms(cond)
+	if ledger {
+		if !u.need(isLedger(terms[0]), "WHERE lacks the ledger") {
+			return nil
 		}
-		return b.X, b.Y, true
+		terms = terms[1:]
 	}
 	switch {
-	case check:
-	case !ledger:
-		return cond
-	default:
-		x, y, ok := and()
-		if !ok {
-			u.need(isLedger(cond), "WHERE lacks the ledger")
-			return nil
-		}
-		if !u.need(isLedger(y), "WHERE lacks the ledger") {
-			return nil
-		}
-		return u.bare(x)
-	}
-	var parts []ast.Expr
-	for {
-		x, y, ok := and()
-		if !ok {
-			break
-		}
-		cond, parts = x, append(parts, u.bare(y))
-	}
-	outer, ok := cond.(*ast.CaseExpr)
-	if !u.need(ok && marked(cond), "WHERE has no guard") {
+	case check && u.need(len(terms) > 0, "WHERE has no guard"):
+		return u.checked(terms[0], terms[1:])
+	case len(terms) == 0:
 		return nil
 	}
-	if outer.Else != nil && marked(outer.Else) || isLedger(outer.Whens[0].When) {
-		u.need(parts == nil, "parts of no condition")
-		u.check(outer, ledger)
+	u.need(len(terms) == 1, "the user's condition isn't in brackets")
+	return u.bare(terms[0])
+}
+
+// andTerms returns the terms that AND joins.
+func andTerms(cond ast.Expr) []ast.Expr {
+	if b, ok := cond.(*ast.BinaryExpr); ok && b.Op == ast.OpAnd {
+		return append(andTerms(b.X), b.Y)
+	}
+	return []ast.Expr{cond}
+}
+
+// checked returns the user's condition in a guard, or nil.
+func (u *sqliteUnguarder) checked(guard ast.Expr, parts []ast.Expr) ast.Expr {
+	outer, ok := guard.(*ast.CaseExpr)
+	if !u.need(ok && marked(guard), "WHERE has no guard") {
+		return nil
+	}
+	if outer.Else != nil && marked(outer.Else) {
+		u.need(len(parts) == 0, "parts of no condition")
 		return nil
 	}
 	if !u.need(marked(outer.Whens[0].Then) && isZero(outer.Else), "the guard isn't one") {
 		return nil
 	}
-	u.check(outer.Whens[0].Then, ledger)
 	user := u.bare(outer.Whens[0].When)
 	for _, p := range parts {
-		u.need(isPart(dump(p), user), "a part was added that is none")
+		u.need(isPart(dump(u.bare(p)), user), "a part was added that is none")
 	}
 	return user
-}
-
-// check checks that a condition asks the ledger first, where it has to.
-func (u *sqliteUnguarder) check(cond ast.Expr, ledger bool) {
-	c, ok := cond.(*ast.CaseExpr)
-	asks := ok && isLedger(c.Whens[0].When) && marked(c.Whens[0].Then) && isZero(c.Else)
-	u.need(asks == ledger, "WHERE lacks the ledger")
 }
 
 func isLedger(e ast.Expr) bool {

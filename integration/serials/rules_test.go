@@ -232,8 +232,8 @@ func TestSerialRefusals(t *testing.T) {
 			{prepared, 7, "UPDATE books SET price = 1 WHERE id = 1", "add RETURNING"},
 			{exec, 7, "UPDATE books SET serial = 9 WHERE id = 1", "leave the column out"},
 			{exec, 7, "UPDATE books SET price = 1, (title, serial) = (1, 2) WHERE id = 1", "leave the column out"},
-			{exec, 7, "UPDATE books SET price = 1 WHERE id = 1 AND serial = 7", "leave it out"},
-			{exec, 7, "DELETE FROM books WHERE id = 1 AND Serial = 7", "leave it out"},
+			{exec, 7, "UPDATE books SET price = 1 WHERE id = 1 AND serial = 7", "leave the column out"},
+			{exec, 7, "DELETE FROM books WHERE id = 1 AND Serial = 7", "leave the column out"},
 			{exec, 7, "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 1 RETURNING id", "write UPDATE"},
 			{exec, 7, "INSERT INTO books VALUES (1)", "without a list of columns"},
 		} {

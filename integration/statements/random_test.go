@@ -130,7 +130,7 @@ func (l *randomLab) try(t *testing.T, query string, args []any) {
 	l.valid++
 	if err != nil {
 		// pgx's scanner of texts and the server's differ.
-		if refusal := (*sqlfence.UnguardableError)(nil); errors.As(err, &refusal) && strings.HasPrefix(refusal.Reason, "in the simple protocol") {
+		if refusal := (*sqlfence.UnguardableError)(nil); errors.As(err, &refusal) && strings.HasPrefix(refusal.Reason, "in its simple protocol") {
 			l.inlined++
 			return
 		}

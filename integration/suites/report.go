@@ -8,14 +8,14 @@ import (
 )
 
 const intro = `Each driver's tests, run alone and then with sqlfence around the driver and nothing
-registered; subtests count. Written by ` + "`make suites`" + `, which is no part of the
-checks.
+registered; subtests count. ` + "`make suites`" + ` runs them and writes this section; ` + "`make test`" + `
+doesn't run them.
 
 | driver | alone: passed | failed | skipped | with sqlfence: passed | left out | fail only there | time alone, with |
 |---|---|---|---|---|---|---|---|
 `
 
-// report tells the outcomes as Markdown.
+// report formats the outcomes as Markdown.
 func report(done []outcome) string {
 	var b strings.Builder
 	b.WriteString(intro)
@@ -28,7 +28,7 @@ func report(done []outcome) string {
 			o.raw.count("pass"), o.raw.count("fail"), o.raw.count("skip"), o.wrapped.count("pass"),
 			o.countLeft(), len(o.onlyWrapped()), o.rawDuration.Round(time.Second), o.wrapDuration.Round(time.Second))
 	}
-	b.WriteString("\nWhat fails alone wants what a throwaway server hasn't got, such as users of the\ndriver's own and TLS:\n\n")
+	b.WriteString("\nTests that fail alone need features that a throwaway server lacks, such as users of the\ndriver's own and TLS:\n\n")
 	for _, o := range done {
 		if names := o.failing(); names != nil {
 			fmt.Fprintf(&b, "- %s: `%s`\n", o.name, strings.Join(names, "`, `"))

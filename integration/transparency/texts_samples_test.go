@@ -125,12 +125,12 @@ var sqliteRowFence = []sent{
 
 var sqliteLedgers = []sent{
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
-		"UPDATE books SET price = ?1 WHERE (id = ?2) AND " + sqliteLedger("?3", "?4"), ""},
+		"UPDATE books SET price = ?1 WHERE " + sqliteLedger("?3", "?4") + " AND (id = ?2)", ""},
 	{"UPDATE books SET price = 30 RETURNING id", nil,
 		"UPDATE books SET price = 30 WHERE " + sqliteLedger("?1", "?2") + " RETURNING id",
 		"UPDATE books SET price = 30 WHERE " + sqliteLedger("7", "'books'") + " RETURNING id"},
 	{"DELETE FROM books WHERE id = ?", []any{1},
-		"DELETE FROM books WHERE (id = ?1) AND " + sqliteLedger("?2", "?3"), ""},
+		"DELETE FROM books WHERE " + sqliteLedger("?2", "?3") + " AND (id = ?1)", ""},
 	{"DELETE FROM books", nil,
 		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2"), "DELETE FROM books WHERE " + sqliteLedger("7", "'books'")},
 	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},

@@ -4,7 +4,7 @@ package dberr
 
 import "errors"
 
-// SQLSTATEs that something depends on, besides those of a whole class.
+// SQLSTATEs that the packages depend on, besides whole classes.
 // Source: PostgreSQL's documentation, appendix A.
 const (
 	FeatureNotSupported   = "0A000"
@@ -29,7 +29,7 @@ const (
 )
 
 // SQLState returns the code in err's chain; empty for another error and for nil. lib/pq
-// and pgx tell it by the same method.
+// and pgx return it from the same method.
 func SQLState(err error) string {
 	var coded interface{ SQLState() string }
 	if errors.As(err, &coded) {

@@ -30,8 +30,8 @@ const (
 // LeftNothing reports whether a statement that failed in SQLite with err has changed
 // nothing, and left its transaction as it was; false where that isn't sure. A full disk
 // may end the transaction; a broken constraint too, or leave the rows written before it,
-// as the table declares or a trigger says, unless aborts tells that the statement says
-// OR ABORT. Another OR clause of the statement's is the caller's part.
+// as the table declares or a trigger says, unless aborts means that the statement says
+// OR ABORT. The caller has to handle another OR clause of the statement.
 func LeftNothing(err error, aborts bool) bool {
 	code, ok := SQLiteCode(err)
 	if !ok {
@@ -57,10 +57,10 @@ func IsBusy(err error) bool {
 	return ok && (code&sqlitePrimary == sqliteBusy || code&sqlitePrimary == sqliteLocked)
 }
 
-// SQLiteCode returns SQLite's result code in err's chain, the extended one where the
-// driver tells it, and whether there is one: modernc.org/sqlite tells it by a method,
-// ncruces/go-sqlite3 by one of a type of its own, mattn/go-sqlite3 in a field, which is
-// read by reflection since its package can't be imported here.
+// SQLiteCode returns SQLite's result code in err's chain, the extended one if the driver
+// has it, and whether there is one: modernc.org/sqlite has a method
+// for it, ncruces/go-sqlite3 a method that returns a type of its own, mattn/go-sqlite3 a
+// field, which is read by reflection since its package can't be imported here.
 func SQLiteCode(err error) (code int, ok bool) {
 	var coded interface{ Code() int }
 	if errors.As(err, &coded) {

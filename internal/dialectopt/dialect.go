@@ -28,9 +28,9 @@ func For[T any](postgres, sqlite T) Parts[T] {
 func (p Parts[T]) All() []T { return p.parts }
 
 // Find returns the part for the dialect of a driver, which is known or named by
-// WithDialect. An unknown driver without a name, a name that contradicts a known driver,
-// and a dialect without a part are noted in o; the dialect returned is 0 then, and also
-// after a WithDialect that failed, which leaves nothing to compare.
+// WithDialect. It records in o an unknown driver whose dialect isn't named, a named
+// dialect that contradicts a known driver, and a dialect without a part. The dialect
+// returned is then 0, and also after a WithDialect that failed.
 func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
 	if o.unclear {
 		return part, 0
@@ -51,7 +51,7 @@ func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) 
 	found, unknown := sqlfence.DialectOf(d)
 	switch {
 	case unknown != nil && named == 0:
-		return 0, fmt.Errorf("give the dialect by WithDialect: %w", unknown)
+		return 0, fmt.Errorf("unknown driver %T; name its dialect with WithDialect", d)
 	case unknown != nil:
 		return named, nil
 	case named != 0 && named != found:
@@ -60,7 +60,7 @@ func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) 
 	return found, nil
 }
 
-// list writes dialects as a sentence has them.
+// list writes dialects as in a sentence: "a, b and c".
 func list(dialects []sqlfence.Dialect) string {
 	var names []string
 	for _, d := range dialects {

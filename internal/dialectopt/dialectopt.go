@@ -9,11 +9,11 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Options is what the options of a package have in common: the dialect, and all that is
-// wrong with any of them. A package's configuration embeds it. The zero value is ready.
+// Options are what the options of a package have in common: the dialect, and the faults
+// of all options. A package's configuration embeds it. The zero value is ready.
 type Options struct {
 	named   sqlfence.Dialect
-	unclear bool // what WithDialect says can't be meant
+	unclear bool // WithDialect was given no dialect, or two
 	errs    []error
 }
 
@@ -28,10 +28,10 @@ func Apply[C interface{ Fail(error) }, O ~func(C)](config C, opts []O) {
 	}
 }
 
-// Fail notes that something is wrong with an option.
+// Fail records a fault of an option.
 func (o *Options) Fail(err error) { o.errs = append(o.errs, err) }
 
-// NameDialect is what the option WithDialect does.
+// NameDialect records the dialect that the option WithDialect names.
 func (o *Options) NameDialect(d sqlfence.Dialect) {
 	switch {
 	case d == 0:
@@ -45,8 +45,8 @@ func (o *Options) NameDialect(d sqlfence.Dialect) {
 	}
 }
 
-// Err returns all that is wrong with the options, with a prefix, as one error that is
-// [sqlfence.ErrInvalid]; nil if nothing is.
+// Err returns all faults of the options, with a prefix, as one error that is
+// [sqlfence.ErrInvalid]; nil if there are none.
 func (o *Options) Err(prefix string) error {
 	if len(o.errs) == 0 {
 		return nil

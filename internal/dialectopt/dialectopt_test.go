@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 		{"known", known(t, sqlfence.Postgres), nil, "p", ""},
 		{"known and named", known(t, sqlfence.SQLite), dialects{sqlfence.SQLite, sqlfence.SQLite}, "s", ""},
 		{"named", unknown{}, dialects{sqlfence.SQLite}, "s", ""},
-		{"unknown", unknown{}, nil, "", "give the dialect by WithDialect: sqlfence: unknown driver"},
+		{"unknown", unknown{}, nil, "", "unknown driver dialectopt.unknown; name its dialect with WithDialect"},
 		{"another", known(t, sqlfence.Postgres), dialects{sqlfence.SQLite}, "", "WithDialect says SQLite, but the driver"},
 		{"unsupported", known(t, sqlfence.MySQL), nil, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
 		{"unsupported by name", unknown{}, dialects{sqlfence.MySQL}, "", "MySQL is not supported, only PostgreSQL and SQLite are"},

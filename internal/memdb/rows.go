@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An outcome is that of a script.
+// An outcome is the outcome of a script.
 type outcome struct {
 	results []*result
 	err     error // of the statement after them

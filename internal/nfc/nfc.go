@@ -1,4 +1,4 @@
-// Package nfc brings the names of tokens into one form, whoever spells them.
+// Package nfc brings the names of tokens into one form.
 package nfc
 
 import (

@@ -40,7 +40,7 @@ func (b *Builder) Cap() int { return cap(b.buf) }
 // Reset empties the builder and keeps its room.
 func (b *Builder) Reset() { b.buf, b.args = b.buf[:0], nil }
 
-// String returns what was written.
+// String returns the text written so far.
 func (b *Builder) String() string { return string(b.buf) }
 
 // Int writes an integer constant.

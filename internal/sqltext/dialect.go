@@ -74,7 +74,7 @@ type Dialect interface {
 	// Floor is the number that all tokens are above; see [Floored].
 	Floor() string
 
-	mark() byte         // what placeholders begin with
+	mark() byte         // the first byte of placeholders
 	numbered() bool     // whether a statement of a package's own numbers its placeholders
 	vocabulary() Pieces // the pieces that every statement knows
 }

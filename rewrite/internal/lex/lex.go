@@ -9,7 +9,7 @@ import (
 // Scan appends the tokens of src to buf, one of kind [End] last.
 func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 	if i := strings.IndexByte(src, 0); i >= 0 {
-		return nil, &Error{Offset: i, Reason: "it holds a NUL byte; drivers cut the text there"}
+		return nil, &Error{Offset: i, Reason: "it contains a NUL byte, where drivers would cut the text"}
 	}
 	if !utf8.ValidString(src) {
 		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
@@ -195,7 +195,7 @@ scan:
 		}
 	}
 	if !named {
-		return &Error{start, fmt.Sprintf("%q has no meaning here", s.src[start]), Unread}
+		return &Error{start, fmt.Sprintf("unexpected %q", s.src[start]), Unread}
 	}
 	if err := s.blankInWord(start); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *scanner) dollar() *Error {
 		s.pos++
 	}
 	if s.at(0) != '$' {
-		return &Error{start, `"$" has no meaning here`, Unread}
+		return &Error{start, `unexpected "$"`, Unread}
 	}
 	s.pos++
 	tag := s.src[start:s.pos]
@@ -237,7 +237,7 @@ func (s *scanner) punct(c byte) *Error {
 		return s.twoEncodings()
 	}
 	if c == '\\' && s.scs == SCSOff {
-		return &Error{start, "a backslash stands outside of a string", Rejected}
+		return &Error{start, "a backslash is outside of a string", Rejected}
 	}
 	s.pos++
 	s.toks = append(s.toks, Token{Kind: Punct, Char: c, Start: int32(start), End: int32(s.pos)})
@@ -247,7 +247,7 @@ func (s *scanner) punct(c byte) *Error {
 	case ')', ']':
 		mate := s.open
 		if mate == none || (s.toks[mate].Char == '(') != (c == ')') {
-			return &Error{start, "a bracket closes what was never opened", Unread}
+			return &Error{start, "a closing bracket has no opening one", Unread}
 		}
 		s.open = s.toks[mate].Mate
 		s.toks[here].Mate, s.toks[mate].Mate = mate, here

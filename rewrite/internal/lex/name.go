@@ -21,7 +21,7 @@ func (r *Rules) ParseName(s string) (schema, name string, err error) {
 	}
 	for _, t := range toks {
 		if r.localeFolds && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
-			return "", "", fmt.Errorf("name %.80q: to what the database folds it depends on its encoding; write it in double quotes, as it is stored", s)
+			return "", "", fmt.Errorf("name %.80q: the database folds it in a way that depends on its encoding; write it in double quotes, as it is stored", s)
 		}
 	}
 	return schema, name, nil

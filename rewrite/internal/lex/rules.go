@@ -14,7 +14,7 @@ type Rules struct {
 	plainStrings   string // as without a letter
 	escapeStrings  string // where a backslash takes the next byte with it
 	unicodeEscapes bool   // U&'' and U&""
-	scs            bool   // standard_conforming_strings tells what a backslash is in a plain one
+	scs            bool   // standard_conforming_strings decides the meaning of a backslash in a plain one
 	continued      bool   // one goes on in quotes behind a newline
 	dollarQuotes   bool   // $$...$$ and $tag$...$tag$, and $1 is a placeholder
 	encodings      bool   // the text may be read in another encoding than UTF-8

@@ -1,6 +1,6 @@
 package lex
 
-// stringKind tells what a backslash is in a string constant.
+// stringKind decides the meaning of a backslash in a string constant.
 type stringKind uint8
 
 const (
@@ -71,7 +71,7 @@ func (s *scanner) swallowed(i int) bool {
 }
 
 func (s *scanner) twoEncodings() *Error {
-	return &Error{s.pos, "it reads in two ways, by client_encoding; pass the value as an argument, or put a blank or quotes before this byte", Unread}
+	return &Error{s.pos, "its meaning depends on client_encoding; pass the value as an argument, or put a blank or quotes before this byte", Unread}
 }
 
 // continues moves to the quote that continues the string just closed: one that

@@ -36,7 +36,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
-// Fault tells what follows from an Error.
+// A Fault says what follows from an Error.
 type Fault uint8
 
 const (

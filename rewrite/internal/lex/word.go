@@ -18,7 +18,7 @@ func (s *scanner) word() *Error {
 	}
 	if n := len(s.toks); n > 0 && s.rules.unicodeEscapes && s.toks[n-1].Kind == Quoted &&
 		s.src[s.toks[n-1].Start]|0x20 == 'u' && strings.EqualFold(s.src[start:s.pos], "uescape") {
-		return &Error{int(s.toks[n-1].Start), "a name spelled with UESCAPE isn't understood; write it in double quotes", Unread}
+		return &Error{int(s.toks[n-1].Start), "a name spelled with UESCAPE isn't supported; write it in double quotes", Unread}
 	}
 	if s.pos-start == 1 && s.pos < len(s.src) {
 		switch s.src[s.pos] {
@@ -92,7 +92,7 @@ func (s *scanner) blankInWord(start int) *Error {
 			continue
 		}
 		if r, _ := utf8.DecodeRuneInString(s.src[i:]); unicode.IsSpace(r) {
-			return &Error{i, fmt.Sprintf("the blank %U stands outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes", r), Unread}
+			return &Error{i, fmt.Sprintf("the blank %U is outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes", r), Unread}
 		}
 	}
 	return nil

@@ -90,9 +90,9 @@ func (t *Text) namesFunction(i int) bool {
 	return t.isWord(behind, "function", "procedure") && (t.isWord(before, "row", "statement") || before.Is(')'))
 }
 
-// InTransaction reports whether a connection is in a transaction after a text
-// of statements, which it executes in or outside of one: for those who begin
-// and end transactions by SQL. Where that can't be seen, it says yes.
+// InTransaction reports whether a connection is in a transaction after it has executed
+// the statements of query; in says whether it was in one before. If the text doesn't
+// show the answer, it returns true.
 func (g *Grammar) InTransaction(query string, in bool) bool {
 	t, err := open(g, query, lex.SCSUnknown)
 	if err != nil {

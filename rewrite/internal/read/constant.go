@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
-// A Constant is where a value comes from: the argument of this name if there is one,
-// else the one at this place, or a constant text.
+// A Constant is the source of a value: the argument called Name or, if no argument has a
+// name, the one numbered Ordinal; or else a constant text.
 type Constant struct {
 	Name    string // of a named argument, without its prefix; "" for none
 	Ordinal int    // 1-based; 0 for none

@@ -7,7 +7,7 @@ import (
 )
 
 // A phrase follows expressions, lists of them and the clauses around them, token
-// by token and outside of brackets, and tells keywords from names: many words are
+// by token and outside of brackets, and distinguishes keywords from names: many words are
 // both. Which one a word is depends on whether an operand is wanted where it
 // stands, or has ended there.
 //

@@ -12,7 +12,7 @@ type Text struct {
 	Src    string
 	Tokens []lex.Token // a token of kind End last
 
-	// NeedsSCSOn tells that PostgreSQL refuses the text unless
+	// NeedsSCSOn reports whether PostgreSQL refuses the text unless
 	// standard_conforming_strings is on; it was read as if it were.
 	NeedsSCSOn bool
 

@@ -3,7 +3,7 @@ package read
 import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 
 // target reads the name and alias of the table written to, behind the verb and its
-// words, of which head tells, and adds the write; nil means that there is no name. The
+// words, which head has, and adds the write; nil means that there is no name. The
 // words are those that may follow; a bare one is not an alias.
 func (t *Text) target(head *Write, follow ...string) *Write {
 	verb, bracket := int(head.At), false

@@ -2,8 +2,8 @@ package read
 
 import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 
-// with reads WITH, after that word, and the statement behind it. top tells
-// whether it is the statement's own and not one of a part of it.
+// with reads WITH, after that word, and the statement behind it. top says
+// whether it is the statement's own WITH and not that of a part.
 //
 //	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
 //	[SEARCH ...] [CYCLE ...], ... statement
