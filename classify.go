@@ -21,10 +21,11 @@ func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 		return &unknownOutcome{err.Error()}, false
 	}
 	typed, raised := e.classify(err)
-	if raised {
-		s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	if !raised {
+		return e.explain(err), false
 	}
-	return typed, raised
+	s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	return typed, true
 }
 
 // classify returns a typed error and true if the statement's guard raised err; else err
@@ -71,6 +72,7 @@ func (e *execution) refusedToken(m rewrite.Marker, err error) error {
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
-		return &refusal{ErrUnknownName, fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.name, token.Name), err}
+		return &refusal{sentinel: ErrUnknownName, err: err, table: t.name, token: token,
+			reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.name, token.Name)}
 	}
 }

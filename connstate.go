@@ -14,6 +14,8 @@ type connState struct {
 	base     driver.Conn
 	sqlmw    *interceptor
 	inTx     bool // a transaction is open, as far as is known
+
+	txContext txContext // of the transaction that BeginTx began
 }
 
 func newConnState(s *settings, base driver.Conn) (*connState, error) {

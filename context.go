@@ -18,6 +18,10 @@ type (
 // with the context is guarded by the token of that table's resource (see [Resource],
 // [Key]). Names are brought into Unicode's normalization form C.
 //
+// A transaction that was begun with a context that carries tokens uses them for its
+// statements whose own context carries none, as in Tx.Exec; see the package's
+// documentation.
+//
 // Tokens are checked when a write needs them. An invalid token is never skipped: the
 // write is refused, with [ErrTokenLimit] for a value over [MaxToken], else with an error
 // that is both [ErrInvalid] and [ErrNoFence]. Only the [Ledger] knows whether a token
@@ -96,7 +100,7 @@ func (t *table) tokens(ctx context.Context) ([]Token, error) {
 		if t.rules.Key != "" {
 			name += "/<" + t.rules.Key + ">"
 		}
-		return nil, fmt.Errorf("%w: table %q: the context carries no token called %q; add one with WithFence", ErrNoFence, t.name, name)
+		return nil, &refusal{sentinel: ErrNoFence, reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, name), table: t.name}
 	}
 	return found, nil
 }

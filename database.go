@@ -26,6 +26,9 @@ type database interface {
 	// RETURNING wrote when it is run by Exec.
 	countsReturning() bool
 
+	// timeType is the type of a column that holds a lock's time.
+	timeType() string
+
 	// checksArgCount reports whether a driver that returns -1 from NumInput refuses
 	// a wrong number of arguments for numbered placeholders itself.
 	checksArgCount() bool
@@ -60,6 +63,7 @@ func (postgres) dialect() Dialect        { return Postgres }
 func (postgres) errorEndsTx() bool       { return true }
 func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
 func (postgres) countsReturning() bool   { return true }
+func (postgres) timeType() string        { return "timestamptz" }
 func (postgres) checksArgCount() bool    { return true }
 
 // Without a savepoint a failed statement has left nothing if the server says so;
@@ -74,6 +78,7 @@ func (sqlite) dialect() Dialect        { return SQLite }
 func (sqlite) errorEndsTx() bool       { return false }
 func (sqlite) storesBytesAsText() bool { return true }
 func (sqlite) countsReturning() bool   { return false }
+func (sqlite) timeType() string        { return "integer" }
 func (sqlite) checksArgCount() bool    { return false }
 
 // Rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
@@ -93,5 +98,6 @@ func (mysql) dialect() Dialect         { return MySQL }
 func (mysql) errorEndsTx() bool        { return false }
 func (mysql) storesBytesAsText() bool  { return true }
 func (mysql) countsReturning() bool    { return false }
+func (mysql) timeType() string         { return "datetime" }
 func (mysql) checksArgCount() bool     { return true }
 func (mysql) leftNothing(failure) bool { return false }

@@ -62,6 +62,17 @@
 // that for a table. No clock takes part in any of this, neither the
 // application's nor the database's: only the order of the tokens counts.
 //
+// # Transactions
+//
+// What BeginTx is given in its context holds for the transaction: its tokens for each
+// statement whose own context carries none at all, and its editor ([WithEditor]) for
+// each whose context has none. So existing code that calls Tx.Exec, Tx.Query, Tx.Prepare
+// or Tx.Stmt, which database/sql runs with an empty context, is fenced by one change, at
+// BeginTx. A statement's own tokens win: with one of them, none of the transaction's is
+// used, also for other tables. It ends with Commit and Rollback. A serial ([WithSerial])
+// and [Bypass] have to be given to each statement, and a transaction that was begun by
+// a statement, BEGIN, keeps nothing.
+//
 // # What it can't promise
 //
 // It guards the statements that pass through it, by their text. It can't guard
@@ -84,7 +95,7 @@
 //     registered one is refused. In SQLite the shadow tables of a virtual table, such as
 //     FTS5's books_content, are tables of their own;
 //   - calls of the driver's own connection. sql.Conn.Raw gives a fenced connection,
-//     whose method Raw() driver.Conn returns the base driver's; the [Observer] gets
+//     of which [BaseConn] returns the base driver's; the [Observer] gets
 //     an event. Nor can it guard a statement that was prepared under a name on that
 //     connection and is executed by this name, or the calls that the application's
 //     own pgx.QueryRewriter makes on the connection that pgx passes to it;

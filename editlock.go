@@ -46,6 +46,9 @@ type editorKey struct{}
 // is an integer, a text, or a driver.Valuer of these. It is compared as text with the
 // column, as the database prints that.
 //
+// A transaction that was begun with an editor has it for its statements whose own context
+// has none.
+//
 // A nil user is the same as no WithEditor. Zero, the empty string and other types
 // are invalid: every write to an EditLock table then fails with [ErrInvalid].
 func WithEditor(ctx context.Context, user any) context.Context {

@@ -182,6 +182,9 @@ type refusal struct {
 	sentinel error
 	reason   string
 	err      error
+
+	table string // empty if unknown
+	token Token  // of the write; zero if it has none
 }
 
 func (e *refusal) Error() string        { return fmt.Sprintf("%v: %s", e.sentinel, e.reason) }

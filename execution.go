@@ -61,6 +61,7 @@ type call[T any] struct {
 // execute runs a statement for the application: with its guard, without one, or not
 // at all.
 func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
+	ctx = e.state.context(ctx)
 	decided, err := e.admit(ctx)
 	if decided == guarded {
 		decided, err = e.collect(ctx)

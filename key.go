@@ -61,7 +61,8 @@ func (t *table) key(token Token) string {
 // outOfScope returns the error of a row with this key; err is the base driver's, or
 // nil.
 func (t *table) outOfScope(key string, err error) error {
-	return &refusal{ErrOutOfScope, fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, t.resource+"/"+key), err}
+	return &refusal{sentinel: ErrOutOfScope, err: err, table: t.name,
+		reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, t.resource+"/"+key)}
 }
 
 // matchRows finds for each row of an INSERT, the plan's target i, the token that

@@ -41,7 +41,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
 		return got, err
 	case errPlain == nil && !refused:
-		s.settings.report(ctx, Event{Kind: WouldRefuse, Query: e.asked.query, Err: err})
+		s.settings.report(ctx, Event{Kind: WouldRefuse, Query: e.asked.query, Err: e.explain(err)})
 	}
 	return got, errPlain
 }

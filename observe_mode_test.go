@@ -78,13 +78,13 @@ func TestEvents(t *testing.T) {
 		{"nothing to tell", nil, nil, func(ctx context.Context, d *observedDB) error { return d.exec(ctx, write, 1) }, nil, "", nil, ""},
 		{"no token", nil, nil, func(ctx context.Context, d *observedDB) error { return d.exec(ctx, write, 0) },
 			sqlfence.ErrNoFence, write, []want{{sqlfence.Refused, sqlfence.ErrNoFence, ""}},
-			`level=DEBUG msg="sqlfence: refused" query="UPDATE books SET price = 1" error="sqlfence: no fencing token: `},
+			`level=WARN msg="sqlfence: refused" query="UPDATE books SET price = 1" error="sqlfence: no fencing token: `},
 		{"unguardable", nil, nil, func(ctx context.Context, d *observedDB) error { return d.exec(ctx, odd, 1) },
 			sqlfence.ErrUnguardable, odd, []want{{sqlfence.Refused, sqlfence.ErrUnguardable, ""}},
-			`level=DEBUG msg="sqlfence: refused" query="TRUNCATE books" error="sqlfence: statement can't be guarded: `},
+			`level=WARN msg="sqlfence: refused" query="TRUNCATE books" error="sqlfence: statement can't be guarded: `},
 		{"stale", nil, stale, func(ctx context.Context, d *observedDB) error { return d.exec(ctx, write, 1) },
 			sqlfence.ErrStale, write, []want{{sqlfence.Refused, sqlfence.ErrStale, ""}},
-			`level=DEBUG msg="sqlfence: refused" query="UPDATE books SET price = 1" error="sqlfence: stale fencing token: `},
+			`level=WARN msg="sqlfence: refused" query="UPDATE books SET price = 1" error="sqlfence: stale fencing token: `},
 		{"stale prepared", nil, stale, func(ctx context.Context, d *observedDB) error { return d.prepared(ctx, write, 1) },
 			sqlfence.ErrStale, write, []want{{sqlfence.Refused, sqlfence.ErrStale, ""}}, ""},
 		{"stale query", nil, stale, func(ctx context.Context, d *observedDB) error { return d.query(ctx, query, 1) },
@@ -168,10 +168,10 @@ func TestObserversInOrder(t *testing.T) {
 // A logger's level decides, as with any logger.
 func TestLoggerLevel(t *testing.T) {
 	var log bytes.Buffer
-	db := (&fake{}).open(t, sqlfence.WithTable("books"), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	db := (&fake{}).open(t, sqlfence.WithTable("books"), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))))
 	_, _ = db.ExecContext(t.Context(), "DELETE FROM books")
 	if log.Len() != 0 {
-		t.Errorf("a refusal is logged at info: %s", &log)
+		t.Errorf("a refusal is logged as an error: %s", &log)
 	}
 }
 

@@ -97,8 +97,12 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets where refusals (debug), would-be refusals (warn) and bypasses
+// WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access
 // (info) are logged. By default nothing is logged. Nil is refused.
+//
+// A refusal has the attributes query and error; where they are known table, token, or
+// serial, current, which is the token or serial in the database or who holds the lock; and
+// statement: INSERT, UPDATE, DELETE, MERGE or the statement's first word.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l == nil {

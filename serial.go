@@ -149,7 +149,8 @@ func (e *execution) requireSerial() error {
 }
 
 func noSerial(t *table, err error) error {
-	return &refusal{ErrNoSerial, fmt.Sprintf("table %q: add the version that was read to the context, with WithSerial", t.name), err}
+	return &refusal{sentinel: ErrNoSerial, reason: fmt.Sprintf("table %q: add the version that was read to the context, with WithSerial", t.name),
+		err: err, table: t.name}
 }
 
 // inspectResult refuses the result of a versioned statement that reached no row.
@@ -177,7 +178,8 @@ func (e *execution) gone(ctx context.Context) error {
 }
 
 func (e *execution) goneError(err error) error {
-	return &refusal{ErrGone, fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).name, e.values.Serial), err}
+	return &refusal{sentinel: ErrGone, err: err, table: e.table(0).name,
+		reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).name, e.values.Serial)}
 }
 
 // serialError returns the typed error for what the guard of a serial raised.

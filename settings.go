@@ -97,22 +97,7 @@ func (s *settings) report(ctx context.Context, e Event) {
 	for _, o := range s.observers {
 		o(ctx, e)
 	}
-	if s.logger == nil {
-		return
+	if s.logger != nil {
+		s.log(ctx, e)
 	}
-	level := slog.LevelInfo
-	switch e.Kind {
-	case Refused:
-		level = slog.LevelDebug
-	case WouldRefuse:
-		level = slog.LevelWarn
-	}
-	attrs := []slog.Attr{slog.String("query", e.Query)}
-	if e.Reason != "" {
-		attrs = append(attrs, slog.String("reason", e.Reason))
-	}
-	if e.Err != nil {
-		attrs = append(attrs, slog.Any("error", e.Err))
-	}
-	s.logger.LogAttrs(ctx, level, "sqlfence: "+e.Kind.String(), attrs...)
 }

@@ -91,18 +91,22 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 // ConnBeginTx begins a transaction of the base connection, and notes it.
 func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
 	tx, err := beginBase(ctx, i.state.base, opts)
-	i.state.inTx = err == nil
+	if i.state.inTx = err == nil; err == nil {
+		i.state.begun(ctx)
+	}
 	return ctx, tx, err
 }
 
 // TxCommit notes the end of a transaction.
 func (i *interceptor) TxCommit(_ context.Context, tx driver.Tx) error {
 	i.state.inTx = false
+	i.state.ended()
 	return tx.Commit()
 }
 
 // TxRollback notes the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
 	i.state.inTx = false
+	i.state.ended()
 	return tx.Rollback()
 }

@@ -38,7 +38,8 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 		return nil, err
 	}
 	if err := s.use(ctx, text); err != nil {
-		return nil, err
+		e := execution{state: state, plan: plan, asked: request{query: query}}
+		return nil, e.explain(err)
 	}
 	profile := state.settings.profile
 	switch s.inputs = s.base.NumInput(); {

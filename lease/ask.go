@@ -26,7 +26,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 		if a.ephemeral {
 			var err error
 			if on, err = m.sessions.enter(limited); err != nil {
-				return nil, nil, a.failed(ctx, limited, err)
+				return nil, nil, a.failed(ctx, limited, explain(m.dialect, err))
 			}
 		}
 		a.session = on.number()
@@ -34,7 +34,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 		switch {
 		case err != nil:
 			on.leave()
-			return nil, nil, a.failed(ctx, limited, err)
+			return nil, nil, a.failed(ctx, limited, explain(m.dialect, err))
 		case o.won != nil:
 			a.last = o
 			m.warn(o.won.Token)

@@ -78,7 +78,7 @@ func (m *Leases) List(ctx context.Context) ([]Info, error) {
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep())
 	if err != nil {
-		return 0, fmt.Errorf("lease: sweep: %w", err)
+		return 0, fmt.Errorf("lease: sweep: %w", explain(m.dialect, err))
 	}
 	return n, nil
 }
@@ -107,7 +107,7 @@ func (m *Leases) infos(ctx context.Context, column, value string) (found []Info,
 		return queryOnce(ctx, m.db, scan, s)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lease: lookup: %w", err)
+		return nil, fmt.Errorf("lease: lookup: %w", explain(m.dialect, err))
 	}
 	return found, nil
 }

@@ -43,7 +43,7 @@ func (m *Leases) usable(ctx context.Context, waits bool, change statement) error
 		return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
 	}
 	if err := m.dialect.probe(ctx, &m.database, waits); err != nil {
-		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", err)
+		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", explain(m.dialect, err))
 	}
 	return nil
 }

@@ -49,9 +49,9 @@
 // # Databases
 //
 // PostgreSQL and SQLite (3.38 or later), through any driver, fenced by sqlfence or
-// not. On a fenced database the statements run under [sqlfence.Bypass], with a
-// reason that starts with "rowlock: ". SQLite needs a busy_timeout if several processes
-// or connections write.
+// not. A fenced database sends this package's statements as they are, and its observers
+// and its log don't hear of them; what the application does in a save is guarded. SQLite
+// needs a busy_timeout if several processes or connections write.
 //
 // A [Manager] uses the table
 //

@@ -96,7 +96,7 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 				return err
 			}
 		}
-		n, err := t.execOwn(ctx, q, `DELETE FROM rowlocks WHERE table_name = {tablename} AND row_key = {heldrow} AND user_id = {helduser}
+		n, err := t.exec(ctx, q, `DELETE FROM rowlocks WHERE table_name = {tablename} AND row_key = {heldrow} AND user_id = {helduser}
 	AND session = {heldsession} AND {micros since} = CAST({heldsince} AS bigint) AND `+c.text, key, held)
 		if err != nil || n == 0 {
 			freed = 0

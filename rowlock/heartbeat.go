@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -20,11 +19,11 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	// In a transaction, so that a deadlock with one that takes several locks is
 	// repeated.
 	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q querier) error {
-		_, err := q.ExecContext(own.Context(ctx, text), text, args...)
+		_, err := q.ExecContext(ctx, text, args...)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("rowlock: heartbeat: %w", err)
+		return fmt.Errorf("rowlock: heartbeat: %w", explainMissing(m.dialect, err))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err er
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("rowlock: list: %w", err)
+		return nil, fmt.Errorf("rowlock: list: %w", explainMissing(m.dialect, err))
 	}
 	return all, nil
 }

@@ -32,7 +32,7 @@ func raise(ctx context.Context, tx *sql.Tx) error {
 // ada holds, by her session s1.
 type operation struct {
 	name string
-	does []string // what its errors, and its reasons for a bypass, say that it does
+	does []string // what its errors say that it does
 	run  func(ctx context.Context, table *rowlock.Table, m *rowlock.Manager) error
 }
 

@@ -11,7 +11,7 @@ func (t *Table) record(ctx context.Context, q querier, key []any, session string
 	if t.manager == nil {
 		return nil
 	}
-	_, err := t.execOwn(ctx, q, `INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat)
+	_, err := t.exec(ctx, q, `INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat)
 	SELECT CAST({tablename} AS text), {keytext}, {holder}, CAST({session} AS text), {since}, {expiry}, {now} FROM {table} WHERE {row}
 	ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session,
 		since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat`,
@@ -24,7 +24,7 @@ func (t *Table) unrecord(ctx context.Context, q querier, key []any) error {
 	if t.manager == nil {
 		return nil
 	}
-	_, err := t.execOwn(ctx, q, `DELETE FROM rowlocks
+	_, err := t.exec(ctx, q, `DELETE FROM rowlocks
 	WHERE table_name = {tablename} AND row_key = (SELECT {keytext} FROM {table} WHERE {row})`, key, nil)
 	return err
 }

@@ -18,9 +18,27 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// owned marks the statements of a querier as sqlfence's: a fenced database sends them as
+// they are, and tells no observer and no log.
+type owned struct{ querier }
+
+func (q owned) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return q.querier.QueryContext(own.Context(ctx, query), query, args...)
+}
+
+func (q owned) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return q.querier.ExecContext(own.Context(ctx, query), query, args...)
+}
+
+func (q owned) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return q.querier.QueryRowContext(own.Context(ctx, query), query, args...)
+}
+
 // run calls fn for what the reason do says: in the caller's transaction if there is one,
 // in one of its own if fn sends several statements, else without. The statements only
-// touch the lock's columns, so they need no token and don't change the version.
+// touch the lock's columns, so they need no token and don't change the version. The
+// Bypass is for what stands before the fence and puts a comment before a statement,
+// which isn't recognised then.
 func (t *Table) run(ctx context.Context, do string, fn func(context.Context, querier) error) error {
 	return t.explain(do, t.send(sqlfence.Bypass(ctx, "rowlock: "+do), fn))
 }
@@ -30,30 +48,23 @@ func (t *Table) explain(do string, err error) error {
 	if err == nil || isRefusal(err) {
 		return err
 	}
-	return fmt.Errorf("rowlock: %s: table %q: %w", do, t.name, err)
+	return fmt.Errorf("rowlock: %s: table %q: %w", do, t.name, explainMissing(t.dialect, err, t.needs()))
 }
 
 func (t *Table) send(ctx context.Context, fn func(context.Context, querier) error) error {
 	switch {
 	case t.tx != nil:
-		return fn(ctx, t.tx)
+		return fn(ctx, owned{t.tx})
 	case t.manager != nil: // its table is written, too
 		return transact(ctx, t.db, t.dialect, fn)
 	}
-	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, t.db) })
+	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })
 }
 
 // exec sends a statement as [Table.render] writes it, and returns how many rows it changed.
 func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (int, error) {
 	text, args := t.render(text, key, others)
 	return changed(q.ExecContext(ctx, text, args...))
-}
-
-// execOwn is exec for a statement on rowlocks, which a fenced database takes only from
-// here.
-func (t *Table) execOwn(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (int, error) {
-	text, args := t.render(text, key, others)
-	return changed(q.ExecContext(own.Context(ctx, text), text, args...))
 }
 
 func changed(result sql.Result, err error) (int, error) {
@@ -71,7 +82,7 @@ func transact(ctx context.Context, db *sql.DB, d dialect, fn func(context.Contex
 	var refusal error
 	err := sqlfence.Retry(ctx, db, opts, func(ctx context.Context, tx *sql.Tx) error {
 		refusal = nil
-		err := fn(ctx, tx)
+		err := fn(ctx, owned{tx})
 		if isRefusal(err) {
 			refusal, err = err, nil
 		}

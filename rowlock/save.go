@@ -33,7 +33,7 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 	const do = "save and release"
 	return t.save(ctx, do, u, func(ctx context.Context, tx *sql.Tx) error {
 		// Before save, which may delete the row or change its key.
-		if err := t.unrecord(sqlfence.Bypass(ctx, "rowlock: "+do), tx, c.key); err != nil {
+		if err := t.unrecord(sqlfence.Bypass(ctx, "rowlock: "+do), owned{tx}, c.key); err != nil {
 			return t.explain(do, err)
 		}
 		return save(ctx, tx)
@@ -48,11 +48,11 @@ func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context,
 	if err != nil {
 		return Lock{}, err
 	}
-	err = t.save(ctx, "save and keep", t.request(c), save, func(ctx context.Context, tx *sql.Tx) error {
-		if lock, err = t.current(ctx, tx, c.ID, c.key); err != nil {
+	err = t.save(ctx, "save and keep", t.request(c), save, func(ctx context.Context, q querier) error {
+		if lock, err = t.current(ctx, q, c.ID, c.key); err != nil {
 			return err
 		}
-		return t.record(ctx, tx, c.key, c.Session)
+		return t.record(ctx, q, c.key, c.Session)
 	})
 	if err != nil {
 		return Lock{}, err
@@ -61,7 +61,7 @@ func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context,
 }
 
 // save applies u and calls save, and after it finish if there is one, in one transaction.
-func (t *Table) save(ctx context.Context, do string, u lockUpdate, save, finish func(context.Context, *sql.Tx) error) error {
+func (t *Table) save(ctx context.Context, do string, u lockUpdate, save func(context.Context, *sql.Tx) error, finish func(context.Context, querier) error) error {
 	tx := t.tx
 	if tx == nil {
 		var err error
@@ -72,14 +72,14 @@ func (t *Table) save(ctx context.Context, do string, u lockUpdate, save, finish 
 		defer tx.Rollback()
 	}
 	bypassed := sqlfence.Bypass(ctx, "rowlock: "+do)
-	if _, err := t.apply(bypassed, tx, u); err != nil {
+	if _, err := t.apply(bypassed, owned{tx}, u); err != nil {
 		return t.explain(do, err)
 	}
 	if err := save(ctx, tx); err != nil {
 		return err
 	}
 	if finish != nil {
-		if err := finish(bypassed, tx); err != nil {
+		if err := finish(bypassed, owned{tx}); err != nil {
 			return t.explain(do, err)
 		}
 	}

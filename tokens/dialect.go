@@ -41,10 +41,7 @@ type dialect struct {
 }
 
 // create is what doc.go shows.
-const create = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
-	name  text   NOT NULL PRIMARY KEY,
-	token bigint NOT NULL
-)`
+const create = sqltext.CreateLedger
 
 // pieces are what the statements of all dialects know besides.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}

@@ -41,7 +41,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	case errors.Is(err, sqlfence.ErrTokenLimit):
 		return sqlfence.Token{}, err
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, err)
+		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, explain(err))
 	}
 	return sqlfence.Token{Name: name, Value: value}, nil
 }

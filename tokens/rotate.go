@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -87,7 +89,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 	case errors.Is(err, sqlfence.ErrUnknownName):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, explain(err, s.marked(marks)...))
 	}
 	return rows, nil
 }
@@ -117,9 +119,18 @@ func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 	return locks, resets, nil
 }
 
+// marked is what Rotate needs of the tables with marks.
+func (s *Store) marked(marks []Mark) (tables []missing.Table) {
+	for _, m := range marks {
+		_, name, _ := rewrite.ParseName(s.dialect.names, m.Table)
+		tables = append(tables, missing.Table{Name: name, SQL: m.Table, Privileges: "SELECT, UPDATE"})
+	}
+	return tables
+}
+
 // execCount runs a statement and returns how many rows it changed.
 func execCount(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, error) {
-	result, err := tx.ExecContext(ctx, text, args...)
+	result, err := tx.ExecContext(own.Context(ctx, text), text, args...)
 	if err != nil {
 		return 0, err
 	}

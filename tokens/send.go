@@ -93,7 +93,7 @@ func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *s
 // execAll runs statements one after the other.
 func execAll(ctx context.Context, tx *sql.Tx, texts []string, args ...any) error {
 	for _, text := range texts {
-		if _, err := tx.ExecContext(ctx, text, args...); err != nil {
+		if _, err := tx.ExecContext(own.Context(ctx, text), text, args...); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Store) Setup(ctx context.Context) error {
 	}
 	probe := func(text string) error { return s.exec(ctx, text) }
 	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, explain(err))
 	}
 	narrow := func(c column) bool { return c.name == "token" && c.typ == s.dialect.narrow }
 	if slices.ContainsFunc(columns, narrow) {

@@ -65,10 +65,10 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	slices.Sort(names)
 	list, err := json.Marshal(names)
 	if err != nil {
-		return fmt.Errorf("tokens: ensure: %w", err)
+		return fmt.Errorf("tokens: ensure: %w", explain(err))
 	}
 	if err := s.exec(ctx, s.dialect.ensure, string(list)); err != nil {
-		return fmt.Errorf("tokens: ensure: %w", err)
+		return fmt.Errorf("tokens: ensure: %w", explain(err))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	case errors.Is(err, sql.ErrNoRows):
 		return sqlfence.Token{}, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, err)
+		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, explain(err))
 	case value > sqlfence.MaxToken:
 		return sqlfence.Token{}, errLimit(name, value)
 	}
@@ -122,7 +122,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	token.Name = nfc.String(token.Name)
 	current, err := s.query(ctx, s.dialect.adopt, token.Name, token.Value)
 	if err != nil {
-		return fmt.Errorf("tokens: adopt %q: %w", token.Name, err)
+		return fmt.Errorf("tokens: adopt %q: %w", token.Name, explain(err))
 	}
 	if current > token.Value {
 		return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}

@@ -1,158 +1,91 @@
-// Books runs a small book service on a fenced database, with many clients at
-// once, and shows what the fence kept out; then the same on the bare driver.
+// Books shows what sqlfence keeps out: 1,000 clients change the price of one book, on a
+// fenced database and then on the bare driver; and a holder is paused while another one
+// takes over.
 //
 //	go run ./examples/books                        # SQLite in a temporary folder
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end
 //
-// It exits with status 1 if a stale write landed in spite of the fence.
+// The program itself is in internal/demo. With empty caches its drivers take most of a
+// minute to compile; so this one, which is compiled in seconds, says what is going on,
+// builds it and runs it, with the same flags and the same status.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"syscall"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-
-	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
-var errStaleLanded = errors.New("stale writes landed")
+const demo = "github.com/sqlfence/sqlfence/examples/books/internal/demo"
 
 func main() {
-	n := flag.Int("clients", 1000, "how many clients change the price")
-	dsn := flag.String("dsn", "", "a PostgreSQL database to use instead of SQLite")
-	seed := flag.Uint64("seed", rand.Uint64N(10_000), "seed of the clients' delays; by default another one each time")
-	flag.Parse()
-	if *n < 1 || flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-
-	// An interrupted run still removes its database.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	p := program{
-		title:    fmt.Sprintf("SQLite (driver %s)", sqlite.Driver),
-		fresh:    func(context.Context) (*source, error) { return newSQLite(sqlite.Driver) },
-		guarded:  fenced,
-		clients:  newClients(*n, *seed),
-		progress: progress,
-	}
-	if *dsn != "" {
-		p.title = "PostgreSQL (driver pgx)"
-		p.fresh = func(ctx context.Context) (*source, error) { return newPostgres(ctx, *dsn) }
-	}
-	fmt.Printf("%d clients change the price of one book, on %s, seed %d.\n\n", *n, p.title, *seed)
-	if err := p.run(ctx, os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stderr, os.Args[1:])
+	stop()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() > 0: // it has said why
+		os.Exit(exit.ExitCode())
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "books:", err)
-		stop()
 		os.Exit(1)
 	}
 }
 
-// A program is all that the runs have in common.
-type program struct {
-	title    string
-	fresh    func(context.Context) (*source, error)
-	guarded  opener // fenced, unless a test wants to see the program fail
-	clients  []client
-	progress func(total int, what string) (step func())
-}
-
-// run runs everything and writes the report. The error says what the fence
-// failed to keep.
-func (p *program) run(ctx context.Context, w io.Writer) error {
-	with, err := p.stress(ctx, p.guarded, "with sqlfence")
+// run builds the program, which it announces on w, and runs it.
+func run(ctx context.Context, w io.Writer, args []string) (err error) {
+	folder, err := os.MkdirTemp("", "sqlfence-books-build-")
 	if err != nil {
 		return err
 	}
-	without, err := p.stress(ctx, bare, "bare driver")
-	if err != nil {
-		return err
-	}
-	compare(w, with, without)
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	program := filepath.Join(folder, "books.exe") // Windows wants the ending, others don't mind
 
-	story, landed, err := p.holder(ctx, p.guarded)
+	fmt.Fprintln(w, "Building the example: about a minute the first time, for SQLite, then a second or two.")
+	fmt.Fprintln(w, "Then clients change the price of one book, with sqlfence and without it, for a few seconds.")
+	done := make(chan struct{})
+	go tick(w, done)
+	err = command(ctx, "go", "build", "-o", program, demo).Run()
+	close(done)
 	if err != nil {
-		return err
+		return fmt.Errorf("build: %w", err)
 	}
-	unfenced, _, err := p.holder(ctx, bare)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "\nA is paused, B takes over, A wakes up. With sqlfence:")
-	story.print(w)
-	fmt.Fprintf(w, "The same on the bare driver ends with the price %d.\n", unfenced.last().price)
-
-	if landed {
-		err = fmt.Errorf("%w: the paused holder's", errStaleLanded)
-	}
-	if err := errors.Join(with.check(), err); err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "\nOK: with sqlfence no stale write landed, and the final price is that of the highest token.")
-	return nil
+	fmt.Fprintln(w)
+	return command(ctx, program, args...).Run()
 }
 
-func (p *program) stress(ctx context.Context, open opener, what string) (r *result, err error) {
-	step := p.progress(len(p.clients), what)
-	err = withService(ctx, p.fresh, open, func(s *service) error {
-		r, err = stress(ctx, s, p.clients, step)
-		return err
-	})
-	return r, err
-}
-
-func (p *program) holder(ctx context.Context, open opener) (st *story, staleLanded bool, err error) {
-	err = withService(ctx, p.fresh, open, func(s *service) error {
-		st, staleLanded = pausedHolder(ctx, s)
-		return st.err
-	})
-	return st, staleLanded, err
-}
-
-// compare writes the results side by side.
-func compare(w io.Writer, with, without *result) {
-	line := func(label string, a, b any) { fmt.Fprintf(w, "  %-36s%15v%14v\n", label, a, b) }
-	row := func(label string, of func(*result) any) { line(label, of(with), of(without)) }
-
-	line("", "with sqlfence", "bare driver")
-	row("writes accepted", func(r *result) any { return len(r.accepted) })
-	row("writes refused (ErrStale)", func(r *result) any { return r.refused })
-	row("errors", func(r *result) any { return len(r.errs) })
-	row("lower token overwrote a higher one", func(r *result) any { return r.stale() })
-	row("price of the highest accepted token", func(r *result) any { return r.newest().price })
-	row("final price", func(r *result) any { return r.final.price })
-	row("the newest holder's price stayed", func(r *result) any {
-		if r.final.price == r.newest().price {
-			return "yes"
+// tick says now and then that the build goes on.
+func tick(w io.Writer, done <-chan struct{}) {
+	start := time.Now()
+	ticker := time.NewTicker(10 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			fmt.Fprintf(w, "  building, for %.0f s\n", time.Since(start).Seconds())
 		}
-		return "NO"
-	})
+	}
 }
 
-// progress shows a bar on a terminal and nothing elsewhere.
-func progress(total int, what string) (step func()) {
-	if !term.IsTerminal(int(os.Stdout.Fd())) {
-		return func() {}
+// command shares this program's input and output. When ctx ends it is interrupted, so
+// that it can clean up.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			return cmd.Process.Kill()
+		}
+		return nil
 	}
-	bar := progressbar.NewOptions(total,
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWriter(os.Stdout),
-		progressbar.OptionSetWidth(40),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionThrottle(50*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
-	// A bar that can't be drawn is no reason to stop.
-	return func() { _ = bar.Add(1) }
+	return cmd
 }

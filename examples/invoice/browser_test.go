@@ -156,6 +156,26 @@ func (p *person) wantHolder(name string) {
 	}
 }
 
+// wantField compares what stands in a field of the form.
+func (p *person) wantField(field, want string) {
+	p.t.Helper()
+	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("#form [name=`+field+`]").value`))
+	if err != nil {
+		p.t.Fatalf("read field %s: %v", field, err)
+	}
+	if got != want {
+		p.t.Errorf("the form has %q as %s, want %q", got, field, want)
+	}
+}
+
+// press presses a button that leads to no other page.
+func (p *person) press(id string) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, chromedp.Click(chromedp.ID(id), chromedp.NodeEnabled)); err != nil {
+		p.t.Fatalf("press %s: %v", id, err)
+	}
+}
+
 // lapse lets the time of all locks run out.
 func lapse(t *testing.T, db *sql.DB) {
 	t.Helper()
@@ -181,7 +201,7 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 		t.Error("bob can still press Edit")
 	}
 	bob.open("/")
-	if locks := bob.text("#locks"); !strings.HasPrefix(locks, "ada has been editing [1] since ") {
+	if locks := bob.text("#locks"); !strings.HasPrefix(locks, "ada has been editing invoice 1 since ") {
 		t.Errorf("the list of locks says %q", locks)
 	}
 
@@ -231,7 +251,9 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 	ada.want("#differs-total .theirs", "150")
 	ada.want("#differs-notes .yours", "")
 	ada.want("#differs-notes .theirs", "from bob")
-	ada.want("#differs-customer", "") // on which they agree
+	ada.want("#differs-customer", "")  // on which they agree
+	ada.wantField("total", "160")      // ada's change
+	ada.wantField("notes", "from bob") // and bob's
 	bob.open("/invoices/1")
 	bob.want("#total", "150") // nothing was overwritten
 	bob.wantHolder("ada")     // who settles it

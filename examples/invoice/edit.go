@@ -17,15 +17,15 @@ func (s *service) show(w http.ResponseWriter, r *http.Request, id int64, user st
 func (s *service) showAs(w http.ResponseWriter, r *http.Request, id int64, user string, status int) {
 	lock, err := s.invoices.Current(r.Context(), id)
 	if err != nil {
-		s.fail(w, r, err)
+		s.fail(w, r, id, err)
 		return
 	}
 	i, err := load(r.Context(), s.db, id)
 	if err != nil {
-		s.fail(w, r, err)
+		s.fail(w, r, id, err)
 		return
 	}
-	p := page{User: user, Invoice: i}
+	p := page{User: user, ID: id, Saved: i.texts()}
 	if lock.By != "" && lock.By != user {
 		p.Holder = &lock
 	}
@@ -40,22 +40,34 @@ func (s *service) edit(w http.ResponseWriter, r *http.Request, id int64, user st
 	case errors.Is(err, sqlfence.ErrLocked):
 		s.showAs(w, r, id, user, http.StatusLocked)
 	case err != nil:
-		s.fail(w, r, err)
+		s.fail(w, r, id, err)
 	default:
 		i.Serial = lock.Serial
-		render(w, http.StatusOK, "edit", page{User: user, Invoice: i, Lock: lock})
+		s.form(w, http.StatusOK, user, i, lock)
 	}
+}
+
+// form gives the form of an invoice that the user holds the lock of.
+func (s *service) form(w http.ResponseWriter, status int, user string, i invoice, lock rowlock.Lock) {
+	shown := i.texts()
+	render(w, status, "edit", page{
+		User: user, ID: i.ID, Lock: s.countdown(lock), Form: draft{Serial: i.Serial, Yours: shown, Shown: shown}})
 }
 
 // save saves over the version that the user has seen. Then the user goes on
 // editing or gives the lock back.
 func (s *service) save(w http.ResponseWriter, r *http.Request, id int64, user string) {
-	yours, err := fromForm(r, id)
+	d, err := fromForm(r)
 	if err != nil {
-		http.Error(w, "the total is a whole number", http.StatusBadRequest)
+		http.Error(w, "the version is a number", http.StatusBadRequest)
 		return
 	}
-	edit := rowlock.Edit{ID: id, Serial: yours.Serial, User: user}
+	yours, err := d.invoice(id)
+	if err != nil {
+		s.correct(w, r, id, user, d)
+		return
+	}
+	edit := rowlock.Edit{ID: id, Serial: d.Serial, User: user}
 	keep := r.PostFormValue("then") == "go on"
 	var lock rowlock.Lock
 	if keep {
@@ -65,44 +77,65 @@ func (s *service) save(w http.ResponseWriter, r *http.Request, id int64, user st
 	}
 	switch {
 	case errors.Is(err, sqlfence.ErrConflict), errors.Is(err, sqlfence.ErrLocked):
-		s.compare(w, r, edit, yours)
+		s.compare(w, r, edit, d)
 	case err != nil:
-		s.fail(w, r, err)
+		s.fail(w, r, id, err)
 	case keep:
 		yours.Serial = lock.Serial
-		render(w, http.StatusOK, "edit", page{User: user, Invoice: yours, Lock: lock})
+		s.form(w, http.StatusOK, user, yours, lock)
 	default:
 		http.Redirect(w, r, fmt.Sprintf("/invoices/%d", id), http.StatusSeeOther)
 	}
 }
 
-// compare shows what a save would have overwritten. If nobody else is editing the
-// user gets the lock, and may settle it and save on top of what is there now.
-func (s *service) compare(w http.ResponseWriter, r *http.Request, edit rowlock.Edit, yours invoice) {
-	theirs := invoice{ID: yours.ID}
-	p := page{User: edit.User.(string)}
+// correct gives a form back that can't be saved as it is, with all that was typed.
+func (s *service) correct(w http.ResponseWriter, r *http.Request, id int64, user string, d draft) {
+	lock, err := s.invoices.Current(r.Context(), id)
+	if err != nil {
+		s.fail(w, r, id, err)
+		return
+	}
+	p := page{User: user, ID: id, Form: d, Faults: map[string]string{"total": "The total is a whole number, such as 120."}}
+	switch lock.By {
+	case user:
+		p.Lock = s.countdown(lock)
+	case "": // it has lapsed; a save takes it again
+	default:
+		p.Holder = &lock
+	}
+	render(w, http.StatusBadRequest, "edit", p)
+}
+
+// compare shows what a save would have overwritten. If nobody else is editing, the
+// user gets the lock, and a form in which the others' changes stand beside the user's.
+func (s *service) compare(w http.ResponseWriter, r *http.Request, edit rowlock.Edit, d draft) {
+	theirs := invoice{ID: edit.ID.(int64)}
+	p := page{User: edit.User.(string), ID: theirs.ID, Form: d}
 	lock, _, err := s.invoices.ReloadLocked(r.Context(), edit, columns, theirs.dest()...)
 	var locked *sqlfence.LockedError
 	switch {
 	case errors.As(err, &locked):
 		p.Holder = &rowlock.Lock{By: locked.By, Since: locked.Since, Expiry: locked.Expiry}
-		theirs, err = load(r.Context(), s.db, yours.ID)
+		theirs, err = load(r.Context(), s.db, theirs.ID)
 	case err == nil:
-		theirs.Serial = lock.Serial
+		p.Lock = s.countdown(lock)
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.fail(w, r, theirs.ID, err)
 		return
 	}
-	yours.Serial = theirs.Serial
-	p.Invoice, p.Lock, p.Differences = yours, lock, differences(yours, theirs)
+	merged, all := merge(d, theirs)
+	p.Differences = all
+	if p.Holder == nil {
+		p.Form = draft{Serial: lock.Serial, Yours: merged, Shown: theirs.texts()}
+	}
 	render(w, http.StatusConflict, "compare", p)
 }
 
 // cancel gives the lock back and keeps nothing.
 func (s *service) cancel(w http.ResponseWriter, r *http.Request, id int64, user string) {
 	if err := s.invoices.Release(r.Context(), id, user); err != nil {
-		s.fail(w, r, err)
+		s.fail(w, r, id, err)
 		return
 	}
 	http.Redirect(w, r, fmt.Sprintf("/invoices/%d", id), http.StatusSeeOther)

@@ -5,9 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
@@ -20,9 +17,10 @@ func openDB(dsn string) (*sql.DB, error) {
 		sqlfence.Serial("serial"), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
 }
 
-// schema is the application's; the last three columns are the lock's.
+// schema is the application's; the last three columns are the lock's. The number of a
+// deleted invoice isn't given to another one.
 const schema = `CREATE TABLE IF NOT EXISTS invoice (
-	id           integer PRIMARY KEY,
+	id           integer PRIMARY KEY AUTOINCREMENT,
 	customer     text    NOT NULL,
 	total        integer NOT NULL,
 	notes        text    NOT NULL,
@@ -59,41 +57,33 @@ func load(ctx context.Context, db *sql.DB, id int64) (invoice, error) {
 	return i, err
 }
 
+func loadAll(ctx context.Context, db *sql.DB) (all []invoice, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT id, "+columns+" FROM invoice ORDER BY id")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var i invoice
+		if err := rows.Scan(append([]any{&i.ID}, i.dest()...)...); err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, rows.Err()
+}
+
+// existed reports whether there was an invoice of this number: numbers are given in
+// order, and SQLite keeps the last one.
+func existed(ctx context.Context, db *sql.DB, id int64) (existed bool, err error) {
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_sequence WHERE name = 'invoice' AND ? BETWEEN 1 AND seq", id).Scan(&existed)
+	return existed, err
+}
+
 // update writes an invoice over the version that it was read as, and over no
 // other.
 func (i invoice) update(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(sqlfence.WithSerial(ctx, i.Serial), "UPDATE invoice SET customer = ?, total = ?, notes = ? WHERE id = ?",
 		i.Customer, i.Total, i.Notes, i.ID)
 	return err
-}
-
-// fromForm reads what a user has sent.
-func fromForm(r *http.Request, id int64) (invoice, error) {
-	serial, err := strconv.ParseInt(r.PostFormValue("serial"), 10, 64)
-	total, err2 := strconv.ParseInt(strings.TrimSpace(r.PostFormValue("total")), 10, 64)
-	if err := errors.Join(err, err2); err != nil {
-		return invoice{}, err
-	}
-	return invoice{
-		ID: id, Serial: serial, Total: total,
-		Customer: strings.TrimSpace(r.PostFormValue("customer")),
-		// Browsers send the ends of lines as CR LF.
-		Notes: strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("notes"), "\r\n", "\n")),
-	}, nil
-}
-
-// A difference is a field that two invoices don't agree on.
-type difference struct{ Field, Yours, Theirs string }
-
-func differences(yours, theirs invoice) (all []difference) {
-	for _, d := range []difference{
-		{"customer", yours.Customer, theirs.Customer},
-		{"total", fmt.Sprint(yours.Total), fmt.Sprint(theirs.Total)},
-		{"notes", yours.Notes, theirs.Notes},
-	} {
-		if d.Yours != d.Theirs {
-			all = append(all, d)
-		}
-	}
-	return all
 }

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
@@ -29,7 +30,7 @@ func main() {
 	path := flag.String("db", "", "SQLite file; by default a temporary one, removed at the end")
 	ttl := flag.Duration("ttl", 2*time.Minute, "how long a lock lasts")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *addr, *path, *ttl); err != nil {
 		stop()

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence/rowlock"
@@ -15,16 +16,35 @@ var pages string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"clock": func(t time.Time) string { return t.Local().Format("15:04:05") },
+	// The key of an invoice is its number alone: [1].
+	"number": func(key string) string { return strings.Trim(key, "[]") },
 }).Parse(pages))
 
 // A page is what the templates show; each uses a part of it.
 type page struct {
 	User        string
-	Invoice     invoice
-	Lock        rowlock.Lock  // the user's own
-	Holder      *rowlock.Lock // somebody else's, or nil
+	ID          int64
+	Saved       texts             // the invoice as it is saved
+	Form        draft             // the invoice as the user wants it
+	Faults      map[string]string // what is wrong with a field of the form
+	Lock        *countdown        // the user's own, or nil
+	Holder      *rowlock.Lock     // somebody else's, or nil
 	Differences []difference
+	Invoices    []invoice
 	Locks       []rowlock.HeldLock
+	Deleted     bool
+}
+
+// A countdown is a lock beside the time that is left of it: the browser's clock
+// may be wrong.
+type countdown struct {
+	Expiry     time.Time
+	Left, Warn int64 // milliseconds; the page warns when Warn are left
+}
+
+// countdown warns when a quarter of the time is left.
+func (s *service) countdown(lock rowlock.Lock) *countdown {
+	return &countdown{lock.Expiry, time.Until(lock.Expiry).Milliseconds(), (s.ttl / 4).Milliseconds()}
 }
 
 // render writes a page, whole or not at all.

@@ -19,6 +19,7 @@ type service struct {
 	db       *sql.DB
 	manager  *rowlock.Manager
 	invoices *rowlock.Table
+	ttl      time.Duration // of a lock
 }
 
 // newService returns the service on db, and creates what is missing there.
@@ -44,7 +45,7 @@ func newService(ctx context.Context, db *sql.DB, ttl time.Duration) (*service, e
 	if _, err := manager.FreeAll(ctx); err != nil {
 		return nil, err
 	}
-	return &service{db, manager, invoices}, nil
+	return &service{db, manager, invoices, ttl}, nil
 }
 
 func (s *service) handler() http.Handler {
@@ -86,11 +87,12 @@ func userOf(r *http.Request) string {
 
 func (s *service) list(w http.ResponseWriter, r *http.Request) {
 	locks, err := s.manager.Locks(r.Context(), rowlock.Filter{Table: "invoice"})
-	if err != nil {
-		s.fail(w, r, err)
+	invoices, err2 := loadAll(r.Context(), s.db)
+	if err := errors.Join(err, err2); err != nil {
+		s.fail(w, r, 0, err)
 		return
 	}
-	render(w, http.StatusOK, "list", page{User: userOf(r), Locks: locks})
+	render(w, http.StatusOK, "list", page{User: userOf(r), Invoices: invoices, Locks: locks})
 }
 
 func (s *service) login(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +118,7 @@ func plain(s string) bool {
 func (s *service) logout(w http.ResponseWriter, r *http.Request) {
 	if user := userOf(r); user != "" {
 		if _, err := s.manager.FreeUser(r.Context(), user); err != nil {
-			s.fail(w, r, err)
+			s.fail(w, r, 0, err)
 			return
 		}
 	}
@@ -125,12 +127,21 @@ func (s *service) logout(w http.ResponseWriter, r *http.Request) {
 }
 
 // fail answers a request that failed for another reason than another user.
-func (s *service) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (s *service) fail(w http.ResponseWriter, r *http.Request, id int64, err error) {
 	if errors.Is(err, sqlfence.ErrGone) {
-		http.Error(w, "this invoice has been deleted", http.StatusNotFound)
-		return
+		var deleted bool
+		if deleted, err = existed(r.Context(), s.db, id); err == nil {
+			s.gone(w, r, id, deleted)
+			return
+		}
 	}
 	// What it says is for the operator, not for the client.
 	slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+}
+
+// gone says that there is no such invoice, and shows what was typed into its form.
+func (s *service) gone(w http.ResponseWriter, r *http.Request, id int64, deleted bool) {
+	d, _ := fromForm(r)
+	render(w, http.StatusNotFound, "gone", page{User: userOf(r), ID: id, Form: d, Deleted: deleted})
 }

@@ -33,7 +33,7 @@ func main() {
 	dsn := flag.String("dsn", "", "a PostgreSQL database, as a URL, to use instead of SQLite")
 	unfenced := flag.Bool("unfenced", false, "open the database with the bare driver")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout, *dsn, !*unfenced); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
@@ -57,11 +57,11 @@ func run(ctx context.Context, w io.Writer, dsn string, fenced bool) (err error) 
 	}
 	defer queue.Close()
 
-	st := newStory()
-	if err := play(ctx, st, src, fenced); err != nil {
+	fmt.Fprintf(w, "Two workers, A and B, work off a queue of %d jobs, one worker at a time.\n"+
+		"A is stopped in the middle of job %d, and B takes over. It takes about %v.\n\n", jobs, stopAt, jobs*work+ttl)
+	if err := play(ctx, newStory(w), src, fenced); err != nil {
 		return err
 	}
-	st.print(w)
 	landed, err := staleWrites(ctx, queue)
 	if err != nil {
 		return err

@@ -3,16 +3,20 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 func TestMain(m *testing.M) {
-	if isWorker() {
-		workerMain()
+	if isWorker() || os.Getenv("SQLFENCE_EXAMPLE_MAIN") != "" {
+		main()
 		return
 	}
 	os.Exit(m.Run())
@@ -41,6 +45,9 @@ func TestWorker(t *testing.T) {
 			t.Errorf("run: %v", err)
 		}
 		t.Logf("the timeline:\n%s", &out)
+		if !strings.HasPrefix(out.String(), "Two workers, A and B, work off a queue of 5 jobs") {
+			t.Error("the output doesn't begin with what will be seen")
+		}
 		at := 0
 		for _, want := range []string{"leads with token 1", "is stopped", "leads with token 2", "finishes job 2", "is resumed",
 			"wants to finish job 2: refused, token 1 is stale, 2 has been seen", "has lost the lease", "OK: "} {
@@ -53,6 +60,11 @@ func TestWorker(t *testing.T) {
 		if n := strings.Count(out.String(), "\n"); n > 40 {
 			t.Errorf("the timeline has %d lines, at most 40 are readable", n)
 		}
+		for line := range strings.Lines(out.String()) {
+			if len(line) > 81 {
+				t.Errorf("wider than a terminal of 80 columns: %s", line)
+			}
+		}
 	})
 }
 
@@ -64,4 +76,46 @@ func TestWorkerUnfenced(t *testing.T) {
 			t.Errorf("run without the fence: %v, want %v; the timeline:\n%s", err, errStaleLanded, &out)
 		}
 	})
+}
+
+// Each line comes as it happens, and a program that is told to end removes its folder.
+func TestTerminated(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(fmt.Sprint(signal), func(t *testing.T) {
+			folder := t.TempDir()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Env = append(os.Environ(), "SQLFENCE_EXAMPLE_MAIN=1", "TMPDIR="+folder)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			for lines.Scan() && !strings.HasSuffix(lines.Text(), "A  begins job 1") {
+			}
+			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+				t.Fatalf("while it runs its folder has %v, %v", entries, err)
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			for lines.Scan() {
+				if strings.HasPrefix(lines.Text(), "OK") {
+					t.Error("the program went on to its end")
+				}
+			}
+			if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
+				t.Errorf("the program ended with %v, want status 1", err)
+			}
+			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+				t.Errorf("it left %v, %v", entries, err)
+			}
+		})
+	}
 }

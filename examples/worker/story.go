@@ -14,30 +14,30 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"text/tabwriter"
 	"time"
 )
 
-// A story is what the workers did, for a person to read.
+// A story is what the workers do, written line by line for a person to read.
 type story struct {
 	start time.Time
+	w     io.Writer
 
 	mu    sync.Mutex
 	steps []step
 	told  chan struct{} // closed and renewed with each step
 }
 
-type step struct {
-	at        time.Duration
-	who, what string
-}
+type step struct{ who, what string }
 
-func newStory() *story { return &story{start: time.Now(), told: make(chan struct{})} }
+func newStory(w io.Writer) *story {
+	return &story{start: time.Now(), w: w, told: make(chan struct{})}
+}
 
 func (s *story) add(who, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.steps = append(s.steps, step{time.Since(s.start), who, what})
+	s.steps = append(s.steps, step{who, what})
+	fmt.Fprintf(s.w, "%5d ms  %s  %s\n", time.Since(s.start).Milliseconds(), who, what)
 	close(s.told)
 	s.told = make(chan struct{})
 }
@@ -64,23 +64,11 @@ func (s *story) wait(ctx context.Context, who, what string) error {
 	}
 }
 
-func (s *story) print(w io.Writer) {
-	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(tw, "time\tA\tB")
-	for _, st := range s.steps {
-		a, b := st.what, ""
-		if st.who == "B" {
-			a, b = b, a
-		}
-		fmt.Fprintf(tw, "%d ms\t%s\t%s\n", st.at.Milliseconds(), a, b)
-	}
-	tw.Flush()
-}
-
 // A worker is a process that tells the story what it does.
 type worker struct {
 	cmd   *exec.Cmd
-	ended chan error
+	ended chan struct{} // closed when the process has ended, with err
+	err   error
 }
 
 func startWorker(ctx context.Context, st *story, name string, src *source, fenced bool) (*worker, error) {
@@ -98,12 +86,13 @@ func startWorker(ctx context.Context, st *story, name string, src *source, fence
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: cmd, ended: make(chan error, 1)}
+	w := &worker{cmd: cmd, ended: make(chan struct{})}
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			st.add(name, lines.Text())
 		}
-		w.ended <- cmd.Wait()
+		w.err = cmd.Wait()
+		close(w.ended)
 	}()
 	return w, nil
 }
@@ -111,7 +100,13 @@ func startWorker(ctx context.Context, st *story, name string, src *source, fence
 func (w *worker) signal(s syscall.Signal) error { return w.cmd.Process.Signal(s) }
 
 // wait waits until the process has ended by itself.
-func (w *worker) wait() error { return <-w.ended }
+func (w *worker) wait() error {
+	<-w.ended
+	return w.err
+}
 
-// kill ends the process if it hasn't ended.
-func (w *worker) kill() { _ = w.cmd.Process.Kill() }
+// kill ends the process if it hasn't ended: its database can be removed then.
+func (w *worker) kill() {
+	_ = w.cmd.Process.Kill()
+	<-w.ended
+}

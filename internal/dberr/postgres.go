@@ -18,7 +18,9 @@ const (
 	DuplicateObject       = "42710"
 	DuplicateTable        = "42P07"
 	InsufficientPrivilege = "42501"
+	UndefinedColumn       = "42703"
 	UndefinedFunction     = "42883"
+	UndefinedTable        = "42P01"
 
 	lockNotAvailable = "55P03"
 

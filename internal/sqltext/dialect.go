@@ -8,6 +8,12 @@ import "time"
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
 
+// CreateLedger creates it.
+const CreateLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
+	name  text   NOT NULL PRIMARY KEY,
+	token bigint NOT NULL
+)`
+
 // A Dialect is how one database writes what sqlfence's packages have to say in SQL.
 // [Postgres] and [SQLite] implement it. A package that adds texts of its own embeds it.
 //

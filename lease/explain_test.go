@@ -1,0 +1,23 @@
+package lease
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+func TestExplain(t *testing.T) {
+	err := errors.New("no such table: fencing_leases")
+	var setup *sqlfence.SetupError
+	if got := explain(sqlite{}, err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table fencing_leases" || setup.SQL == "" {
+		t.Errorf("of %v: %v", err, got)
+	}
+	err = errors.New("no such table: others")
+	if got := explain(sqlite{}, err); !errors.Is(got, err) || errors.Is(got, sqlfence.ErrNotSetUp) {
+		t.Errorf("of %v: %v", err, got)
+	}
+	if err = nil; explain(sqlite{}, err) != nil {
+		t.Error("nil is an error")
+	}
+}

@@ -1,0 +1,41 @@
+package rewrite_test
+
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+func TestVerb(t *testing.T) {
+	for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite} {
+		r, err := rewrite.New(d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]string{
+			"":                              "",
+			";":                             "",
+			"'text'":                        "",
+			"\"update\" books":              "",
+			"update books SET price = 1":    "UPDATE",
+			"/* a */ Insert INTO books":     "INSERT",
+			"(DELETE FROM books)":           "DELETE",
+			"TRUNCATE books":                "TRUNCATE",
+			"EXPLAIN ANALYZE MERGE INTO b":  "MERGE",
+			"WITH a AS (SELECT 1) SELECT 2": "WITH",
+			"WITH a AS (SELECT id AS update FROM b FOR UPDATE), c AS (SELECT 1 FROM b FOR NO KEY UPDATE) DELETE FROM b": "DELETE",
+			"'unterminated": "",
+		} {
+			if got := r.Verb(query); got != want {
+				t.Errorf("%v: Verb(%q) = %q, want %q", d, query, got, want)
+			}
+		}
+	}
+	r, err := rewrite.New(rewrite.MySQL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Verb("UPDATE books"); got != "" {
+		t.Errorf("of a dialect that isn't read: %q", got)
+	}
+}

@@ -1,0 +1,24 @@
+package rowlock
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+func TestExplain(t *testing.T) {
+	err := errors.New("no such table: rowlocks")
+	var setup *sqlfence.SetupError
+	if got := explainMissing(sqlite{sqltext.SQLite}, err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table rowlocks" || setup.SQL == "" {
+		t.Errorf("of %v: %v", err, got)
+	}
+	err = errors.New("no such table: others")
+	if got := explainMissing(sqlite{sqltext.SQLite}, err); !errors.Is(got, err) || errors.Is(got, sqlfence.ErrNotSetUp) {
+		t.Errorf("of %v: %v", err, got)
+	}
+	if err = nil; explainMissing(sqlite{sqltext.SQLite}, err) != nil {
+		t.Error("nil is an error")
+	}
+}

@@ -1,0 +1,110 @@
+package sqlfence
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// ErrNotSetUp: the database lacks what a guard or one of sqlfence's packages needs: a
+// column of a registered table, a table of sqlfence's own, or privileges on one. A
+// [SetupError] says which, and the SQL that adds it. Nothing was changed.
+var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
+
+// A SetupError reports what the database lacks. It is [ErrNotSetUp] and wraps the base
+// driver's error. In [Observe] mode the event has it, and the statement is run as it was
+// written.
+type SetupError struct {
+	Missing string // such as "column fence_token of table books"
+
+	// SQL adds it: ALTER TABLE, CREATE TABLE or GRANT. In a GRANT, <role> stands for the
+	// role that the application connects as.
+	SQL string
+
+	Err error // the base driver's
+}
+
+func (e *SetupError) Error() string {
+	return fmt.Sprintf("%v: missing %s; run: %s: %v", ErrNotSetUp, e.Missing, e.SQL, e.Err)
+}
+
+// Is reports whether target is [ErrNotSetUp].
+func (e *SetupError) Is(target error) bool { return target == ErrNotSetUp }
+
+// Unwrap returns the base driver's error.
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// Temporary returns false: waiting adds nothing.
+func (e *SetupError) Temporary() bool { return false }
+
+// explain returns the error of a guarded statement as a SetupError if it says that
+// something of the guard's is missing; else as it is.
+func (e *execution) explain(err error) error {
+	if err == nil || len(e.plan.Tables) == 0 {
+		return err
+	}
+	tables := make([]missing.Table, 0, len(e.plan.Tables)+1)
+	for i := range e.plan.Tables {
+		t := e.table(i)
+		tables = append(tables, t.needs(e.state.settings.profile.database, e.asked.query))
+		if t.rules.Ledger {
+			tables = append(tables, ledger)
+		}
+	}
+	if thing, ok := missing.Find(err, tables...); ok {
+		return &SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
+	}
+	return err
+}
+
+// ledger is what a guard needs of it.
+var ledger = missing.Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: sqltext.CreateLedger, Privileges: "SELECT, UPDATE"}
+
+// needs returns what the guard of a statement needs of the table. A column that the
+// statement names itself may be missing for another reason.
+func (t *table) needs(db database, query string) missing.Table {
+	needs := missing.Table{Name: t.rules.Name, SQL: t.name}
+	var read, written []string
+	add := func(column, typ string, writes bool) {
+		if column == "" {
+			return
+		}
+		sql := identifier(column)
+		read = append(read, sql)
+		if writes {
+			written = append(written, sql)
+		}
+		if typ != "" && !strings.Contains(strings.ToLower(query), strings.ToLower(column)) {
+			needs.Columns = append(needs.Columns, missing.Column{Name: column, SQL: sql, Type: typ})
+		}
+	}
+	add(t.rules.FenceColumn, "bigint NOT NULL DEFAULT 0", true)
+	add(t.rules.Serial, "bigint NOT NULL DEFAULT 1", true)
+	add(t.rules.Lock.By, "text", false)
+	add(t.rules.Lock.Since, db.timeType(), false)
+	add(t.rules.Lock.Expiry, db.timeType(), false)
+	add(t.rules.Key, "", false)
+	if len(read) > 0 {
+		needs.Privileges = "SELECT (" + strings.Join(read, ", ") + ")"
+	}
+	if len(written) > 0 {
+		list := " (" + strings.Join(written, ", ") + ")"
+		needs.Privileges += ", INSERT" + list + ", UPDATE" + list
+	}
+	return needs
+}
+
+var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// identifier writes a name as it is where no database would read it otherwise, unless it
+// is a keyword; else in double quotes.
+func identifier(name string) string {
+	if plainIdentifier.MatchString(name) {
+		return name
+	}
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
