@@ -43,10 +43,10 @@ const (
 // (SQLSTATE 40001 and 40P01), or SQLite's BUSY and LOCKED. So fn has to read what it
 // decides on in its own transaction, each time, and must not have other effects.
 //
-// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial] or [ErrLocked], nor
-// after the end of a context. A commit that failed is repeated only on 40001 and
-// 40P01, with which nothing was committed; after any other error, such as a lost
-// connection, the outcome is unknown.
+// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked]
+// or [ErrUnknownOutcome], nor after the end of a context. A commit that failed is repeated
+// only on 40001 and 40P01, with which nothing was committed; after a lost connection it
+// is ErrUnknownOutcome, if the transaction had guarded statements.
 //
 // The transaction is rolled back if fn returns an error or panics. fn must not
 // commit or roll back itself. Retry returns nil once a commit has succeeded,
@@ -117,7 +117,7 @@ func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(con
 // retryable reports whether a transaction that failed with err before its commit may
 // succeed when it is run again.
 func retryable(err error) bool {
-	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, context.Canceled, context.DeadlineExceeded} {
+	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
 			return false
 		}

@@ -91,18 +91,17 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 // ConnBeginTx begins a transaction of the base connection, and notes it.
 func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
 	tx, err := beginBase(ctx, i.state.base, opts)
-	i.state.inTx = err == nil
+	i.state.inTx, i.state.guardedTx = err == nil, false
 	return ctx, tx, err
 }
 
-// TxCommit notes the end of a transaction.
-func (i *interceptor) TxCommit(_ context.Context, tx driver.Tx) error {
-	i.state.inTx = false
-	return tx.Commit()
+// TxCommit commits a transaction; ctx is the one that it was begun with.
+func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
+	return i.state.commit(ctx, tx)
 }
 
 // TxRollback notes the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
-	i.state.inTx = false
+	i.state.inTx, i.state.guardedTx = false, false
 	return tx.Rollback()
 }

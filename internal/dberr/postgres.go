@@ -2,7 +2,10 @@
 // sends again what may then succeed.
 package dberr
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // SQLSTATEs that something depends on, besides those of a whole class.
 // Source: PostgreSQL's documentation, appendix A.
@@ -56,6 +59,13 @@ func IsCreated(err error) bool {
 		return true
 	}
 	return false
+}
+
+// IsSessionEnd reports whether PostgreSQL, or a pooler in front of it, says that the
+// session ended, or that it doesn't know what became of the statement: err tells nothing of that.
+func IsSessionEnd(err error) bool {
+	code := SQLState(err)
+	return strings.HasPrefix(code, ConnectionClass) || strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown
 }
 
 // IsPassing reports whether PostgreSQL says that a statement failed for what was going
