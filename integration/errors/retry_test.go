@@ -44,20 +44,29 @@ var countedWrites = []harness.Write{
 	{Name: "INSERT", Query: "INSERT INTO books (id, price) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = books.price + excluded.price", Args: []any{1, 1}},
 }
 
+// A mode is a driver of PostgreSQL, and what a DSN has it do.
+type mode struct{ base, name, params string }
+
+var modes = []mode{
+	{"pq", "pq", ""},
+	{"pgx", "pgx cache_statement", "&default_query_exec_mode=cache_statement"},
+	{"pgx", "pgx exec", "&default_query_exec_mode=exec"},
+	{"pgx", "pgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
+}
+
+func (m mode) driver() harness.Base {
+	return harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == m.base })]
+}
+
 // eachLossy runs test for the PostgreSQL drivers, pgx in several modes, with a
 // shop and with a cutter before it.
 func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *harness.Shop, c *cutter)) {
 	t.Helper()
 	harness.NeedPostgres(t)
-	for _, m := range []struct{ base, name, params string }{
-		{"pq", "pq", ""},
-		{"pgx", "pgx cache_statement", "&default_query_exec_mode=cache_statement"},
-		{"pgx", "pgx exec", "&default_query_exec_mode=exec"},
-		{"pgx", "pgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
-	} {
+	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel() // each has a database and a cutter of its own, and mostly waits
-			s := harness.NewShop(t, harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == m.base })])
+			s := harness.NewShop(t, m.driver())
 			c := newCutter(t, s.Source)
 			s.DB = s.Fenced(t, c.dsn+m.params, harness.Books(rules...))
 			s.Plain = s.Raw(t, s.Source)
