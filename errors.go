@@ -53,7 +53,9 @@ var (
 	// lost, or the context ended. It may have been applied. Unlike the others it is not
 	// a refusal. It wraps the base driver's error, but for driver.ErrBadConn of a write,
 	// on which database/sql would send it again. What was never sent isn't
-	// unknown; neither is what the database said has failed.
+	// unknown; neither is what the database said has failed. When a context ends
+	// while the rows of a query are read, database/sql returns the context's error
+	// without this one.
 	ErrUnknownOutcome = errors.New("sqlfence: no answer, the write may have been applied")
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.

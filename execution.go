@@ -167,6 +167,9 @@ func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 			return got, err
 		}
 		got, err = try(ctx, &e, c)
+		if err == nil {
+			e.state.link.touch()
+		}
 		err, _ = e.answered(ctx, err)
 	}
 	return c.finish(ctx, &e, got, err)

@@ -15,7 +15,7 @@ type link struct {
 	validator driver.Validator // nil if the base has none
 	pinger    driver.Pinger    // nil if the base has none
 	state     closer           // pgx's connection, else nil
-	socket    syscall.RawConn  // nil if it can't be reached
+	socket    *socket          // nil if it can't be reached
 	used      time.Time        // when it was last known to be alive; only without a socket
 }
 
@@ -66,7 +66,7 @@ func (l *link) alive(ctx context.Context) bool {
 		return false
 	}
 	if l.socket != nil {
-		pending, err := peek(l.socket)
+		pending, err := l.socket.peek()
 		if err != nil {
 			return false
 		}
@@ -76,11 +76,7 @@ func (l *link) alive(ctx context.Context) bool {
 	} else if l.pinger == nil || time.Since(l.used) <= idleLimit {
 		return true
 	}
-	if l.pinger != nil && l.pinger.Ping(ctx) != nil {
-		return false
-	}
-	l.touch()
-	return true
+	return l.pinger == nil || l.pinger.Ping(ctx) == nil
 }
 
 // touch notes that the connection has served.
@@ -130,17 +126,17 @@ func reachPq(base driver.Conn) (net.Conn, closer) {
 
 // socketOf returns the socket of a network connection, also of one with TLS; nil if
 // it can't be reached.
-func socketOf(conn net.Conn) syscall.RawConn {
+func socketOf(conn net.Conn) *socket {
 	if wrapper, ok := conn.(interface{ NetConn() net.Conn }); ok { // as *tls.Conn
 		conn = wrapper.NetConn()
 	}
 	c, ok := conn.(syscall.Conn)
-	if !ok || !canPeek {
+	if !ok {
 		return nil
 	}
-	socket, err := c.SyscallConn()
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil
 	}
-	return socket
+	return newSocket(raw)
 }

@@ -261,6 +261,9 @@ func wrapped(t *testing.T, base *fake) driver.Driver {
 	return d
 }
 
+// idleLimit is how long a connection may be idle without being asked.
+const idleLimit = time.Second
+
 // A connection that the base driver calls invalid, or that is asked for the first time
 // in a while and doesn't answer, gets no write; database/sql takes another.
 func TestOutcomeOnALostConnection(t *testing.T) {
@@ -270,7 +273,7 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 		dead, invalid bool
 		opened, pings int
 	}{
-		{"in use", 0, false, false, 1, 0},
+		{"in use", 700 * time.Millisecond, false, false, 1, 0},
 		{"idle", 2 * time.Second, false, false, 1, 1},
 		{"dead", 2 * time.Second, true, false, 2, 1},
 		{"invalid", 0, false, true, 2, 0},
@@ -279,15 +282,18 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base, link := new(fake), new(fakeLink)
 				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // database/sql has looked
-				for range 2 {
-					if _, err := db.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+				for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", outcomeWrite} {
+					if query != outcomeWrite && tt.idle > idleLimit {
+						continue // it would count as use
+					}
+					if _, err := db.ExecContext(with(t.Context(), 7), query); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(tt.idle)
 					link.dead = tt.dead
 				}
-				if link.opened != tt.opened || link.pings != tt.pings || len(base.sent) != 2 {
-					t.Errorf("%d connections, %d pings, sent %q; want %d, %d and two", link.opened, link.pings, base.sent, tt.opened, tt.pings)
+				if link.opened != tt.opened || link.pings != tt.pings || len(base.sent) > 3 {
+					t.Errorf("%d connections, %d pings, sent %q; want %d, %d and each once", link.opened, link.pings, base.sent, tt.opened, tt.pings)
 				}
 				db.Close()
 			})
@@ -337,4 +343,78 @@ func TestOutcomeThrowsTheConnectionAway(t *testing.T) {
 	if _, err := db.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil || opened != 2 || len(base.sent) != 2 {
 		t.Errorf("%v; %d connections, sent %q", err, opened, base.sent)
 	}
+}
+
+// Where the base driver has lost its connection meanwhile, any error leaves the outcome
+// unknown, but the database's own.
+func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
+	for _, tt := range []struct {
+		err     error
+		unknown bool
+	}{
+		{errors.New("unexpected message"), true},
+		{coded("23505"), false},
+	} {
+		for _, commits := range []bool{false, true} {
+			base, link := new(fake), new(fakeLink)
+			db := link.linked(t, base, nil)
+			base.fails = func(sent string) error {
+				if strings.HasPrefix(sent, "UPDATE") == commits || strings.HasPrefix(sent, "BEGIN") {
+					return nil
+				}
+				link.invalid = true
+				return tt.err
+			}
+			var err error
+			if commits {
+				err = inTx(t, db, func() {})
+			} else {
+				_, err = db.ExecContext(with(t.Context(), 7), outcomeWrite)
+			}
+			wantOutcome(t, err, tt.err, tt.unknown, !commits)
+		}
+	}
+}
+
+// inTx runs a guarded statement in a transaction, then do, and commits.
+func inTx(t *testing.T, db *sql.DB, do func()) error {
+	t.Helper()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+		t.Fatal(err)
+	}
+	do()
+	return tx.Commit()
+}
+
+// A commit on a connection that the base driver had lost before is the base driver's
+// affair: it has nowhere to send it.
+func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
+	base, link := new(fake), new(fakeLink)
+	db := link.linked(t, base, nil)
+	base.fails = func(sent string) error {
+		if sent == "COMMIT" {
+			return driver.ErrBadConn
+		}
+		return nil
+	}
+	err := inTx(t, db, func() { link.invalid = true })
+	wantOutcome(t, err, driver.ErrBadConn, false, false)
+}
+
+// A timeoutError is what some drivers of SQLite return for a busy file.
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "busy" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// Without a network a timeout isn't the network's.
+func TestOutcomeOfATimeoutInSQLite(t *testing.T) {
+	base := &fake{fails: func(string) error { return timeoutError{} }}
+	_, err := base.open(t, sqlfence.WithTable("books", fenced)).ExecContext(with(t.Context(), 7), outcomeWrite)
+	wantOutcome(t, err, timeoutError{}, false, true)
 }

@@ -91,7 +91,7 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 // ConnBeginTx begins a transaction of the base connection, and notes it.
 func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
 	tx, err := beginBase(ctx, i.state.base, opts)
-	i.state.inTx, i.state.guardedTx = err == nil, false
+	i.state.inTx = err == nil
 	return ctx, tx, err
 }
 
