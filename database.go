@@ -72,7 +72,8 @@ func (postgres) countsReturning() bool   { return true }
 func (postgres) checksArgCount() bool    { return true }
 
 func (postgres) answered(err error) bool {
-	return dberr.SQLState(err) != "" && !dberr.IsSessionEnd(err)
+	code := dberr.SQLState(err)
+	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
 }
 
 // Without a savepoint a failed statement has left nothing if the server says so;

@@ -54,7 +54,7 @@ var (
 	// a refusal. It wraps the base driver's error, but for driver.ErrBadConn of a write,
 	// on which database/sql would send it again. What was never sent isn't
 	// unknown; neither is what the database said has failed. When a context ends
-	// while the rows of a query are read, database/sql returns the context's error
+	// while the rows of a query are read, database/sql may return the context's error
 	// without this one.
 	ErrUnknownOutcome = errors.New("sqlfence: no answer, the write may have been applied")
 
@@ -217,6 +217,9 @@ type unknownOutcome struct {
 func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnknownOutcome, e.err) }
 func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
 func (e *unknownOutcome) Temporary() bool { return false }
+
+// Cause returns the base driver's error, whatever it is.
+func (e *unknownOutcome) Cause() error { return e.err }
 
 // Is and As stand for Unwrap, which would show database/sql all of the error.
 func (e *unknownOutcome) Is(target error) bool {

@@ -39,7 +39,8 @@ var sentErrors = []struct {
 	{"end of file", io.ErrUnexpectedEOF, true},
 	{"reset", errReset, true},
 	{"session ended", coded("57P01"), true},
-	{"pooler's server lost", coded("08P01"), true},
+	{"connection failure", coded("08006"), true},
+	{"protocol violation", coded("08P01"), false},
 	{"completion unknown", coded("40003"), true},
 	{"cancelled before it was sent", errSaid{context.Canceled}, false},
 	{"nothing written", errSaid{errReset}, false},
@@ -353,6 +354,7 @@ func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
 		unknown bool
 	}{
 		{errors.New("unexpected message"), true},
+		{coded("08P01"), true}, // a pooler has lost its server
 		{coded("23505"), false},
 	} {
 		for _, commits := range []bool{false, true} {

@@ -89,8 +89,13 @@ func resultAffected(res sql.Result, err error) string {
 // rowsText reads all rows, of all result sets, and tells their values, and
 // what ended them.
 func rowsText(rows *sql.Rows, err error) told {
+	return stoppedRowsText(rows, err, func(err error) error { return err })
+}
+
+// stoppedRowsText is rowsText with of(err) in the place of what ended the rows.
+func stoppedRowsText(rows *sql.Rows, err error, of func(error) error) told {
 	if err != nil {
-		return told(text(err))
+		return told(text(of(err)))
 	}
 	var b strings.Builder
 	for {
@@ -119,7 +124,7 @@ func rowsText(rows *sql.Rows, err error) told {
 		}
 		b.WriteString("; next result: ")
 	}
-	fmt.Fprintf(&b, "; err %s, close %s", text(rows.Err()), text(rows.Close()))
+	fmt.Fprintf(&b, "; err %s, close %s", text(of(rows.Err())), text(rows.Close()))
 	return told(b.String())
 }
 

@@ -11,6 +11,7 @@ import (
 // Source: PostgreSQL's documentation, appendix A.
 const (
 	FeatureNotSupported   = "0A000"
+	ProtocolViolation     = "08P01"
 	OutOfRange            = "22003"
 	UniqueViolation       = "23505"
 	InvalidText           = "22P02"
@@ -62,10 +63,12 @@ func IsCreated(err error) bool {
 }
 
 // IsSessionEnd reports whether PostgreSQL, or a pooler in front of it, says that the
-// session ended, or that it doesn't know what became of the statement: err tells nothing of that.
+// session ended, or that it doesn't know what became of the statement: err tells nothing
+// of that. A [ProtocolViolation] may be the statement's, or a pooler's that has lost
+// its server; the session has ended if the driver has closed the connection.
 func IsSessionEnd(err error) bool {
 	code := SQLState(err)
-	return strings.HasPrefix(code, ConnectionClass) || strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown
+	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) || strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
 }
 
 // IsPassing reports whether PostgreSQL says that a statement failed for what was going
