@@ -2,8 +2,6 @@ package sqlfence
 
 import (
 	"context"
-	"database/sql/driver"
-	"errors"
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -11,20 +9,25 @@ import (
 
 // answered returns the error that the application gets for the error of a guarded
 // statement, and whether the guard raised it, which is reported. In a transaction
-// database/sql sends nothing twice.
+// database/sql sends nothing twice, and a lost connection commits nothing.
 func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 	if err == nil {
 		return nil, false
 	}
-	s := e.state.settings
-	if s.profile.badConnAfterSend && !e.state.inTx && errors.Is(err, driver.ErrBadConn) {
-		return &unknownOutcome{err.Error()}, false
+	typed, raised := e.reported(ctx, err)
+	if !raised && !e.state.inTx {
+		typed = e.state.settle(typed, true)
 	}
+	return typed, raised
+}
+
+// reported is classify, and reports what a guard raised.
+func (e *execution) reported(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.classify(err)
 	if !raised {
 		return e.explain(err), false
 	}
-	s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	e.state.settings.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
 	return typed, true
 }
 

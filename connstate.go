@@ -13,13 +13,17 @@ type connState struct {
 	settings *settings
 	base     driver.Conn
 	sqlmw    *interceptor
-	inTx     bool // a transaction is open, as far as is known
+	link     link
+
+	inTx      bool // a transaction is open, as far as is known
+	guardedTx bool // it has guarded statements
+	lost      bool // no connection any more, which database/sql may not know
 
 	txContext txContext // of the transaction that BeginTx began
 }
 
 func newConnState(s *settings, base driver.Conn) (*connState, error) {
-	state := &connState{settings: s, base: base}
+	state := &connState{settings: s, base: base, link: newLink(s.profile.database, base)}
 	var err error
 	state.sqlmw, err = newInterceptor(state)
 	return state, err

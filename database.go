@@ -11,6 +11,13 @@ import (
 type database interface {
 	dialect() Dialect
 
+	// remote reports whether it is reached over a connection that can be lost.
+	remote() bool
+
+	// answered reports whether err is the database's answer to a statement, or to a
+	// COMMIT, that failed and was undone. It isn't if the session ended with it.
+	answered(err error) bool
+
 	// errorEndsTx reports whether an error ends the transaction that it occurs in.
 	errorEndsTx() bool
 
@@ -60,11 +67,17 @@ type failure struct {
 type postgres struct{}
 
 func (postgres) dialect() Dialect        { return Postgres }
+func (postgres) remote() bool            { return true }
 func (postgres) errorEndsTx() bool       { return true }
 func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
 func (postgres) countsReturning() bool   { return true }
 func (postgres) timeType() string        { return "timestamptz" }
 func (postgres) checksArgCount() bool    { return true }
+
+func (postgres) answered(err error) bool {
+	code := dberr.SQLState(err)
+	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
+}
 
 // Without a savepoint a failed statement has left nothing if the server says so;
 // an error without a code may be the driver's, about an answer that it can't read.
@@ -75,11 +88,17 @@ func (postgres) leftNothing(f failure) bool {
 type sqlite struct{}
 
 func (sqlite) dialect() Dialect        { return SQLite }
+func (sqlite) remote() bool            { return false }
 func (sqlite) errorEndsTx() bool       { return false }
 func (sqlite) storesBytesAsText() bool { return true }
 func (sqlite) countsReturning() bool   { return false }
 func (sqlite) timeType() string        { return "integer" }
 func (sqlite) checksArgCount() bool    { return false }
+
+func (sqlite) answered(err error) bool {
+	_, ok := dberr.SQLiteCode(err)
+	return ok
+}
 
 // Rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
 // also where a table declares them, and by the RAISE of a trigger.
@@ -95,6 +114,8 @@ func (sqlite) leftNothing(f failure) bool {
 type mysql struct{}
 
 func (mysql) dialect() Dialect         { return MySQL }
+func (mysql) remote() bool             { return true }
+func (mysql) answered(error) bool      { return false }
 func (mysql) errorEndsTx() bool        { return false }
 func (mysql) storesBytesAsText() bool  { return true }
 func (mysql) countsReturning() bool    { return false }

@@ -1,6 +1,7 @@
 package sqlfence
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 )
@@ -47,11 +48,15 @@ var (
 	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
-	// ErrUnknownOutcome: the connection was lost after a guarded write had been
-	// sent; it may have been applied. Unlike the others it is not a refusal. It is
-	// returned where lib/pq and pgx return driver.ErrBadConn, on which database/sql
-	// would send the write again and apply it twice.
-	ErrUnknownOutcome = errors.New("sqlfence: connection lost, the write may have been applied")
+	// ErrUnknownOutcome: a guarded write outside of a transaction, or the commit of a
+	// transaction with guarded writes, was sent, and no answer came: the connection was
+	// lost, or the context ended. It may have been applied. Unlike the others it is not
+	// a refusal. It wraps the base driver's error, but for driver.ErrBadConn of a write,
+	// on which database/sql would send it again. What was never sent isn't
+	// unknown; neither is what the database said has failed. When a context ends
+	// while the rows of a query are read, database/sql may return the context's error
+	// without this one.
+	ErrUnknownOutcome = errors.New("sqlfence: no answer, the write may have been applied")
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
 	ErrTokenLimit = errors.New("sqlfence: token limit reached")
@@ -204,9 +209,28 @@ func (e *tokenError) Is(target error) bool {
 	return target == ErrNoFence && errors.Is(e.err, ErrInvalid)
 }
 
-// An unknownOutcome is ErrUnknownOutcome with the base driver's reason. It doesn't
-// wrap that, as database/sql would find driver.ErrBadConn in it and send again.
-type unknownOutcome struct{ reason string }
+// An unknownOutcome is ErrUnknownOutcome with the base driver's error. If it was about
+// something that database/sql would send again on driver.ErrBadConn, that isn't found
+// in it.
+type unknownOutcome struct {
+	err    error
+	resent bool
+}
 
-func (e *unknownOutcome) Error() string        { return fmt.Sprintf("%v: %s", ErrUnknownOutcome, e.reason) }
-func (e *unknownOutcome) Is(target error) bool { return target == ErrUnknownOutcome }
+func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnknownOutcome, e.err) }
+func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
+func (e *unknownOutcome) Temporary() bool { return false }
+
+// Cause returns the base driver's error, whatever it is.
+func (e *unknownOutcome) Cause() error { return e.err }
+
+// Is and As stand for Unwrap, which would show database/sql all of the error.
+func (e *unknownOutcome) Is(target error) bool {
+	switch target {
+	case ErrUnknownOutcome:
+		return true
+	case driver.ErrBadConn:
+		return !e.resent && errors.Is(e.err, target)
+	}
+	return errors.Is(e.err, target)
+}

@@ -78,6 +78,9 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	}
 	got, err := c.send(ctx, e.state, e.sent)
 	e.state.followTx(e.sent.query, err)
+	if err == nil {
+		e.state.link.touch()
+	}
 	e.reportSent(ctx, err)
 	return got, err
 }
@@ -160,7 +163,13 @@ func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 		got, err = observe(ctx, &e, c)
 		e.reportSent(ctx, err)
 	} else {
+		if err := e.ready(ctx); err != nil {
+			return got, err
+		}
 		got, err = try(ctx, &e, c)
+		if err == nil {
+			e.state.link.touch()
+		}
 		err, _ = e.answered(ctx, err)
 	}
 	return c.finish(ctx, &e, got, err)

@@ -91,11 +91,7 @@ func optionOf(v any) (option, reflect.Type) {
 }
 
 func ofPgx(t reflect.Type) bool {
-	path := t.PkgPath()
-	if _, vendored, ok := strings.Cut(path, "/vendor/"); ok {
-		path = vendored
-	}
-	return strings.HasPrefix(path, "github.com/jackc/pgx/")
+	return strings.HasPrefix(packageOf(t), "github.com/jackc/pgx/")
 }
 
 var (

@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"database/sql/driver"
 	"fmt"
+	"net"
 	"reflect"
 	"strings"
 )
@@ -22,15 +23,15 @@ type profile struct {
 	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
 	skipsArgCheck bool
 
-	// badConnAfterSend: the driver may return driver.ErrBadConn for a statement that
-	// was already sent, and database/sql would send it again.
-	badConnAfterSend bool
+	// reach returns the network connection of one of the driver's connections, and
+	// what tells whether the driver has closed it; nil for what can't be reached.
+	reach func(driver.Conn) (net.Conn, closer)
 }
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {database: postgres{}, noOptions: true, badConnAfterSend: true},
-	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, badConnAfterSend: true},
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx},
 	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true},
 	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true},
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
@@ -88,11 +89,7 @@ func findProfile(v reflect.Value, depth int) (profile, bool) {
 	if !v.IsValid() || depth == 0 {
 		return profile{}, false
 	}
-	path := v.Type().PkgPath()
-	if _, vendored, ok := strings.Cut(path, "/vendor/"); ok {
-		path = vendored
-	}
-	if p, ok := profiles[path]; ok {
+	if p, ok := profiles[packageOf(v.Type())]; ok {
 		return p, true
 	}
 	if v.Kind() != reflect.Struct {
@@ -107,4 +104,17 @@ func findProfile(v reflect.Value, depth int) (profile, bool) {
 		}
 	}
 	return profile{}, false
+}
+
+// packageOf returns the import path of a type's package, or of the type's that it
+// points to.
+func packageOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	path := t.PkgPath()
+	if _, vendored, ok := strings.Cut(path, "/vendor/"); ok {
+		return vendored
+	}
+	return path
 }

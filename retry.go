@@ -44,10 +44,10 @@ const (
 // time and in its own transaction, the data that it decides on, and must have no effects
 // outside of the transaction.
 //
-// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial],
-// [ErrLocked] or a context's error, nor once ctx has ended. A failed commit is repeated
-// only after 40001 and 40P01, which mean that nothing was committed; after any other
-// error, such as a lost connection, the outcome is unknown.
+// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
+// [ErrUnknownOutcome] or a context's error, nor once ctx has ended. A failed commit is
+// repeated only after 40001 and 40P01, which mean that nothing was committed. After a lost
+// connection its error is ErrUnknownOutcome, if the transaction had guarded statements.
 //
 // The transaction is rolled back if fn returns an error or panics. fn must not commit
 // or roll back itself. Retry returns nil once a commit has succeeded, else the last
@@ -118,7 +118,7 @@ func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(con
 // retryable reports whether a transaction that failed with err before its commit may
 // succeed when it is run again.
 func retryable(err error) bool {
-	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, context.Canceled, context.DeadlineExceeded} {
+	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
 			return false
 		}

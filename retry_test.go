@@ -54,6 +54,7 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 		{"gone", sqlfence.ErrGone, false},
 		{"not issued and conflict", errors.Join(conflict, sqlfence.ErrNotIssued), false},
 		{"locked", &sqlfence.LockedError{Table: "books"}, false},
+		{"unknown outcome by the network", errors.Join(sqlfence.ErrUnknownOutcome, os.ErrDeadlineExceeded), false},
 		{"gone and conflict", errors.Join(conflict, sqlfence.ErrGone), false},
 		{"locked by a serialization failure", errors.Join(sqlfence.ErrLocked, coded("40001")), false},
 		{"deadline of the function's own", context.DeadlineExceeded, false}, // Temporary says true

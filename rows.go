@@ -26,7 +26,7 @@ func (r *guardedRows) next(dest []driver.Value) error {
 	if first := r.execution.first; first != nil {
 		r.execution.first = nil
 		copy(dest, first.values)
-		return first.err
+		return r.answered(first.err)
 	}
 	return r.answered(r.base.Next(dest))
 }

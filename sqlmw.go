@@ -97,16 +97,14 @@ func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opt
 	return ctx, tx, err
 }
 
-// TxCommit notes the end of a transaction.
-func (i *interceptor) TxCommit(_ context.Context, tx driver.Tx) error {
-	i.state.inTx = false
-	i.state.ended()
-	return tx.Commit()
+// TxCommit commits a transaction; ctx is the one that it was begun with.
+func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
+	return i.state.commit(ctx, tx)
 }
 
 // TxRollback notes the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
-	i.state.inTx = false
+	i.state.inTx, i.state.guardedTx = false, false
 	i.state.ended()
 	return tx.Rollback()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/sqlfence/sqlfence"
 )
 
 var cancelChecks = []check{
@@ -14,7 +16,7 @@ var cancelChecks = []check{
 	{name: "cancelled rows", varies: true, steps: cancelledRows,
 		explanation: "Rows whose context ends while they are open end, and their connection is kept or dropped, as with the driver alone."},
 	{name: "deadline", varies: true, steps: deadline,
-		explanation: "A statement that runs past its deadline is stopped, with the driver's error, and nothing is changed."},
+		explanation: "A statement that runs past its deadline is stopped, with the driver's error, by itself or in ErrUnknownOutcome, and nothing is changed."},
 }
 
 func cancelledBefore(s *side) {
@@ -102,12 +104,13 @@ func deadline(s *side) {
 		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Millisecond)
 		res, err := s.db.ExecContext(ctx, query)
 		cancel()
-		s.show(query+", exec", resultText(res, err))
+		s.show(query+", exec", resultText(res, cause(err)))
 		s.settle(query + ", exec")
 
 		s.must(s.db.PingContext(s.ctx))
 		ctx, cancel = context.WithTimeout(s.ctx, 30*time.Millisecond)
-		s.show(query+", query", rowsText(s.db.QueryContext(ctx, query)))
+		rows, err := s.db.QueryContext(ctx, query)
+		s.show(query+", query", stoppedRowsText(rows, err, cause))
 		cancel()
 		s.settle(query + ", query")
 
@@ -116,7 +119,17 @@ func deadline(s *side) {
 		ctx, cancel = context.WithTimeout(s.ctx, 30*time.Millisecond)
 		res, err = prepared.ExecContext(ctx)
 		cancel()
-		s.show(query+", prepared", resultText(res, err), prepared.Close())
+		s.show(query+", prepared", resultText(res, cause(err)), prepared.Close())
 		s.settle(query + ", prepared")
 	}
+}
+
+// cause returns the driver's error of a guarded write that was stopped: whether it was
+// applied isn't known.
+func cause(err error) error {
+	var unknown interface{ Cause() error }
+	if errors.Is(err, sqlfence.ErrUnknownOutcome) && errors.As(err, &unknown) {
+		return unknown.Cause()
+	}
+	return err
 }

@@ -89,8 +89,13 @@ func resultAffected(res sql.Result, err error) string {
 // rowsText reads all rows, of all result sets, and formats their values and the error
 // that ended them.
 func rowsText(rows *sql.Rows, err error) plain {
+	return stoppedRowsText(rows, err, func(err error) error { return err })
+}
+
+// stoppedRowsText is rowsText with of(err) in the place of the error that ended the rows.
+func stoppedRowsText(rows *sql.Rows, err error, of func(error) error) plain {
 	if err != nil {
-		return plain(text(err))
+		return plain(text(of(err)))
 	}
 	var b strings.Builder
 	for {
@@ -119,7 +124,7 @@ func rowsText(rows *sql.Rows, err error) plain {
 		}
 		b.WriteString("; next result: ")
 	}
-	fmt.Fprintf(&b, "; err %s, close %s", text(rows.Err()), text(rows.Close()))
+	fmt.Fprintf(&b, "; err %s, close %s", text(of(rows.Err())), text(rows.Close()))
 	return plain(b.String())
 }
 

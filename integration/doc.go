@@ -10,7 +10,7 @@
 //   - badinput: hostile names, tokens and arguments;
 //   - transparency: results are the same with and without sqlfence;
 //   - observe: Observe mode;
-//   - errors: the errors' types, and retries;
+//   - errors: the errors' types, lost connections and replies, and retries;
 //   - keys, serials: per-row tokens; version columns and edit locks;
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;

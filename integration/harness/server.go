@@ -166,6 +166,12 @@ func (s *Server) Start(t *testing.T) {
 	}
 	s.Port = listener.Addr().(*net.TCPAddr).Port
 	_ = listener.Close()
+	s.StartAgain(t)
+}
+
+// StartAgain is Start where it ran before, so that who was connected finds it.
+func (s *Server) StartAgain(t *testing.T) {
+	t.Helper()
 	s.log.Reset()
 	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.Port))
 	s.process.Dir = s.dir

@@ -2,12 +2,16 @@
 // sends again what may then succeed.
 package dberr
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // SQLSTATEs that the packages depend on, besides whole classes.
 // Source: PostgreSQL's documentation, appendix A.
 const (
 	FeatureNotSupported   = "0A000"
+	ProtocolViolation     = "08P01"
 	OutOfRange            = "22003"
 	UniqueViolation       = "23505"
 	InvalidText           = "22P02"
@@ -58,6 +62,15 @@ func IsCreated(err error) bool {
 		return true
 	}
 	return false
+}
+
+// IsSessionEnd reports whether PostgreSQL, or a pooler in front of it, says that the
+// session ended, or that it doesn't know what became of the statement: err tells nothing
+// of that. A [ProtocolViolation] may be the statement's, or a pooler's that has lost
+// its server; the session has ended if the driver has closed the connection.
+func IsSessionEnd(err error) bool {
+	code := SQLState(err)
+	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) || strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
 }
 
 // IsPassing reports whether PostgreSQL says that a statement failed for what was going

@@ -1,0 +1,111 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
+// What must not be sent twice, nor called failed when it may have been applied, is a
+// guarded statement outside of a transaction, and the COMMIT of a transaction with
+// guarded statements. In Observe mode errors stay the base driver's.
+
+// ready looks whether such a thing may be sent. An error means that nothing was sent
+// or will be: it is the context's if that has ended, or driver.ErrBadConn if the
+// connection is lost, on which database/sql takes another.
+func (s *connState) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.lost || !s.link.alive(ctx) {
+		s.lost = true
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// ready looks whether the guarded statement may be sent, and prepares it if it is to
+// be. Errors mean that nothing of it was executed.
+func (e *execution) ready(ctx context.Context) error {
+	s := e.state
+	if s.inTx {
+		s.guardedTx = true
+	} else if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if e.sent.stmt == nil {
+		return nil
+	}
+	err := e.sent.stmt.use(ctx, e.sent.query)
+	if err != nil {
+		err, _ = e.reported(ctx, err)
+	}
+	return err
+}
+
+// commit commits a transaction.
+func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
+	guarded := s.guardedTx && !s.link.closed() // else the base driver has nowhere to send it
+	s.inTx, s.guardedTx = false, false
+	s.ended()
+	if !guarded {
+		return tx.Commit()
+	}
+	if err := s.ready(ctx); err != nil {
+		_ = tx.Rollback() // the reason is err
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return s.settle(err, false)
+	}
+	return nil
+}
+
+// settle returns the error that the application gets for what was sent and failed with
+// err. resent: on driver.ErrBadConn database/sql would send it again.
+func (s *connState) settle(err error, resent bool) error {
+	if s.settings.mode == Observe || !s.mayHaveLanded(err) {
+		return err
+	}
+	// database/sql may not see that the connection is to be thrown away.
+	s.lost = s.lost || errors.Is(err, driver.ErrBadConn)
+	return &unknownOutcome{err: err, resent: resent}
+}
+
+// mayHaveLanded reports whether what was given to the base driver, and failed with err,
+// may have been applied.
+func (s *connState) mayHaveLanded(err error) bool {
+	db := s.settings.profile.database
+	switch {
+	case isSkip(err), db.answered(err):
+		return false
+	case errors.Is(err, driver.ErrBadConn):
+		// Drivers return it for statements that were sent, too: see docs/adr/0013.
+		return db.remote() && !s.link.open()
+	case isInterrupted(err, db.remote()):
+		return !isUnsent(err)
+	}
+	return dberr.IsSessionEnd(err) || s.link.closed() // which it wasn't before
+}
+
+// isInterrupted reports whether err is the end of a context or the network's. What has
+// a timeout is the network's only where there is one: drivers of SQLite say the same of
+// a busy file.
+func isInterrupted(err error, remote bool) bool {
+	var network net.Error
+	var socket *net.OpError
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &socket) || remote && errors.As(err, &network)
+}
+
+// isUnsent reports whether pgx says of such an error that it came before a byte was
+// sent.
+func isUnsent(err error) bool {
+	var said interface{ SafeToRetry() bool }
+	return errors.As(err, &said) && said.SafeToRetry()
+}

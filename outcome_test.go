@@ -1,0 +1,422 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// errSaid is an error by which pgx says that nothing was sent.
+type errSaid struct{ error }
+
+func (errSaid) SafeToRetry() bool { return true }
+func (e errSaid) Unwrap() error   { return e.error }
+
+var errReset = &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+
+// sentErrors are what a driver of PostgreSQL may return for what it has sent.
+var sentErrors = []struct {
+	name    string
+	err     error
+	unknown bool
+}{
+	{"bad connection", driver.ErrBadConn, true},
+	{"bad connection, wrapped", fmt.Errorf("exec: %w", driver.ErrBadConn), true},
+	{"cancelled", context.Canceled, true},
+	{"deadline", fmt.Errorf("timeout: %w", context.DeadlineExceeded), true},
+	{"end of file", io.ErrUnexpectedEOF, true},
+	{"reset", errReset, true},
+	{"session ended", coded("57P01"), true},
+	{"connection failure", coded("08006"), true},
+	{"protocol violation", coded("08P01"), false},
+	{"completion unknown", coded("40003"), true},
+	{"cancelled before it was sent", errSaid{context.Canceled}, false},
+	{"nothing written", errSaid{errReset}, false},
+	{"cancelled by the server", coded("57014"), false},
+	{"serialization failure", coded("40001"), false},
+	{"constraint", coded("23505"), false},
+	{"the driver's own", errors.New("can't encode the argument"), false},
+}
+
+// wantOutcome checks an error of a guarded write or commit.
+func wantOutcome(t *testing.T, err, base error, unknown, resent bool) {
+	t.Helper()
+	if errors.Is(err, sqlfence.ErrUnknownOutcome) != unknown {
+		t.Errorf("err = %v, want unknown: %v", err, unknown)
+	}
+	if hidden := unknown && resent && errors.Is(base, driver.ErrBadConn); errors.Is(err, driver.ErrBadConn) == hidden && hidden {
+		t.Errorf("%v: database/sql would send it again", err)
+	} else if !hidden && !errors.Is(err, base) {
+		t.Errorf("%v: the base driver's error isn't found", err)
+	}
+	var network net.Error
+	if errors.As(base, &network) && !errors.As(err, &network) {
+		t.Errorf("%v: the network's error isn't found", err)
+	}
+	if !strings.Contains(err.Error(), base.Error()) {
+		t.Errorf("%v: the reason %v isn't said", err, base)
+	}
+}
+
+// outcomeWays send a guarded write that fails with the base driver's error.
+var outcomeWays = map[string]func(ctx context.Context, db *sql.DB) error{
+	"exec":  func(ctx context.Context, db *sql.DB) error { _, err := db.ExecContext(ctx, outcomeWrite); return err },
+	"query": func(ctx context.Context, db *sql.DB) error { _, err := db.QueryContext(ctx, outcomeWrite); return err },
+	"prepared": func(ctx context.Context, db *sql.DB) error {
+		s, err := db.PrepareContext(ctx, outcomeWrite)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		_, err = s.ExecContext(ctx)
+		return err
+	},
+}
+
+const outcomeWrite = "UPDATE books SET price = 1"
+
+// A guarded write that may have been applied is sent once, and its outcome is unknown.
+func TestOutcomeOfWrite(t *testing.T) {
+	for _, tt := range sentErrors {
+		for name, way := range outcomeWays {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				sent := 0
+				base := &fake{fails: func(string) error { sent++; return tt.err }}
+				err := way(with(t.Context(), 7), base.openPostgres(t, sqlfence.WithTable("books", fenced)))
+				wantOutcome(t, err, tt.err, tt.unknown, true)
+				if sent != 1 {
+					t.Errorf("sent %d times", sent)
+				}
+			})
+		}
+	}
+}
+
+// An error in place of a row leaves the outcome unknown, too, also of the first row
+// that was read ahead.
+func TestOutcomeOfRows(t *testing.T) {
+	for _, tt := range sentErrors {
+		for _, rule := range []sqlfence.Option{sqlfence.WithTable("books", fenced), serialRule} {
+			base := &fake{failsNext: tt.err}
+			db := base.openPostgres(t, rule)
+			ctx := sqlfence.WithSerial(with(t.Context(), 7), 3)
+			rows, err := db.QueryContext(ctx, serialUpdate+" RETURNING id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows.Next() {
+				t.Error("a row was given out")
+			}
+			wantOutcome(t, rows.Err(), tt.err, tt.unknown, true)
+			_ = rows.Close()
+		}
+	}
+}
+
+// So it is with the commit of a transaction that has guarded statements. In it, and of
+// others, errors are the base driver's own.
+func TestOutcomeOfCommit(t *testing.T) {
+	for _, tt := range sentErrors {
+		for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", ""} {
+			t.Run(tt.name+"/"+query, func(t *testing.T) {
+				base := &fake{fails: func(sent string) error {
+					if sent == "COMMIT" {
+						return tt.err
+					}
+					return nil
+				}}
+				tx, err := base.openPostgres(t, sqlfence.WithTable("books", fenced)).Begin()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if query != "" {
+					if _, err := tx.ExecContext(with(t.Context(), 7), query); err != nil {
+						t.Fatal(err)
+					}
+				}
+				wantOutcome(t, tx.Commit(), tt.err, tt.unknown && query == outcomeWrite, false)
+			})
+		}
+	}
+}
+
+// What isn't guarded, is in a transaction, or runs in Observe mode keeps the base
+// driver's error, and database/sql sends it again on driver.ErrBadConn.
+func TestOutcomeIsTheDriversElsewhere(t *testing.T) {
+	for _, tt := range sentErrors {
+		base := &fake{fails: func(sent string) error {
+			if strings.HasPrefix(sent, "UPDATE") {
+				return tt.err
+			}
+			return nil
+		}}
+		db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+		observing := base.openPostgres(t, append(observeMode, sqlfence.WithTable("books", fenced))...)
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, send := range map[string]func() error{
+			"unregistered":   func() error { _, err := db.Exec("UPDATE others SET price = 1"); return err },
+			"bypassed":       func() error { _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "test"), outcomeWrite); return err },
+			"in transaction": func() error { _, err := tx.ExecContext(with(t.Context(), 7), outcomeWrite); return err },
+			"observed":       func() error { _, err := observing.ExecContext(with(t.Context(), 7), outcomeWrite); return err },
+		} {
+			if err := send(); !errors.Is(err, tt.err) || errors.Is(err, sqlfence.ErrUnknownOutcome) {
+				t.Errorf("%s, %s: %v", name, tt.name, err)
+			}
+		}
+		_ = tx.Rollback()
+	}
+}
+
+// A resettingConn runs a function of the test when it is taken from the pool, and
+// says by the pointers whether it is valid and answers.
+type resettingConn struct {
+	*fakeConn
+	reset func()
+	link  *fakeLink
+}
+
+// A fakeLink is the state of the connections of a test.
+type fakeLink struct {
+	opened, pings int
+	invalid, dead bool // of those open now
+}
+
+func (c resettingConn) ResetSession(context.Context) error {
+	if c.reset != nil {
+		c.reset()
+	}
+	return nil
+}
+func (c resettingConn) IsValid() bool { return !c.link.invalid }
+func (c resettingConn) Ping(context.Context) error {
+	if c.link.pings++; c.link.dead {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// linked returns a fake whose connections have the link, and an open database of it.
+func (l *fakeLink) linked(t *testing.T, base *fake, reset func()) *sql.DB {
+	base.form = func(c *fakeConn) driver.Conn {
+		l.opened++
+		l.invalid, l.dead = false, false
+		return resettingConn{c, reset, l}
+	}
+	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	db.SetMaxOpenConns(1)
+	return db
+}
+
+// With a context that has ended nothing is sent.
+func TestOutcomeOfAnEndedContext(t *testing.T) {
+	base, link := new(fake), new(fakeLink)
+	ctx, cancel := context.WithCancel(with(t.Context(), 7))
+	db := link.linked(t, base, cancel) // after database/sql has looked
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.ExecContext(ctx, outcomeWrite)
+	wantOutcome(t, err, context.Canceled, false, true)
+	base.wantSent(t)
+
+	conn, err := wrapped(t, base).Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(with(t.Context(), 7))
+	tx, err := conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, outcomeWrite, nil); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	wantOutcome(t, tx.Commit(), context.Canceled, false, false)
+	if base.sent[0] != "BEGIN Default" || base.sent[len(base.sent)-1] != "ROLLBACK" || slices.Contains(base.sent, "COMMIT") {
+		t.Errorf("sent %q", base.sent)
+	}
+}
+
+func wrapped(t *testing.T, base *fake) driver.Driver {
+	t.Helper()
+	d, err := sqlfence.WrapDriver(base, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", fenced))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// idleLimit is how long a connection may be idle without being asked.
+const idleLimit = time.Second
+
+// A connection that the base driver calls invalid, or that is asked for the first time
+// in a while and doesn't answer, gets no write; database/sql takes another.
+func TestOutcomeOnALostConnection(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		idle          time.Duration
+		dead, invalid bool
+		opened, pings int
+	}{
+		{"in use", 700 * time.Millisecond, false, false, 1, 0},
+		{"idle", 2 * time.Second, false, false, 1, 1},
+		{"dead", 2 * time.Second, true, false, 2, 1},
+		{"invalid", 0, false, true, 2, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				base, link := new(fake), new(fakeLink)
+				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // database/sql has looked
+				for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", outcomeWrite} {
+					if query != outcomeWrite && tt.idle > idleLimit {
+						continue // it would count as use
+					}
+					if _, err := db.ExecContext(with(t.Context(), 7), query); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(tt.idle)
+					link.dead = tt.dead
+				}
+				if link.opened != tt.opened || link.pings != tt.pings || len(base.sent) > 3 {
+					t.Errorf("%d connections, %d pings, sent %q; want %d, %d and each once", link.opened, link.pings, base.sent, tt.opened, tt.pings)
+				}
+				db.Close()
+			})
+		})
+	}
+}
+
+// The commit isn't sent on a connection that no longer answers: the transaction went
+// with it.
+func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base, link := new(fake), new(fakeLink)
+		db := link.linked(t, base, nil)
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		link.dead = true
+		wantOutcome(t, tx.Commit(), driver.ErrBadConn, false, false)
+		if slices.Contains(base.sent, "COMMIT") {
+			t.Errorf("sent %q", base.sent)
+		}
+		db.Close()
+	})
+}
+
+// After a write whose outcome is unknown the connection isn't used for another.
+func TestOutcomeThrowsTheConnectionAway(t *testing.T) {
+	fail := true
+	base, opened := new(fake), 0
+	base.fails = func(string) error {
+		if fail {
+			fail = false
+			return driver.ErrBadConn
+		}
+		return nil
+	}
+	base.form = func(c *fakeConn) driver.Conn { opened++; return c }
+	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	db.SetMaxOpenConns(1)
+	_, err := db.ExecContext(with(t.Context(), 7), outcomeWrite)
+	wantOutcome(t, err, driver.ErrBadConn, true, true)
+	if _, err := db.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil || opened != 2 || len(base.sent) != 2 {
+		t.Errorf("%v; %d connections, sent %q", err, opened, base.sent)
+	}
+}
+
+// Where the base driver has lost its connection meanwhile, any error leaves the outcome
+// unknown, but the database's own.
+func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
+	for _, tt := range []struct {
+		err     error
+		unknown bool
+	}{
+		{errors.New("unexpected message"), true},
+		{coded("08P01"), true}, // a pooler has lost its server
+		{coded("23505"), false},
+	} {
+		for _, commits := range []bool{false, true} {
+			base, link := new(fake), new(fakeLink)
+			db := link.linked(t, base, nil)
+			base.fails = func(sent string) error {
+				if strings.HasPrefix(sent, "UPDATE") == commits || strings.HasPrefix(sent, "BEGIN") {
+					return nil
+				}
+				link.invalid = true
+				return tt.err
+			}
+			var err error
+			if commits {
+				err = inTx(t, db, func() {})
+			} else {
+				_, err = db.ExecContext(with(t.Context(), 7), outcomeWrite)
+			}
+			wantOutcome(t, err, tt.err, tt.unknown, !commits)
+		}
+	}
+}
+
+// inTx runs a guarded statement in a transaction, then do, and commits.
+func inTx(t *testing.T, db *sql.DB, do func()) error {
+	t.Helper()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+		t.Fatal(err)
+	}
+	do()
+	return tx.Commit()
+}
+
+// A commit on a connection that the base driver had lost before is the base driver's
+// affair: it has nowhere to send it.
+func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
+	base, link := new(fake), new(fakeLink)
+	db := link.linked(t, base, nil)
+	base.fails = func(sent string) error {
+		if sent == "COMMIT" {
+			return driver.ErrBadConn
+		}
+		return nil
+	}
+	err := inTx(t, db, func() { link.invalid = true })
+	wantOutcome(t, err, driver.ErrBadConn, false, false)
+}
+
+// A timeoutError is what some drivers of SQLite return for a busy file.
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "busy" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// Without a network a timeout isn't the network's.
+func TestOutcomeOfATimeoutInSQLite(t *testing.T) {
+	base := &fake{fails: func(string) error { return timeoutError{} }}
+	_, err := base.open(t, sqlfence.WithTable("books", fenced)).ExecContext(with(t.Context(), 7), outcomeWrite)
+	wantOutcome(t, err, timeoutError{}, false, true)
+}

@@ -1,0 +1,12 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package sqlfence
+
+import "syscall"
+
+// A socket can't be looked at here.
+type socket struct{}
+
+func newSocket(syscall.RawConn) *socket { return nil }
+
+func (*socket) peek() (pending bool, err error) { return false, nil }
