@@ -45,7 +45,9 @@ func newLink(db database, base driver.Conn) link {
 		if !ok {
 			break
 		}
-		base = wrapper.Raw()
+		if base = wrapper.Raw(); base == nil {
+			break
+		}
 	}
 	return l
 }

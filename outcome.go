@@ -22,6 +22,9 @@ func (s *connState) ready(ctx context.Context) error {
 		return err
 	}
 	if s.lost || !s.link.alive(ctx) {
+		if err := ctx.Err(); err != nil { // a Ping that was cut short tells nothing
+			return err
+		}
 		s.lost = true
 		return driver.ErrBadConn
 	}

@@ -90,6 +90,9 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 
 // ConnBeginTx begins a transaction of the base connection, and notes it.
 func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
+	if i.state.lost { // database/sql takes another
+		return ctx, nil, driver.ErrBadConn
+	}
 	tx, err := beginBase(ctx, i.state.base, opts)
 	if i.state.inTx = err == nil; err == nil {
 		i.state.begun(ctx)

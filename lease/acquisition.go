@@ -102,7 +102,11 @@ func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 }
 
 func (a *acquisition) held() error {
-	e := &HeldError{Key: a.key, Attempts: a.attempts, Holder: a.last.holder}
+	e := &HeldError{Key: a.key, Attempts: a.attempts}
+	if !a.last.live { // it was free, and another was faster; the row told of the one before
+		return e
+	}
+	e.Holder = a.last.holder
 	if a.last.until.Valid {
 		e.Until = time.UnixMicro(a.last.until.Int64)
 	}

@@ -3,6 +3,7 @@
 package missing
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,7 +44,11 @@ func Find(err error, tables ...Table) (Thing, bool) {
 		return Thing{}, false
 	}
 	message := err.Error()
+	others := dberr.SQLState(err) == dberr.UndefinedColumn && slices.ContainsFunc(tables, func(t Table) bool { return mentions(message, t.Name) })
 	for _, t := range tables {
+		if others && !mentions(message, t.Name) { // another of them may have a column of this name
+			continue
+		}
 		if t.Create != "" && lacksTable(err, message, t.Name) {
 			return Thing{"table " + t.SQL, t.Create}, true
 		}

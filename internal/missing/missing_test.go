@@ -58,3 +58,16 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// Two tables may have a column of the same name, of which one is missing.
+func TestFindNamesTheTable(t *testing.T) {
+	tables := []Table{
+		{Name: "books", SQL: "books", Columns: []Column{{"fence", "fence", "bigint"}}},
+		{Name: "shelves", SQL: "shelves", Columns: []Column{{"fence", "fence", "bigint"}}},
+	}
+	for _, text := range []string{`column "fence" of relation "shelves" does not exist`, "column shelves.fence does not exist"} {
+		if got, ok := Find(stateError{"42703", text}, tables...); !ok || got.Name != "column fence of table shelves" {
+			t.Errorf("Find(%s) = %v, %v", text, got, ok)
+		}
+	}
+}
