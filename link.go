@@ -55,30 +55,35 @@ func newLink(db database, base driver.Conn) link {
 // open reports whether the base driver is known to have a connection still.
 func (l *link) open() bool { return l.state != nil && !l.state.IsClosed() }
 
-// closed reports whether the base driver knows that it has lost the connection.
-func (l *link) closed() bool {
-	return l.state != nil && l.state.IsClosed() || l.validator != nil && !l.validator.IsValid()
-}
+// closed reports whether the base driver is known to have closed the connection.
+func (l *link) closed() bool { return l.state != nil && l.state.IsClosed() }
+
+// invalid reports whether the base driver says that the connection isn't for the pool:
+// mostly as it is lost.
+func (l *link) invalid() bool { return l.validator != nil && !l.validator.IsValid() }
 
 // alive reports whether the connection can be used, as far as is known. It costs no
-// round trip on a connection on which nothing has come in; what has, unasked, may be
+// round trip on a valid connection on which nothing has come in; what has, unasked, may be
 // the server's last words, and a Ping shows whether it is.
 func (l *link) alive(ctx context.Context) bool {
-	if l.closed() {
+	switch pending, err := l.pending(); {
+	case l.closed() || err != nil:
 		return false
-	}
-	if l.socket != nil {
-		pending, err := l.socket.peek()
-		if err != nil {
-			return false
-		}
-		if !pending {
-			return true
-		}
-	} else if l.pinger == nil || time.Since(l.used) <= idleLimit {
+	case l.invalid():
+		return l.pinger != nil && l.pinger.Ping(ctx) == nil
+	case !pending:
 		return true
 	}
 	return l.pinger == nil || l.pinger.Ping(ctx) == nil
+}
+
+// pending reports whether something has come in on the socket, or might have, as far as
+// is known; an error says that the other side has closed it.
+func (l *link) pending() (bool, error) {
+	if l.socket != nil {
+		return l.socket.peek()
+	}
+	return l.pinger != nil && time.Since(l.used) > idleLimit, nil
 }
 
 // touch notes that the connection has served.

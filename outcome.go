@@ -92,7 +92,7 @@ func (s *connState) mayHaveLanded(err error) bool {
 	case isInterrupted(err, db.remote()):
 		return !isUnsent(err)
 	}
-	return dberr.IsSessionEnd(err) || s.link.closed() // which it wasn't before
+	return dberr.IsSessionEnd(err) || s.link.closed() || s.link.invalid() // which it wasn't before
 }
 
 // isInterrupted reports whether err is the end of a context or the network's. What has

@@ -403,8 +403,33 @@ func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
 		}
 		return nil
 	}
-	err := inTx(t, db, func() { link.invalid = true })
+	err := inTx(t, db, func() { link.invalid, link.dead = true, true })
 	wantOutcome(t, err, driver.ErrBadConn, false, false)
+
+	// It may say so of one that it has, and only doesn't want in the pool.
+	base.sent = nil
+	err = inTx(t, db, func() { link.invalid = true })
+	wantOutcome(t, err, driver.ErrBadConn, true, false)
+}
+
+// A connection that isn't for the pool any more, but answers, can still be written on
+// by an application that keeps it.
+func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
+	base, link := new(fake), new(fakeLink)
+	conn, err := link.linked(t, base, nil).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	link.invalid = true
+	for range 2 {
+		if _, err := conn.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if link.pings != 2 || len(base.sent) != 2 {
+		t.Errorf("%d pings, sent %q", link.pings, base.sent)
+	}
 }
 
 // A timeoutError is what some drivers of SQLite return for a busy file.
