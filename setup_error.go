@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/missing"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // ErrNotSetUp: the database lacks what a guard or one of sqlfence's packages needs: a
@@ -62,7 +61,7 @@ func (e *execution) explain(err error) error {
 }
 
 // ledger is what a guard needs of it.
-var ledger = missing.Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: sqltext.CreateLedger, Privileges: "SELECT, UPDATE"}
+var ledger = missing.Ledger("SELECT, UPDATE")
 
 // needs returns what the guard of a statement needs of the table. A column that the
 // statement names itself may be missing for another reason.

@@ -3,7 +3,6 @@ package lease
 import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/missing"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // explain returns err as a [sqlfence.SetupError] if it says that a table of this
@@ -11,7 +10,7 @@ import (
 func explain(d dialect, err error) error {
 	thing, ok := missing.Find(err,
 		missing.Table{Name: "fencing_leases", SQL: "fencing_leases", Create: d.create().text, Privileges: "SELECT, INSERT, UPDATE, DELETE"},
-		missing.Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: sqltext.CreateLedger, Privileges: "SELECT, INSERT, UPDATE"})
+		missing.Ledger("SELECT, INSERT, UPDATE"))
 	if ok {
 		return &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}

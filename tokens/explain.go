@@ -3,11 +3,10 @@ package tokens
 import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/missing"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // ledgerTable is what this package needs of the ledger.
-var ledgerTable = missing.Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: create, Privileges: "SELECT, INSERT, UPDATE"}
+var ledgerTable = missing.Ledger("SELECT, INSERT, UPDATE")
 
 // explain returns err as a [sqlfence.SetupError] if it says that the ledger is missing, or
 // privileges on it or on one of others; else as it is.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Table is what a statement needs of a table.
@@ -22,6 +23,11 @@ type Table struct {
 	Privileges string
 
 	Columns []Column // those that sqlfence adds to statements
+}
+
+// Ledger returns what a statement needs of the ledger, of which it needs the privileges.
+func Ledger(privileges string) Table {
+	return Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: sqltext.CreateLedger, Privileges: privileges}
 }
 
 // A Column is a column of a Table.
