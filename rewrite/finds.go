@@ -1,47 +1,20 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import (
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
 
 // finds reports whether a text has to be read.
 func (s *search) finds(text string) bool {
-	whole := s.anyByte // all of the text has been searched for names
-	if whole && s.anywhere(text) {
-		return true
+	find := s.codeIn(text)
+	if find != complete {
+		find = max(find, s.spelledIn(text), s.wordIn(text))
 	}
-	for i, find := 0, s.codeAt(text, 0); ; i, find = s.next(text, i) {
-		if find == complete || find == part && !whole && s.anywhere(text) {
-			return true
-		}
-		whole = whole || find == part
-		if i == len(text) {
-			return false
-		}
-	}
-}
-
-// next returns what is found next from i on, and the place behind it.
-func (s *search) next(text string, i int) (behind int, find finding) {
-	for i < len(text) && find == absent {
-		begin := i
-		for i < len(text) && plain[text[i]] {
-			i++
-		}
-		switch {
-		case i < len(text) && unclear[text[i]], i > begin && (lex.IsDigit(text[begin]) || i-begin > s.cut):
-			for i < len(text) && lex.IsNamePart(text[i]) {
-				i++
-			}
-			find = s.unclear(text, begin, i)
-		case i > begin:
-			find = s.words.find(text, begin, i)
-		default:
-			if s.marks[text[i]] {
-				find = s.mark(text, i)
-			}
-			i++
-		}
-	}
-	return i, find
+	return find == complete || (find == part || s.anyByte) && s.anywhere(text)
 }
 
 // anywhere reports whether a name stands anywhere in a text.
@@ -49,45 +22,110 @@ func (s *search) anywhere(text string) bool {
 	return s.names.find(text, 0, len(text), nobody) != nobody
 }
 
-// unclear looks up text[i:j], a word that a database may cut or fold in another way.
+// wordIn looks up the words of a text. Most need no look-up: no word of the set has their
+// length and begins with the same eight bytes.
+func (s *search) wordIn(text string) (find finding) {
+	if len(text) < 8 {
+		if s.anywhere(text) {
+			return complete
+		}
+		return absent
+	}
+	begin := -1       // of a word that goes on in the next bytes
+	isWide := false   // some have bytes beyond ASCII
+	var before uint64 // the bytes of words before these
+	for base := 0; base < len(text) && find != complete; base += 64 {
+		names, wide := nameBytes(text, base)
+		shifted := names<<1 | before>>63
+		begins, ends := names&^shifted, shifted&^names
+		clear := s.cut // a longer word is looked at
+		if isWide = wide || isWide && begin >= 0; isWide {
+			clear = 0
+		}
+		for before = names; ends != 0; ends &= ends - 1 {
+			if begin < 0 {
+				begin = base + bits.TrailingZeros64(begins)
+				begins &= begins - 1
+			}
+			end := base + bits.TrailingZeros64(ends)
+			n := end - begin
+			first := uint64(0)
+			if behind := begin + 8 - len(text); behind <= 0 {
+				first = firstBytes(eight(text, begin), n)
+			} else {
+				first = firstBytes(eight(text, len(text)-8)>>(8*behind), n)
+			}
+			if n > clear || s.words.mayHave(first, n) || text[begin] <= '9' && !isNumber(first, n) {
+				find = max(find, s.word(text, begin, end))
+			}
+			begin = -1
+		}
+		if begins != 0 {
+			begin = base + bits.TrailingZeros64(begins)
+		}
+	}
+	if begin >= 0 && find != complete {
+		find = max(find, s.word(text, begin, len(text)))
+	}
+	return find
+}
+
+// word looks up text[i:j], and names in it if a database may cut or fold it.
+func (s *search) word(text string, i, j int) finding {
+	return max(s.words.find(text, i, j), s.unclear(text, i, j))
+}
+
+// unclear looks for names in text[i:j] if a database may cut or fold it.
 func (s *search) unclear(text string, i, j int) finding {
-	find := s.words.find(text, i, j)
 	switch {
-	case find == complete, j-i <= s.cut && !begins(text[i:j]): // 1000, $1
-		return find
+	case j-i <= s.cut && isClear(text[i:j]):
+		return absent
 	case s.divided:
 		return part
 	case s.names.find(text, i, j, nobody) != nobody:
 		return complete
 	}
-	return find
+	return absent
 }
 
-// begins reports whether a name can begin in a word.
-func begins(word string) bool {
+// isClear reports whether all databases read a word alike: it has no byte beyond ASCII,
+// and if it begins with a digit, then it is a number.
+func isClear(word string) bool {
+	digits := word[0] <= '9'
 	for i := range len(word) {
-		if lex.IsNameStart(word[i]) {
-			return true
+		if word[i] >= utf8.RuneSelf || digits && word[i] > '9' {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-// mark looks at a semicolon, behind which code may be run, or at the & of U&"".
-func (s *search) mark(text string, i int) finding {
-	if text[i] == ';' {
-		return s.codeAt(text, i+1)
-	}
-	if i > 0 && text[i-1]|0x20 == 'u' && i+1 < len(text) && text[i+1] == '"' {
-		return complete
+// spelledIn looks for a name in U&"".
+func (s *search) spelledIn(text string) finding {
+	for i := 0; s.spelled; i++ {
+		next := strings.IndexByte(text[i:], '&')
+		if next < 0 {
+			break
+		}
+		i += next
+		if i > 0 && text[i-1]|0x20 == 'u' && i+1 < len(text) && text[i+1] == '"' {
+			return complete
+		}
 	}
 	return absent
 }
 
-// codeAt looks for a statement at i that runs code.
-func (s *search) codeAt(text string, i int) finding {
-	if s.marks[';'] && s.runsCode(text, i) {
-		return s.code
+// codeIn looks for a statement that runs code.
+func (s *search) codeIn(text string) finding {
+	for i := 0; s.code != absent; i++ {
+		if s.runsCode(text, i) {
+			return s.code
+		}
+		next := strings.IndexByte(text[i:], ';')
+		if next < 0 {
+			break
+		}
+		i += next
 	}
 	return absent
 }
@@ -116,14 +154,3 @@ func (s *search) runsCode(text string, i int) bool {
 func isWhole(s string, i, j int) bool {
 	return (i == 0 || !lex.IsNamePart(s[i-1])) && (j == len(s) || !lex.IsNamePart(s[j]))
 }
-
-// plain are the bytes of words that any database reads alike, unless they begin with a
-// digit; unclear are the other ones of names.
-var plain, unclear = func() (plain, unclear [256]bool) {
-	for c := range plain {
-		isName := lex.IsNamePart(byte(c))
-		plain[c] = isName && c < 0x80 && c != '$'
-		unclear[c] = isName && !plain[c]
-	}
-	return plain, unclear
-}()

@@ -10,19 +10,19 @@ import (
 // stand, or that of a setting which changes how statements are read; and those with a
 // statement that may write to a table which it doesn't name.
 //
-// It cuts a text where it has bytes that no plain name has, and looks up the words
-// between them. A database may cut some words further, or fold them by its locale: in
-// 1books, $a$books and BOOKſ the name is looked for at every byte. A name that isn't one
-// word is looked for so in a text that has the longest of its words.
+// It looks up the words of a text: ASCII letters, digits and _, and what is beyond ASCII.
+// A database may cut some words, or fold them by its locale: in 1books and BOOKſ the name
+// is looked for at every byte. A name that isn't one word is looked for so in a text that
+// has the longest of its words.
 type search struct {
 	rules   *lex.Rules
-	words   wordSet   // of names, and others
-	names   prefixes  // the tables' by their index; sqlfence's own follow
-	marks   [256]bool // bytes that are looked at: ; and &
-	code    finding   // a statement that runs code: PostgreSQL's DO
-	anyByte bool      // a name has no word
-	divided bool      // a name isn't one word
-	cut     int       // a longer word may be cut to a name
+	words   wordSet  // of names, and others
+	names   prefixes // the tables' by their index; sqlfence's own follow
+	spelled bool     // texts with U&"" are found
+	code    finding  // texts with a statement that runs code are: PostgreSQL's DO
+	anyByte bool     // a name has no word
+	divided bool     // a name isn't one word
+	cut     int      // a longer word may be cut to a name
 }
 
 // newSearch returns the search for tables of a dialect, and for sqlfence's own.
@@ -67,17 +67,17 @@ func (s *search) findWord(word string) { s.words.add(word, complete) }
 func (s *search) findNamesWith(word string) { s.words.add(word, part) }
 
 // findSpelled has texts found with a name in U&"", which may be any.
-func (s *search) findSpelled() { s.marks['&'] = true }
+func (s *search) findSpelled() { s.spelled = true }
 
 // findCode has texts found of which a statement runs code: complete, or only those with
 // a name, be it inside of another word: part.
-func (s *search) findCode(find finding) { s.code, s.marks[';'] = find, true }
+func (s *search) findCode(find finding) { s.code = find }
 
 // longestWord returns where the longest word of a name begins and ends.
 func longestWord(name string) (from, to int) {
 	for i := 0; i < len(name); i++ {
 		begin := i
-		for i < len(name) && lex.IsNamePart(name[i]) {
+		for i < len(name) && isWordByte(name[i]) {
 			i++
 		}
 		if i-begin > to-from {

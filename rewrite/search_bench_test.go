@@ -31,12 +31,17 @@ var longRead4k = func() string {
 	return b.String() + "\nFROM customers t0 JOIN invoice_lines_archive t1 ON t0.id = t1.id WHERE t0.id > $1"
 }()
 
+// passedReads name none of the tables.
+var passedReads = map[string]string{
+	"short":   shortRead,
+	"long":    longRead4k,
+	"accents": strings.ReplaceAll(shortRead, "$1", "'größer als früher, naïve façade'"),
+	"uuid":    strings.ReplaceAll(shortRead, "$1", "'550e8400-e29b-41d4-a716-446655440000'"),
+}
+
 // BenchmarkPass finds out that a text names none of the tables.
 func BenchmarkPass(b *testing.B) {
-	for name, sql := range map[string]string{
-		"short": shortRead, "long": longRead4k, "accents": strings.ReplaceAll(shortRead, "status = $1", "status = 'größer als früher, naïve façade'"),
-		"uuids": strings.ReplaceAll(shortRead, "$1", "'550e8400-e29b-41d4-a716-446655440000'"),
-	} {
+	for name, sql := range passedReads {
 		for _, n := range numbersOfTables {
 			b.Run(fmt.Sprintf("%s/tables=%d", name, n), func(b *testing.B) {
 				r, err := New(Postgres, manyTables(n))

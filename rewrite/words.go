@@ -6,15 +6,15 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
-// wordSet is a set of words of ASCII letters, digits, _ and $, which are found in either
+// wordSet is a set of words of ASCII letters, digits and _, which are found in either
 // case. A look-up takes as long whatever the number of words: it compares hashes, and
 // the bytes of the one word whose hash is that of the text's. The zero set is empty.
 type wordSet struct {
-	buckets  []bucket // a power of two, at least four for each word
-	shift    uint     // of a hash: what is left is the index of a bucket
-	words    []word
-	shortest int
-	longest  int
+	fewer   uint     // of a hash: what is left is the index of a bit
+	likely  []uint64 // a bit for the first bytes of each word and its length; 32 bits a word, and more
+	buckets []bucket // a power of two, at least four for each word
+	shift   uint     // of a hash: what is left is the index of a bucket
+	words   []word
 }
 
 // A bucket holds a word's place in words, from 1 on, and some other bits of its hash than
@@ -41,10 +41,6 @@ func (s *wordSet) add(text string, find finding) {
 		s.words[i].find = max(s.words[i].find, find)
 		return
 	}
-	if len(s.words) == 0 {
-		s.shortest = len(text)
-	}
-	s.shortest, s.longest = min(s.shortest, len(text)), max(s.longest, len(text))
 	s.words = append(s.words, word{text, find})
 	if 4*len(s.words) > len(s.buckets) {
 		s.grow()
@@ -57,13 +53,17 @@ func (s *wordSet) add(text string, find finding) {
 func (s *wordSet) grow() {
 	n := max(64, 2*len(s.buckets))
 	s.buckets, s.shift = make([]bucket, n), uint(64-bits.TrailingZeros(uint(n)))
+	s.likely, s.fewer = make([]uint64, n/8), s.shift-3
 	for i := range s.words {
 		s.place(i)
 	}
 }
 
 func (s *wordSet) place(i int) {
-	h := hash(s.words[i].text, 0, len(s.words[i].text))
+	text := s.words[i].text
+	bit := first(text) >> s.fewer
+	s.likely[bit/64] |= 1 << (bit % 64)
+	h := hash(text, 0, len(text))
 	at := h >> s.shift
 	for s.buckets[at].word != 0 {
 		at = (at + 1) & uint64(len(s.buckets)-1)
@@ -73,9 +73,6 @@ func (s *wordSet) place(i int) {
 
 // find returns what text[i:j] means.
 func (s *wordSet) find(text string, i, j int) finding {
-	if n := j - i; n < s.shortest || n > s.longest {
-		return absent
-	}
 	if found := s.index(text, i, j); found >= 0 {
 		return s.words[found].find
 	}
@@ -99,34 +96,35 @@ func (s *wordSet) index(text string, i, j int) int {
 	}
 }
 
+// mayHave reports whether there may be a word that begins so and has n bytes.
+func (s *wordSet) mayHave(first uint64, n int) bool {
+	bit := spread(first, n) >> (s.fewer & 63)
+	return s.likely[bit/64]>>(bit%64)&1 != 0
+}
+
 func tag(h uint64) uint32 { return uint32(h >> 16) }
 
-// hash is that of the word text[i:j] in lower case. It reads eight bytes at a time, also
-// of what follows a shorter word, and leaves those out.
+// hash is that of the word text[i:j] in lower case.
 func hash(text string, i, j int) uint64 {
-	const odd = 0x9E3779B97F4A7C15
 	n := j - i
+	if n <= 8 {
+		return first(text[i:j])
+	}
 	var h uint64
 	for ; j-i > 8; i += 8 {
-		h = bits.RotateLeft64((h^eight(text, i))*odd, 32)
+		h = bits.RotateLeft64(spread(h^eight(text, i), n), 32)
 	}
-	switch {
-	case n > 8:
-		h ^= eight(text, j-8)
-	case i+8 <= len(text):
-		h = eight(text, i) & (1<<(8*n) - 1)
-	default:
-		for k := j - 1; k >= i; k-- {
-			h = h<<8 | uint64(text[k]|0x20)
-		}
-	}
-	return (h ^ uint64(n)<<56) * odd
+	return spread(h^eight(text, j-8), n)
 }
 
-// eight returns eight bytes, letters in lower case. Of the bytes of words only letters
-// differ by this bit.
-func eight(s string, i int) uint64 {
-	b := s[i : i+8]
-	return (uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56) | 0x2020202020202020
+// first is the hash of the first eight bytes of a word, and of its length.
+func first(word string) uint64 {
+	var h uint64
+	for i := range min(8, len(word)) {
+		h = h>>8 | uint64(word[i]|0x20)<<56
+	}
+	return spread(h, len(word))
 }
+
+// spread has all bits of a hash, and a word's length, decide about its highest ones.
+func spread(h uint64, n int) uint64 { return (h ^ uint64(n)) * 0x9E3779B97F4A7C15 }

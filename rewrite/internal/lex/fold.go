@@ -90,8 +90,13 @@ func FirstBytes(name string) (first []byte) {
 	for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
 		add(f)
 	}
-	if FoldRune(c) == 'i' {
+	switch {
+	case FoldRune(c) != 'i':
+	case c < utf8.RuneSelf:
 		add('İ')
+	default:
+		add('i')
+		add('I')
 	}
 	return first
 }
