@@ -8,8 +8,11 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
-// finds reports whether a text has to be read.
+// finds reports whether a text has to be read. A nil search finds none.
 func (s *search) finds(text string) bool {
+	if s == nil {
+		return false
+	}
 	find := s.codeIn(text)
 	if find != complete {
 		find = max(find, s.spelledIn(text), s.wordIn(text))
@@ -38,9 +41,9 @@ func (s *search) wordIn(text string) (find finding) {
 		names, wide := nameBytes(text, base)
 		shifted := names<<1 | before>>63
 		begins, ends := names&^shifted, shifted&^names
-		clear := s.cut // a longer word is looked at
+		limit := s.cut // a longer word is looked at
 		if isWide = wide || isWide && begin >= 0; isWide {
-			clear = 0
+			limit = 0
 		}
 		for before = names; ends != 0; ends &= ends - 1 {
 			if begin < 0 {
@@ -55,7 +58,7 @@ func (s *search) wordIn(text string) (find finding) {
 			} else {
 				first = firstBytes(eight(text, len(text)-8)>>(8*behind), n)
 			}
-			if n > clear || s.words.mayHave(first, n) || text[begin] <= '9' && !isNumber(first, n) {
+			if n > limit || s.words.mayHave(first, n) || text[begin] <= '9' && !isNumber(first, n) {
 				find = max(find, s.word(text, begin, end))
 			}
 			begin = -1

@@ -11,7 +11,7 @@ type Rewriter struct {
 	tables    []Table
 	registers func(schema, name string) bool // whether a name may mean one of these
 	index     *index
-	search    *search
+	search    *search // nil without a dialect
 	plans     *cache
 	versioned *cache // of VersionedPlan
 }

@@ -280,6 +280,19 @@ func FuzzSearchFindsAll(f *testing.F) {
 	})
 }
 
+// TestNothingIsFoundForNoDialect: a database that can't be guarded gets all texts.
+func TestNothingIsFoundForNoDialect(t *testing.T) {
+	r, err := New(MySQL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{"", "SELECT 1", "UPDATE fencing_tokens SET token = 1", "CALL p('books')"} {
+		if p := r.Plan(sql); p.Verdict != Pass {
+			t.Errorf("%s: %v", sql, p.Verdict)
+		}
+	}
+}
+
 // manyNames returns n names that are alike in most of their bytes, in several ways.
 func manyNames(n int) (names []string) {
 	for i := 0; len(names) < n; i++ {
