@@ -3,6 +3,7 @@ package sqlfence_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"math"
 	"testing"
 
@@ -75,4 +76,22 @@ func allocations(t *testing.T, ctx context.Context, db *sql.DB, base *fake, quer
 			t.Fatal(err)
 		}
 	})
+}
+
+// To open a database costs the same for each table, whatever their number.
+func TestAllocationsOfManyTables(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has pools lose what they hold")
+	}
+	opened := func(n int) *sql.DB {
+		var opts []sqlfence.Option
+		for i := range n {
+			opts = append(opts, sqlfence.WithTable(fmt.Sprintf("shop%d.table_%d", i%7, i), fenced))
+		}
+		return (&fake{}).open(t, opts...)
+	}
+	few := testing.AllocsPerRun(3, func() { opened(1000).Close() })
+	if many := testing.AllocsPerRun(1, func() { opened(10_000).Close() }); many > 11*few {
+		t.Errorf("%v allocations for 1,000 tables, %v for ten times as many", few, many)
+	}
 }

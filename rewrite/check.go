@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// checkTables returns all faults of the tables, joined; nil for none.
-func checkTables(tables []Table) error {
+// checkTables returns all faults of the tables, joined; nil for none. It adds the tables
+// to an index.
+func checkTables(tables []Table, index *index) error {
 	var faults []error
 	for i := range tables {
-		faults = append(faults, tables[i].faults()...)
-		for _, u := range tables[:i] {
-			if tables[i].overlaps(&u) {
-				faults = append(faults, fmt.Errorf("table %q is registered twice, or with and without its schema", u.Name))
-				break
-			}
+		t := &tables[i]
+		faults = append(faults, t.faults()...)
+		if index.overlaps(t) {
+			faults = append(faults, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name))
 		}
+		index.add(i, t)
 	}
 	return errors.Join(faults...)
 }
@@ -44,9 +44,4 @@ func (t *Table) faults() (faults []error) {
 		fail(": the lock's column %q is used twice, or by another rule as well", column)
 	}
 	return faults
-}
-
-// overlaps reports whether one name could mean both tables.
-func (t *Table) overlaps(u *Table) bool {
-	return t.Name == u.Name && (t.Schema == u.Schema || t.Schema == "" || u.Schema == "")
 }

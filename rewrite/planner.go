@@ -15,6 +15,8 @@ type planner struct {
 	*read.Text
 	dialect   dialect
 	tables    []Table
+	index     *index
+	search    *search
 	versioned bool // the caller has a serial
 
 	plan    *planned // nil until a registered table is written to
@@ -40,7 +42,8 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
 	p := planners.Get().(*planner)
-	p.Text, p.dialect, p.tables, p.versioned = text, r.dialect, r.tables, versioned
+	p.Text, p.dialect, p.versioned = text, r.dialect, versioned
+	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
 	p.release()
 	text.Close()

@@ -21,14 +21,17 @@ func (postgres) secondLook() *confirm.Dialect { return confirm.Postgres }
 func (postgres) grammar() *read.Grammar { return read.Postgres }
 
 // searches: U&"\0062ooks" spells any name. DO names nothing, nor does what changes the
-// encoding of later statements.
+// encoding of later statements. In the code of DO and CALL a name may be a part of a word.
 func (postgres) searches(s *search, registers bool) {
-	s.find(`u&"`)
-	if registers {
-		s.find("client_encoding")
-		s.findWord("names") // SET NAMES
-		s.findCode()
+	s.findSpelled()
+	s.findNamesWith("call")
+	if !registers {
+		s.findCode(part)
+		return
 	}
+	s.findCode(complete)
+	s.find("client_encoding", noTable)
+	s.findWord("names") // SET NAMES
 }
 
 // maxInputs: they are counted in two bytes.

@@ -10,7 +10,8 @@ type Rewriter struct {
 	dialect   dialect // nil for one that can't be guarded: it has no tables
 	tables    []Table
 	registers func(schema, name string) bool // whether a name may mean one of these
-	search    search
+	index     *index
+	search    *search // nil without a dialect
 	plans     *cache
 	versioned *cache // of VersionedPlan
 }
@@ -24,28 +25,26 @@ type Rewriter struct {
 // meanings, and two tables that one name could mean.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
 	says, err := d.guarded()
+	index := newIndex(len(tables))
 	switch {
 	case err == nil:
-		err = checkTables(tables)
+		err = checkTables(tables, index)
 	case len(tables) == 0:
 		err = nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &Rewriter{dialect: says, tables: slices.Clone(tables), plans: newCache(1024), versioned: newCache(1024)}
+	r := &Rewriter{dialect: says, tables: slices.Clone(tables), index: index, plans: newCache(1024), versioned: newCache(1024)}
 	if says == nil {
 		return r, nil
 	}
-	r.registers = func(schema, name string) bool { return indexOf(r.tables, schema, name) >= 0 }
-	r.search.rules = says.grammar().Lex
 	for i := range r.tables {
 		r.tables[i].prepare(says)
-		r.search.find(start(r.tables[i].Name))
 	}
-	r.search.find("fencing_")
-	r.search.find("rowlocks")
-	says.searches(&r.search, len(tables) > 0)
+	index.tables = r.tables
+	r.registers = func(schema, name string) bool { return index.find(schema, name) >= 0 }
+	r.search = newSearch(says, r.tables)
 	return r, nil
 }
 

@@ -1,118 +1,108 @@
 package rewrite
 
 import (
-	"unicode/utf8"
+	"math"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // A search finds the texts that have to be read: those in which the name of a table may
-// stand, anywhere, or that of a setting which changes how statements are read; and those
-// with a statement that may write to a table which it doesn't name.
+// stand, or that of a setting which changes how statements are read; and those with a
+// statement that may write to a table which it doesn't name.
+//
+// It looks up the words of a text: ASCII letters, digits and _, and what is beyond ASCII.
+// A database may cut some words, or fold them by its locale: in 1books and BOOKſ the name
+// is looked for at every byte. A name that isn't one word is looked for so in a text that
+// has the longest of its words.
 type search struct {
-	rules  *lex.Rules
-	starts []string // what names begin with
-	words  []string // whole words
-	code   bool     // a statement may run code: PostgreSQL's DO
-	begins pairs    // the first two bytes of all of these, in either case
+	rules   *lex.Rules
+	words   wordSet  // of names, and others
+	names   prefixes // the tables' by their index; sqlfence's own follow
+	spelled bool     // texts with U&"" are found
+	code    finding  // texts with a statement that runs code are: PostgreSQL's DO
+	anyByte bool     // a name has no word
+	divided bool     // a name isn't one word
+	cut     int      // a longer word may be cut to a name
 }
 
-// find has texts found in which a name begins so.
-func (s *search) find(start string) {
-	s.starts = append(s.starts, start)
-	s.begins.add(start)
-}
-
-// findWord has texts found in which a whole word is this one.
-func (s *search) findWord(word string) {
-	s.words = append(s.words, word)
-	s.begins.add(word)
-}
-
-// findCode has texts found of which a statement runs code.
-func (s *search) findCode() {
-	s.code = true
-	s.begins.add(";")
-}
-
-// finds reports whether a text has to be read.
-func (s *search) finds(text string) bool {
-	if s.code && s.runsCode(text, 0) {
-		return true
+// newSearch returns the search for tables of a dialect, and for sqlfence's own.
+func newSearch(d dialect, tables []Table) *search {
+	s := &search{rules: d.grammar().Lex, cut: math.MaxInt}
+	for i := range tables {
+		s.find(tables[i].Name, int32(i))
 	}
-	last := len(text) - 1
-	for i := 0; i < last; i++ {
-		if s.begins.has(text[i], text[i+1]) && s.findsAt(text, i) {
-			return true
+	for i, own := range ownTables {
+		s.find(own, int32(len(tables)+i))
+	}
+	d.searches(s, len(tables) > 0)
+	return s
+}
+
+// noTable is the number of a name that isn't a table's.
+const noTable = nobody - 1
+
+// find has texts found in which a name may stand.
+func (s *search) find(name string, number int32) {
+	s.names.add(start(name), number)
+	from, to := longestWord(name)
+	switch {
+	case from == to:
+		s.anyByte = true
+	case to-from == len(name):
+		s.words.add(name, complete)
+	default:
+		s.divided = true
+		s.words.add(name[from:to], part)
+	}
+	if to == len(name) && s.rules.MayBeCut(name) {
+		s.cut = min(s.cut, to-from)
+	}
+}
+
+// findWord has texts found with this whole word.
+func (s *search) findWord(word string) { s.words.add(word, complete) }
+
+// findNamesWith has texts found with this whole word and a name, be it inside of another
+// word.
+func (s *search) findNamesWith(word string) { s.words.add(word, part) }
+
+// findSpelled has texts found with a name in U&"", which may be any.
+func (s *search) findSpelled() { s.spelled = true }
+
+// findCode has texts found of which a statement runs code: complete, or only those with
+// a name, be it inside of another word: part.
+func (s *search) findCode(find finding) { s.code = find }
+
+// longestWord returns where the longest word of a name begins and ends.
+func longestWord(name string) (from, to int) {
+	for i := 0; i < len(name); i++ {
+		begin := i
+		for i < len(name) && isWordByte(name[i]) {
+			i++
+		}
+		if i-begin > to-from {
+			from, to = begin, i
 		}
 	}
-	return last >= 0 && s.findsAt(text, last)
+	return from, to
 }
 
-func (s *search) findsAt(text string, i int) bool {
-	if text[i] == ';' {
-		return s.code && s.runsCode(text, i+1)
-	}
-	for _, start := range s.starts {
-		if lex.HasPrefixFold(text[i:], start) {
-			return true
+// start returns the part of a table's name that stands in a text however it is
+// quoted: in its quotes a name's own are doubled, so up to the first of these.
+func start(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c == '"' || c == '`' || c == '\'' {
+			return name[:i+1]
 		}
 	}
-	for _, word := range s.words {
-		if lex.HasPrefixFold(text[i:], word) && isWhole(text, i, i+len(word)) {
-			return true
-		}
-	}
-	return false
+	return name
 }
 
-// maxSkipped is how many bytes of comments before a statement are skipped without
-// reading all.
-const maxSkipped = 512
-
-// runsCode reports whether at i, where a statement may begin, a DO begins.
-func (s *search) runsCode(text string, i int) bool {
-	for i < len(text) && lex.IsSpace(text[i]) {
-		i++
+// namedIn returns the index of a table, or of one of sqlfence's own, whose name stands in
+// some code, be it as a part of another word; or -1.
+func (s *search) namedIn(code string) int {
+	if number := s.names.find(code, 0, len(code), noTable); number != nobody {
+		return int(number)
 	}
-	if i < len(text) && (text[i] == '-' || text[i] == '/') {
-		// A comment may stand behind every semicolon, also behind one in a comment.
-		n, ok := s.rules.SkipBlank(text[i:min(len(text), i+maxSkipped)])
-		if !ok || n == maxSkipped {
-			return true
-		}
-		i += n
-	}
-	return i < len(text) && lex.HasPrefixFold(text[i:], "do") && isWhole(text, i, i+len("do"))
+	return -1
 }
-
-// isWhole reports whether no name goes on before i or at j.
-func isWhole(s string, i, j int) bool {
-	return (i == 0 || !lex.IsNamePart(s[i-1])) && (j == len(s) || !lex.IsNamePart(s[j]))
-}
-
-// pairs is a set of two bytes: for each first one the bits of those that follow.
-type pairs [256][256 / 64]uint64
-
-// add adds what a name may begin with in a statement, in either case: every second
-// byte where the name has one byte, or begins with a letter outside of ASCII, and
-// those of other such letters, which a locale may fold to its second one.
-func (p *pairs) add(name string) {
-	const all = ^uint64(0)
-	for _, first := range lex.FirstBytes(name) {
-		if len(name) == 1 || first >= utf8.RuneSelf {
-			p[first] = [4]uint64{all, all, all, all}
-			continue
-		}
-		p[first][2], p[first][3] = all, all
-		second := name[1]
-		p[first][second/64] |= 1 << (second % 64)
-		if second |= 0x20; second >= 'a' && second <= 'z' {
-			p[first][second/64] |= 1 << (second % 64)
-			second &^= 0x20
-			p[first][second/64] |= 1 << (second % 64)
-		}
-	}
-}
-
-func (p *pairs) has(a, b byte) bool { return p[a][b/64]&(1<<(b%64)) != 0 }

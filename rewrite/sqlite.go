@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -16,7 +18,9 @@ func (sqlite) grammar() *read.Grammar { return read.SQLite }
 // searches: the tables of the schema.
 func (sqlite) searches(s *search, registers bool) {
 	if registers {
-		s.find("sqlite_")
+		for _, table := range schemaTables {
+			s.find(table, noTable)
+		}
 	}
 }
 
@@ -47,16 +51,12 @@ func (sqlite) assigned() (before, between, behind string) {
 
 func (sqlite) asInteger() string { return "" }
 
-// definesTables: these can be written under PRAGMA writable_schema.
+// schemaTables can be written under PRAGMA writable_schema.
 //
 // Source: https://sqlite.org/schematab.html.
-func (sqlite) definesTables(table string) bool {
-	switch table {
-	case "sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master":
-		return true
-	}
-	return false
-}
+var schemaTables = []string{"sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master"}
+
+func (sqlite) definesTables(table string) bool { return slices.Contains(schemaTables, table) }
 
 // isRowNumber: these are other names for an INTEGER PRIMARY KEY.
 func (sqlite) isRowNumber(column string) bool {

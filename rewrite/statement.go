@@ -106,7 +106,7 @@ func (p *planner) call(part *read.Part) bool {
 // codeNamesNothing refuses code, at a token, in which the name of a registered table
 // stands or may stand.
 func (p *planner) codeNamesNothing(at int32, code string) bool {
-	if table := p.namedIn(code); table >= 0 {
+	if table := p.search.namedIn(code); table >= 0 {
 		return p.refuse(table, at, codeNames)
 	}
 	for i := range len(code) {

@@ -61,7 +61,7 @@ func hasPrefixFoldRunes(s, name string) bool {
 	for name != "" && s != "" {
 		c, n := utf8.DecodeRuneInString(s)
 		want, m := utf8.DecodeRuneInString(name)
-		if c != want && foldRune(c) != foldRune(want) {
+		if c != want && FoldRune(c) != FoldRune(want) {
 			return false
 		}
 		s, name = s[n:], name[m:]
@@ -82,12 +82,6 @@ func (r *Rules) FoldedByLocale(src string, t Token) (name string, ok bool) {
 	return r.Name(src, t)
 }
 
-// MayBe reports whether a name of FoldedByLocale's is another one than known by what
-// Name makes of it, and known in some locale.
-func MayBe(name, known string) bool {
-	return name != known && known != "" && hasPrefixFoldRunes(name, known) && hasPrefixFoldRunes(known, name)
-}
-
 // FirstBytes returns the bytes with which a name may begin in a statement.
 func FirstBytes(name string) (first []byte) {
 	c, _ := utf8.DecodeRuneInString(name)
@@ -96,15 +90,20 @@ func FirstBytes(name string) (first []byte) {
 	for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
 		add(f)
 	}
-	if foldRune(c) == 'i' {
+	switch {
+	case FoldRune(c) != 'i':
+	case c < utf8.RuneSelf:
 		add('İ')
+	default:
+		add('i')
+		add('I')
 	}
 	return first
 }
 
-// foldRune returns the same for all letters that some locale may fold to one:
+// FoldRune returns the same for all letters that some locale may fold to one:
 // beside both cases of a letter those are, in Turkish, İ and i.
-func foldRune(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
+func FoldRune(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 
 // foldsByLocale reports whether an unquoted word may be folded to another name
 // than ASCII folding makes of it.

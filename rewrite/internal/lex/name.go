@@ -101,6 +101,9 @@ func (r *Rules) clip(s string) string {
 	return s[:n]
 }
 
+// MayBeCut reports whether a longer name may have been cut to this one.
+func (r *Rules) MayBeCut(name string) bool { return r.maxName > 0 && len(name)+utf8.UTFMax > r.maxName }
+
 // Unquote strips the quotes of a name or a plain string and undoubles those inside.
 func Unquote(s string) string {
 	q, inner := s[len(s)-1], s[1:len(s)-1]

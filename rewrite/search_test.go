@@ -1,0 +1,401 @@
+package rewrite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// everyByte finds texts as plainly as it can be done: it looks for each name at each
+// byte, be it inside of another word.
+type everyByte struct {
+	starts, words []string
+	whole         []string // the names that the starts stand for
+	code          bool
+	search        *search
+}
+
+func newEveryByte(d Dialect, r *Rewriter) *everyByte {
+	e := &everyByte{starts: []string{"fencing_", "rowlocks"}, whole: slices.Clone(ownTables[:]), search: r.search}
+	for i := range r.tables {
+		e.starts = append(e.starts, start(r.tables[i].Name))
+		e.whole = append(e.whole, r.tables[i].Name)
+	}
+	if d == Postgres {
+		e.starts = append(e.starts, `u&"`)
+	}
+	if len(r.tables) == 0 {
+		return e
+	}
+	if d == Postgres {
+		e.starts, e.words, e.code = append(e.starts, "client_encoding"), []string{"names"}, true
+		e.whole = append(e.whole, "client_encoding")
+	} else {
+		e.whole = append(e.whole, schemaTables...)
+		e.starts = append(e.starts, "sqlite_")
+	}
+	return e
+}
+
+func (e *everyByte) finds(text string) bool {
+	for i := range len(text) {
+		if e.code && (i == 0 || text[i-1] == ';') && e.search.runsCode(text, i) {
+			return true
+		}
+		for _, s := range e.starts {
+			if lex.HasPrefixFold(text[i:], s) {
+				return true
+			}
+		}
+		for _, w := range e.words {
+			if lex.HasPrefixFold(text[i:], w) && isWhole(text, i, i+len(w)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasWords reports whether a name stands in a text, and each word of it as one there.
+func (e *everyByte) hasWords(text string) bool {
+	at := func(s string, whole bool) bool {
+		for i := range len(text) {
+			if lex.HasPrefixFold(text[i:], s) && (!whole || isWhole(text, i, min(i+len(s), len(text)))) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(e.whole, func(name string) bool {
+		words := strings.FieldsFunc(name, func(c rune) bool { return c < utf8.RuneSelf && !lex.IsNamePart(byte(c)) })
+		return at(start(name), false) && !slices.ContainsFunc(words, func(w string) bool { return !at(w, true) })
+	})
+}
+
+// unread reports whether a text is refused whatever it names: because it can't be read,
+// or because of the encoding, which doesn't matter without tables.
+func unread(r *Rewriter, p *Plan) bool {
+	return p.Refusal.Table < 0 && p.Refusal.Own == "" &&
+		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == read.TooDeep.String() || p.Refusal.Reason == read.ExpectedAlias.String() ||
+			len(r.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
+}
+
+// sameVerdict fails if the search leaves out a text that isn't to pass, or finds one that
+// is refused only because it was found. A text that can't be read may have a name in it as
+// a part of a word: a server that reads it sees that word, too.
+func sameVerdict(t testing.TB, d Dialect, r *Rewriter, text string) {
+	t.Helper()
+	plain := newEveryByte(d, r)
+	want, got := plain.finds(text), r.search.finds(text)
+	if want == got {
+		return
+	}
+	p := r.read(text, false)
+	switch {
+	case p.Verdict == Pass:
+	case got:
+		t.Fatalf("%v, tables %q: %q is found: %v, %+v", d, namesOf(r), text, p.Verdict, p.Refusal)
+	case unread(r, p) && !plain.hasWords(text):
+	default:
+		t.Fatalf("%v, tables %q: %q isn't found: %v, %+v", d, namesOf(r), text, p.Verdict, p.Refusal)
+	}
+}
+
+func namesOf(r *Rewriter) (names []string) {
+	for _, t := range r.tables {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// hardNames are those whose words a text may spell in many ways.
+var hardNames = []string{
+	"books", "Books", "book", "order", "order item", "kiosks", "issues", "bücher", "ÄRGER", "été", "İzmir", "straße", "یک",
+	"a", "t", "7", "2024", "9lives", "1e5", "a$b", "$x", "$1", "$", "_", "__", "a b", "a.b", "my-books", "-", "--", "''", `"`, `""`, `a"b`,
+	`"books`, `books"`, "bo`oks", "bo'oks", "a]b", "[a", ";", "é é", " books", "books ", "- books -", "\ufeffx", "x\u00a0y", "\u00a0", "do", "call", "names", "u", "select list",
+	"fencing_x", "client_encodin", strings.Repeat("b", 63), strings.Repeat("b", 62) + "x", strings.Repeat("é", 31), "-" + strings.Repeat("b", 62),
+	strings.Repeat("a", 40) + "-" + strings.Repeat("b", 22), strings.Repeat("-", 62) + "b", strings.Repeat("-", 63), strings.Repeat("7", 63), "b" + strings.Repeat("-", 60) + "é",
+	strings.Repeat("a", 31) + "$" + strings.Repeat("b", 31), "tenant_00001_books", "abcdefgh", "abcdefghi", "abcdefghijklmnop", "abcdefghijklmnopq",
+}
+
+// glue stands before, behind and inside of names.
+var glue = []string{
+	"1", "0x1", "$1", "1e5", "1.5", ".", "..", "x'00'", "E'\\n'", "'", "''", `"`, "`", "[", "]", "$$", "$a$", "$é$", "?", "?1", ":", "::", ":a", "@", "#", "$",
+	"_", "x", "X", "é", "\ufeff", "\u00a0", "\x81", "\xff", "\x00", "\\", "\\'", "--", "--\n", "/*", "*/", "/**/", "-", "+", "&", "u&", `u&"`, "U&'", ";", "; ", "(", ")", ",", " ", "\n", "=",
+	"0", "9", "a1", "_1", "K", "ſ", "ı", "İ", "{", "}", "|", "N", "n", "e", "B", "p1", "books",
+}
+
+// frames are what a name stands in.
+var frames = []string{
+	"UPDATE %s SET a = 1", "DELETE FROM %s", "INSERT INTO %s VALUES (1)", "INSERT INTO %s (a) SELECT * FROM %s", "SELECT * FROM %s", "TRUNCATE %s", "DROP TABLE x, %s", "%s",
+	"SELECT 1; UPDATE %s SET a = 1", "WITH x AS (DELETE FROM %s RETURNING *) SELECT * FROM x", "DO $$ BEGIN DELETE FROM %s; END $$", "DO 'x%sy'", "CALL p('%s')", "CALL p('x%sy', $1)",
+	"SELECT 1 INTO %s", "CREATE TABLE %s PARTITION OF %s FOR VALUES IN (1)", "COPY %s FROM STDIN", "PREPARE p AS DELETE FROM %s", "EXPLAIN ANALYZE UPDATE %s SET a = 1", "SET NAMES '%s'",
+	"SET client_encoding = %s", "SELECT set_config('client_encoding', '%s', false)", "UPDATE s.%s SET a = 1", "ALTER TABLE %s ADD x int", "REPLACE INTO %s VALUES (1)", "SELECT '%s'", "SELECT 1 AS %s",
+	"UPDATE sqlite_%s SET a = 1", "UPDATE sqlite_master SET sql = '%s'", "UPDATE fencing_tokens SET token = %s", "DELETE FROM fencing_leases WHERE a = %s", "MERGE INTO %s USING x ON true WHEN MATCHED THEN DELETE",
+	"UPDATE x SET a = %s", "((((SELECT %s))))", "SELECT 1LIMIT 1UPDATE %s SET a = 1", "SELECT $a$%s$a$%s", "/* %s */ DO $$%s$$", "UPDATE x SET a = 'it\\'s %s'",
+}
+
+// inAnySpelling writes a name in one of the ways in which a text may have it.
+func inAnySpelling(rnd *rand.Rand, name string) string {
+	s := []rune(name)
+	for i, c := range s {
+		switch rnd.IntN(8) {
+		case 0, 1:
+			s[i] = unicode.ToUpper(c)
+		case 2:
+			s[i] = unicode.SimpleFold(c)
+		case 3:
+			if c == 'i' {
+				s[i] = []rune("İı")[rnd.IntN(2)]
+			}
+		}
+	}
+	if rnd.IntN(3) > 0 {
+		s = []rune(name)
+	}
+	switch text := string(s); rnd.IntN(9) {
+	case 0, 1, 2:
+		return text
+	case 3, 4:
+		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+	case 5:
+		return "`" + strings.ReplaceAll(text, "`", "``") + "`"
+	case 6:
+		return "[" + text + "]"
+	case 7:
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	default:
+		var b strings.Builder
+		for _, c := range text {
+			fmt.Fprintf(&b, `\+%06x`, c)
+		}
+		return `U&"` + b.String() + `"`
+	}
+}
+
+// hardText makes a text about one of the names, or none.
+func hardText(rnd *rand.Rand, names, statements []string) string {
+	pick := func(from []string) string { return from[rnd.IntN(len(from))] }
+	name := inAnySpelling(rnd, pick(names))
+	if rnd.IntN(4) == 0 {
+		name += strings.Repeat(pick(glue), 1+rnd.IntN(40))
+	}
+	for rnd.IntN(2) == 0 {
+		switch n := rnd.IntN(len(name) + 1); rnd.IntN(4) {
+		case 0:
+			name = name[:n] + pick(glue) + name[n:]
+		case 1:
+			name += pick(glue)
+		default:
+			name = pick(glue) + name
+		}
+	}
+	var text string
+	if frame := pick(frames); rnd.IntN(3) > 0 {
+		text = strings.ReplaceAll(frame, "%s", name)
+	} else {
+		text = strings.ReplaceAll(pick(statements), "books", name)
+	}
+	for rnd.IntN(3) == 0 {
+		n := rnd.IntN(len(text) + 1)
+		text = text[:n] + pick(glue) + text[n:]
+	}
+	if rnd.IntN(4) == 0 {
+		text = strings.Repeat(pick([]string{" ", "x", "7", "_x ", "é"}), rnd.IntN(70)) + text
+	}
+	return text
+}
+
+// searched has many texts searched for a few names.
+func searched(t testing.TB, seed uint64, texts int) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for _, d := range []Dialect{Postgres, SQLite} {
+		var names []string
+		var tables []Table
+		for range rnd.IntN(4) {
+			if name := hardNames[rnd.IntN(len(hardNames))]; !slices.Contains(names, name) {
+				names, tables = append(names, name), append(tables, Table{Name: name, FenceColumn: "f"})
+			}
+		}
+		r, err := New(d, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, ownTables[:]...)
+		for range texts {
+			sameVerdict(t, d, r, hardText(rnd, names, statementsOf[d]))
+		}
+	}
+}
+
+// statementsOf are the statements of the golden files.
+var statementsOf = map[Dialect][]string{}
+
+func loadStatements(t testing.TB) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		if statementsOf[d] == nil {
+			for _, s := range corpus(t, d) {
+				statementsOf[d] = append(statementsOf[d], s.sql)
+			}
+		}
+	}
+}
+
+// TestSearchFindsAll: a text that the search leaves out is one that would pass if it were
+// read, or has a name only as a part of a word and can't be read.
+func TestSearchFindsAll(t *testing.T) {
+	loadStatements(t)
+	for seed := range uint64(2000) {
+		searched(t, seed, 20)
+	}
+}
+
+// FuzzSearchFindsAll is TestSearchFindsAll for as long as it is wanted, and for texts of
+// the fuzzer's.
+func FuzzSearchFindsAll(f *testing.F) {
+	loadStatements(f)
+	for i, name := range hardNames {
+		f.Add(uint64(i), name, "UPDATE "+name+" SET a = 1")
+		f.Add(uint64(i), "books", "UPDATE "+name+" SET books = 1")
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, name, text string) {
+		searched(t, seed, 20)
+		if !utf8.ValidString(name) || name == "" || strings.ContainsRune(name, 0) || isOwnTable(name) {
+			return
+		}
+		for _, d := range []Dialect{Postgres, SQLite} {
+			r, err := New(d, []Table{{Name: name, Ledger: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameVerdict(t, d, r, text)
+		}
+	})
+}
+
+// TestNothingIsFoundForNoDialect: a database that can't be guarded gets all texts.
+func TestNothingIsFoundForNoDialect(t *testing.T) {
+	r, err := New(MySQL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{"", "SELECT 1", "UPDATE fencing_tokens SET token = 1", "CALL p('books')"} {
+		if p := r.Plan(sql); p.Verdict != Pass {
+			t.Errorf("%s: %v", sql, p.Verdict)
+		}
+	}
+}
+
+// manyNames returns n names that are alike in most of their bytes, in several ways.
+func manyNames(n int) (names []string) {
+	for i := 0; len(names) < n; i++ {
+		names = append(names, fmt.Sprintf("tenant_%05d_books", i), fmt.Sprintf("tb%d", i), fmt.Sprintf("events_%04d_%02d", 1990+i/12, i%12+1),
+			fmt.Sprintf("%c%c%c_orders_archive", 'a'+i/676%26, 'a'+i/26%26, 'a'+i%26), fmt.Sprintf("a_table_with_a_long_name_%d_and_more_%d", i/100, i%100))
+	}
+	return names[:n]
+}
+
+// TestSearchWork: a look-up looks at about one bucket, whatever the number of names, and
+// few words of a text need one.
+func TestSearchWork(t *testing.T) {
+	for _, n := range []int{1, 100, 10_000} {
+		var tables []Table
+		for _, name := range manyNames(n) {
+			tables = append(tables, Table{Name: name, Ledger: true})
+		}
+		r, err := New(Postgres, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := &r.search.words
+		asked, buckets, all := 0, 0, 0
+		for _, w := range strings.FieldsFunc(longRead4k, func(c rune) bool { return !isWordByte(byte(c)) }) {
+			all++
+			if words.mayHave(firstBytes(eight(w+"        ", 0), len(w)), len(w)) {
+				asked++
+			}
+			buckets += visited(words, w)
+		}
+		if asked > all/5 || buckets > 2*all {
+			t.Errorf("%d names: of %d words %d are looked up, in %d buckets", n, all, asked, buckets)
+		}
+		sum, most := 0, 0
+		for _, w := range words.words {
+			v := visited(words, w.text)
+			sum, most = sum+v, max(most, v)
+		}
+		if sum > 2*len(words.words) || most > 12 {
+			t.Errorf("%d names: %d buckets for one, %d for all", n, most, sum)
+		}
+	}
+}
+
+// visited returns at how many buckets a look-up looks.
+func visited(s *wordSet, w string) (n int) {
+	for at := hash(w, 0, len(w)) >> s.shift; ; at = (at + 1) % uint64(len(s.buckets)) {
+		n++
+		if b := s.buckets[at]; b.word == 0 || strings.EqualFold(s.words[b.word-1].text, w) {
+			return n
+		}
+	}
+}
+
+// TestSearchAllocates nothing, for no number of tables, whatever the texts have in them.
+func TestSearchAllocates(t *testing.T) {
+	for _, n := range numbersOfTables {
+		r, err := New(Postgres, manyTables(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, sql := range passedReads {
+			if got := testing.AllocsPerRun(50, func() { r.Plan(sql) }); got > 0 && !raceEnabled {
+				t.Errorf("%d tables, %s: %v allocations", n, name, got)
+			}
+		}
+	}
+}
+
+// TestManyTables: each of many tables is found, by its name and its schema.
+func TestManyTables(t *testing.T) {
+	names := manyNames(10_000)
+	var tables []Table
+	for i, name := range names {
+		tables = append(tables, Table{Name: name, Ledger: true}, Table{Name: "orders", Schema: fmt.Sprint("tenant", i), Ledger: true})
+	}
+	for _, d := range []Dialect{Postgres, SQLite} {
+		r, err := New(d, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(names); i += 97 {
+			for sql, want := range map[string]int{
+				"UPDATE " + strings.ToUpper(names[i]) + " SET a = 1":         2 * i,
+				fmt.Sprintf("UPDATE tenant%d.orders SET a = 1", i):           2*i + 1,
+				fmt.Sprintf(`DELETE FROM "other".%s WHERE id = 1`, names[i]): 2 * i,
+			} {
+				if p := r.Plan(sql); p.Verdict != Guard || !slices.Equal(p.Tables, []int{want}) {
+					t.Fatalf("%v, %s: %v of tables %d, want %d", d, sql, p.Verdict, p.Tables, want)
+				}
+			}
+		}
+		for sql, want := range map[string]Verdict{
+			"UPDATE tenant_x.orders SET a = 1": Pass, "UPDATE tenant_00001_book SET a = 1": Pass, "DROP TABLE orders": Refuse,
+		} {
+			if p := r.Plan(sql); p.Verdict != want {
+				t.Errorf("%v, %s: %v, want %v", d, sql, p.Verdict, want)
+			}
+		}
+	}
+	for _, twice := range []Table{tables[0], tables[1], {Name: "orders", Ledger: true}, {Name: names[9], Schema: "x", Ledger: true}} {
+		if _, err := New(SQLite, append(slices.Clone(tables), twice)); err == nil {
+			t.Errorf("%q.%q is registered twice", twice.Schema, twice.Name)
+		}
+	}
+}
