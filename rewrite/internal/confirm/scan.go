@@ -25,21 +25,21 @@ const (
 
 // next moves to the next token, and reports whether there is one that can be read.
 func (s *scanner) next() bool {
-	i := s.hi
-	for i < len(s.text) {
-		switch c := s.text[i]; s.dialect.bytes[c] {
+	i, text, bytes := s.hi, s.text, &s.dialect.bytes
+	for i < len(text) {
+		switch c := text[i]; bytes[c] {
 		case blankByte:
 			i++
 			continue
+		case singleByte:
+			s.sign, s.lo, s.hi = sign(c), i, i+1
+			return true
 		case nameByte:
 			s.lo = i
 			s.word()
 		case digitByte:
 			s.lo = i
 			s.number()
-		case singleByte:
-			s.sign, s.lo, s.hi = sign(c), i, i+1
-			return true
 		default:
 			s.lo = i
 			if i = s.comment(i); i != s.lo {
@@ -81,8 +81,8 @@ func (s *scanner) comment(i int) int {
 
 // word reads a word, or the string or quoted name that a letter introduces.
 func (s *scanner) word() {
-	i := s.lo + 1
-	for i < len(s.text) && inName[s.text[i]] {
+	i, text := s.lo+1, s.text
+	for i < len(text) && inName[text[i]] {
 		i++
 	}
 	s.sign, s.hi = signWord, i
@@ -107,8 +107,8 @@ func (s *scanner) introduced(in introduced, i int) {
 
 // number reads digits and dots, but not the two dots of a range.
 func (s *scanner) number() {
-	i := s.lo
-	for isDigit(s.at(i)) || s.at(i) == '.' && s.at(i+1) != '.' {
+	i, text := s.lo, s.text
+	for i < len(text) && (isDigit(text[i]) || text[i] == '.' && s.at(i+1) != '.') {
 		i++
 	}
 	s.sign, s.hi = signNumber, i

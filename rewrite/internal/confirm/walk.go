@@ -48,15 +48,34 @@ func (c *Check) next() bool {
 
 func (c *Check) isLabel() bool { return c.before(0) == '.' || c.before(0) == kwAs }
 
+// following returns the sign of the token that comes next; 0 if there is none. A word is
+// a keyword if it can be one.
+func (c *Check) following() sign {
+	ahead := c.scanner
+	return ahead.keyword()
+}
+
 // follows reports whether the tokens to come are these.
 func (c *Check) follows(signs ...sign) bool {
 	ahead := c.scanner
 	for _, s := range signs {
-		if !ahead.next() || ahead.sign != s && (ahead.sign != signWord || c.dialect.keywords.sign(c.text[ahead.lo:ahead.hi]) != s) {
+		if ahead.keyword() != s {
 			return false
 		}
 	}
 	return true
+}
+
+// keyword moves to the next token, and returns its sign: that of a keyword for a word
+// which can be one; 0 if there is none that can be read.
+func (s *scanner) keyword() sign {
+	switch {
+	case !s.next():
+		return 0
+	case s.sign == signWord:
+		return s.dialect.keywords.sign(s.text[s.lo:s.hi])
+	}
+	return s.sign
 }
 
 // begins reports whether a piece begins with the current token, but for a blank.

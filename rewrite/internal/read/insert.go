@@ -33,7 +33,7 @@ func (t *Text) columnList(ins *Insertion) bool {
 		return t.fail(ExpectedColumn, t.i)
 	}
 	for i := lo; i < hi && ok; {
-		if !t.grammar.Lex.IsName(t.Src, t.Tokens[i]) {
+		if !t.grammar.Lex.IsName(t.Src, &t.Tokens[i]) {
 			ok = t.fail(ExpectedColumn, i)
 			break
 		}
@@ -216,7 +216,7 @@ func (t *Text) selection() bool {
 	t.rowArms = append(t.rowArms, RowArm{
 		Select:  true,
 		Columns: span(lo, hi),
-		Empty:   lo == hi || lo+1 == hi && t.isWord(t.Tokens[lo], "distinct", "all"),
+		Empty:   lo == hi || lo+1 == hi && t.isWord(&t.Tokens[lo], "distinct", "all"),
 		After:   int32(hi),
 	})
 	return true
