@@ -49,7 +49,7 @@ func (p *planner) write(w *read.Write) bool {
 func (p *planner) addTarget(table int, t *read.Target) {
 	if p.plan == nil {
 		p.plan = new(planned)
-		p.written, p.targets, p.edits = p.plan.table[:0], p.plan.target[:0], p.plan.edits[:0]
+		p.written, p.targets = p.plan.table[:0], p.plan.target[:0]
 		p.NumberInputs()
 		p.EachBare(func(at int32, number int) { p.insertText(at, strconv.Itoa(number)) })
 	}

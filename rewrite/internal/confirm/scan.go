@@ -141,6 +141,43 @@ func (s *scanner) other(c byte) {
 	}
 }
 
+// member moves to the next comma, before stop, if there is nothing before it but a plain
+// constant or a placeholder, whose sign it returns; else it returns 0 and moves nowhere.
+func (s *scanner) member(stop int) sign {
+	i, text, d := s.hi, s.text[:stop], s.dialect
+	for i < len(text) && text[i] == ' ' {
+		i++
+	}
+	if i == len(text) {
+		return 0
+	}
+	member, end := signNumber, i
+	switch c := text[i]; c {
+	case '\'':
+		member, end = signString, quoteEnd(text, i+1, c, false)
+	case d.placeholder:
+		member, end = signInput, digitsEnd(text, i+1)
+		if end == i+1 && d.dollarQuotes {
+			return 0
+		}
+	default:
+		end = digitsEnd(text, i)
+	}
+	if end <= i || end == len(text) || text[end] != ',' {
+		return 0
+	}
+	s.sign, s.lo, s.hi = ',', end, end+1
+	return member
+}
+
+// digitsEnd returns where the digits end that may stand at i.
+func digitsEnd(s string, i int) int {
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return i
+}
+
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // A byteKind is what a token may be that begins with a byte.

@@ -28,6 +28,9 @@ func (c *Check) walk(pieces []Piece) bool {
 		if inside != nil && c.hi > inside.Hi || !c.step(inside != nil) {
 			return false
 		}
+		if inside == nil && (c.sign == ',' || c.sign == '(' || c.sign == '[') {
+			c.members(pieces)
+		}
 	}
 	if c.failed || inside != nil && !c.closes(inside, depth) {
 		return false
@@ -44,6 +47,24 @@ func (c *Check) next() bool {
 		c.sign = c.dialect.keywords.sign(c.text[c.lo:c.hi])
 	}
 	return true
+}
+
+// members steps over the members of a list that are plain constants or placeholders, each
+// with the comma behind it, which change nothing but what came last. It stops before the
+// next piece.
+func (c *Check) members(pieces []Piece) {
+	f, stop := c.top(), len(c.text)
+	if f.full || f.part == inTarget {
+		return
+	}
+	if len(pieces) > 0 {
+		stop = pieces[0].Lo
+	}
+	for member := c.member(stop); member != 0; member = c.member(stop) {
+		c.record(member)
+		c.record(',')
+		f.ended, f.head = false, false
+	}
 }
 
 func (c *Check) isLabel() bool { return c.before(0) == '.' || c.before(0) == kwAs }

@@ -113,6 +113,11 @@ func foldsByLocale(word string) bool {
 }
 
 func isASCII(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] >= utf8.RuneSelf {
+			return false
+		}
+	}
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
 			return false

@@ -30,6 +30,8 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 			s.single()
 		case quoteByte:
 			err = s.str(start, plainString)
+		case paramByte:
+			err = s.param()
 		default:
 			if err = s.blank(); err == nil && s.pos == start {
 				err = s.next()
@@ -169,17 +171,24 @@ func (s *scanner) next() *Error {
 		return s.quotedName(start, c, true)
 	case c == '[' && s.rules.brackets:
 		return s.quotedName(start, ']', false)
-	case c == '$' && s.rules.dollarQuotes:
-		return s.dollar()
-	case c == '?' && s.rules.variables:
-		s.pos++
-		s.digits()
-		s.emit(Param, start)
 	case s.rules.variables && (c == ':' || c == '@' || c == '$' || c == '#'):
 		return s.variable()
 	default:
 		return s.punct(c)
 	}
+	return nil
+}
+
+// param reads a placeholder that is numbered; or a dollar quote, or a placeholder without
+// a number.
+func (s *scanner) param() *Error {
+	start := s.pos
+	if !IsDigit(s.at(1)) && s.rules.dollarQuotes {
+		return s.dollar()
+	}
+	s.pos++
+	s.digits()
+	s.emit(Param, start)
 	return nil
 }
 
@@ -197,9 +206,11 @@ func (s *scanner) number() {
 }
 
 func (s *scanner) digits() {
-	for s.pos < len(s.src) && IsDigit(s.src[s.pos]) {
-		s.pos++
+	i := s.pos
+	for i < len(s.src) && IsDigit(s.src[i]) {
+		i++
 	}
+	s.pos = i
 }
 
 // variable reads a named placeholder, with Tcl's :: and (suffix).
@@ -235,15 +246,10 @@ scan:
 	return nil
 }
 
-// dollar reads $1 and $tag$...$tag$.
+// dollar reads $tag$...$tag$.
 func (s *scanner) dollar() *Error {
 	start := s.pos
 	s.pos++
-	if IsDigit(s.at(0)) {
-		s.digits()
-		s.emit(Param, start)
-		return nil
-	}
 	for s.pos < len(s.src) && IsNamePart(s.src[s.pos]) && s.src[s.pos] != '$' {
 		s.pos++
 	}

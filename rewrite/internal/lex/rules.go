@@ -40,6 +40,12 @@ func newRules(r Rules) *Rules {
 	for c := range r.classes {
 		r.classes[c] = classOf(byte(c))
 	}
+	if r.dollarQuotes {
+		r.classes['$'] = paramByte
+	}
+	if r.variables {
+		r.classes['?'] = paramByte
+	}
 	if r.byteOrderMark {
 		r.classes[firstOfMark] = otherByte
 	}
@@ -55,6 +61,7 @@ const (
 	nameByte
 	digitByte
 	quoteByte
+	paramByte  // a placeholder, if a digit follows
 	singleByte // a token by itself
 )
 
