@@ -35,8 +35,15 @@ func (s *scanner) next() bool {
 			s.sign, s.lo, s.hi = sign(c), i, i+1
 			return true
 		case nameByte:
-			s.lo = i
-			s.word()
+			hi := i + 1
+			for hi < len(text) && inName[text[hi]] {
+				hi++
+			}
+			s.sign, s.lo, s.hi = signWord, i, hi
+			if hi > i+1 || hi == len(text) || text[hi] != '\'' && text[hi] != '&' {
+				return true
+			}
+			s.letter()
 		case digitByte:
 			s.lo = i
 			s.number()
@@ -79,16 +86,8 @@ func (s *scanner) comment(i int) int {
 	return i
 }
 
-// word reads a word, or the string or quoted name that a letter introduces.
-func (s *scanner) word() {
-	i, text := s.lo+1, s.text
-	for i < len(text) && inName[text[i]] {
-		i++
-	}
-	s.sign, s.hi = signWord, i
-	if i > s.lo+1 || s.at(i) != '\'' && s.at(i) != '&' {
-		return
-	}
+// letter reads the string or quoted name that a letter introduces, if it does.
+func (s *scanner) letter() {
 	for _, in := range s.dialect.introduced {
 		if hi := s.lo + len(in.start); hi <= len(s.text) && isFolded(s.text[s.lo:hi], in.start) {
 			s.introduced(in, hi)
@@ -118,8 +117,10 @@ func (s *scanner) number() {
 func (s *scanner) other(c byte) {
 	d, i := s.dialect, s.lo
 	switch {
-	case c == firstOfMark:
-		s.word()
+	case c == firstOfMark: // of another character
+		for i++; i < len(s.text) && inName[s.text[i]]; i++ {
+		}
+		s.sign, s.hi = signWord, i
 	case c == '.' && isDigit(s.at(i+1)):
 		s.number()
 	case c == '\'':

@@ -2,7 +2,6 @@ package lex
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -82,18 +81,10 @@ func (s *scanner) emit(k Kind, start int) {
 func (s *scanner) add() *Token {
 	n := len(s.toks)
 	if n == cap(s.toks) {
-		s.grow()
+		s.toks = More(s.toks, n, s.pos, len(s.src))
 	}
 	s.toks = s.toks[:n+1]
 	return &s.toks[n]
-}
-
-// grow makes room for the tokens that the rest of the text has, if they are as close as
-// those before.
-func (s *scanner) grow() {
-	n, rest := int64(len(s.toks)), int64(len(s.src)-s.pos)
-	rest = n * rest / int64(s.pos+1)
-	s.toks = slices.Grow(s.toks, int(min(rest+rest/16, 3*n)+8))
 }
 
 // at returns the byte i places ahead, or 0 past the end.
