@@ -31,6 +31,8 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 			err = s.str(start, plainString)
 		case paramByte:
 			err = s.param()
+		case bracketByte:
+			err = s.punct(src[start])
 		default:
 			if err = s.blank(); err == nil && s.pos == start {
 				err = s.next()

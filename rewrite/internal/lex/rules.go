@@ -61,7 +61,8 @@ const (
 	nameByte
 	digitByte
 	quoteByte
-	paramByte  // a placeholder, if a digit follows
+	paramByte // a placeholder, if a digit follows
+	bracketByte
 	singleByte // a token by itself
 )
 
@@ -77,6 +78,8 @@ func classOf(c byte) byteClass {
 		return digitByte
 	case c == '\'':
 		return quoteByte
+	case c == '(' || c == ')':
+		return bracketByte
 	case strings.IndexByte(",;=<>+*%!~^&|{}", c) >= 0:
 		return singleByte
 	}
