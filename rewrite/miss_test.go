@@ -23,6 +23,14 @@ func members(n int, format string) string {
 	return b.String()
 }
 
+// in returns the statement in the SQL of a dialect.
+func (m missed) in(d Dialect) string {
+	if d == SQLite {
+		return strings.NewReplacer("$", "?", "= ANY(ARRAY[", "IN (", "])", ")").Replace(m.sql)
+	}
+	return m.sql
+}
+
 var missedShort = []missed{
 	{"UPDATE", "row", "UPDATE books SET price = $1 WHERE id = $2 --%d"},
 	{"UPDATE", "ledger", "UPDATE books SET price = $1 WHERE id = $2 --%d"},
@@ -43,13 +51,9 @@ var missedLists = []missed{
 
 // BenchmarkMiss makes the plan of a text that isn't in the cache, and keeps it.
 func BenchmarkMiss(b *testing.B) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range guardedDialects(b) {
 		for _, m := range append(missedShort, missedLists...) {
-			sql := m.sql
-			if d == SQLite {
-				sql = strings.NewReplacer("$", "?", "ARRAY[", "(", "])", "))", "ANY(", "(").Replace(sql)
-			}
-			b.Run(d.String()+"/"+m.rules+"/"+m.name, func(b *testing.B) { benchMiss(b, d, m.rules, sql) })
+			b.Run(d.String()+"/"+m.rules+"/"+m.name, func(b *testing.B) { benchMiss(b, d, m.rules, m.in(d)) })
 		}
 	}
 }
@@ -71,6 +75,34 @@ func benchMiss(b *testing.B, d Dialect, rules, sql string) {
 	for i := 0; b.Loop(); i++ {
 		if p := r.Plan(texts[i%len(texts)]); p.Verdict != Guard {
 			b.Fatal(p.Refusal)
+		}
+	}
+}
+
+// TestMissAllocations bounds what the plan of a text costs that isn't in the cache, with
+// what the cache keeps of it: however long the lists are that it has.
+func TestMissAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties the pools")
+	}
+	const runs, atMost = 300, 8
+	for _, m := range append(missedShort, missedLists...) {
+		for _, d := range guardedDialects(t) {
+			r, err := New(d, []Table{rulesets[m.rules].table})
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts, i := make([]string, runs+1), 0
+			for i := range texts {
+				texts[i] = fmt.Sprintf(m.in(d), i)
+			}
+			got := testing.AllocsPerRun(runs, func() {
+				r.Plan(texts[i]).Default()
+				i++
+			})
+			if got > atMost {
+				t.Errorf("%v, %s: %v allocations, want at most %d", d, m.name, got, atMost)
+			}
 		}
 	}
 }
