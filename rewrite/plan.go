@@ -126,6 +126,6 @@ type planned struct {
 	Plan
 	table  [1]int
 	target [1]Target
-	edits  [6]edit
+	edits  [2]edit
 	form   defaultForm
 }

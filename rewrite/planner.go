@@ -53,7 +53,12 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 // release keeps a planner for another text.
 func (p *planner) release() {
 	p.plan, p.refused, p.explained = nil, nil, false
-	p.edits, p.written, p.targets = nil, nil, nil
+	p.written, p.targets = nil, nil
+	if cap(p.edits) > maxRoom {
+		p.edits = nil
+	}
+	clear(p.edits)
+	p.edits = p.edits[:0]
 	planners.Put(p)
 }
 
@@ -84,7 +89,8 @@ func (p *planner) guarded() *Plan {
 	plan.countRows()
 	plan.Inputs = inputs.Count
 	plan.Params = !inputs.Named && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
-	plan.source = source{dialect: p.dialect, src: p.Src, edits: p.edits, tables: p.tables, plan: plan, needsSCSOn: p.NeedsSCSOn}
+	edits := append(p.plan.edits[:0], p.edits...)
+	plan.source = source{dialect: p.dialect, src: p.Src, edits: edits, tables: p.tables, plan: plan, needsSCSOn: p.NeedsSCSOn}
 	if !plan.renderDefault() {
 		return refusal(p.written[0], 0, unconfirmed)
 	}

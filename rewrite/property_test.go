@@ -20,6 +20,7 @@ func insertions(p *Plan, v Values) (*Rendered, error) {
 	}
 	masked := p.maskedWriter()
 	masked.take(&v)
+	masked.literal = masked.literal || len(r.Args) == 0 // the database takes no more arguments
 	mask := masked.statement()
 	if len(mask) != len(r.SQL) {
 		return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)

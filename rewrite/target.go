@@ -49,7 +49,7 @@ func (p *planner) write(w *read.Write) bool {
 func (p *planner) addTarget(table int, t *read.Target) {
 	if p.plan == nil {
 		p.plan = new(planned)
-		p.written, p.targets, p.edits = p.plan.table[:0], p.plan.target[:0], p.plan.edits[:0]
+		p.written, p.targets = p.plan.table[:0], p.plan.target[:0]
 		p.NumberInputs()
 		p.EachBare(func(at int32, number int) { p.insertText(at, strconv.Itoa(number)) })
 	}
@@ -69,7 +69,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
 	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
-	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.Tokenless()
+	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
 }
 

@@ -20,9 +20,11 @@ type Builder struct {
 
 // Write writes SQL as it is.
 func (b *Builder) Write(parts ...string) {
+	buf := b.buf
 	for _, s := range parts {
-		b.buf = append(b.buf, s...)
+		buf = append(buf, s...)
 	}
+	b.buf = buf
 }
 
 // WriteString writes SQL as it is.

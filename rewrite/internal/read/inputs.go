@@ -29,24 +29,29 @@ func (t *Text) NumberInputs() Inputs {
 			continue
 		}
 		s := t.Src[tok.Start:tok.End]
-		n, err := strconv.Atoi(s[1:])
+		n, numbered := 0, !isBare(tok) && (s[0] == '?' || !t.grammar.namedParams)
+		if numbered {
+			var err error
+			n, err = strconv.Atoi(s[1:])
+			numbered = err == nil // else it is too large
+		}
 		switch {
-		case isBare(*tok):
+		case isBare(tok):
 			in.Count++
 			in.Bare++
 			n = in.Count
-		case err == nil && (s[0] == '?' || !t.grammar.namedParams):
+		case numbered:
 			in.Count = max(in.Count, n)
 		default:
 			in.Named = true
 			if names == nil {
 				names = make(map[string]int)
 			}
-			if names[s] == 0 {
+			if n = names[s]; n == 0 {
 				in.Count++
-				names[s] = in.Count
+				n = in.Count
+				names[s] = n
 			}
-			n = names[s]
 		}
 		tok.Mate = int32(n)
 	}
@@ -58,13 +63,13 @@ func (t *Text) NumberInputs() Inputs {
 // number. [Text.NumberInputs] comes before it.
 func (t *Text) EachBare(f func(at int32, number int)) {
 	for i := 0; i < len(t.Tokens) && t.inputs.Bare > 0; i++ {
-		if tok := t.Tokens[i]; isBare(tok) {
+		if tok := &t.Tokens[i]; isBare(tok) {
 			f(tok.End, int(tok.Mate))
 		}
 	}
 }
 
-func isBare(tok lex.Token) bool { return tok.Kind == lex.Param && tok.End-tok.Start == 1 }
+func isBare(tok *lex.Token) bool { return tok.Kind == lex.Param && tok.End-tok.Start == 1 }
 
 // Source returns the text of s, bare placeholders with their numbers.
 func (t *Text) Source(s Span) string {
@@ -73,7 +78,8 @@ func (t *Text) Source(s Span) string {
 		return t.Src[from:to]
 	}
 	var b strings.Builder
-	for _, tok := range t.Tokens[s.Lo:s.Hi] {
+	for i := s.Lo; i < s.Hi; i++ {
+		tok := &t.Tokens[i]
 		if isBare(tok) {
 			b.WriteString(t.Src[from:tok.End])
 			b.WriteString(strconv.Itoa(int(tok.Mate)))
