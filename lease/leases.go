@@ -18,6 +18,8 @@ type Leases struct {
 	defaults  []Term
 	observers []Observer
 
+	takes    batcher[*taking]
+	releases batcher[*releasing]
 	queues   queues
 	listener listenerState
 	sessions *sessions
@@ -53,6 +55,8 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		queues:    queues{db: db},
 		sessions:  newSessions(db, c.dialect),
 	}
+	m.takes.send, m.takes.left = m.takeAll, m.takenForNobody
+	m.releases.send = m.releaseAll
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil
 }

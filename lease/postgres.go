@@ -138,10 +138,12 @@ FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fenci
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
 
-// releasePostgres: lock id, release.
+// releasePostgres: lock id, release. Its commit isn't waited for until it is on disk: what
+// comes after it, such as the next lease, brings it there. If the server crashes before,
+// the lease ends with its ttl, as if its holder had crashed.
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
-RETURNING key`
+RETURNING key, {lazily}`
 
 // undoPostgres: key, lock id. A take that still waits for its turn is waited for, unless
 // the row says that it has been; and as an upsert this finds a row that is added only then.
@@ -169,6 +171,8 @@ const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now}
 var postgresTexts = struct {
 	take, wait, probe, probeWait               sqltext.Floored
 	extend, release, notify, undo, list, sweep string
+	takeAll                                    sqltext.Floored
+	releaseAll, notifyAll                      string
 }{
 	take:      floored(takePostgres, askingPieces),
 	wait:      floored(takePostgres, waitingPieces),
@@ -176,20 +180,30 @@ var postgresTexts = struct {
 	probeWait: floored("EXPLAIN "+takePostgres, waitingPieces),
 	extend:    render(sqltext.Postgres, extendPostgres, postgresPieces),
 	release:   render(sqltext.Postgres, releasePostgres, postgresPieces),
-	notify:    render(sqltext.Postgres, releasePostgres+`, CASE WHEN notify_until > {now} THEN pg_notify('`+channel+`', key) END`, postgresPieces),
+	notify:    render(sqltext.Postgres, releasePostgres+notifying, postgresPieces),
 	undo:      render(sqltext.Postgres, undoPostgres),
 	list:      render(sqltext.Postgres, listPostgres, postgresPieces),
 	sweep:     render(sqltext.Postgres, sweepPostgres, postgresPieces),
+
+	takeAll:    floored(takeAllPostgres),
+	releaseAll: render(sqltext.Postgres, releaseAllPostgres, postgresPieces),
+	notifyAll:  render(sqltext.Postgres, releaseAllPostgres+notifying, postgresPieces),
 }
 
-func floored(text string, own sqltext.Pieces) sqltext.Floored {
-	return sqltext.NewFloored(sqltext.Postgres, text, own, postgresPieces, pieces)
+// notifying is a column more of a release.
+const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_notify('` + channel + `', l.key) END`
+
+func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
+	return sqltext.NewFloored(sqltext.Postgres, text, append(own, postgresPieces, pieces)...)
 }
 
 // postgresPieces: whoever can share the lock of a row's session knows that it has ended.
-var postgresPieces = sqltext.Pieces{"alive": sqltext.Func(func(row string) string {
-	return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
-})}
+var postgresPieces = sqltext.Pieces{
+	"alive": sqltext.Func(func(row string) string {
+		return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
+	}),
+	"lazily": sqltext.Raw("pg_catalog.set_config('synchronous_commit', 'off', true)"),
+}
 
 func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
 func (postgres) create() statement  { return statement{text: createPostgres} }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -57,7 +56,7 @@ RETURNING {micros expires_at}, {micros expires_at - {now}}`
 // releaseSQLite: release, lock id.
 const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, holder = ?, expires_at = {now}
 WHERE lock_id = ? AND expires_at > {now}
-RETURNING key`
+RETURNING key, NULL`
 
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
 
@@ -104,14 +103,10 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 		return err
 	}
 	defer tx.Rollback()
-	take := statement{sqliteTexts.take, []any{r.key, r.lockID, r.owner, sqltext.SQLite.Ticks(r.ttl)}}
-	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil {
+	if err := takeInTx(ctx, tx, r, o); err != nil {
 		return err
 	}
 	if o.won != nil {
-		if _, err := tx.ExecContext(own.Context(ctx, sqliteTexts.issue), sqliteTexts.issue, r.key, o.won.Token.Value); err != nil {
-			return err
-		}
 		o.committing = true
 		return tx.Commit()
 	}
