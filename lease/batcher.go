@@ -16,6 +16,7 @@ import (
 // sends a statement of its own: so nobody waits for another's lock, and nobody fails by
 // another's error.
 type batcher[T any] struct {
+	width int // how many statements are under way before the next calls share one
 	// send sends one statement for all members, and sets what it has settled.
 	send func(ctx context.Context, members []*member[T])
 	// left is called for a member whose batch has ended after it had gone.
@@ -29,8 +30,6 @@ type batcher[T any] struct {
 }
 
 const (
-	// sharing is how many statements have to be under way for the next calls to share one.
-	sharing = 2
 	// batchSize is how many calls a statement serves at most.
 	batchSize = 64
 	// batchPatience is how long a statement may take before the next ones don't wait for
@@ -85,7 +84,7 @@ func (b *batcher[T]) enter(key string, call T) (*member[T], place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.underWay < sharing:
+	case b.underWay < b.width:
 		b.underWay++
 		return nil, b.place()
 	case b.keys[key]:

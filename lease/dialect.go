@@ -32,6 +32,10 @@ type dialect interface {
 	// answer then.
 	take(ctx context.Context, db *database, r *request, o *outcome) error
 
+	// writers is how many statements are worth sending at a time before the next calls
+	// share one.
+	writers() int
+
 	// takeAll asks for many leases at once, of different keys and without sessions, and
 	// says which outcomes are settled. It waits for nobody: what it would have to wait for
 	// it leaves out, and what is out of the ordinary. If statements can't be shared in this

@@ -55,8 +55,8 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		queues:    queues{db: db},
 		sessions:  newSessions(db, c.dialect),
 	}
-	m.takes.send, m.takes.left = m.takeAll, m.takenForNobody
-	m.releases.send = m.releaseAll
+	m.takes.width, m.takes.send, m.takes.left = c.dialect.writers(), m.takeAll, m.takenForNobody
+	m.releases.width, m.releases.send = c.dialect.writers(), m.releaseAll
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil
 }

@@ -71,6 +71,9 @@ FROM (SELECT r.lock_id, r.release, l.key
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
 RETURNING locked.lock_id, l.key, {lazily}`
 
+// writers: one statement may wait for the disk while another is executed.
+func (postgres) writers() int { return 2 }
+
 func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
 	type request struct {
 		Key    string `json:"key"`

@@ -25,9 +25,10 @@ type server struct {
 	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
 	indexed  bool             // the index on expires_at is there
 	notified []string
-	busy     map[string]bool // keys whose rows somebody has locked
-	isolated bool            // transactions are above READ COMMITTED
-	refused  int             // how many marks of waiters are refused, as if the lease had changed hands
+	busy     map[string]bool         // keys whose rows somebody has locked
+	fails    func(fakedb.Call) error // nil, or refuses statements
+	isolated bool                    // transactions are above READ COMMITTED
+	refused  int                     // how many marks of waiters are refused, as if the lease had changed hands
 }
 
 // A row of fencing_leases; an empty lockID is NULL, as is a session of 0.
@@ -43,6 +44,11 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	defer s.mu.Unlock()
 	has := func(parts ...string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Query, part) })
+	}
+	if s.fails != nil {
+		if err := s.fails(c); err != nil {
+			return fakedb.Answer{}, err
+		}
 	}
 	switch {
 	case has("fencing_leases") && s.leases == nil && !has("CREATE TABLE"), has("fencing_tokens") && s.tokens == nil && !has("CREATE TABLE") && !has("pg_attribute"):

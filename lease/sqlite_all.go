@@ -9,6 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
+// writers: a file has one, and a second would wait for it by sleeping.
+func (sqlite) writers() int { return 1 }
+
 // takeAll is take for several keys in one transaction. It settles those that are taken.
 func (sqlite) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error) {
 	sent := time.Now()
