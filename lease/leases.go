@@ -11,7 +11,7 @@ import (
 // can't be used. It is safe for concurrent use and needs no closing: it keeps a session
 // or a listener only while an ephemeral lease or a waiter needs it. Share one Leases per
 // database: its waiters stand in a line for each key, and only the first in the line
-// asks the database.
+// asks the database. Calls for different keys share statements if there are many.
 type Leases struct {
 	database
 	dialect   dialect
