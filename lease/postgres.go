@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"time"
 
@@ -249,6 +250,60 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 // isOvertaken reports whether err is what take raises where its snapshot is too old.
 func isOvertaken(err error) bool {
 	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
+}
+
+// writers: one statement may wait for the disk while another is executed.
+func (postgres) writers() int { return 2 }
+
+func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
+	var requests []takeRequest
+	byID := make(map[string]*taking, len(asked))
+	for _, t := range asked {
+		requests = append(requests, takeRequest{t.r.key, t.r.lockID, t.r.owner, sqltext.Postgres.Ticks(t.r.ttl)})
+		byID[t.r.lockID] = t
+	}
+	arg := inJSON(requests)
+	err = db.sendFloored(ctx, postgresTexts.takeAll, func(text string) error {
+		sent := time.Now()
+		ok, committing = true, true
+		return queryOnce(ctx, db.db, func(rows *sql.Rows) error {
+			var lockID string
+			var settled, shared bool
+			var w wonRow
+			o := outcome{sent: sent}
+			if err := rows.Scan(append([]any{&lockID, &settled, &shared}, o.fields(&w)...)...); err != nil {
+				return err
+			}
+			o.won = w.grant()
+			ok = ok && shared
+			if t := byID[lockID]; t != nil && settled {
+				t.o = &o
+			}
+			return nil
+		}, statement{text, []any{arg}})
+	})
+	return ok, committing, err
+}
+
+func (postgres) releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
+	var requests []releaseRequest
+	byID := make(map[string]*releasing, len(all))
+	for _, r := range all {
+		requests = append(requests, releaseRequest{r.lockID, r.release})
+		byID[r.lockID] = r
+	}
+	text := postgresTexts.releaseAll
+	if notify {
+		text = postgresTexts.notifyAll
+	}
+	return true, db.queryOn(ctx, func(rows *sql.Rows) error {
+		var lockID, key string
+		if err := rows.Scan(releaseRow(notify, &lockID, &key)...); err != nil {
+			return err
+		}
+		byID[lockID].key = key
+		return nil
+	}, statement{text, []any{inJSON(requests)}})
 }
 
 func (postgres) undo(key, lockID string) statement {

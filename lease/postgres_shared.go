@@ -1,13 +1,6 @@
 package lease
 
-import (
-	"context"
-	"database/sql"
-	"encoding/json"
-	"time"
-
-	"github.com/sqlfence/sqlfence/internal/sqltext"
-)
+import "encoding/json"
 
 // takeAllPostgres takes the leases of many keys in one statement, and waits for nobody.
 // It returns a row for each: its lock id, whether that is settled, whether statements can be
@@ -71,69 +64,18 @@ FROM (SELECT r.lock_id, r.release, l.key
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
 RETURNING locked.lock_id, l.key, {lazily}`
 
-// writers: one statement may wait for the disk while another is executed.
-func (postgres) writers() int { return 2 }
-
-func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
-	type request struct {
-		Key    string `json:"key"`
-		LockID string `json:"lock_id"`
-		Holder string `json:"holder"`
-		TTL    int64  `json:"ttl"`
-	}
-	var requests []request
-	byID := make(map[string]*taking, len(asked))
-	for _, t := range asked {
-		requests = append(requests, request{t.r.key, t.r.lockID, t.r.owner, sqltext.Postgres.Ticks(t.r.ttl)})
-		byID[t.r.lockID] = t
-	}
-	arg := inJSON(requests)
-	ok = true
-	err = db.sendFloored(ctx, postgresTexts.takeAll, func(text string) error {
-		sent := time.Now()
-		committing = true
-		return queryOnce(ctx, db.db, func(rows *sql.Rows) error {
-			var lockID string
-			var settled, shared bool
-			var w wonRow
-			o := outcome{sent: sent}
-			if err := rows.Scan(append([]any{&lockID, &settled, &shared}, o.fields(&w)...)...); err != nil {
-				return err
-			}
-			o.won = w.grant()
-			ok = ok && shared
-			if t := byID[lockID]; t != nil && settled {
-				t.o = &o
-			}
-			return nil
-		}, statement{text, []any{arg}})
-	})
-	return ok, committing, err
+// A takeRequest is one of takeAllPostgres.
+type takeRequest struct {
+	Key    string `json:"key"`
+	LockID string `json:"lock_id"`
+	Holder string `json:"holder"`
+	TTL    int64  `json:"ttl"`
 }
 
-func (postgres) releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
-	type request struct {
-		LockID  string `json:"lock_id"`
-		Release string `json:"release"`
-	}
-	var requests []request
-	byID := make(map[string]*releasing, len(all))
-	for _, r := range all {
-		requests = append(requests, request{r.lockID, r.release})
-		byID[r.lockID] = r
-	}
-	text := postgresTexts.releaseAll
-	if notify {
-		text = postgresTexts.notifyAll
-	}
-	return true, db.queryOn(ctx, func(rows *sql.Rows) error {
-		var lockID, key string
-		if err := rows.Scan(releaseRow(notify, &lockID, &key)...); err != nil {
-			return err
-		}
-		byID[lockID].key = key
-		return nil
-	}, statement{text, []any{inJSON(requests)}})
+// A releaseRequest is one of releaseAllPostgres.
+type releaseRequest struct {
+	LockID  string `json:"lock_id"`
+	Release string `json:"release"`
 }
 
 // inJSON cannot fail: there are only texts and numbers.
