@@ -176,7 +176,14 @@ func TestLeaseWrites(t *testing.T) {
 				t.Errorf("%d records, and synchronous_commit = %s: %s", got.records, got.synchronous, text)
 			}
 		}
-		harness.MustExec(t, db, "UPDATE fencing_leases SET lock_id = 'x', expires_at = 'infinity' WHERE key = 'k/1'")
+		held := "UPDATE fencing_leases SET lock_id = $1, expires_at = clock_timestamp() + interval '1 hour' WHERE key = 'k/1'"
+		harness.MustExec(t, db, held, "z")
+		for _, text := range takes { // contention writes nothing
+			if got := commits(t, db, "on", text, `'[{"key": "k/1", "lock_id": "x", "holder": "", "ttl": 1000000}]'`, `'k/1', 'x', '', 1000000, NULL, false`); got.records > 0 {
+				t.Errorf("%d records for a lease that is held: %s", got.records, text)
+			}
+		}
+		harness.MustExec(t, db, held, "x")
 		for _, text := range releases {
 			if got := commits(t, db, "on", text, `'[{"lock_id": "x", "release": "y"}]'`, `'x', 'y'`); got.synchronous != "off" || got.records > 5 {
 				t.Errorf("%d records, and synchronous_commit = %s: %s", got.records, got.synchronous, text)
