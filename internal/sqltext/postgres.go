@@ -75,13 +75,13 @@ func (d postgres) Turn(name string, shared bool) string {
 
 func (postgres) Turning(shared bool) (before, behind string) {
 	if shared {
-		return turning("pg_advisory_xact_lock_shared")
+		return turning("pg_advisory_xact_lock_shared(")
 	}
-	return turning("pg_advisory_xact_lock")
+	return turning("pg_advisory_xact_lock(")
 }
 
 func turning(lock string) (before, behind string) {
-	return "pg_catalog." + lock + "(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
+	return "pg_catalog." + lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
 }
 
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
@@ -129,7 +129,7 @@ var postgresVocabulary = func() Pieces {
 	v["durable"] = Raw(Durable)
 	v["turn"] = Func(func(name string) string { return postgres{}.Turn(name, false) })
 	v["try"] = Func(func(name string) string {
-		before, behind := turning("pg_try_advisory_xact_lock")
+		before, behind := turning("pg_try_advisory_xact_lock(")
 		return before + name + behind
 	})
 	v["raise"] = Func(func(parts string) string { return postgres{}.Raise(parts) })
