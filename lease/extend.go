@@ -47,6 +47,10 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 // Release ends the live lease with this lock id. Of several calls at most one
 // succeeds. Tokens don't change: the next lease of the key gets the next one.
 //
+// On PostgreSQL a release is visible to all when Release returns, but may not be on disk
+// yet. If the server crashes within a second of it, the lease may be live again afterwards,
+// until its ttl is over.
+//
 // A release whose answer is lost with its connection is sent again if the driver says so,
 // and then finds what it has done itself.
 //
@@ -58,18 +62,7 @@ func (m *Leases) Release(ctx context.Context, lockID string) error {
 	if err := ValidateLockID(lockID); err != nil {
 		return err
 	}
-	var key string
-	row := []any{&key}
-	notify := m.listener.listener != nil
-	if notify {
-		row = append(row, new(any)) // pg_notify's value
-	}
-	scan := func(rows *sql.Rows) error { return rows.Scan(row...) }
-	release := newLockID() // by which its row is known
-	again, err := m.queryAgain(ctx, scan, m.dialect.release(lockID, release, notify))
-	if err == nil && key == "" && again {
-		err = m.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&key) }, m.dialect.released(release))
-	}
+	key, again, err := m.release(ctx, lockID)
 	switch {
 	case err != nil:
 		return fmt.Errorf("lease: release: %w", explain(m.dialect, err))
