@@ -1,0 +1,7 @@
+//go:build base
+
+package main
+
+import "github.com/sqlfence/sqlfence"
+
+func options(target) []sqlfence.Option { return nil }
