@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,16 +19,17 @@ func TestShort(t *testing.T) {
 		t.Skip("starts servers of its own")
 	}
 	out := t.TempDir()
+	temporary := temporaryFolder(t)
 	c := config{out: out, short: true, log: t.Output()}
 	if err := c.check("", nil); err != nil {
 		t.Fatal(err)
 	}
-	before := left(t)
 	if err := run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if after := left(t); after != before {
-		t.Errorf("folders are left behind: %s, before %s", after, before)
+	left, err := os.ReadDir(temporary)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "benchmarks.md"))
 	if err != nil {
@@ -50,14 +53,53 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// left returns the folders of servers in the temporary folder.
-func left(t *testing.T) string {
+// temporaryFolder is one of the test's own. PostgreSQL, which doesn't run as root, may
+// enter it, which t.TempDir doesn't allow.
+func temporaryFolder(t *testing.T) string {
 	t.Helper()
-	folders, err := filepath.Glob(filepath.Join(os.TempDir(), "sqlfence-bench*"))
+	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(folders, " ")
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", folder)
+	return folder
+}
+
+// TestTheRestGoesOn: a contestant that fails is reported, and disturbs no other.
+func TestTheRestGoesOn(t *testing.T) {
+	fails := func(after int) func(*stage) (work, error) {
+		return func(*stage) (work, error) {
+			if after == 0 {
+				return work{}, errSkip("no such server")
+			}
+			calls := 0
+			return work{call: func(context.Context, int) error {
+				if calls++; calls > after {
+					return errors.New("broken")
+				}
+				return nil
+			}}, nil
+		}
+	}
+	m := &measurement{contestants: []contestant{
+		{name: "skips", start: fails(0)}, {name: "breaks", start: fails(1)}, {name: "runs", start: fails(math.MaxInt)},
+	}}
+	r := newRunner(config{rounds: 3, slice: time.Microsecond}, &servers{}, "")
+	defer r.close()
+	found := r.measure(t.Context(), m)
+	if err := found.results[0].failed; !skipped(err) {
+		t.Errorf("the first failed with %v, want that it was skipped", err)
+	}
+	if err := found.results[1].failed; err == nil || skipped(err) {
+		t.Errorf("the second failed with %v, want that it broke", err)
+	}
+	if r := found.results[2]; r.failed != nil || len(r.each(unitTime)) != 3 {
+		t.Errorf("the last failed with %v after %d rounds of 3", r.failed, len(r.each(unitTime)))
+	}
 }
 
 // TestTitles: workers find a contestant by the title of its measurement and its name.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot" // maintained and still released; of the others, go-chart and its fork vicanso/go-charts rest since 2024
@@ -32,7 +33,7 @@ func (r ratios) XError(i int) (l, h float64) { return r[i].median - r[i].low, r[
 
 // plot draws the ratios of a table, if the group wants that and there are any.
 func (t *table) plot(g group) ([]byte, error) {
-	if !contains(g.plots, t.title) {
+	if !slices.Contains(g.plots, t.title) {
 		return nil, nil
 	}
 	places, all := t.series()
@@ -61,18 +62,14 @@ func (t *table) plot(g group) ([]byte, error) {
 	}
 	one.Color = color.Gray{160}
 	p.Add(one)
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left = true, true // a font that is wider then grows into empty space
 	return svg(p, vg.Length(2.2+0.22*(float64(len(places))+0.6*float64(len(all))))*vg.Inch)
 }
 
 // series returns the names on the Y axis, from its lower end, and what is drawn for each.
 // As in the table, many measurements are at the axis, and few are drawn in colours.
 func (t *table) series() (places []string, all []series) {
-	var labels []string
-	for _, m := range t.measured {
-		labels = append(labels, m.label())
-	}
-	others := t.names[1:] // the first is 1
+	labels, others := t.labels(), t.names[1:] // the first is 1
 	colours, axis := labels, others
 	swapped := len(t.measured) > 8
 	if swapped {
@@ -84,12 +81,11 @@ func (t *table) series() (places []string, all []series) {
 	for i, colour := range colours {
 		s := series{name: colour}
 		for j := range axis {
-			name, m := others[0], t.measured[0]
+			place, contestant := i, j
 			if swapped {
-				name, m = others[i], t.measured[j]
-			} else {
-				name, m = others[j], t.measured[i]
+				place, contestant = j, i
 			}
+			name, m := others[contestant], t.measured[place]
 			first, r := m.get(m.results[0].name), m.get(name)
 			if first == nil || r == nil {
 				continue

@@ -16,10 +16,9 @@ var (
 	timeRatio    = ratioOf("time", unitTime)
 	cpuRatio     = ratioOf("client's CPU time", unitCPU)
 	absoluteTime = valueOf("time", unitTime, duration)
-	allocs       = valueOf("allocations", unitAllocs, func(n float64) string { return fmt.Sprintf("%.0f", n) })
-	heap         = valueOf("bytes allocated", func(s sample) float64 { return s.Bytes / float64(s.Units) },
-		func(n float64) string { return fmt.Sprintf("%.0f", n) })
-	rate = valueOf("a second", unitTime, func(ns float64) string { return thousands(int(1e9/ns + 0.5)) })
+	allocs       = heapOf("allocations", unitAllocs)
+	heap         = heapOf("bytes allocated", func(s sample) float64 { return s.Bytes / float64(s.Units) })
+	rate         = valueOf("a second", unitTime, func(ns float64) string { return thousands(int(1e9/ns + 0.5)) })
 )
 
 // trips are round trips of a call over the network.
@@ -56,10 +55,22 @@ func (m *measured) meter(contestant, name string) (float64, bool) {
 func valueOf(title string, of func(sample) float64, format func(float64) string) quantity {
 	return quantity{title, func(m *measured, name string) (string, bool) {
 		r := m.get(name)
-		if r == nil || strings.HasPrefix(title, "alloc") && r.median(unitTime) == 0 {
+		if r == nil {
 			return "", false
 		}
 		return format(r.median(of)), true
+	}}
+}
+
+// heapOf is a quantity that isn't known where something is done before each call, nor is
+// the CPU time then.
+func heapOf(title string, of func(sample) float64) quantity {
+	known := valueOf(title, of, func(n float64) string { return fmt.Sprintf("%.0f", n) })
+	return quantity{title, func(m *measured, name string) (string, bool) {
+		if r := m.get(name); r == nil || r.median(unitCPU) == 0 {
+			return "", false
+		}
+		return known.of(m, name)
 	}}
 }
 

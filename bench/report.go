@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -132,13 +133,15 @@ func (r *results) tables(g group) []*table {
 		if m.group != g.name {
 			continue
 		}
-		if len(tables) == 0 || tables[len(tables)-1].title != m.table {
+		at := slices.IndexFunc(tables, func(t *table) bool { return t.title == m.table })
+		if at < 0 {
+			at = len(tables)
 			tables = append(tables, &table{title: m.table})
 		}
-		t := tables[len(tables)-1]
+		t := tables[at]
 		t.measured = append(t.measured, m)
 		for _, res := range m.results {
-			if !contains(t.names, res.name) && !strings.HasSuffix(res.name, beforeSuffix) {
+			if !slices.Contains(t.names, res.name) && !strings.HasSuffix(res.name, beforeSuffix) {
 				t.names = append(t.names, res.name)
 			}
 		}
@@ -146,13 +149,22 @@ func (r *results) tables(g group) []*table {
 	return tables
 }
 
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
+// labels returns those of the measurements, without an end that all have in common.
+func (t *table) labels() []string {
+	var labels []string
+	for _, m := range t.measured {
+		labels = append(labels, m.label())
 	}
-	return false
+	const separator = ", "
+	at := strings.LastIndex(labels[0], separator)
+	if at < 0 || len(labels) == 1 || slices.ContainsFunc(labels, func(l string) bool { return !strings.HasSuffix(l, labels[0][at:]) }) {
+		return labels
+	}
+	end := labels[0][at:]
+	for i := range labels {
+		labels[i] = strings.TrimSuffix(labels[i], end)
+	}
+	return labels
 }
 
 // write writes the table with one quantity, unless there is none of it. The contestants
@@ -167,10 +179,7 @@ func (t *table) write(b *strings.Builder, q quantity) {
 		return "–"
 	}
 	var text strings.Builder
-	var labels []string
-	for _, m := range t.measured {
-		labels = append(labels, m.label())
-	}
+	labels := t.labels()
 	durabilities := t.durabilities()
 	if len(t.measured) <= 8 {
 		row(&text, append([]string{q.title}, labels...))
@@ -229,7 +238,7 @@ func (t *table) durabilities() map[string]string {
 func (t *table) footnotes(b *strings.Builder) {
 	var notes []string
 	note := func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !contains(notes, text) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
 			notes = append(notes, text)
 		}
 	}

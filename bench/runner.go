@@ -84,9 +84,10 @@ func (r *runner) entries(ctx context.Context, m *measurement) []*entry {
 	return entries
 }
 
-// player starts a contestant in the program, which is this process by default.
+// player starts a contestant in the program, by default this one. With -base none is in
+// this process, or it would have a larger heap than the others.
 func (r *runner) player(ctx context.Context, m *measurement, c contestant, place, program string) (player, error) {
-	if program == "" && m.processes == 0 {
+	if program == "" && m.processes == 0 && r.base == "" {
 		return begin(m.stage(r.servers, place, true), c)
 	}
 	return r.workers.begin(ctx, program, m, c.name, place)

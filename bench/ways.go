@@ -90,7 +90,7 @@ func (t target) byHand(r rule, query string) func(*stage) (work, error) {
 		}
 		place := -1
 		for i, arg := range statement.args {
-			if arg == any(int64(somebody)) {
+			if fmt.Sprint(arg) == fmt.Sprint(somebody) {
 				place = i
 			}
 		}

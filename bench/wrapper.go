@@ -154,13 +154,6 @@ func plans() *measurement {
 	for i := range 19 {
 		columns += fmt.Sprintf(", column_%d = $%d", i, i+3)
 	}
-	list := func(n int) string {
-		slots := make([]string, n)
-		for i := range slots {
-			slots[i] = fmt.Sprintf("$%d", i+2)
-		}
-		return "UPDATE books SET price = $1 WHERE id IN (" + strings.Join(slots, ", ") + ")"
-	}
 	rows := func(n int) string {
 		values := make([]string, n)
 		for i := range values {
@@ -172,11 +165,20 @@ func plans() *measurement {
 	add("short UPDATE, new", 200_000, 10, comment(shortUpdate))
 	add("UPDATE of 20 columns, new", 50_000, 10, comment(columns+" WHERE id = $2"))
 	add("INSERT, new", 200_000, 10, comment("INSERT INTO books (id, title, price) VALUES ($1, $2, $3)"))
-	add("IN list of 2,000, known", 1, 1, func(int) string { return list(2_000) })
-	add("IN list of 5,000, known", 1, 1, func(int) string { return list(5_000) })
-	add("IN lists of 2,000 to 2,999, new", 1_000, 1, func(n int) string { return list(2_000 + n) })
+	add("IN list of 2,000, known", 1, 1, func(int) string { return inList(2_000) })
+	add("IN list of 5,000, known", 1, 1, func(int) string { return inList(5_000) })
+	add("IN lists of 2,000 to 2,999, new", 1_000, 1, func(n int) string { return inList(2_000 + n) })
 	add("VALUES of 1,000 to 1,499 rows, new", 500, 1, func(n int) string { return rows(1_000 + n) })
 	return m
+}
+
+// inList is a statement with a list of n arguments.
+func inList(n int) string {
+	slots := make([]string, n)
+	for i := range slots {
+		slots[i] = fmt.Sprintf("$%d", i+2)
+	}
+	return "UPDATE books SET price = $1 WHERE id IN (" + strings.Join(slots, ", ") + ")"
 }
 
 // idle is a driver that does nothing, with all that database/sql can ask for; each query
