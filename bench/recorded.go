@@ -54,8 +54,8 @@ func (r *recorder) wrap(on rule) wrapping {
 			return nil, err
 		}
 		defer plain.Close() // which has opened no connection
-		d, err := sqlfence.WrapDriver(sqlmw.Driver(plain.Driver(), r), append(options(t),
-			sqlfence.WithDialect(t.dialect), sqlfence.WithTable("books", on.table...))...)
+		d, err := sqlfence.WrapDriver(sqlmw.Driver(plain.Driver(), r),
+			sqlfence.WithDialect(t.dialect), sqlfence.WithTable("books", on.table...))
 		if err != nil {
 			return nil, err
 		}

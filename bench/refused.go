@@ -32,10 +32,16 @@ func (t target) refused() []contestant {
 			contestant{name: "CHECK, " + r.name, durability: t.durability, fenced: true,
 				start: t.refusing(r.wrap(), r, -1, func(err error) bool { return err != nil && !errors.Is(err, sqlfence.ErrStale) })},
 			contestant{name: "stale, " + r.name, durability: t.durability, fenced: true,
-				start: t.refusing(r.wrap(), late, 30, func(err error) bool { return errors.Is(err, sqlfence.ErrStale) })})
+				start: t.refusing(r.wrap(), late, 30, isStale)})
+		for _, v := range variants(t) {
+			all = append(all, contestant{name: "stale, " + r.name + ", " + v.name, durability: t.durability,
+				start: t.refusing(r.wrap(v.options...), late, 30, isStale)})
+		}
 	}
 	return all
 }
+
+func isStale(err error) bool { return errors.Is(err, sqlfence.ErrStale) }
 
 // refusing writes a price that isn't accepted, or with a token that isn't.
 func (t target) refusing(wrap wrapping, r rule, price int, want func(error) bool) func(*stage) (work, error) {

@@ -41,8 +41,10 @@ func withEditor(ctx context.Context, caller int) context.Context {
 	return sqlfence.WithEditor(ctx, caller+1)
 }
 
-// wrap opens a database with the rule on books.
-func (r rule) wrap() wrapping { return fenced(sqlfence.WithTable("books", r.table...)) }
+// wrap opens a database with the rule on books, and more options.
+func (r rule) wrap(more ...sqlfence.Option) wrapping {
+	return fenced(append([]sqlfence.Option{sqlfence.WithTable("books", r.table...)}, more...)...)
+}
 
 // context returns what each caller writes with.
 func (r rule) contexts(callers int) []context.Context {

@@ -112,12 +112,20 @@ type wrapping func(t target, dsn string) (*sql.DB, error)
 // bare is the driver alone.
 func bare(t target, dsn string) (*sql.DB, error) { return sql.Open(t.driver, dsn) }
 
-// fenced is sqlfence with the tables.
-func fenced(tables ...sqlfence.Option) wrapping {
-	return func(t target, dsn string) (*sql.DB, error) {
-		return sqlfence.Open(t.driver, dsn, append(options(t), tables...)...)
-	}
+// fenced is sqlfence with the options.
+func fenced(options ...sqlfence.Option) wrapping {
+	return func(t target, dsn string) (*sql.DB, error) { return sqlfence.Open(t.driver, dsn, options...) }
 }
+
+// A variant is sqlfence with options that aren't its defaults.
+type variant struct {
+	name    string
+	options []sqlfence.Option
+}
+
+// cached is the name of a variant that keeps statements prepared, where sqlfence doesn't by
+// default.
+const cached = "statement cache"
 
 // open opens a fresh database with a connection for each caller.
 func (t target) open(s *stage, wrap wrapping) (*sql.DB, error) {
