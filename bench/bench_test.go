@@ -12,6 +12,13 @@ import (
 	"time"
 )
 
+// TestMain: the program starts itself as a worker and as etcd's server.
+func TestMain(m *testing.M) {
+	if !helps(os.Args[1:]) {
+		os.Exit(m.Run())
+	}
+}
+
 // TestShort runs everything once that this machine has the servers for, so that it
 // doesn't rot. No figure is looked at.
 func TestShort(t *testing.T) {
@@ -97,8 +104,8 @@ func TestTheRestGoesOn(t *testing.T) {
 	if err := found.results[1].failed; err == nil || skipped(err) {
 		t.Errorf("the second failed with %v, want that it broke", err)
 	}
-	if r := found.results[2]; r.failed != nil || len(r.each(unitTime)) != 3 {
-		t.Errorf("the last failed with %v after %d rounds of 3", r.failed, len(r.each(unitTime)))
+	if r := found.results[2]; r.failed != nil || !r.ran() {
+		t.Errorf("the last has failed with %v, or had no turn", r.failed)
 	}
 }
 

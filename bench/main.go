@@ -42,12 +42,7 @@ type config struct {
 }
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == workerArg {
-		obey(os.Stdin, os.Stdout)
-		return
-	}
-	if len(os.Args) == 3 && os.Args[1] == etcdArg {
-		runEtcd(os.Args[2])
+	if helps(os.Args[1:]) {
 		return
 	}
 	c := config{log: os.Stderr}
@@ -81,15 +76,28 @@ func main() {
 	}
 }
 
+// helps does what another process of the program has started this one for, if it has.
+func helps(args []string) bool {
+	switch {
+	case len(args) == 1 && args[0] == workerArg:
+		obey(os.Stdin, os.Stdout)
+	case len(args) == 2 && args[0] == etcdArg:
+		runEtcd(args[1])
+	default:
+		return false
+	}
+	return true
+}
+
 func (c *config) check(only string, rest []string) (err error) {
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected arguments: %q", rest)
 	}
-	if c.rounds < 1 || c.slice <= 0 || c.delay < 0 {
-		return errors.New("rounds and slices must be positive, and the delay not negative")
-	}
 	if c.short {
 		c.rounds, c.slice = 1, 1
+	}
+	if c.rounds < 1 || c.slice <= 0 || c.delay < 0 {
+		return errors.New("rounds and slices must be positive, and the delay not negative")
 	}
 	c.only, err = regexp.Compile(only)
 	return err

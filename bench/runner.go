@@ -9,8 +9,9 @@ import (
 // beforeSuffix is what a contestant with the sqlfence of -base has after its name.
 const beforeSuffix = ", before"
 
-// A call that takes longer than this isn't repeated more often than it has to be.
-const patience = 10 * time.Second
+// patience is how many times longer than planned a contestant's rounds may take. Then it
+// has no more of them.
+const patience = 4
 
 // A runner runs measurements, one at a time.
 type runner struct {
@@ -31,8 +32,9 @@ func (r *runner) close() { r.workers.close() }
 type entry struct {
 	result
 	player player
-	calls  int // in a slice
-	spent  time.Duration
+	calls  int           // in a slice
+	spent  time.Duration // so far
+	limit  time.Duration
 }
 
 // measure lets the contestants of a measurement take turns. What goes wrong is in the
@@ -103,6 +105,7 @@ func (r *runner) calibrate(ctx context.Context, m *measurement, e *entry) {
 	want := r.config.slice * time.Duration(max(m.slices, 1))
 	callers := max(m.callers, 1) * max(m.processes, 1)
 	e.calls = callers
+	e.limit = patience * time.Duration(r.config.rounds) * want
 	for e.failed == nil {
 		s, err := e.player.slice(ctx, e.calls, false)
 		e.spent += s.Elapsed
@@ -122,7 +125,7 @@ func (r *runner) calibrate(ctx context.Context, m *measurement, e *entry) {
 
 // turn is a contestant's slice of a round.
 func (r *runner) turn(ctx context.Context, e *entry, round int) {
-	if e.failed != nil || e.spent > patience && round > 0 {
+	if e.failed != nil || e.spent > e.limit && e.ran() {
 		return
 	}
 	s, err := e.player.slice(ctx, e.calls, false)
