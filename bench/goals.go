@@ -27,12 +27,13 @@ type view struct {
 // goals writes the table of goals.
 func (r *results) goals(b *strings.Builder) {
 	b.WriteString("## Goals\n\nWhat sqlfence aims at, and what this run found. \"Worst\" is the highest median among the measurements that count.\n\n")
-	b.WriteString("| goal | before | now | reached |\n|---|---|---|---|\n")
+	columns := []string{"goal", "measured", "reached"}
+	if r.config.base != "" {
+		columns = append(columns, "before")
+	}
+	row(b, columns)
+	fmt.Fprintf(b, "%s|\n", strings.Repeat("|---", len(columns)))
 	for _, g := range goals {
-		before := ""
-		if r.config.base != "" {
-			before = g.found(view{r, beforeSuffix}).text
-		}
 		now := g.found(view{r, ""})
 		verdict := "no"
 		switch {
@@ -41,7 +42,11 @@ func (r *results) goals(b *strings.Builder) {
 		case now.reached:
 			verdict = "yes"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", g.aim, before, now.text, verdict)
+		cells := []string{g.aim, now.text, verdict}
+		if r.config.base != "" {
+			cells = append(cells, g.found(view{r, beforeSuffix}).text)
+		}
+		row(b, cells)
 	}
 	b.WriteString("\n")
 }
