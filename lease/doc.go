@@ -22,10 +22,7 @@
 // token is 1. Tokens keep rising across failovers and restores, and a lease that was
 // granted or extended survives a crash of the server, within the limits that package
 // tokens documents. Counters are never removed or reset. A lease that has ended never
-// becomes live again. (On PostgreSQL a release isn't awaited until it is on disk. If the
-// server crashes within a second of it, before anybody has taken the next lease or committed
-// anything else, the key stays taken until the ttl of the released lease is over, as it does
-// after the crash of a holder.) Clients' clocks decide nothing, with one exception: a holder
+// becomes live again. Clients' clocks decide nothing, with one exception: a holder
 // considers its lease lost by its own monotonic clock, always before the server does.
 //
 // # What it is not

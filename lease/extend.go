@@ -47,10 +47,6 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 // Release ends the live lease with this lock id. Of several calls at most one
 // succeeds. Tokens don't change: the next lease of the key gets the next one.
 //
-// On PostgreSQL a release is visible to all when Release returns, but may not be on disk
-// yet. If the server crashes within a second of it, the lease may be live again afterwards,
-// until its ttl is over.
-//
 // A release whose answer is lost with its connection is sent again if the driver says so,
 // and then finds what it has done itself.
 //

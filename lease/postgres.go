@@ -139,12 +139,10 @@ FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fenci
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
 
-// releasePostgres: lock id, release. Its commit isn't waited for until it is on disk: what
-// comes after it, such as the next lease, brings it there. If the server crashes before,
-// the lease ends with its ttl, as if its holder had crashed.
+// releasePostgres: lock id, release.
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
-RETURNING key, {lazily}`
+RETURNING key`
 
 // undoPostgres: key, lock id. A take that still waits for its turn is waited for, unless
 // the row says that it has been; and as an upsert this finds a row that is added only then.
@@ -203,7 +201,6 @@ var postgresPieces = sqltext.Pieces{
 	"alive": sqltext.Func(func(row string) string {
 		return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
 	}),
-	"lazily": sqltext.Raw("pg_catalog.set_config('synchronous_commit', 'off', true)"),
 }
 
 func (postgres) marks() statement   { return statement{text: addNotifyUntil} }

@@ -62,7 +62,7 @@ FROM (SELECT r.lock_id, r.release, l.key
 	FROM json_to_recordset($1::text::json) AS r(lock_id text, release text)
 	CROSS JOIN LATERAL (SELECT key FROM fencing_leases WHERE lock_id = r.lock_id FOR UPDATE SKIP LOCKED) AS l OFFSET 0) AS locked
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
-RETURNING locked.lock_id, l.key, {lazily}`
+RETURNING locked.lock_id, l.key`
 
 // A takeRequest is one of takeAllPostgres.
 type takeRequest struct {

@@ -47,9 +47,8 @@ func (m *Leases) releaseAlone(ctx context.Context, r *releasing) error {
 	return err
 }
 
-// releaseRow are the columns of a release that are of use, and the values of its functions.
+// releaseRow are the columns of a release that are of use, and the value of pg_notify.
 func releaseRow(notify bool, columns ...any) []any {
-	columns = append(columns, new(any))
 	if notify {
 		columns = append(columns, new(any))
 	}

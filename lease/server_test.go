@@ -189,9 +189,9 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 		if r.notifyUntil.After(time.Now()) {
 			s.notified = append(s.notified, key)
 		}
-		return fakedb.Answer{Rows: [][]any{{key, "off", ""}}}, nil
+		return fakedb.Answer{Rows: [][]any{{key, ""}}}, nil
 	}
-	return fakedb.Answer{Rows: [][]any{{key, "off"}}}, nil
+	return fakedb.Answer{Rows: [][]any{{key}}}, nil
 }
 
 // acquireAll leaves out what acquire could not settle without an owner.

@@ -57,7 +57,7 @@ RETURNING {micros expires_at}, {micros expires_at - {now}}`
 // releaseSQLite: release, lock id.
 const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, holder = ?, expires_at = {now}
 WHERE lock_id = ? AND expires_at > {now}
-RETURNING key, NULL`
+RETURNING key`
 
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
 

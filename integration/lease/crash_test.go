@@ -11,8 +11,8 @@ import (
 )
 
 // A server that crashes loses no lease, also not one that was taken together with others or
-// after a release that wasn't on disk. A release may be lost: the lease then is what it was
-// before, and nobody else has had it.
+// after a release that wasn't on disk, as synchronous_commit = off allows. Such a release may
+// be lost: the lease then is what it was before, and nobody else has had it.
 func TestLeaseCrash(t *testing.T) {
 	s := harness.NewServer(t, "synchronous_commit = off\nwal_writer_delay = 10s\nautovacuum = off")
 	s.Start(t)

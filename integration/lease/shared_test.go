@@ -149,8 +149,8 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// Taking is durable whatever synchronous_commit is, and releasing doesn't wait for the disk;
-// and a pair writes what it has to: an entry of the log for each row that is locked or
+// Taking is durable whatever synchronous_commit is, and releasing as it says; and a pair
+// writes what it has to: an entry of the log for each row that is locked or
 // written, and one for each index of a row that is.
 func TestLeaseWrites(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -185,7 +185,7 @@ func TestLeaseWrites(t *testing.T) {
 		}
 		harness.MustExec(t, db, held, "x")
 		for _, text := range releases {
-			if got := commits(t, db, "on", text, `'[{"lock_id": "x", "release": "y"}]'`, `'x', 'y'`); got.synchronous != "off" || got.records > 5 {
+			if got := commits(t, db, "on", text, `'[{"lock_id": "x", "release": "y"}]'`, `'x', 'y'`); got.synchronous != "on" || got.records > 5 {
 				t.Errorf("%d records, and synchronous_commit = %s: %s", got.records, got.synchronous, text)
 			}
 		}
