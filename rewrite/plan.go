@@ -46,9 +46,9 @@ type Plan struct {
 	// Inputs is the number of arguments that the statement takes.
 	Inputs int
 
-	// Params reports whether the guard's values can be passed as arguments after the
-	// statement's own; else they have to be written into the text (see
-	// [Values.Literal]).
+	// Params reports whether the guard's values can be passed as arguments besides the
+	// statement's own; else they are written into the text (see [Values.Literal]): if its
+	// placeholders have names or are of several kinds, or there are many of them.
 	Params bool
 
 	// Serial and Locks report whether one of the Tables has a serial column or a lock,

@@ -19,6 +19,7 @@ type planner struct {
 
 	plan    *planned // nil until a registered table is written to
 	edits   []edit
+	repeats repeats
 	written []int // distinct registered tables written to, as indexes in tables
 	targets []Target
 	refused *Refusal
@@ -50,7 +51,7 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 // release keeps a planner for another text.
 func (p *planner) release() {
 	p.plan, p.refused, p.explained = nil, nil, false
-	p.edits, p.written, p.targets = nil, nil, nil
+	p.edits, p.repeats, p.written, p.targets = nil, repeats{}, nil, nil
 	planners.Put(p)
 }
 
@@ -80,12 +81,36 @@ func (p *planner) guarded() *Plan {
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.countRows()
 	plan.Inputs = inputs.Count
-	plan.Params = !inputs.Named && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
-	plan.source = source{dialect: p.dialect, src: p.Src, edits: p.edits, tables: p.tables, plan: plan, needsSCSOn: p.NeedsSCSOn}
+	plan.Params = p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
+	plan.source = source{dialect: p.dialect, src: p.Src, edits: p.edits, repeats: p.repeats, tables: p.tables, plan: plan,
+		counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
+	if inputs.OnlyBare() {
+		p.countInputs()
+	}
 	if !plan.renderDefault() {
 		return refusal(p.written[0], 0, unconfirmed)
 	}
 	return plan
+}
+
+// takesParams reports whether there are numbers for the guard's placeholders: without
+// names, and either behind those of all others, or everywhere in between.
+func (p *planner) takesParams(inputs read.Inputs) bool {
+	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.dialect.maxNumbered())
+}
+
+// countInputs notes how many placeholders stand before each edit.
+func (p *planner) countInputs() {
+	i, last := 0, int32(0)
+	p.EachBare(read.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
+		for ; i < len(p.edits) && p.edits[i].at < at; i++ {
+			p.edits[i].inputs = last
+		}
+		last = int32(number)
+	})
+	for ; i < len(p.edits); i++ {
+		p.edits[i].inputs = last
+	}
 }
 
 // isAlone refuses a write that isn't the text's only statement.
