@@ -22,6 +22,7 @@ type planner struct {
 	repeats repeats
 	written []int // distinct registered tables written to, as indexes in tables
 	targets []Target
+	assigns []bool // whether the serial of each of written is assigned, as far as it goes
 	refused *Refusal
 
 	target    target    // of the write that is being planned
@@ -51,7 +52,7 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 // release keeps a planner for another text.
 func (p *planner) release() {
 	p.plan, p.refused, p.explained = nil, nil, false
-	p.edits, p.repeats, p.written, p.targets = nil, repeats{}, nil, nil
+	p.edits, p.repeats, p.written, p.targets, p.assigns = nil, repeats{}, nil, nil, nil
 	planners.Put(p)
 }
 
@@ -79,11 +80,11 @@ func (p *planner) guarded() *Plan {
 	plan.form = &p.plan.form
 	plan.Verdict = Guard
 	plan.Tables, plan.Targets = p.written, p.targets
-	plan.countRows()
 	plan.Inputs = inputs.Count
 	plan.Params = p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
 	plan.source = source{dialect: p.dialect, src: p.Src, edits: p.edits, repeats: p.repeats, tables: p.tables, plan: plan,
-		counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
+		assigns: p.assigns, counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
+	plan.countRows()
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}

@@ -75,7 +75,22 @@ func (p *Plan) renderDefault() (ok bool) {
 	f.SQL = w.statement()
 	f.Args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.SQL)
 	p.Params = p.Params && p.hasRoom(f.Args)
-	return check.Confirms(w.dialect.secondLook(), f.SQL)
+	return check.Confirms(w.dialect.secondLook(), f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), w.bareInputs(f.Args)))
+}
+
+// bareInputs returns how many placeholders without a number there are with these
+// arguments.
+func (w *writer) bareInputs(added []Arg) int {
+	if !w.counts {
+		return 0
+	}
+	n := w.plan.Inputs
+	for _, a := range added {
+		if a.Again > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // hasRoom reports whether the statement may have these arguments besides its own.
@@ -149,6 +164,8 @@ type source struct {
 	edits   []edit
 	repeats repeats
 	tables  []Table
+	rows    []int  // of each of the plan's tables, if there are several targets
+	assigns []bool // to which of these a serial is assigned; nil for none
 	plan    *Plan
 
 	// The placeholders of src have no numbers: each counts from the one before it.

@@ -79,12 +79,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 	case n == 1 && v.Rows == nil:
 		return nil
 	}
-	rows := 0
-	for t := range p.Targets {
-		if p.Targets[t].Table == i {
-			rows += len(p.Targets[t].Keys)
-		}
-	}
+	rows := p.rows(i)
 	if len(v.Tokens) > 0 && len(v.Rows) != rows {
 		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
 	}

@@ -10,6 +10,7 @@ type scanner struct {
 	sign    sign // of the current token
 	lo, hi  int  // where it stands
 	failed  bool // the text can't be read
+	inputs  inputs
 }
 
 // A sign says what a token is: one of these, or a character that stands by itself.
@@ -134,6 +135,7 @@ func (s *scanner) other(c byte) {
 		for i++; isDigit(s.at(i)); i++ {
 		}
 		s.sign, s.hi = signInput, i
+		s.inputs.see(s.text[s.lo+1 : i])
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:

@@ -32,13 +32,15 @@ func (t *Text) NumberInputs() Inputs {
 		if tok.Kind != lex.Param {
 			continue
 		}
+		if isBare(*tok) {
+			in.Count++
+			in.Bare++
+			tok.Mate = int32(in.Count)
+			continue
+		}
 		s := t.Src[tok.Start:tok.End]
 		n, err := strconv.Atoi(s[1:])
 		switch {
-		case isBare(*tok):
-			in.Count++
-			in.Bare++
-			n = in.Count
 		case err == nil && (s[0] == '?' || !t.grammar.namedParams):
 			in.Count = max(in.Count, n)
 			in.Numbered = true
