@@ -21,7 +21,7 @@ const (
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
-	opRepeat                   // the part edit.row of those of a condition that are repeated
+	opRepeat                   // edit.text, a part of a condition, with the placeholders edit.row of the repeats
 	opGone                     // the RETURNING that distinguishes an inserted row from an updated one
 )
 

@@ -68,7 +68,7 @@ func (p *Plan) renderDefault() (ok bool) {
 		}
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
 	}
-	check := confirm.Begin()
+	check := confirm.Begin(len(w.edits))
 	defer check.Release()
 	f := p.form
 	w.pieces, w.numbers.added = check, f.room[:0]

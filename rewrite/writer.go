@@ -123,7 +123,7 @@ func (w *writer) edit(e *edit) {
 		w.ledgerItems(e.text)
 		return
 	case opRepeat:
-		w.repeat(int(e.row))
+		w.repeat(e)
 		return
 	}
 	w.choose(int(e.target))

@@ -12,7 +12,10 @@
 // none is part of a string or comment.
 package confirm
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // A Kind says what a piece is, and so where it has to stand.
 type Kind uint8
@@ -64,8 +67,12 @@ const (
 	maxPieces = 16 << 10
 )
 
-// Begin returns a check without pieces.
-func Begin() *Check { return checks.Get().(*Check) }
+// Begin returns a check without pieces, with room for as many.
+func Begin(pieces int) *Check {
+	c := checks.Get().(*Check)
+	c.pieces = slices.Grow(c.pieces, pieces)
+	return c
+}
 
 // Add adds a piece. Pieces are added in the order of the text.
 func (c *Check) Add(p Piece) { c.pieces = append(c.pieces, p) }
