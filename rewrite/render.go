@@ -75,12 +75,13 @@ func (p *Plan) renderDefault() (ok bool) {
 	f.SQL = w.statement()
 	f.Args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.SQL)
 	p.Params = p.Params && p.hasRoom(f.Args)
-	return check.Confirms(w.dialect.secondLook(), f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), w.bareInputs(f.Args)))
+	bare := w.bareInputs(f.Args, check)
+	return check.Confirms(w.dialect.secondLook(), f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), bare))
 }
 
 // bareInputs returns how many placeholders without a number there are with these
-// arguments.
-func (w *writer) bareInputs(added []Arg) int {
+// arguments, and tells the check about the others.
+func (w *writer) bareInputs(added []Arg, check *confirm.Check) int {
 	if !w.counts {
 		return 0
 	}
@@ -88,6 +89,8 @@ func (w *writer) bareInputs(added []Arg) int {
 	for _, a := range added {
 		if a.Again > 0 {
 			n++
+		} else {
+			check.Number(a.Number)
 		}
 	}
 	return n

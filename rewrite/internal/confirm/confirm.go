@@ -79,7 +79,7 @@ func (c *Check) Add(p Piece) { c.pieces = append(c.pieces, p) }
 
 // Confirms reports whether all pieces stand in text where they guard.
 func (c *Check) Confirms(d *Dialect, text string) bool {
-	c.scanner = scanner{dialect: d, text: text}
+	c.scanner = scanner{dialect: d, text: text, numbers: c.numbers}
 	c.frames = append(c.frames[:0], frame{head: true})
 	c.outside, c.between = 0, 0
 	return c.walk(c.pieces)
@@ -92,6 +92,6 @@ func (c *Check) Release() {
 	}
 	c.text = ""
 	clear(c.pieces)
-	c.pieces = c.pieces[:0]
+	c.pieces, c.numbers = c.pieces[:0], c.numbers[:0]
 	checks.Put(c)
 }

@@ -11,6 +11,7 @@ type scanner struct {
 	lo, hi  int  // where it stands
 	failed  bool // the text can't be read
 	inputs  inputs
+	numbers []int // that the guard adds
 }
 
 // A sign says what a token is: one of these, or a character that stands by itself.
@@ -135,7 +136,7 @@ func (s *scanner) other(c byte) {
 		for i++; isDigit(s.at(i)); i++ {
 		}
 		s.sign, s.hi = signInput, i
-		s.inputs.see(s.text[s.lo+1 : i])
+		s.inputs.see(s.text[s.lo+1:i], s.numbers)
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:
