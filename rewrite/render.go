@@ -68,8 +68,9 @@ func (p *Plan) renderDefault() (ok bool) {
 		}
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
 	}
-	check := confirm.Begin(len(w.edits))
+	check := confirm.Begin()
 	defer check.Release()
+	check.Grow(len(w.edits))
 	f := p.form
 	w.pieces, w.numbers.added = check, f.room[:0]
 	f.SQL = w.statement()

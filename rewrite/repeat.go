@@ -1,6 +1,10 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // repeats are the placeholders without numbers in the parts of conditions that are
 // repeated, where they would count as further arguments.
@@ -27,6 +31,7 @@ const manyRepeated = 16
 func (p *planner) repeat(part read.Span, at int32) {
 	begin, r := p.Offset(part.Lo), &p.repeats
 	known := len(r.bare)
+	r.bare = slices.Grow(r.bare, min(p.NumberInputs().Bare, int(part.Hi-part.Lo)))
 	p.EachBare(part, func(end int32, number int) { r.bare = append(r.bare, bare{end - begin, int32(number)}) })
 	index := int32(noBare)
 	if len(r.bare) > known {
@@ -40,6 +45,9 @@ func (p *planner) repeat(part read.Span, at int32) {
 func (w *writer) repeat(e *edit) {
 	r, last := &w.repeats, int32(0)
 	again := w.counts && !w.literal && len(r.bare) > manyRepeated
+	if again {
+		w.numbers.added = slices.Grow(w.numbers.added, len(r.of(e.row)))
+	}
 	w.write(" AND (")
 	for _, b := range r.of(e.row) {
 		if again {

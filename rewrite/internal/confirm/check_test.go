@@ -52,7 +52,7 @@ func TestNesting(t *testing.T) {
 
 // A check that comes back has nothing of the one before, and no more room than is kept.
 func TestRelease(t *testing.T) {
-	c := Begin(0)
+	c := Begin()
 	c.Add(Piece{Kind: Column, Hi: 1, Target: "t"})
 	c.Confirms(Postgres, "SELECT 1")
 	c.Release()
@@ -70,7 +70,7 @@ func TestRelease(t *testing.T) {
 
 // A check begins anew with each text, whatever it has met in the one before.
 func TestReuse(t *testing.T) {
-	c := Begin(0)
+	c := Begin()
 	c.Add(Piece{Kind: BeforeValue, Lo: len("UPDATE books SET a = "), Hi: len("UPDATE books SET a = f("), Target: `"books"`})
 	if c.Confirms(Postgres, "UPDATE books SET a = f(1)") {
 		t.Error("a piece around a value is confirmed without the other one")
@@ -99,7 +99,7 @@ func TestTarget(t *testing.T) {
 		{"b", `"`, false},
 	} {
 		text := "UPDATE " + tt.name + " SET a = 1"
-		c := Begin(0)
+		c := Begin()
 		c.Add(Piece{Kind: Assignment, Lo: len(text), Hi: len(text) + len(", b = 2"), Target: tt.target})
 		got := c.Confirms(Postgres, text+", b = 2")
 		if got != tt.want {
@@ -120,7 +120,7 @@ func FuzzConfirms(f *testing.F) {
 			return
 		}
 		for _, d := range dialects {
-			c := Begin(0)
+			c := Begin()
 			c.Add(Piece{Kind: Kind(kind), Lo: lo, Hi: hi, Target: d.names.Quote("books")})
 			if c.Confirms(d, text) && Kind(kind) == Assignment {
 				if !strings.Contains(text[lo:hi], ",") || !strings.Contains(strings.ToUpper(text[:lo]), "SET") {

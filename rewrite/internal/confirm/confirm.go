@@ -67,12 +67,11 @@ const (
 	maxPieces = 16 << 10
 )
 
-// Begin returns a check without pieces, with room for as many.
-func Begin(pieces int) *Check {
-	c := checks.Get().(*Check)
-	c.pieces = slices.Grow(c.pieces, pieces)
-	return c
-}
+// Begin returns a check without pieces.
+func Begin() *Check { return checks.Get().(*Check) }
+
+// Grow makes room for n pieces more.
+func (c *Check) Grow(n int) { c.pieces = slices.Grow(c.pieces, n) }
 
 // Add adds a piece. Pieces are added in the order of the text.
 func (c *Check) Add(p Piece) { c.pieces = append(c.pieces, p) }

@@ -8,7 +8,7 @@ import (
 // confirmed takes the check of a text in which «» are around each piece, of these
 // kinds in their order. The pieces are written for the table books.
 func confirmed(d *Dialect, marked string, kinds ...Kind) bool {
-	c := Begin(0)
+	c := Begin()
 	defer c.Release()
 	text := ""
 	for _, kind := range kinds {

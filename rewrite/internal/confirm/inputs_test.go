@@ -28,7 +28,7 @@ func TestCounts(t *testing.T) {
 		{Postgres, "SELECT $2, $1", nil, 3, 0, false},
 		{Postgres, "SELECT 1", nil, 0, 0, true},
 	} {
-		c := Begin(0)
+		c := Begin()
 		for _, n := range tt.numbers {
 			c.Number(n)
 		}
