@@ -29,6 +29,9 @@ type execution struct {
 	held   heldTokens
 	values rewrite.Values // but those of the tables, which are held
 	first  *firstRow      // of a query; nil if none has been read ahead
+
+	names      map[string]int // of the arguments, as argNames has them
+	namesKnown bool
 }
 
 // A request is a statement with its arguments, and the prepared statement that

@@ -70,6 +70,12 @@ type dialect interface {
 	// maxInputs is how many arguments a statement may have.
 	maxInputs() int
 
+	// maxAdded is how many values the guard may add as arguments, and maxNumbered how many
+	// arguments with numbers the statement may have if the guard adds some: where there
+	// are more, the guard has constants.
+	maxAdded() int
+	maxNumbered() int
+
 	// integer makes a number that is never NULL of a column that stores a token.
 	integer() (before, behind string)
 

@@ -37,6 +37,10 @@ func (postgres) searches(s *search, registers bool) {
 // maxInputs: they are counted in two bytes.
 func (postgres) maxInputs() int { return 65535 }
 
+func (d postgres) maxAdded() int { return d.maxInputs() }
+
+func (d postgres) maxNumbered() int { return d.maxInputs() }
+
 func (postgres) integer() (before, behind string) { return "COALESCE(", ", 0)" }
 
 func (postgres) keyText() (before, behind string) { return "", `::text COLLATE "C"` }

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -51,7 +50,6 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		p.plan = new(planned)
 		p.written, p.targets = p.plan.table[:0], p.plan.target[:0]
 		p.NumberInputs()
-		p.EachBare(func(at int32, number int) { p.insertText(at, strconv.Itoa(number)) })
 	}
 	in := slices.Index(p.written, table)
 	if in < 0 {

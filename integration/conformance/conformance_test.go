@@ -43,7 +43,7 @@ var targets = []target{
 }
 
 var modernc = map[string]string{
-	"argument counts/registered": "the driver's error for a missing argument is worded for a numbered placeholder, which sqlfence makes of each ?",
+	"argument counts/registered": "the driver's error for a missing argument is worded for a numbered placeholder, as sqlfence writes where it repeats a condition with ?",
 }
 
 func TestConformance(t *testing.T) {
