@@ -28,15 +28,17 @@ type execution struct {
 
 	held   heldTokens
 	values rewrite.Values // but those of the tables, which are held
+	keeps  bool           // the statement may be kept prepared
 	first  *firstRow      // of a query; nil if none has been read ahead
 }
 
 // A request is a statement with its arguments, and the prepared statement that
-// executes it: nil for the connection itself.
+// executes it, the application's or one that is kept: neither for the connection itself.
 type request struct {
 	query string
 	args  []driver.NamedValue
 	stmt  *stmt
+	kept  *keptStmt
 }
 
 // An outcome is what is decided about an execution. The zero value sends nothing.
@@ -76,6 +78,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	case guarded:
 		return run(ctx, e, c)
 	}
+	e.state.cache.follow(e.sent.query)
 	got, err := c.send(ctx, e.state, e.sent)
 	e.state.followTx(e.sent.query, err)
 	if err == nil {
@@ -167,6 +170,9 @@ func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 			return got, err
 		}
 		got, err = try(ctx, &e, c)
+		if err != nil && e.sent.kept != nil && e.unkeep(err) {
+			got, err = sendOnceMore(ctx, &e, c, err)
+		}
 		if err == nil {
 			e.state.link.touch()
 		}
@@ -217,19 +223,26 @@ var (
 )
 
 func sendExec(ctx context.Context, s *connState, r request) (driver.Result, error) {
-	if r.stmt == nil {
-		return execBase(ctx, s.base, r.query, r.args)
+	switch {
+	case r.stmt != nil:
+		return r.stmt.exec(ctx, r.query, r.args)
+	case r.kept != nil:
+		return execStmt(ctx, r.kept.base, r.args)
 	}
-	return r.stmt.exec(ctx, r.query, r.args)
+	return execBase(ctx, s.base, r.query, r.args)
 }
 
 func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error) {
-	if r.stmt == nil {
-		return queryBase(ctx, s.base, r.query, r.args)
+	switch {
+	case r.stmt != nil:
+		return r.stmt.rows(ctx, r.query, r.args)
+	case r.kept != nil:
+		return queryStmt(ctx, r.kept.base, r.args)
 	}
-	return r.stmt.rows(ctx, r.query, r.args)
+	return queryBase(ctx, s.base, r.query, r.args)
 }
 
-func finishResult(_ context.Context, _ *execution, res driver.Result, err error) (driver.Result, error) {
+func finishResult(_ context.Context, e *execution, res driver.Result, err error) (driver.Result, error) {
+	e.release()
 	return res, err
 }

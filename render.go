@@ -14,6 +14,7 @@ import (
 // that can't be done.
 func (e *execution) render(ctx context.Context) (outcome, error) {
 	given := e.read.args[e.options:]
+	e.keeps = e.mayKeep(given)
 	e.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
@@ -71,7 +72,7 @@ func (e *execution) needsLiteral(given []driver.NamedValue) bool {
 		return false
 	case e.misplaced():
 		return true
-	case e.read.stmt != nil:
+	case e.read.stmt != nil, e.keeps:
 		return false
 	}
 	return !e.rows || !e.state.settings.profile.cachesQueries
