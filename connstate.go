@@ -16,6 +16,8 @@ type connState struct {
 	link     link
 	cache    stmtCache
 
+	executing execution // an Exec, while it is sent
+
 	inTx      bool // a transaction is open, as far as is known
 	guardedTx bool // it has guarded statements
 	lost      bool // no connection any more, which database/sql may not know

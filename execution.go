@@ -159,26 +159,45 @@ func (e *execution) findTokens(ctx context.Context) error {
 }
 
 // run sends a guarded statement.
-func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
-	var got T
-	var err error
+func run[T any](ctx context.Context, rendered execution, c call[T]) (T, error) {
+	e := rendered.state.hold(&rendered)
+	defer e.leave()
 	if e.state.settings.mode == Observe {
-		got, err = observe(ctx, &e, c)
+		got, err := observe(ctx, e, c)
 		e.reportSent(ctx, err)
-	} else {
-		if err := e.ready(ctx); err != nil {
-			return got, err
-		}
-		got, err = try(ctx, &e, c)
-		if err != nil && e.sent.kept != nil && e.unkeep(err) {
-			got, err = sendOnceMore(ctx, &e, c, err)
-		}
-		if err == nil {
-			e.state.link.touch()
-		}
-		err, _ = e.answered(ctx, err)
+		return c.finish(ctx, e, got, err)
 	}
-	return c.finish(ctx, &e, got, err)
+	if err := e.ready(ctx); err != nil {
+		var nothing T
+		return nothing, err
+	}
+	got, err := try(ctx, e, c)
+	if err != nil && e.sent.kept != nil && e.unkeep(err) {
+		got, err = sendOnceMore(ctx, e, c, err)
+	}
+	if err == nil {
+		e.state.link.touch()
+	}
+	err, _ = e.answered(ctx, err)
+	return c.finish(ctx, e, got, err)
+}
+
+// hold returns the execution at an address. The rows of a query go on using it; an Exec is
+// the only one of its connection, and takes the place that is kept for it there.
+func (s *connState) hold(e *execution) *execution {
+	held := &s.executing
+	if e.rows {
+		held = new(execution)
+	}
+	*held = *e
+	return held
+}
+
+// leave gives up the place of an Exec, and lets go of its values.
+func (e *execution) leave() {
+	if !e.rows {
+		*e = execution{}
+	}
 }
 
 // try sends the statement once.
@@ -243,6 +262,8 @@ func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error
 }
 
 func finishResult(_ context.Context, e *execution, res driver.Result, err error) (driver.Result, error) {
-	e.release()
+	if err == nil {
+		e.executed()
+	}
 	return res, err
 }

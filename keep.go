@@ -77,6 +77,16 @@ func (e *execution) release() {
 	}
 }
 
+// executed ends the use of a kept statement that was executed: the driver is done with the
+// arguments.
+func (e *execution) executed() {
+	if c := &e.state.cache; e.sent.kept != nil && c.direct && len(e.sent.args) > len(e.read.args) {
+		clear(e.sent.args)
+		c.args = e.sent.args[:0]
+	}
+	e.release()
+}
+
 // sendOnceMore sends the statement as it would have been sent without a cache, after it
 // failed with first. If it turns out to be in a transaction, begun by a statement, that error
 // has ended it.

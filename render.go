@@ -52,8 +52,7 @@ func (e *execution) write() error {
 	if len(r.Args) == 0 {
 		return nil
 	}
-	args := make([]driver.NamedValue, len(e.read.args), len(e.read.args)+len(r.Args))
-	copy(args, e.read.args)
+	args := append(e.state.cache.room(len(e.read.args)+len(r.Args)), e.read.args...)
 	for _, arg := range r.Args {
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: arg.Value(&v)})
 	}

@@ -15,6 +15,9 @@ type stmtCache struct {
 	rows    bool        // of statements that return rows, too
 	answers func() bool // whether the connection is in the middle of an answer; nil if that doesn't matter
 
+	direct bool                // base is the driver's own, which keeps no arguments
+	args   []driver.NamedValue // room for those of the next execution
+
 	stmts   map[string]*list.Element // by text
 	recent  list.List                // of *keptStmt, the most recently used first
 	dropped []driver.Stmt            // to be closed
@@ -46,7 +49,7 @@ func newStmtCache(s *settings, base driver.Conn) stmtCache {
 			size = p.statements
 		}
 	}
-	c := stmtCache{base: base, size: size, rows: s.profile.keepsRows}
+	c := stmtCache{base: base, size: size, rows: s.profile.keepsRows, direct: direct}
 	if size == 0 || s.mode == Observe || len(s.tables) == 0 {
 		return stmtCache{}
 	}
@@ -89,6 +92,15 @@ func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
 	k := &keptStmt{text: text, base: base, inUse: true}
 	c.stmts[text] = c.recent.PushFront(k)
 	return k, nil
+}
+
+// room returns an empty list with room for n arguments.
+func (c *stmtCache) room(n int) []driver.NamedValue {
+	if room := c.args; cap(room) >= n {
+		c.args = nil
+		return room
+	}
+	return make([]driver.NamedValue, 0, n)
 }
 
 // release ends the use of a statement.
