@@ -66,7 +66,11 @@ func (e *execution) unkeep(err error) (again bool) {
 		return false
 	}
 	s.cache.drop(k)
-	return db.outdated(err) && !s.inTx
+	if s.inTx || !db.outdated(err) {
+		return false
+	}
+	s.cache.closeDropped() // pgx would use it for the same text
+	return true
 }
 
 // release ends the use of a kept statement.
