@@ -121,10 +121,11 @@ func WithLogger(l *slog.Logger) Option {
 // guarded write is faster then than the plain one, and 0 with all others, or if
 // another wrapper stands between sqlfence and the driver. In PostgreSQL it saves a
 // round trip for each write with arguments through lib/pq, and two for one that is
-// refused through pgx. But a pooler that gives each transaction another session, as PgBouncer
-// does before version 1.21, doesn't know a session's statements; and the arguments keep
-// the types that the columns had when the statement was prepared, so the connections should be
-// renewed after a migration that changes types.
+// refused through pgx; closing a statement to make room for another takes one. But a
+// pooler that gives each transaction another session, as PgBouncer does before version
+// 1.21, doesn't know a session's statements; and the arguments keep the types that the columns
+// had when the statement was prepared, so the connections should be renewed after a migration
+// that changes types.
 //
 // Kept are statements of at most 16 KiB that the guard adds arguments to; with PostgreSQL if
 // they have arguments of their own; with lib/pq and mattn/go-sqlite3 not those that return
