@@ -58,8 +58,14 @@ func newConn(s *settings, base driver.Conn) (driver.Conn, error) {
 	return c, nil
 }
 
-// Close implements driver.Conn.
-func (c *conn) Close() error { return c.base.Close() }
+// Close implements driver.Conn. What a remote database keeps prepared ends with its
+// session, without a round trip for each.
+func (c *conn) Close() error {
+	if !c.state.settings.profile.remote() {
+		c.state.cache.expire()
+	}
+	return c.base.Close()
+}
 
 // Ping implements driver.Pinger. Without it a connection counts as alive.
 func (c *conn) Ping(ctx context.Context) error {
@@ -90,8 +96,9 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	settings := c.state.settings
 	plan := settings.rewriter.Plan(query)
-	// Where arguments may be options, each execution has to be looked at.
-	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.changesTx(query) {
+	// Where arguments may be options, each execution has to be looked at. So has what is
+	// followed.
+	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
 		return prepareBase(ctx, c.base, query)
 	}
 	s, err := prepare(ctx, c.state, query, plan)
@@ -134,5 +141,6 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 // it isn't guarded; the observer gets an event that it was handed out.
 func (c *conn) Raw() driver.Conn {
 	c.state.settings.report(context.Background(), Event{Kind: RawAccess})
+	c.state.cache.expire()
 	return c.base
 }

@@ -40,10 +40,12 @@ func (e *execution) ready(ctx context.Context) error {
 	} else if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if e.sent.stmt == nil {
-		return nil
+	var err error
+	if e.sent.stmt != nil {
+		err = e.sent.stmt.use(ctx, e.sent.query)
+	} else {
+		err = e.useKept(ctx)
 	}
-	err := e.sent.stmt.use(ctx, e.sent.query)
 	if err != nil {
 		err, _ = e.reported(ctx, err)
 	}

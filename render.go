@@ -14,6 +14,7 @@ import (
 // that can't be done.
 func (e *execution) render(ctx context.Context) (outcome, error) {
 	given := e.read.args[e.options:]
+	e.keeps = e.mayKeep(given)
 	e.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
@@ -58,8 +59,7 @@ func (e *execution) write() error {
 // merge returns the statement's arguments, with the added ones in their places.
 func (e *execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
 	given := e.read.args[e.options:]
-	args := make([]driver.NamedValue, e.options, len(e.read.args)+len(added))
-	copy(args, e.read.args)
+	args := append(e.state.cache.room(len(e.read.args)+len(added)), e.read.args[:e.options]...)
 	taken := 0
 	for i, a := range added {
 		before := a.Number - 1 - i // how many of the statement's own
@@ -89,7 +89,7 @@ func (e *execution) needsLiteral(given []driver.NamedValue) bool {
 		return false
 	case e.misplaced():
 		return true
-	case e.read.stmt != nil:
+	case e.read.stmt != nil, e.keeps:
 		return false
 	}
 	return !e.rows || !e.state.settings.profile.cachesQueries

@@ -21,6 +21,8 @@ type settings struct {
 	rewriter  *rewrite.Rewriter
 	observers []Observer
 	logger    *slog.Logger
+
+	statements int // that a connection keeps; -1 for the driver's default
 }
 
 // newSettings checks the options together; its error has all of their faults. bases
@@ -41,7 +43,10 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	if err != nil {
 		o.fail(err)
 	}
-	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger}
+	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger, statements: -1}
+	if o.statements != nil {
+		s.statements = *o.statements
+	}
 	s.addTables(&o)
 	if len(o.faults) > 0 {
 		return nil, &optionsError{o.faults}

@@ -81,7 +81,7 @@ func startPostgres(ctx context.Context, s *servers) (*process, error) {
 	if err := p.ready(ctx, func(ctx context.Context) error { return s.askPostgres(ctx, at.Near) }); err != nil {
 		return p, err
 	}
-	s.Postgres, s.PostgresProcess = at, p.cmd.Process.Pid
+	s.Database, s.DatabaseProcess = at, p.cmd.Process.Pid
 	return p, nil
 }
 

@@ -17,13 +17,13 @@ import (
 // on loopback, with their files in Folder.
 type servers struct {
 	Folder   string
-	Postgres endpoint
+	Database endpoint
 	Redis    map[string]endpoint // by durability
 	Etcd     endpoint
 	Versions []string
 	Missing  map[string]string // why there is none, by name
 
-	PostgresProcess int // process id
+	DatabaseProcess int // process id
 
 	proxies *proxies // in the process that runs the measurements
 }

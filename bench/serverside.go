@@ -67,7 +67,7 @@ func metered(start func(*stage) (work, error)) func(*stage) (work, error) {
 		if err != nil {
 			return w, err
 		}
-		db, err := sql.Open("pgx", s.servers.Postgres.Near)
+		db, err := sql.Open("pgx", s.servers.Database.Near)
 		if err != nil {
 			return w, err
 		}
@@ -78,7 +78,7 @@ func metered(start func(*stage) (work, error)) func(*stage) (work, error) {
 				return nil, err
 			}
 			meters := map[string]float64{meterWAL: wal, meterMulti: multi}
-			if cpu, err := backendCPU(s.servers.PostgresProcess); err == nil {
+			if cpu, err := backendCPU(s.servers.DatabaseProcess); err == nil {
 				meters[meterCPU] = float64(cpu) / float64(time.Microsecond)
 			}
 			return meters, nil

@@ -71,7 +71,7 @@ func throughIdle(how string) *measurement {
 	add("otelsql", false, around(otelsql.WrapDriver(idle{}, otelOptions...)))
 	for _, tables := range []int{1, 100, 10_000} {
 		add("sqlfence, "+count(tables, "table"), true, func() (*sql.DB, error) {
-			d, err := sqlfence.WrapDriver(idle{}, append(otherTables(tables), sqlfence.WithDialect(sqlfence.SQLite))...)
+			d, err := sqlfence.WrapDriver(idle{}, append(otherTables(tables), sqlfence.WithDialect(mattn.dialect))...)
 			return sql.OpenDB(dsnConnector{d, ""}), err
 		})
 	}
@@ -92,7 +92,7 @@ func rewriter(tables int) (*rewrite.Rewriter, error) {
 	for i := range tables - 1 {
 		registered = append(registered, rewrite.Table{Name: fmt.Sprintf("orders_%d", i), FenceColumn: "fence_token"})
 	}
-	return rewrite.New(rewrite.Postgres, registered)
+	return rewrite.New(pgx.dialect, registered)
 }
 
 // passing finds out that a text names no registered table.

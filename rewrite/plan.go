@@ -69,6 +69,13 @@ type Plan struct {
 	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
+	// Rows reports whether a write has RETURNING, or is run by EXPLAIN.
+	Rows bool
+
+	// Alone reports whether nothing but blanks stands behind the statement and its
+	// semicolon, so that a driver that prepares the text has prepared all of it.
+	Alone bool
+
 	source source
 	form   *defaultForm // of one token a table, as arguments, enforced
 }

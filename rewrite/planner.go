@@ -69,7 +69,7 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsEncoding() && p.statement() && p.isAlone(count) && p.endsAlone()
+		ok = p.keepsEncoding() && p.statement() && p.isAlone(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:
@@ -129,10 +129,15 @@ func (p *planner) isAlone(count int) bool {
 		p.refuse(p.written[0], p.Lo, "it writes to a registered table and is one of several statements in one text; send each by itself")
 }
 
-// endsAlone refuses a versioned statement with anything behind its semicolon, be it a
-// comment, where a driver may take that for another statement and count its rows.
-func (p *planner) endsAlone() bool {
-	return p.plan == nil || !p.plan.Versioned || !p.dialect.countsLastRows() || strings.TrimSpace(p.Behind()) == "" ||
+// endsAlone notes whether anything stands behind the statement's semicolon, be it a comment.
+// It refuses a versioned statement there, where a driver may take that for another statement
+// and count its rows.
+func (p *planner) endsAlone(count int) bool {
+	if p.plan == nil {
+		return true
+	}
+	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
+	return p.plan.Alone || !p.plan.Versioned || !p.dialect.countsLastRows() ||
 		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would count the rows of the text after it; leave that text out")
 }
 

@@ -33,6 +33,7 @@ func (p *planner) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	}
+	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
 	switch w.Verb {
 	case read.Update:
 		return p.update(w)

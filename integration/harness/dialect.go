@@ -14,6 +14,7 @@ type dialect struct {
 	networked  bool                 // connections may be lost
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
+	otherCache int                  // as [Base.Statements]: what its drivers don't have by default
 }
 
 // dialects are those of the [Bases].
@@ -23,10 +24,13 @@ var dialects = map[sqlfence.Dialect]dialect{
 		levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 		networked:  true,
 		showsWaits: true,
+		otherCache: 3,
 	},
 	sqlfence.SQLite: {
 		need: func(testing.TB) {},
 		bare: true,
+
+		otherCache: -1,
 	},
 }
 

@@ -71,12 +71,12 @@ func freshFile(params string) func(*stage) (string, error) {
 
 // freshSchema creates a schema, which is the search path of the connections.
 func freshSchema(s *stage) (string, error) {
-	server, err := s.servers.Postgres.at(s, "PostgreSQL")
+	server, err := s.servers.Database.at(s, "PostgreSQL")
 	if err != nil {
 		return "", err
 	}
 	if s.lead {
-		admin, err := sql.Open("pgx", s.servers.Postgres.Near)
+		admin, err := sql.Open("pgx", s.servers.Database.Near)
 		if err != nil {
 			return "", err
 		}
