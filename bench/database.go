@@ -26,6 +26,7 @@ type target struct {
 	bare       bool   // placeholders are ?, else $1
 	moment     string // type of a point in time
 	alone      bool   // the database belongs to one connection
+	keeps      bool   // connections keep statements prepared by default
 
 	// fresh creates an empty database, where the stage is the one that leads, and
 	// returns its data source name.
@@ -49,7 +50,7 @@ var (
 func sqliteTarget(name, driver, storage, durability string, fresh func(*stage) (string, error)) target {
 	return target{
 		name: name + ", " + storage, driver: driver, dialect: sqlfence.SQLite, durability: durability,
-		bare: true, moment: "integer", alone: storage == "in memory", fresh: fresh,
+		bare: true, moment: "integer", alone: storage == "in memory", keeps: true, fresh: fresh,
 	}
 }
 
