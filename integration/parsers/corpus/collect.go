@@ -37,7 +37,7 @@ func (s *summary) module(m module, dir string) error {
 	found = append(found, sqlTexts(files, queryNames(found))...)
 	s.modules++
 	for _, t := range found {
-		pg, lite := databasesOf(m, append([]string{t.file}, t.names...)...)
+		pg, lite := databasesOf(m, t.file, t.names...)
 		for i, asked := range []bool{pg, lite} {
 			if asked {
 				s.text(m, t, databases[i], known[i])

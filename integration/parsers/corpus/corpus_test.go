@@ -13,7 +13,7 @@ import (
 func TestModule(t *testing.T) {
 	t.Parallel()
 	sum := newSummary()
-	if err := sum.module(module{path: "shop.example", postgres: true, sqlite: true}, "testdata/shop"); err != nil {
+	if err := sum.module(module{path: "shop.example", scopes: []scope{{"", true, true}}}, "testdata/shop"); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -111,6 +111,34 @@ func TestModules(t *testing.T) {
 		_, err := readModules(name)
 		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) && want != "" {
 			t.Errorf("%q: %v, want %q", line, err, want)
+		}
+	}
+}
+
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	m := module{scopes: []scope{{"", true, false}, {"cache/", false, true}, {"cache/both/", true, false}, {"cache/both/", false, true}}}
+	for file, want := range map[string][2]bool{
+		"a.go": {true, false}, "cache/a.go": {false, true}, "cache/both/a.go": {true, true}, "cache/mysql/a.go": {},
+		"cache/postgres/a.go": {}, "cache/both/postgres/a.go": {true, false},
+	} {
+		if pg, lite := databasesOf(m, file); [2]bool{pg, lite} != want {
+			t.Errorf("%s: %v and %v, want %v", file, pg, lite, want)
+		}
+	}
+}
+
+// TestJudge: a plan that differs from what the parser finds is noticed.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	const sql = "UPDATE books SET price = 1"
+	for want, writes := range map[string][]write{
+		"guarded": {{table: "books"}},
+		"passed":  {{table: "other"}},
+		"wrong":   {{table: "books"}, {table: "other"}},
+	} {
+		if v, _ := judge(postgres{}, sql, reading{writes: writes}, nil, rulings[0]); v.What != want {
+			t.Errorf("%v: %v, want %s", writes, v, want)
 		}
 	}
 }

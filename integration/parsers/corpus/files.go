@@ -90,9 +90,10 @@ func isTest(name string) bool {
 
 // databasesOf narrows what a module supports to what a file's path and the names around
 // a statement say. Nothing remains for a statement of another database.
-func databasesOf(m module, names ...string) (postgres, sqlite bool) {
+func databasesOf(m module, file string, names ...string) (postgres, sqlite bool) {
+	postgres, sqlite = m.supports(file)
 	pg, lite, other := false, false, false
-	for _, name := range names {
+	for _, name := range append(names, file) {
 		for _, word := range words(strings.TrimSuffix(name, path.Ext(name))) {
 			switch word {
 			case "postgres", "postgresql", "pg", "pgx", "pgxv5", "psql", "pgsql", "pgstore", "riverpgxv5":
@@ -108,11 +109,11 @@ func databasesOf(m module, names ...string) (postgres, sqlite bool) {
 	}
 	switch {
 	case pg || lite:
-		return pg && m.postgres, lite && m.sqlite
+		return pg && postgres, lite && sqlite
 	case other:
 		return false, false
 	}
-	return m.postgres, m.sqlite
+	return postgres, sqlite
 }
 
 // words splits a name at what isn't a letter or a digit, and where camel case does.

@@ -27,7 +27,7 @@ func (m *goModule) texts() (found []text) {
 			for _, d := range file.tree.Decls {
 				w := &walker{folder: &folder{module: m, file: file}, appended: map[ast.Expr]bool{}}
 				if fn, ok := d.(*ast.FuncDecl); ok {
-					w.names = append(w.names, fn.Name.Name)
+					w.names = append(w.names, fn.Name.Name, receiver(fn))
 					w.function(fn)
 				}
 				w.note = func(e ast.Expr, t text) {
@@ -93,6 +93,22 @@ func (w *walker) function(fn *ast.FuncDecl) {
 			w.appended[value] = grows[name]
 		}
 	}
+}
+
+// receiver returns the name of the type whose method it is, or "".
+func receiver(fn *ast.FuncDecl) string {
+	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+		return ""
+	}
+	t := fn.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	name, _ := t.(*ast.Ident)
+	if name == nil {
+		return ""
+	}
+	return name.Name
 }
 
 // appendsTo reports whether the expression begins with the variable.

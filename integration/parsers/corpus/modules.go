@@ -12,11 +12,32 @@ import (
 
 // A module is a line of the list: path@version, and the databases that it supports.
 type module struct {
-	path, version    string
+	path, version string
+	scopes        []scope
+}
+
+// A scope says that what is under a folder is for a database.
+type scope struct {
+	under            string // empty for all of the module
 	postgres, sqlite bool
 }
 
-// readModules reads a list: a module a line, # begins a comment.
+// supports returns the databases of the innermost folders that a file is in.
+func (m module) supports(file string) (postgres, sqlite bool) {
+	depth := -1
+	for _, s := range m.scopes {
+		if n := len(s.under); n >= depth && strings.HasPrefix(file, s.under) {
+			if n > depth {
+				depth, postgres, sqlite = n, false, false
+			}
+			postgres, sqlite = postgres || s.postgres, sqlite || s.sqlite
+		}
+	}
+	return postgres, sqlite
+}
+
+// readModules reads a list: a module a line, # begins a comment. A database that is for
+// the files under a folder only is written sqlite=folder/.
 func readModules(file string) (modules []module, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -31,17 +52,14 @@ func readModules(file string) (modules []module, err error) {
 		m := module{}
 		var versioned bool
 		m.path, m.version, versioned = strings.Cut(fields[0], "@")
-		for _, database := range fields[1:] {
-			switch database {
-			case "postgres":
-				m.postgres = true
-			case "sqlite":
-				m.sqlite = true
-			default:
+		for _, field := range fields[1:] {
+			database, under, _ := strings.Cut(field, "=")
+			if database != "postgres" && database != "sqlite" {
 				return nil, fmt.Errorf("%s:%d: unknown database %q", file, n+1, database)
 			}
+			m.scopes = append(m.scopes, scope{under, database == "postgres", database == "sqlite"})
 		}
-		if !versioned || !m.postgres && !m.sqlite {
+		if !versioned || len(m.scopes) == 0 {
 			return nil, fmt.Errorf("%s:%d: want path@version and its databases", file, n+1)
 		}
 		modules = append(modules, m)
