@@ -127,7 +127,11 @@ func (s *summary) text(m module, t text, db database, known tables) {
 		s.leave(why, looksLikeWrite(t.sql))
 		return
 	}
-	sql, unknown := fill(t.sql)
+	sql := t.sql
+	if _, valid := db.oracle.read(db.oracle.accept(sql)); !valid && strings.Contains(sql, "%") {
+		sql = (&folder{}).format(sql, nil) // a format that something else than Sprintf fills
+	}
+	sql, unknown := fill(sql)
 	if sql == "" {
 		if s.leave("a gap that can be anything", looksLikeWrite(t.sql)) {
 			s.gaps[strings.ToLower(unknown)]++

@@ -33,7 +33,7 @@ func plausible(before, behind string, verb byte) (string, bool) {
 	case strings.HasSuffix(before, `"`), strings.HasSuffix(before, "`"), strings.HasSuffix(before, "'"),
 		strings.HasSuffix(before, "."), strings.HasPrefix(behind, "."):
 		return "gap_name", true
-	case strings.HasPrefix(behind, "_"), before != "" && isNameByte(before[len(before)-1]):
+	case behind != "" && isNameByte(behind[0]), before != "" && isNameByte(before[len(before)-1]):
 		return "gap", true
 	case strings.HasSuffix(trimmed, "("):
 		if strings.EqualFold(lastWord(strings.TrimSuffix(trimmed, "(")), "in") {

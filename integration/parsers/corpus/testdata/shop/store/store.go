@@ -23,6 +23,7 @@ func writes(db *sql.DB, table, cond string, price int) {
 	db.Exec(fmt.Sprintf("DELETE FROM %s WHERE price > %d", table, price))
 	db.Exec(fmt.Sprintf("DELETE FROM books WHERE %s", cond))
 	db.Exec("UPDATE " + n.Prices + " SET price = $1 WHERE book_id = $2")
+	db.Exec(prefixed("DELETE FROM %sbooks WHERE id = ?", table))
 	query := "UPDATE books SET title = $1"
 	if price > 0 {
 		query += " WHERE price > 0"
@@ -35,6 +36,8 @@ func writes(db *sql.DB, table, cond string, price int) {
 	db.Exec("update the price")
 	db.Exec("delete from cache")
 }
+
+func prefixed(format, prefix string) string { return fmt.Sprintf(format, prefix) }
 
 func mysqlOnly(db *sql.DB) {
 	db.Exec("UPDATE books SET price = 5")
