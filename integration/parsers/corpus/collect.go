@@ -18,14 +18,6 @@ type statement struct {
 	Verdicts map[string]verdict `json:"verdicts"`
 }
 
-// A database is one of the two that statements are collected for.
-type database struct {
-	name   string
-	oracle oracle
-}
-
-var databases = []database{{"PostgreSQL", postgres{}}, {"SQLite", sqlite{}}}
-
 // module adds the statements of a module.
 func (s *summary) module(m module, dir string) error {
 	files, err := readFiles(dir)
@@ -37,8 +29,7 @@ func (s *summary) module(m module, dir string) error {
 	found = append(found, sqlTexts(files, queryNames(found))...)
 	s.modules++
 	for _, t := range found {
-		pg, lite := databasesOf(m, t.file, t.names...)
-		for i, asked := range []bool{pg, lite} {
+		for i, asked := range databasesOf(m, t.file, t.names...) {
 			if asked {
 				s.text(m, t, databases[i], known[i])
 			}
@@ -48,14 +39,13 @@ func (s *summary) module(m module, dir string) error {
 }
 
 // schemas returns the tables that the module's files create, for each database.
-func schemas(m module, files []file) (known [2]tables) {
+func schemas(m module, files []file) (known [len(databases)]tables) {
 	for i := range known {
 		known[i] = tables{}
 	}
 	for _, own := range []bool{true, false} { // those of other databases where there are no own ones
 		for _, f := range files {
-			pg, lite := databasesOf(m, f.name)
-			for i, asked := range []bool{pg, lite} {
+			for i, asked := range databasesOf(m, f.name) {
 				if asked == own {
 					known[i].read(f.text, databases[i].oracle)
 				}

@@ -13,7 +13,7 @@ import (
 func TestModule(t *testing.T) {
 	t.Parallel()
 	sum := newSummary()
-	if err := sum.module(module{path: "shop.example", scopes: []scope{{"", true, true}}}, "testdata/shop"); err != nil {
+	if err := sum.module(module{path: "shop.example", scopes: []scope{{"", set{true, true}}}}, "testdata/shop"); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -119,13 +119,13 @@ func TestModules(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	t.Parallel()
-	m := module{scopes: []scope{{"", true, false}, {"cache/", false, true}, {"cache/both/", true, false}, {"cache/both/", false, true}}}
-	for file, want := range map[string][2]bool{
+	m := module{scopes: []scope{{"", set{true, false}}, {"cache/", set{false, true}}, {"cache/both/", set{true, false}}, {"cache/both/", set{false, true}}}}
+	for file, want := range map[string]set{
 		"a.go": {true, false}, "cache/a.go": {false, true}, "cache/both/a.go": {true, true}, "cache/mysql/a.go": {},
 		"cache/postgres/a.go": {}, "cache/both/postgres/a.go": {true, false},
 	} {
-		if pg, lite := databasesOf(m, file); [2]bool{pg, lite} != want {
-			t.Errorf("%s: %v and %v, want %v", file, pg, lite, want)
+		if got := databasesOf(m, file); got != want {
+			t.Errorf("%s: %v, want %v", file, got, want)
 		}
 	}
 }

@@ -90,30 +90,22 @@ func isTest(name string) bool {
 
 // databasesOf narrows what a module supports to what a file's path and the names around
 // a statement say. Nothing remains for a statement of another database.
-func databasesOf(m module, file string, names ...string) (postgres, sqlite bool) {
-	postgres, sqlite = m.supports(file)
-	pg, lite, other := false, false, false
+func databasesOf(m module, file string, names ...string) set {
+	var named set
+	other := false
 	for _, name := range append(names, file) {
 		for _, word := range words(strings.TrimSuffix(name, path.Ext(name))) {
-			switch word {
-			case "postgres", "postgresql", "pg", "pgx", "pgxv5", "psql", "pgsql", "pgstore", "riverpgxv5":
-				pg = true
-			case "sqlite", "sqlite3", "sqlitestore", "sqlitex", "riversqlite":
-				lite = true
-			case "mysql", "mariadb", "mssql", "sqlserver", "oracle", "clickhouse", "spanner", "cassandra",
-				"snowflake", "bigquery", "redshift", "duckdb", "databricks", "cloudspanner", "elasticsearch",
-				"crdb", "cockroach", "cockroachdb", "tidb", "mongodb", "deltalake", "azuresynapse", "neo4j", "hive", "trino":
-				other = true
-			}
+			of, isOther := namedIn(word)
+			named, other = named.or(of), other || isOther
 		}
 	}
 	switch {
-	case pg || lite:
-		return pg && postgres, lite && sqlite
+	case named != set{}:
+		return named.and(m.supports(file))
 	case other:
-		return false, false
+		return set{}
 	}
-	return postgres, sqlite
+	return m.supports(file)
 }
 
 // words splits a name at what isn't a letter or a digit, and where camel case does.

@@ -16,24 +16,25 @@ type module struct {
 	scopes        []scope
 }
 
-// A scope says that what is under a folder is for a database.
+// A scope says which databases what is under a folder is for.
 type scope struct {
-	under            string // empty for all of the module
-	postgres, sqlite bool
+	under     string // empty for all of the module
+	databases set
 }
 
 // supports returns the databases of the innermost folders that a file is in.
-func (m module) supports(file string) (postgres, sqlite bool) {
+func (m module) supports(file string) (found set) {
 	depth := -1
 	for _, s := range m.scopes {
-		if n := len(s.under); n >= depth && strings.HasPrefix(file, s.under) {
-			if n > depth {
-				depth, postgres, sqlite = n, false, false
-			}
-			postgres, sqlite = postgres || s.postgres, sqlite || s.sqlite
+		switch n := len(s.under); {
+		case n < depth || !strings.HasPrefix(file, s.under):
+		case n > depth:
+			depth, found = n, s.databases
+		default:
+			found = found.or(s.databases)
 		}
 	}
-	return postgres, sqlite
+	return found
 }
 
 // readModules reads a list: a module a line, # begins a comment. A database that is for
@@ -53,11 +54,12 @@ func readModules(file string) (modules []module, err error) {
 		var versioned bool
 		m.path, m.version, versioned = strings.Cut(fields[0], "@")
 		for _, field := range fields[1:] {
-			database, under, _ := strings.Cut(field, "=")
-			if database != "postgres" && database != "sqlite" {
-				return nil, fmt.Errorf("%s:%d: unknown database %q", file, n+1, database)
+			name, under, _ := strings.Cut(field, "=")
+			found, ok := listedAs(name)
+			if !ok {
+				return nil, fmt.Errorf("%s:%d: unknown database %q", file, n+1, name)
 			}
-			m.scopes = append(m.scopes, scope{under, database == "postgres", database == "sqlite"})
+			m.scopes = append(m.scopes, scope{under, found})
 		}
 		if !versioned || len(m.scopes) == 0 {
 			return nil, fmt.Errorf("%s:%d: want path@version and its databases", file, n+1)
