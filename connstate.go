@@ -14,6 +14,7 @@ type connState struct {
 	base     driver.Conn
 	sqlmw    *interceptor
 	link     link
+	ledger   *ledgerFunction // of the connection's database
 
 	inTx      bool // a transaction is open, as far as is known
 	guardedTx bool // it has guarded statements
@@ -22,8 +23,8 @@ type connState struct {
 	txContext txContext // of the transaction that BeginTx began
 }
 
-func newConnState(s *settings, base driver.Conn) (*connState, error) {
-	state := &connState{settings: s, base: base, link: newLink(s.profile.database, base)}
+func newConnState(s *settings, base driver.Conn, f *ledgerFunction) (*connState, error) {
+	state := &connState{settings: s, base: base, ledger: f, link: newLink(s.profile.database, base)}
 	var err error
 	state.sqlmw, err = newInterceptor(state)
 	return state, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -80,6 +81,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	e.state.followTx(e.sent.query, err)
 	if err == nil {
 		e.state.link.touch()
+		e.state.ledger.installed(ctx, &e)
 	}
 	e.reportSent(ctx, err)
 	return got, err
@@ -167,6 +169,11 @@ func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 			return got, err
 		}
 		got, err = try(ctx, &e, c)
+		if again, lost := e.withoutFunction(ctx, err); !again {
+			err = lost
+		} else if got, err = try(ctx, &e, c); dberr.SQLState(err) == dberr.FailedTransaction { // that nobody followed
+			err = lost
+		}
 		if err == nil {
 			e.state.link.touch()
 		}

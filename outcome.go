@@ -44,6 +44,11 @@ func (e *execution) ready(ctx context.Context) error {
 		return nil
 	}
 	err := e.sent.stmt.use(ctx, e.sent.query)
+	if again, lost := e.withoutFunction(ctx, err); again {
+		err = e.sent.stmt.use(ctx, e.sent.query)
+	} else {
+		err = lost
+	}
 	if err != nil {
 		err, _ = e.reported(ctx, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"reflect"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A profile has the facts about a base driver and its database.
@@ -23,6 +25,10 @@ type profile struct {
 	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
 	skipsArgCheck bool
 
+	// findLedgerFunction asks the database for the schema of the function by which guards
+	// ask the ledger; empty where there is none.
+	findLedgerFunction string
+
 	// reach returns the network connection of one of the driver's connections, and
 	// what tells whether the driver has closed it; nil for what can't be reached.
 	reach func(driver.Conn) (net.Conn, closer)
@@ -30,8 +36,8 @@ type profile struct {
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq},
-	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx},
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, findLedgerFunction: sqltext.FindLedgerFunction, reach: reachPq},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, findLedgerFunction: sqltext.FindLedgerFunction, reach: reachPgx},
 	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true},
 	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true},
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},

@@ -16,6 +16,7 @@ const (
 	UniqueViolation       = "23505"
 	InvalidText           = "22P02"
 	NoActiveTransaction   = "25P01"
+	FailedTransaction     = "25P02"
 	SerializationFailure  = "40001"
 	CompletionUnknown     = "40003"
 	DeadlockDetected      = "40P01"
@@ -25,6 +26,7 @@ const (
 	UndefinedColumn       = "42703"
 	UndefinedFunction     = "42883"
 	UndefinedTable        = "42P01"
+	UndefinedSchema       = "3F000"
 
 	lockNotAvailable = "55P03"
 
