@@ -99,7 +99,11 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 		return prepareBase(ctx, c.base, query)
 	}
 	s, err := prepare(ctx, c.state, query, plan)
-	if c.state.ledger.lost(err) && !c.state.inTx {
+	switch {
+	case !c.state.ledger.lost(err):
+	case c.state.inTx:
+		err = &functionLost{err}
+	default:
 		s, err = prepare(ctx, c.state, query, c.state.rewriter().Plan(query))
 	}
 	if err != nil {

@@ -67,12 +67,14 @@ func (f *ledgerFunction) lost(err error) bool {
 	if err == nil || f.rewriter.Load() == nil {
 		return false
 	}
+	text := err.Error()
 	switch dberr.SQLState(err) {
-	case dberr.UndefinedFunction, dberr.UndefinedTable, dberr.InsufficientPrivilege, dberr.UndefinedSchema:
+	case dberr.UndefinedSchema:
+	case dberr.UndefinedFunction, dberr.UndefinedTable, dberr.InsufficientPrivilege:
+		if !strings.Contains(text, sqltext.LedgerFunction) && !strings.Contains(text, sqltext.LedgerTable) {
+			return false
+		}
 	default:
-		return false
-	}
-	if text := err.Error(); !strings.Contains(text, sqltext.LedgerFunction) && !strings.Contains(text, sqltext.LedgerTable) {
 		return false
 	}
 	f.rewriter.Store(nil)
@@ -89,15 +91,15 @@ func (s *connState) rewriter() *rewrite.Rewriter {
 
 // withoutFunction looks at the error of a guarded statement. If it says that the ledger's
 // function is gone, the statement, of which nothing was applied, is made into one that does
-// without, to be sent again. Where its transaction is over by the error, or it is one of
-// several in a text, it isn't, and lost says why; lost is err if that says something else.
+// without, to be sent again. Where its transaction is over by the error, it isn't, and lost
+// says why; lost is err if that says something else.
 func (e *execution) withoutFunction(ctx context.Context, err error) (again bool, lost error) {
 	s := e.state
 	if !s.ledger.lost(err) {
 		return false, err
 	}
 	lost = &functionLost{err}
-	if s.inTx || strings.Contains(strings.TrimRight(e.read.query, "; \t\r\n"), ";") {
+	if s.inTx {
 		return false, lost
 	}
 	plan := s.settings.rewriter.Plan(e.read.query)

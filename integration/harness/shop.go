@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A Shop is a database with the tables books, which is fenced, pens, which is
@@ -44,9 +46,16 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 	} {
 		sh.Exec(t, create)
 	}
+	if LedgerFunction && s.Dialect == sqlfence.Postgres {
+		sh.Exec(t, tokens.LedgerFunction)
+	}
 	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
 	return sh
 }
+
+// LedgerFunction is whether the ledger of a [Shop] on PostgreSQL has the function that
+// guards ask it by: the tests of the ledger run both ways.
+var LedgerFunction = os.Getenv("SQLFENCE_LEDGER_FUNCTION") != "0"
 
 // NewShop is a Shop at the database's own isolation level.
 func NewShop(t testing.TB, b Base, rules ...sqlfence.Rule) *Shop {

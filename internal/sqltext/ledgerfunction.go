@@ -51,10 +51,10 @@ DECLARE
 	rows bigint;
 	turns boolean := false; -- whoever raises the token takes the turn
 BEGIN
-	IF asked = %2$L::regclass AND current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN
-		-- The query behind the locks has a snapshot of its own.
-		PERFORM pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0)),
-			pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence-row:', wanted), 0));
+	IF asked = %2$L::regclass AND starts_with(current_setting('transaction_isolation'), 'read ') -- committed, or uncommitted
+		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0)) IS NOT NULL
+		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN
+		-- Behind the locks, this query has a snapshot of its own.
 		SELECT COALESCE(max(t.token), 0), pg_catalog.int8eq(COALESCE(max(t.token), 0), given), count(*),
 			EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = asked AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
 		INTO held, same, rows, turns
@@ -70,11 +70,10 @@ BEGIN
 				' FROM (SELECT t.token FROM %%s AS t WHERE t.name = $2 FOR SHARE) AS l', asked) INTO held, same, rows USING given, wanted;
 		END IF;
 	END IF;
-	IF rows = 0 THEN
-		RETURN int8in(textout(concat('sqlfence:unknown:', number, ':', rows))) IS NULL;
-	END IF;
-	IF same THEN
+	IF same AND rows > 0 THEN
 		RETURN true;
+	ELSIF rows = 0 THEN
+		RETURN int8in(textout(concat('sqlfence:unknown:', number, ':', rows))) IS NULL;
 	END IF;
 	RETURN int8in(textout(concat('sqlfence:ledger:', number, ':', held))) IS NULL;
 END
