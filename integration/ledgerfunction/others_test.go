@@ -110,6 +110,39 @@ func TestFunctionAtASavepoint(t *testing.T) {
 	})
 }
 
+// Who issues a token waits for the writers before it locks a row, also that of a lease: a
+// holder who gives up its lease in the middle of its transaction isn't to wait for itself.
+func TestIssuerWaitsWithoutARow(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		tx, err := db.BeginTx(harness.Holding(t, 8), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		write(t, tx, 8, nil)
+		var pid int
+		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if _, err := harness.NewStore(t, sh.Plain).Issue(t.Context(), "books"); err != nil {
+				t.Error(err)
+			}
+		}()
+		sh.WantBlocked(t, pid, done)
+		if _, err := sh.Plain.Exec("SELECT FROM fencing_tokens FOR UPDATE NOWAIT"); err != nil {
+			t.Errorf("while Issue waits: %v", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	})
+}
+
 // A transaction that changes the tokens of many names holds off writes by one lock of the
 // table: the server hasn't room for as many locks.
 func TestFunctionWhereManyTokensChange(t *testing.T) {
