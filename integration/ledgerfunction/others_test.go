@@ -32,8 +32,11 @@ var others = []string{
 func TestFunctionHoldsOffOthers(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, before := range []string{"", "SET session_replication_role = replica", "ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger} {
-			for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
-				for _, other := range others {
+			for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
+				for i, other := range others {
+					if i > 0 && before != "" && level != sql.LevelReadCommitted {
+						break // one shows it
+					}
 					t.Run(fmt.Sprintf("%.20s/%v/%.60s", before, level, other), func(t *testing.T) {
 						sh, db, _ := installed(t, b)
 						if strings.HasPrefix(before, "ALTER") {
@@ -148,7 +151,7 @@ func TestIssuerWaitsWithoutARow(t *testing.T) {
 func TestFunctionWhereManyTokensChange(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
-		sh.Exec(t, "INSERT INTO fencing_tokens SELECT 'name ' || n, 1 FROM generate_series(1, 50000) AS n")
+		sh.Exec(t, "INSERT INTO fencing_tokens SELECT 'name ' || n, 1 FROM generate_series(1, 1000) AS n")
 		if err := harness.NewStore(t, db).Repair(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +164,13 @@ func TestFunctionWhereManyTokensChange(t *testing.T) {
 		if _, err := tx.Exec("UPDATE fencing_tokens SET token = token + 1"); err != nil {
 			t.Fatal(err)
 		}
-		var pid int
-		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		var pid, locks int
+		const held = "SELECT pg_backend_pid(), count(*) FROM pg_locks WHERE pid = pg_backend_pid()"
+		if err := tx.QueryRow(held).Scan(&pid, &locks); err != nil {
 			t.Fatal(err)
+		}
+		if locks > 300 {
+			t.Errorf("%d locks", locks)
 		}
 		done := make(chan struct{})
 		go func() {
@@ -186,10 +193,7 @@ func TestFunctionInMixedCompany(t *testing.T) {
 		sh, with, count := installed(t, b)
 		write(t, with, 8, nil)
 		wantForm(t, count, true)
-		// Of a driver that isn't known nobody asks for the function.
-		hidden := harness.HidingConnector{Hiding: harness.Hiding{Inner: sh.Plain.Driver()}, DSN: sh.Source}
-		without, err := sqlfence.OpenDB(opaque{hidden}, sqlfence.WithDialect(b.Dialect), harness.Books())
-		harness.CloseAtEnd(t, without, err)
+		without := unasked(t, b, sh.Source, sh.Plain)
 		store := harness.NewStore(t, sh.Plain)
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
@@ -377,6 +381,15 @@ func TestFunctionAfterARename(t *testing.T) {
 			write(t, db, 7, sqlfence.ErrStale)
 		}
 	})
+}
+
+// unasked opens a database whose guards ask the ledger by themselves: of a driver that isn't
+// known nobody asks for the function.
+func unasked(t testing.TB, b harness.Base, dsn string, plain *sql.DB) *sql.DB {
+	t.Helper()
+	hidden := harness.HidingConnector{Hiding: harness.Hiding{Inner: plain.Driver()}, DSN: dsn}
+	db, err := sqlfence.OpenDB(opaque{hidden}, sqlfence.WithDialect(b.Dialect), harness.Books())
+	return harness.CloseAtEnd(t, db, err)
 }
 
 // opaque keeps its connector where sqlfence doesn't look.
