@@ -6,7 +6,7 @@ import "github.com/sqlfence/sqlfence/internal/sqltext"
 // guards ask the ledger by, for a migration of the application's own. Without it guards ask
 // by queries of their own, and are as safe: with it PostgreSQL plans them in a third of the
 // time, and many writers of one name don't lock the ledger's row, which costs it a multixact
-// and three times the WAL a write. sqlfence uses the function where a connection finds it.
+// and twice the WAL a write. sqlfence uses the function where a connection finds it.
 //
 // It is one statement, of type DO, needs the language plpgsql, and can be run again. It
 // installs in the schema of the table fencing_tokens that the search path leads to:

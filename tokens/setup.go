@@ -16,7 +16,7 @@ import (
 // used. If the table is there, Setup needs no privilege to create one. It may be called
 // at every start, by several processes at once.
 //
-// Setup never changes an existing table. If it can't be used, the error says why. Other
+// Setup never changes the columns or rows of an existing table. If it can't be used, the error says why. Other
 // errors are the database's.
 //
 // On PostgreSQL, Setup also installs what [LedgerFunction] has, or brings it up to date, if

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A dialect is what the tests have to know of a database beside its driver.
@@ -14,6 +15,7 @@ type dialect struct {
 	networked  bool                 // connections may be lost
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
+	function   string               // installs what guards ask the ledger by; empty if there is none
 }
 
 // dialects are those of the [Bases].
@@ -23,6 +25,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 		networked:  true,
 		showsWaits: true,
+		function:   tokens.LedgerFunction,
 	},
 	sqlfence.SQLite: {
 		need: func(testing.TB) {},

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A Shop is a database with the tables books, which is fenced, pens, which is
@@ -46,14 +45,14 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 	} {
 		sh.Exec(t, create)
 	}
-	if LedgerFunction && s.Dialect == sqlfence.Postgres {
-		sh.Exec(t, tokens.LedgerFunction)
+	if install := dialects[s.Dialect].function; LedgerFunction && install != "" {
+		sh.Exec(t, install)
 	}
 	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
 	return sh
 }
 
-// LedgerFunction is whether the ledger of a [Shop] on PostgreSQL has the function that
+// LedgerFunction is whether the ledger of a [Shop] has the function that
 // guards ask it by: the tests of the ledger run both ways.
 var LedgerFunction = os.Getenv("SQLFENCE_LEDGER_FUNCTION") != "0"
 
