@@ -86,6 +86,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	e.state.followTx(e.sent.query, err)
 	if err == nil {
 		e.state.link.touch()
+		e.state.ledger.installed(ctx, &e)
 	}
 	e.reportSent(ctx, err)
 	return got, err
@@ -177,6 +178,11 @@ func run[T any](ctx context.Context, rendered execution, c call[T]) (T, error) {
 	got, err := try(ctx, e, c)
 	if err != nil && e.sent.kept != nil && e.unkeep(err) {
 		got, err = sendOnceMore(ctx, e, c, err)
+	}
+	if again, lost := e.withoutFunction(ctx, err); again {
+		got, err = sendOnceMore(ctx, e, c, lost)
+	} else {
+		err = lost
 	}
 	if err == nil {
 		e.state.link.touch()

@@ -18,6 +18,7 @@ type settings struct {
 	tables    []*table
 	serials   bool // some table has a serial
 	locks     bool // some table has locks
+	ledgers   bool // some table has a ledger
 	rewriter  *rewrite.Rewriter
 	observers []Observer
 	logger    *slog.Logger
@@ -69,6 +70,7 @@ func (s *settings) addTables(o *options) {
 		rules = append(rules, t.rules)
 		s.serials = s.serials || t.rules.Serial != ""
 		s.locks = s.locks || t.rules.Lock.By != ""
+		s.ledgers = s.ledgers || t.rules.Ledger
 	}
 	if s.profile.database == nil {
 		return

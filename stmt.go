@@ -59,7 +59,7 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err err
 	settings, plan := s.state.settings, s.plan
 	if _, ok := serialFrom(ctx); ok && settings.serials && plan.Verdict == rewrite.Guard {
 		// It is likely to be executed with a serial, too.
-		plan = settings.rewriter.VersionedPlan(s.query)
+		plan = s.state.rewriter().VersionedPlan(s.query)
 	}
 	var reason error
 	switch _, bypassed := bypassReason(ctx); {

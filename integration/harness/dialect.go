@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A dialect is what the tests have to know of a database beside its driver.
@@ -15,6 +16,7 @@ type dialect struct {
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
 	otherCache int                  // as [Base.Statements]: what its drivers don't have by default
+	function   string               // installs what guards ask the ledger by; empty if there is none
 }
 
 // dialects are those of the [Bases].
@@ -25,6 +27,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		networked:  true,
 		showsWaits: true,
 		otherCache: 3,
+		function:   tokens.LedgerFunction,
 	},
 	sqlfence.SQLite: {
 		need: func(testing.TB) {},
