@@ -14,7 +14,8 @@
 //   - keys, serials: per-row tokens; version columns and edit locks;
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;
-//   - orm: GORM, Bun, ent, sqlc and sqlx, and migrations;
+//   - orm: GORM, Bun, ent, sqlc and sqlx, and their migrations;
+//   - migrations: docs/migrations.md, and the files in schema;
 //   - pgbouncer: behind a connection pooler;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
