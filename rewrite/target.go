@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -34,6 +33,7 @@ func (p *planner) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	}
+	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
 	switch w.Verb {
 	case read.Update:
 		return p.update(w)
@@ -51,7 +51,6 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		p.plan = new(planned)
 		p.written, p.targets = p.plan.table[:0], p.plan.target[:0]
 		p.NumberInputs()
-		p.EachBare(func(at int32, number int) { p.insertText(at, strconv.Itoa(number)) })
 	}
 	in := slices.Index(p.written, table)
 	if in < 0 {

@@ -2,6 +2,7 @@ package confirm
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func sameByMembers(t *testing.T, d *Dialect, text string, stop int) {
 				t.Fatalf("%s: at %d of %q it has gone on to %d", d.name(), one.hi, text, other.hi)
 			}
 		}
-		if one.scanner != other.scanner || !slices.Equal(one.frames, other.frames) {
+		if !reflect.DeepEqual(one.scanner, other.scanner) || !slices.Equal(one.frames, other.frames) {
 			t.Fatalf("%s: of %q\n%+v %+v\n%+v %+v", d.name(), text, one.scanner, one.frames, other.scanner, other.frames)
 		}
 	}

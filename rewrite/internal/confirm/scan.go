@@ -10,6 +10,8 @@ type scanner struct {
 	sign    sign // of the current token
 	lo, hi  int  // where it stands
 	failed  bool // the text can't be read
+	inputs  inputs
+	numbers []int // that the guard adds
 }
 
 // A sign says what a token is: one of these, or a character that stands by itself.
@@ -135,6 +137,7 @@ func (s *scanner) other(c byte) {
 		for i++; isDigit(s.at(i)); i++ {
 		}
 		s.sign, s.hi = signInput, i
+		s.inputs.see(s.text[s.lo+1:i], s.numbers)
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:
@@ -166,6 +169,9 @@ func (s *scanner) member(stop int) sign {
 	}
 	if end <= i || end == len(text) || text[end] != ',' {
 		return 0
+	}
+	if member == signInput {
+		s.inputs.see(text[i+1:end], s.numbers)
 	}
 	s.sign, s.lo, s.hi = ',', end, end+1
 	return member
