@@ -15,7 +15,7 @@
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;
 //   - orm: GORM, Bun, ent, sqlc and sqlx, and their migrations;
-//   - migrations: docs/migrations.md, and the files in schema;
+//   - migrations, adopting: docs/migrations.md and docs/adopting.md, and the files in schema;
 //   - pgbouncer: behind a connection pooler;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
