@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -22,11 +23,7 @@ var gormRecipe = recipe{
 		return store.Setup(ctx)
 	},
 	up: func(ctx context.Context, _ *testing.T, db *ownedDB, version int) error {
-		var dialector gorm.Dialector = sqlite.New(sqlite.Config{Conn: db.DB})
-		if db.Dialect == sqlfence.Postgres {
-			dialector = postgres.New(postgres.Config{Conn: db.DB, DriverName: db.DriverName})
-		}
-		g, err := gorm.Open(dialector, &gorm.Config{})
+		g, err := openGorm(db)
 		if err != nil {
 			return err
 		}
@@ -40,6 +37,14 @@ var gormRecipe = recipe{
 		}
 		return err
 	},
+}
+
+func openGorm(db *ownedDB) (*gorm.DB, error) {
+	var dialector gorm.Dialector = sqlite.New(sqlite.Config{Conn: db.DB})
+	if db.Dialect == sqlfence.Postgres {
+		dialector = postgres.New(postgres.Config{Conn: db.DB, DriverName: db.DriverName})
+	}
+	return gorm.Open(dialector, &gorm.Config{})
 }
 
 type gormBook1 struct {
@@ -63,3 +68,31 @@ type Book struct {
 
 func (gormBook1) TableName() string { return "books" }
 func (gormBook2) TableName() string { return "books" }
+
+// gormNullable declares the column otherwise than the database has it.
+type gormNullable struct {
+	ID         int64
+	Title      string
+	FenceToken *int64 `gorm:"->"`
+}
+
+func (gormNullable) TableName() string { return "books" }
+
+// AutoMigrate keeps the fence column and its marks, however the model has it.
+func TestGormKeepsTheColumn(t *testing.T) {
+	for name, model := range map[string]any{"left out": &gormBook1{}, "as it is": &gormBook2{}, "nullable": &gormNullable{}} {
+		t.Run(name, func(t *testing.T) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+				source, db := fencedBooks(t, b)
+				g, err := openGorm(&ownedDB{b.Raw(t, source), b})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := g.WithContext(t.Context()).AutoMigrate(model); err != nil {
+					t.Fatal(err)
+				}
+				wantMarked(t, db)
+			})
+		})
+	}
+}
