@@ -15,8 +15,9 @@ check: cgo ## test without servers and race detector: SQLite and fakes only; abo
 lint: cgo ## check formatting, correctness and dependencies
 	scripts/lint $(MODULES)
 
-bench: cgo ## run the benchmarks; the output is for benchstat
-	@scripts/with-postgres sh -c 'cd bench && go test -run=NONE -bench=. -benchmem -count=6 ./...'
+bench: cgo ## measure everything in one run, about 20 minutes, and write docs/benchmarks.md; FLAGS= as go run ./bench -h says
+	@command -v redis-server >/dev/null || scripts/apt-install redis-server || true
+	@go run ./bench -out docs $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 	scripts/driver-suites -write ../docs/compatibility.md

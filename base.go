@@ -78,6 +78,28 @@ func prepareBase(ctx context.Context, c driver.Conn, query string) (driver.Stmt,
 	return s, err
 }
 
+func execStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
+	if s, ok := s.(driver.StmtExecContext); ok {
+		return s.ExecContext(ctx, args)
+	}
+	values, err := plain(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Exec(values)
+}
+
+func queryStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
+	if s, ok := s.(driver.StmtQueryContext); ok {
+		return s.QueryContext(ctx, args)
+	}
+	values, err := plain(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(values)
+}
+
 // plain returns arguments for a driver that takes no context and no names.
 func plain(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
 	values := make([]driver.Value, len(args))

@@ -28,8 +28,12 @@ type conn struct {
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(s *settings, base driver.Conn) (driver.Conn, error) {
-	state, err := newConnState(s, base)
+func newConn(ctx context.Context, s *settings, base driver.Conn, f *ledgerFunction) (driver.Conn, error) {
+	err := f.find(ctx, s, base)
+	var state *connState
+	if err == nil {
+		state, err = newConnState(s, base, f)
+	}
 	if err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
@@ -58,8 +62,14 @@ func newConn(s *settings, base driver.Conn) (driver.Conn, error) {
 	return c, nil
 }
 
-// Close implements driver.Conn.
-func (c *conn) Close() error { return c.base.Close() }
+// Close implements driver.Conn. What a remote database keeps prepared ends with its
+// session, without a round trip for each.
+func (c *conn) Close() error {
+	if !c.state.settings.profile.remote() {
+		c.state.cache.expire()
+	}
+	return c.base.Close()
+}
 
 // Ping implements driver.Pinger. Without it a connection counts as alive.
 func (c *conn) Ping(ctx context.Context) error {
@@ -89,12 +99,20 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	settings := c.state.settings
-	plan := settings.rewriter.Plan(query)
-	// Where arguments may be options, each execution has to be looked at.
-	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.changesTx(query) {
+	plan := c.state.rewriter().Plan(query)
+	// Where arguments may be options, each execution has to be looked at. So has what is
+	// followed.
+	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
 		return prepareBase(ctx, c.base, query)
 	}
 	s, err := prepare(ctx, c.state, query, plan)
+	switch {
+	case !c.state.ledger.lost(err):
+	case c.state.inTx:
+		err = &functionLost{err}
+	default:
+		s, err = prepare(ctx, c.state, query, c.state.rewriter().Plan(query))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +136,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 }
 
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) execution {
-	return execution{state: c.state, rows: rows, plan: c.state.settings.rewriter.Plan(query), asked: request{query: query, args: args}}
+	return execution{state: c.state, rows: rows, plan: c.state.rewriter().Plan(query), asked: request{query: query, args: args}}
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none
@@ -134,5 +152,6 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 // it isn't guarded; the observer gets an event that it was handed out.
 func (c *conn) Raw() driver.Conn {
 	c.state.settings.report(context.Background(), Event{Kind: RawAccess})
+	c.state.cache.expire()
 	return c.base
 }

@@ -14,6 +14,10 @@ type connState struct {
 	base     driver.Conn
 	sqlmw    *interceptor
 	link     link
+	cache    stmtCache
+	ledger   *ledgerFunction // of the connection's database
+
+	executing execution // an Exec, while it is sent
 
 	inTx      bool // a transaction is open, as far as is known
 	guardedTx bool // it has guarded statements
@@ -22,11 +26,17 @@ type connState struct {
 	txContext txContext // of the transaction that BeginTx began
 }
 
-func newConnState(s *settings, base driver.Conn) (*connState, error) {
-	state := &connState{settings: s, base: base, link: newLink(s.profile.database, base)}
+func newConnState(s *settings, base driver.Conn, f *ledgerFunction) (*connState, error) {
+	state := &connState{settings: s, base: base, ledger: f, link: newLink(s.profile.database, base), cache: newStmtCache(s, base)}
 	var err error
 	state.sqlmw, err = newInterceptor(state)
 	return state, err
+}
+
+// follows reports whether each execution of a statement that isn't guarded has to be
+// looked at.
+func (s *connState) follows(query string) bool {
+	return s.changesTx(query) || s.cache.size > 0 && changesSession(query)
 }
 
 // exec executes a statement of this package's own on the base connection.

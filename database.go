@@ -18,6 +18,10 @@ type database interface {
 	// COMMIT, that failed and was undone. It isn't if the session ended with it.
 	answered(err error) bool
 
+	// outdated reports whether a statement may have failed with err only because what it
+	// was prepared for has changed since. It was not executed then.
+	outdated(err error) bool
+
 	// errorEndsTx reports whether an error ends the transaction that it occurs in.
 	errorEndsTx() bool
 
@@ -79,6 +83,13 @@ func (postgres) answered(err error) bool {
 	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
 }
 
+// A plan that must not change its rows, a statement that the session has forgotten, and
+// whatever else an analysis finds with the types that the arguments had once.
+func (postgres) outdated(err error) bool {
+	code := dberr.SQLState(err)
+	return code == dberr.FeatureNotSupported || code == dberr.UnknownStatement || strings.HasPrefix(code, dberr.SyntaxClass)
+}
+
 // Without a savepoint a failed statement has left nothing if the server says so;
 // an error without a code may be the driver's, about an answer that it can't read.
 func (postgres) leftNothing(f failure) bool {
@@ -100,6 +111,9 @@ func (sqlite) answered(err error) bool {
 	return ok
 }
 
+// outdated: SQLite prepares a statement again by itself.
+func (sqlite) outdated(error) bool { return false }
+
 // Rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
 // also where a table declares them, and by the RAISE of a trigger.
 func (sqlite) leftNothing(f failure) bool {
@@ -116,6 +130,7 @@ type mysql struct{}
 func (mysql) dialect() Dialect         { return MySQL }
 func (mysql) remote() bool             { return true }
 func (mysql) answered(error) bool      { return false }
+func (mysql) outdated(error) bool      { return false }
 func (mysql) errorEndsTx() bool        { return false }
 func (mysql) storesBytesAsText() bool  { return true }
 func (mysql) countsReturning() bool    { return false }

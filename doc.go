@@ -47,7 +47,7 @@
 //     context has a [Bypass] with a reason.
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
-//     "no such row".
+//     "no such row". [WithStatementCache] can make it cheaper than that.
 //   - Transparent otherwise: what touches no registered table reaches the driver
 //     as it was written. Pooling, isolation levels, column types, prepared
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and

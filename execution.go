@@ -28,15 +28,20 @@ type execution struct {
 
 	held   heldTokens
 	values rewrite.Values // but those of the tables, which are held
+	keeps  bool           // the statement may be kept prepared
 	first  *firstRow      // of a query; nil if none has been read ahead
+
+	names      map[string]int // of the arguments, as argNames has them
+	namesKnown bool
 }
 
 // A request is a statement with its arguments, and the prepared statement that
-// executes it: nil for the connection itself.
+// executes it, the application's or one that is kept: neither for the connection itself.
 type request struct {
 	query string
 	args  []driver.NamedValue
 	stmt  *stmt
+	kept  *keptStmt
 }
 
 // An outcome is what is decided about an execution. The zero value sends nothing.
@@ -76,10 +81,12 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	case guarded:
 		return run(ctx, e, c)
 	}
+	e.state.cache.follow(e.sent.query)
 	got, err := c.send(ctx, e.state, e.sent)
 	e.state.followTx(e.sent.query, err)
 	if err == nil {
 		e.state.link.touch()
+		e.state.ledger.installed(ctx, &e)
 	}
 	e.reportSent(ctx, err)
 	return got, err
@@ -156,23 +163,50 @@ func (e *execution) findTokens(ctx context.Context) error {
 }
 
 // run sends a guarded statement.
-func run[T any](ctx context.Context, e execution, c call[T]) (T, error) {
-	var got T
-	var err error
+func run[T any](ctx context.Context, rendered execution, c call[T]) (T, error) {
+	e := rendered.state.hold(&rendered)
+	defer e.leave()
 	if e.state.settings.mode == Observe {
-		got, err = observe(ctx, &e, c)
+		got, err := observe(ctx, e, c)
 		e.reportSent(ctx, err)
-	} else {
-		if err := e.ready(ctx); err != nil {
-			return got, err
-		}
-		got, err = try(ctx, &e, c)
-		if err == nil {
-			e.state.link.touch()
-		}
-		err, _ = e.answered(ctx, err)
+		return c.finish(ctx, e, got, err)
 	}
-	return c.finish(ctx, &e, got, err)
+	if err := e.ready(ctx); err != nil {
+		var nothing T
+		return nothing, err
+	}
+	got, err := try(ctx, e, c)
+	if err != nil && e.sent.kept != nil && e.unkeep(err) {
+		got, err = sendOnceMore(ctx, e, c, err)
+	}
+	if again, lost := e.withoutFunction(ctx, err); again {
+		got, err = sendOnceMore(ctx, e, c, lost)
+	} else {
+		err = lost
+	}
+	if err == nil {
+		e.state.link.touch()
+	}
+	err, _ = e.answered(ctx, err)
+	return c.finish(ctx, e, got, err)
+}
+
+// hold returns the execution at an address. The rows of a query go on using it; an Exec is
+// the only one of its connection, and takes the place that is kept for it there.
+func (s *connState) hold(e *execution) *execution {
+	held := &s.executing
+	if e.rows {
+		held = new(execution)
+	}
+	*held = *e
+	return held
+}
+
+// leave gives up the place of an Exec, and lets go of its values.
+func (e *execution) leave() {
+	if !e.rows {
+		*e = execution{}
+	}
 }
 
 // try sends the statement once.
@@ -217,19 +251,28 @@ var (
 )
 
 func sendExec(ctx context.Context, s *connState, r request) (driver.Result, error) {
-	if r.stmt == nil {
-		return execBase(ctx, s.base, r.query, r.args)
+	switch {
+	case r.stmt != nil:
+		return r.stmt.exec(ctx, r.query, r.args)
+	case r.kept != nil:
+		return execStmt(ctx, r.kept.base, r.args)
 	}
-	return r.stmt.exec(ctx, r.query, r.args)
+	return execBase(ctx, s.base, r.query, r.args)
 }
 
 func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error) {
-	if r.stmt == nil {
-		return queryBase(ctx, s.base, r.query, r.args)
+	switch {
+	case r.stmt != nil:
+		return r.stmt.rows(ctx, r.query, r.args)
+	case r.kept != nil:
+		return queryStmt(ctx, r.kept.base, r.args)
 	}
-	return r.stmt.rows(ctx, r.query, r.args)
+	return queryBase(ctx, s.base, r.query, r.args)
 }
 
-func finishResult(_ context.Context, _ *execution, res driver.Result, err error) (driver.Result, error) {
+func finishResult(_ context.Context, e *execution, res driver.Result, err error) (driver.Result, error) {
+	if err == nil {
+		e.executed()
+	}
 	return res, err
 }

@@ -130,17 +130,14 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 	}
 	given := e.read.args[e.options:]
 	i := k.Ordinal - 1
-	if hasNamed(given) {
-		// Drivers differ in what they bind where names are mixed with places, or
-		// given twice.
+	if names := e.argNames(given); names != nil {
+		place, ok := names[k.Name]
+		if _, mixed := names[""]; mixed || place == givenTwice {
+			return "", unguardable(t.name, "the row's key is ambiguous among arguments with and without names, or of the same name; name each argument once")
+		}
 		i = -1
-		for n, arg := range given {
-			switch {
-			case arg.Name == "" || arg.Name == k.Name && i >= 0:
-				return "", unguardable(t.name, "the row's key is ambiguous among arguments with and without names, or of the same name; name each argument once")
-			case arg.Name == k.Name:
-				i = n
-			}
+		if ok {
+			i = place
 		}
 	}
 	if i >= 0 && i < len(given) {
@@ -151,6 +148,30 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 	}
 	return "", unguardable(t.name, "the row's key is an argument of an unsupported type; "+
 		"pass an integer, a string or a UUID")
+}
+
+// givenTwice is the place of a name that several arguments have. Drivers differ in what they
+// bind there, and where names are mixed with places.
+const givenTwice = -1
+
+// argNames returns the place of each argument by its name, if any of them has one. The
+// arguments are looked through once for all rows.
+func (e *execution) argNames(given []driver.NamedValue) map[string]int {
+	if e.namesKnown {
+		return e.names
+	}
+	e.namesKnown = true
+	if !hasNamed(given) {
+		return nil
+	}
+	e.names = make(map[string]int, len(given))
+	for i, arg := range given {
+		if _, ok := e.names[arg.Name]; ok {
+			i = givenTwice
+		}
+		e.names[arg.Name] = i
+	}
+	return e.names
 }
 
 // keep sends v as the argument i, instead of what may answer otherwise when the

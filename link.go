@@ -34,12 +34,20 @@ func newLink(db database, base driver.Conn) link {
 	l := link{used: time.Now()}
 	l.validator, _ = base.(driver.Validator)
 	l.pinger, _ = base.(driver.Pinger)
-	for range 8 {
-		if reach := profiles[packageOf(reflect.TypeOf(base))].reach; reach != nil {
-			var conn net.Conn
-			conn, l.state = reach(base)
-			l.socket = socketOf(conn)
-			break
+	if conn, p, _ := driverConn(base); p.reach != nil {
+		var socket net.Conn
+		socket, l.state = p.reach(conn)
+		l.socket = socketOf(socket)
+	}
+	return l
+}
+
+// driverConn returns the connection of a known driver's that base is, which is direct, or
+// wraps by a method Raw, as otelsql's does; nil if there is none.
+func driverConn(base driver.Conn) (conn driver.Conn, p profile, direct bool) {
+	for i := range 8 {
+		if p, ok := profiles[packageOf(reflect.TypeOf(base))]; ok {
+			return base, p, i == 0
 		}
 		wrapper, ok := base.(interface{ Raw() driver.Conn })
 		if !ok {
@@ -49,7 +57,7 @@ func newLink(db database, base driver.Conn) link {
 			break
 		}
 	}
-	return l
+	return nil, profile{}, false
 }
 
 // open reports whether the base driver is known to have a connection still.

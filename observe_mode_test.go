@@ -189,10 +189,10 @@ func TestObserveSendsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	base.wantSent(t,
-		"UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?2 THEN ?2"+
-			" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END WHERE id = ?1",
-		"UPDATE books SET price = 1, `fence` = max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), ?2) WHERE id = ?1")
-	if len(base.args) != 2 || base.args[0].Value != int64(2) || base.args[1].Value != int64(7) {
+		"UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?1 THEN ?1"+
+			" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END WHERE id = ?",
+		"UPDATE books SET price = 1, `fence` = max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), ?1) WHERE id = ?")
+	if len(base.args) != 2 || base.args[0].Value != int64(7) || base.args[1].Value != int64(2) {
 		t.Errorf("arguments = %v", base.args)
 	}
 }

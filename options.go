@@ -112,15 +112,46 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
+// WithStatementCache sets how many guarded statements each connection keeps prepared, so
+// that their next execution by DB.Exec, Tx.Query and so on isn't prepared, nor compiled, by
+// the database again. The least recently used is closed first, and all with the
+// connection. 0 keeps none; negative is refused; of several the last holds.
+//
+// The default is 64 with the SQLite drivers mattn/go-sqlite3 and modernc.org/sqlite, where a
+// guarded write is faster then than the plain one, and 0 with all others, or if
+// another wrapper stands between sqlfence and the driver. In PostgreSQL it saves a
+// round trip for each write with arguments through lib/pq, and two for one that is
+// refused through pgx; closing a statement to make room for another takes one. But a
+// pooler that gives each transaction another session, as PgBouncer does before version
+// 1.21, doesn't know a session's statements; and the arguments keep the types that the columns
+// had when the statement was prepared, so the connections should be renewed after a migration
+// that changes types.
+//
+// Kept are statements of at most 16 KiB that the guard adds arguments to; with PostgreSQL if
+// they have arguments of their own; with lib/pq and mattn/go-sqlite3 not those that return
+// rows; with pgx only where it prepares statements itself, not with the query modes exec and
+// simple_protocol. In Observe mode none is. Statements that may change what the kept ones mean,
+// such as CREATE, SET or ATTACH, and [BaseConn], have the connection drop them first. An
+// authorizer of SQLite's is asked when a statement is prepared, not at each execution.
+func WithStatementCache(n int) Option {
+	return func(o *options) {
+		if n < 0 {
+			o.fail(fmt.Errorf("WithStatementCache(%d): the number is negative", n))
+		}
+		o.statements = &n
+	}
+}
+
 // options are those of one database, before they are checked.
 type options struct {
-	tables    []*table
-	dialect   Dialect
-	mode      Mode
-	modeSet   bool
-	observers []Observer
-	logger    *slog.Logger
-	faults    []error
+	tables     []*table
+	dialect    Dialect
+	mode       Mode
+	modeSet    bool
+	observers  []Observer
+	logger     *slog.Logger
+	statements *int // nil for the driver's default
+	faults     []error
 }
 
 func (o *options) fail(fault error) { o.faults = append(o.faults, fault) }

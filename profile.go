@@ -6,6 +6,8 @@ import (
 	"net"
 	"reflect"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A profile has the facts about a base driver and its database.
@@ -23,6 +25,23 @@ type profile struct {
 	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
 	skipsArgCheck bool
 
+	// statements is how many guarded statements a connection keeps prepared, unless
+	// [WithStatementCache] says otherwise.
+	statements int
+
+	// keepsRows: statements that return rows can be kept, too. By Exec the driver runs them
+	// to their end, and for a query it names the columns that the rows have at that time.
+	keepsRows bool
+
+	// answers returns what tells whether a connection of the driver's is in the middle of
+	// an answer, where a prepared statement must not be touched; nil for a connection
+	// that can keep none. For a driver without this field it doesn't matter.
+	answers func(driver.Conn) func() bool
+
+	// findLedgerFunction asks the database for the schema of the function by which guards
+	// ask the ledger; empty where there is none.
+	findLedgerFunction string
+
 	// reach returns the network connection of one of the driver's connections, and
 	// what tells whether the driver has closed it; nil for what can't be reached.
 	reach func(driver.Conn) (net.Conn, closer)
@@ -30,10 +49,10 @@ type profile struct {
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq},
-	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx},
-	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true},
-	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true},
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq, answers: answersPq, findLedgerFunction: sqltext.FindLedgerFunction},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx, findLedgerFunction: sqltext.FindLedgerFunction},
+	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true, statements: 64},
+	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true, statements: 64, keepsRows: true},
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
 }
 

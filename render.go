@@ -14,6 +14,7 @@ import (
 // that can't be done.
 func (e *execution) render(ctx context.Context) (outcome, error) {
 	given := e.read.args[e.options:]
+	e.keeps = e.mayKeep(given)
 	e.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
@@ -51,13 +52,30 @@ func (e *execution) write() error {
 	if len(r.Args) == 0 {
 		return nil
 	}
-	args := make([]driver.NamedValue, len(e.read.args), len(e.read.args)+len(r.Args))
-	copy(args, e.read.args)
-	for _, arg := range r.Args {
-		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: arg.Value(&v)})
-	}
-	e.sent.args = args
+	e.sent.args = e.merge(r.Args, &v)
 	return nil
+}
+
+// merge returns the statement's arguments, with the added ones in their places.
+func (e *execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
+	given := e.read.args[e.options:]
+	args := append(e.state.cache.room(len(e.read.args)+len(added)), e.read.args[:e.options]...)
+	taken := 0
+	for i, a := range added {
+		before := a.Number - 1 - i // how many of the statement's own
+		args = append(args, given[taken:before]...)
+		taken = before
+		value := a.Value(v)
+		if a.Again > 0 {
+			value = given[a.Again-1].Value
+		}
+		args = append(args, driver.NamedValue{Value: value})
+	}
+	args = append(args, given[taken:]...)
+	for i := e.options; i < len(args); i++ {
+		args[i].Ordinal = i + 1
+	}
+	return args
 }
 
 // needsLiteral reports whether the guard's values have to be written into the text.
@@ -71,7 +89,7 @@ func (e *execution) needsLiteral(given []driver.NamedValue) bool {
 		return false
 	case e.misplaced():
 		return true
-	case e.read.stmt != nil:
+	case e.read.stmt != nil, e.keeps:
 		return false
 	}
 	return !e.rows || !e.state.settings.profile.cachesQueries

@@ -32,7 +32,11 @@ func (r *guardedRows) next(dest []driver.Value) error {
 }
 
 // close closes the rows. The refusal may come when the rest of them is read.
-func (r *guardedRows) close() error { return r.answered(r.base.Close()) }
+func (r *guardedRows) close() error {
+	err := r.base.Close()
+	r.execution.release()
+	return r.answered(err)
+}
 
 // answered returns the error that the application gets.
 func (r *guardedRows) answered(err error) error {
@@ -42,6 +46,9 @@ func (r *guardedRows) answered(err error) error {
 	if r.refused {
 		typed, _ := r.execution.classify(err)
 		return typed
+	}
+	if r.execution.state.ledger.lost(err) {
+		err = &functionLost{err}
 	}
 	typed, raised := r.execution.answered(r.ctx, err)
 	r.refused = raised
@@ -85,6 +92,7 @@ func finishRows(ctx context.Context, e *execution, rows driver.Rows, err error) 
 		rows, err = failed, nil
 	}
 	if err != nil {
+		e.release()
 		return nil, err
 	}
 	return e.state.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, execution: e, base: rows})

@@ -117,7 +117,7 @@ func (e *execution) findSerial(ctx context.Context) error {
 	if !ok {
 		return e.requireSerial()
 	}
-	plan := e.state.settings.rewriter.VersionedPlan(e.read.query)
+	plan := e.state.rewriter().VersionedPlan(e.read.query)
 	switch {
 	case plan.Verdict == rewrite.Refuse:
 		return e.state.settings.unguardable(&plan.Refusal)

@@ -62,7 +62,7 @@ func TestSerialIsAnArgument(t *testing.T) {
 		text string
 	}{
 		{"no arguments", func() error { _, err := db.ExecContext(ctx, serialUpdate); return err }, nil, "= 42 THEN"},
-		{"arguments", func() error { _, err := db.ExecContext(ctx, serialUpdate+" WHERE id = ?", 7); return err }, []any{int64(7), int64(42)}, "= ?2 THEN"},
+		{"arguments", func() error { _, err := db.ExecContext(ctx, serialUpdate+" WHERE id = ?", 7); return err }, []any{int64(42), int64(7)}, "= ?1 THEN"},
 		{"prepared", func() error { _, err := stmt.ExecContext(ctx); return err }, []any{int64(42)}, "= ?1 THEN"},
 		{"prepared, without", func() error { _, err := stmt.ExecContext(t.Context()); return err }, nil, "THEN"},
 		{"the inner context", func() error { _, err := db.ExecContext(sqlfence.WithSerial(ctx, 43), serialUpdate); return err }, nil, "= 43 THEN"},

@@ -18,9 +18,12 @@ type settings struct {
 	tables    []*table
 	serials   bool // some table has a serial
 	locks     bool // some table has locks
+	ledgers   bool // some table has a ledger
 	rewriter  *rewrite.Rewriter
 	observers []Observer
 	logger    *slog.Logger
+
+	statements int // that a connection keeps; -1 for the driver's default
 }
 
 // newSettings checks the options together; its error has all of their faults. bases
@@ -41,7 +44,10 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	if err != nil {
 		o.fail(err)
 	}
-	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger}
+	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger, statements: -1}
+	if o.statements != nil {
+		s.statements = *o.statements
+	}
 	s.addTables(&o)
 	if len(o.faults) > 0 {
 		return nil, &optionsError{o.faults}
@@ -64,6 +70,7 @@ func (s *settings) addTables(o *options) {
 		rules = append(rules, t.rules)
 		s.serials = s.serials || t.rules.Serial != ""
 		s.locks = s.locks || t.rules.Lock.By != ""
+		s.ledgers = s.ledgers || t.rules.Ledger
 	}
 	if s.profile.database == nil {
 		return

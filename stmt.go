@@ -59,7 +59,7 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err err
 	settings, plan := s.state.settings, s.plan
 	if _, ok := serialFrom(ctx); ok && settings.serials && plan.Verdict == rewrite.Guard {
 		// It is likely to be executed with a serial, too.
-		plan = settings.rewriter.VersionedPlan(s.query)
+		plan = s.state.rewriter().VersionedPlan(s.query)
 	}
 	var reason error
 	switch _, bypassed := bypassReason(ctx); {
@@ -141,14 +141,7 @@ func (s *stmt) exec(ctx context.Context, text string, args []driver.NamedValue) 
 	if err := s.use(ctx, text); err != nil {
 		return nil, err
 	}
-	if base, ok := s.base.(driver.StmtExecContext); ok {
-		return base.ExecContext(ctx, args)
-	}
-	values, err := plain(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return s.base.Exec(values)
+	return execStmt(ctx, s.base, args)
 }
 
 // rows queries by the base statement for this text.
@@ -156,12 +149,5 @@ func (s *stmt) rows(ctx context.Context, text string, args []driver.NamedValue) 
 	if err := s.use(ctx, text); err != nil {
 		return nil, err
 	}
-	if base, ok := s.base.(driver.StmtQueryContext); ok {
-		return base.QueryContext(ctx, args)
-	}
-	values, err := plain(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return s.base.Query(values)
+	return queryStmt(ctx, s.base, args)
 }

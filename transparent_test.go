@@ -140,7 +140,7 @@ func TestBeginTx(t *testing.T) {
 // A base without Execer and Queryer is served by Prepare, as database/sql does
 // it; its writes are guarded all the same.
 func TestBareConnection(t *testing.T) {
-	const guarded = "UPDATE OR ABORT books SET price = ?1, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?2 THEN ?2" +
+	const guarded = "UPDATE OR ABORT books SET price = ?, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?2 THEN ?2" +
 		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END"
 	base := &fake{form: bare}
 	db := base.open(t, sqlfence.WithTable("books", fenced))

@@ -14,7 +14,10 @@ import (
 // comes with the key's next fencing token. [Lease.Context] carries the token, so that
 // writes with that context are fenced on the tables that the key guards.
 //
-// A free lease takes one statement, on SQLite one transaction. It waits only for open
+// A free lease takes one statement, on SQLite one transaction. If many callers of one
+// Leases ask at once, or release, those of different keys share statements. A shared statement waits for
+// no lock: a key that somebody has locked then gets a statement of its own. It runs under a
+// context that belongs to no caller. Taking a lease waits only for open
 // transactions that have written under an older token to a table guarded by the ledger:
 // they commit before the new token is issued. While another holder has the lease, the
 // callers of one Leases wait in line. The first in line asks again after a pause, when

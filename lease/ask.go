@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -100,21 +99,15 @@ func (m *Leases) askDetached(ctx context.Context, r *request) (*outcome, error) 
 	}
 }
 
-// take asks the database for the lease. With an error it reports whether the lease may
-// have been taken all the same.
+// take asks the database for the lease, together with others if many ask at once. With an
+// error it reports whether the lease may have been taken all the same.
 func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool, _ error) {
-	var o outcome
-	var again bool
-	err := sendAgain(func(second bool) error {
-		again = second
-		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-			o = outcome{}
-			return m.dialect.take(ctx, &m.database, r, &o)
-		})
-	})
+	t := &taking{r: r}
+	if err := m.settle(ctx, t); err != nil {
+		return nil, t.unknown, err
+	}
+	o := t.o
 	switch {
-	case err != nil:
-		return nil, again || o.committing && mayHaveCommitted(err), err
 	case o.won != nil:
 		// What is left is what was left when the answer was made, at the earliest
 		// when the statement was sent.
@@ -124,7 +117,7 @@ func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool
 	case !o.live && o.token < 0:
 		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, o.token)
 	}
-	return &o, false, nil
+	return o, false, nil
 }
 
 // undo releases what an attempt may have taken. It goes on trying until the

@@ -47,16 +47,19 @@ func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s
 		if second {
 			return d.query(ctx, scan, s)
 		}
-		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-			conn, err := d.db.Conn(ctx)
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			return queryOnce(ctx, conn, scan, s)
-		})
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return d.queryOn(ctx, scan, s) })
 	})
 	return again, err
+}
+
+// queryOn sends a statement on a connection that was taken from the pool before: once.
+func (d *database) queryOn(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
+	conn, err := d.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return queryOnce(ctx, conn, scan, s)
 }
 
 // sendAgain calls send, and calls it a second time if the connection broke before the

@@ -32,6 +32,16 @@ type dialect interface {
 	// answer then.
 	take(ctx context.Context, db *database, r *request, o *outcome) error
 
+	// writers is how many statements are worth sending at a time before the next calls
+	// share one.
+	writers() int
+
+	// takeAll asks for many leases at once, of different keys and without sessions, and
+	// says which outcomes are settled. It waits for nobody: what it would have to wait for
+	// it leaves out, and what is out of the ordinary. If statements can't be shared in this
+	// database, ok is false.
+	takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
+
 	// undo releases what a take of unknown outcome may have taken.
 	undo(key, lockID string) statement
 
@@ -41,8 +51,13 @@ type dialect interface {
 
 	// release returns a row if the lease was live: its key. In the table it then has no
 	// lock id, and release, by which it can be found, as its holder. With notify it wakes
-	// the listeners if somebody waits, and the row has one more column.
+	// the listeners if somebody waits, and the row has one more column. On PostgreSQL the
+	// row has a column in front of that.
 	release(lockID, release string, notify bool) statement
+
+	// releaseAll releases many leases at once, without waiting for anybody, and sets the
+	// keys of those that it has released. committing is as in an outcome.
+	releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
 	// released returns the key of the lease that this release has ended, until another
 	// takes it.

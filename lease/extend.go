@@ -58,18 +58,7 @@ func (m *Leases) Release(ctx context.Context, lockID string) error {
 	if err := ValidateLockID(lockID); err != nil {
 		return err
 	}
-	var key string
-	row := []any{&key}
-	notify := m.listener.listener != nil
-	if notify {
-		row = append(row, new(any)) // pg_notify's value
-	}
-	scan := func(rows *sql.Rows) error { return rows.Scan(row...) }
-	release := newLockID() // by which its row is known
-	again, err := m.queryAgain(ctx, scan, m.dialect.release(lockID, release, notify))
-	if err == nil && key == "" && again {
-		err = m.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&key) }, m.dialect.released(release))
-	}
+	key, again, err := m.release(ctx, lockID)
 	switch {
 	case err != nil:
 		return fmt.Errorf("lease: release: %w", explain(m.dialect, err))

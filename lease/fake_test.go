@@ -171,8 +171,11 @@ func isExtend(c fakedb.Call) bool {
 }
 
 func isRelease(c fakedb.Call) bool {
-	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.HasSuffix(strings.Split(c.Query, ", CASE WHEN notify_until")[0], "RETURNING key")
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "SET lock_id = NULL") && !isUndo(c)
 }
+
+// isShared reports whether the call serves several callers; on PostgreSQL.
+func isShared(c fakedb.Call) bool { return strings.Contains(c.Query, "json_to_recordset") }
 
 // forward runs the calls on a database, each transaction in one of that.
 func forward(db *sql.DB) fakedb.Handler {

@@ -11,13 +11,15 @@ import (
 // can't be used. It is safe for concurrent use and needs no closing: it keeps a session
 // or a listener only while an ephemeral lease or a waiter needs it. Share one Leases per
 // database: its waiters stand in a line for each key, and only the first in the line
-// asks the database.
+// asks the database. Calls for different keys share statements if there are many.
 type Leases struct {
 	database
 	dialect   dialect
 	defaults  []Term
 	observers []Observer
 
+	takes    batcher[*taking]
+	releases batcher[*releasing]
 	queues   queues
 	listener listenerState
 	sessions *sessions
@@ -53,6 +55,8 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		queues:    queues{db: db},
 		sessions:  newSessions(db, c.dialect),
 	}
+	m.takes.width, m.takes.send, m.takes.left = c.dialect.writers(), m.takeAll, m.takenForNobody
+	m.releases.width, m.releases.send = c.dialect.writers(), m.releaseAll
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil
 }

@@ -43,11 +43,15 @@ func (o *outcome) held() *outcome {
 // scan reads the row that tells what was seen and what was won.
 func (o *outcome) scan(rows *sql.Rows) error {
 	var w wonRow
-	if err := rows.Scan(append([]any{&o.live, &o.session, &o.marked, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)...); err != nil {
+	if err := rows.Scan(o.fields(&w)...); err != nil {
 		return err
 	}
 	o.won = w.grant()
 	return nil
+}
+
+func (o *outcome) fields(w *wonRow) []any {
+	return append([]any{&o.live, &o.session, &o.marked, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)
 }
 
 // scanWon reads the row that tells only what was won.

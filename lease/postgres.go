@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"time"
 
@@ -169,6 +170,8 @@ const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now}
 var postgresTexts = struct {
 	take, wait, probe, probeWait               sqltext.Floored
 	extend, release, notify, undo, list, sweep string
+	takeAll                                    sqltext.Floored
+	releaseAll, notifyAll                      string
 }{
 	take:      floored(takePostgres, askingPieces),
 	wait:      floored(takePostgres, waitingPieces),
@@ -176,20 +179,29 @@ var postgresTexts = struct {
 	probeWait: floored("EXPLAIN "+takePostgres, waitingPieces),
 	extend:    render(sqltext.Postgres, extendPostgres, postgresPieces),
 	release:   render(sqltext.Postgres, releasePostgres, postgresPieces),
-	notify:    render(sqltext.Postgres, releasePostgres+`, CASE WHEN notify_until > {now} THEN pg_notify('`+channel+`', key) END`, postgresPieces),
+	notify:    render(sqltext.Postgres, releasePostgres+notifying, postgresPieces),
 	undo:      render(sqltext.Postgres, undoPostgres),
 	list:      render(sqltext.Postgres, listPostgres, postgresPieces),
 	sweep:     render(sqltext.Postgres, sweepPostgres, postgresPieces),
+
+	takeAll:    floored(takeAllPostgres),
+	releaseAll: render(sqltext.Postgres, releaseAllPostgres, postgresPieces),
+	notifyAll:  render(sqltext.Postgres, releaseAllPostgres+notifying, postgresPieces),
 }
 
-func floored(text string, own sqltext.Pieces) sqltext.Floored {
-	return sqltext.NewFloored(sqltext.Postgres, text, own, postgresPieces, pieces)
+// notifying is a column more of a release.
+const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_notify('` + channel + `', l.key) END`
+
+func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
+	return sqltext.NewFloored(sqltext.Postgres, text, append(own, postgresPieces, pieces)...)
 }
 
 // postgresPieces: whoever can share the lock of a row's session knows that it has ended.
-var postgresPieces = sqltext.Pieces{"alive": sqltext.Func(func(row string) string {
-	return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
-})}
+var postgresPieces = sqltext.Pieces{
+	"alive": sqltext.Func(func(row string) string {
+		return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
+	}),
+}
 
 func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
 func (postgres) create() statement  { return statement{text: createPostgres} }
@@ -235,6 +247,60 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 // isOvertaken reports whether err is what take raises where its snapshot is too old.
 func isOvertaken(err error) bool {
 	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
+}
+
+// writers: one statement may wait for the disk while another is executed.
+func (postgres) writers() int { return 2 }
+
+func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
+	var requests []takeRequest
+	byID := make(map[string]*taking, len(asked))
+	for _, t := range asked {
+		requests = append(requests, takeRequest{t.r.key, t.r.lockID, t.r.owner, sqltext.Postgres.Ticks(t.r.ttl)})
+		byID[t.r.lockID] = t
+	}
+	arg := inJSON(requests)
+	err = db.sendFloored(ctx, postgresTexts.takeAll, func(text string) error {
+		sent := time.Now()
+		ok, committing = true, true
+		return queryOnce(ctx, db.db, func(rows *sql.Rows) error {
+			var lockID string
+			var settled, shared bool
+			var w wonRow
+			o := outcome{sent: sent}
+			if err := rows.Scan(append([]any{&lockID, &settled, &shared}, o.fields(&w)...)...); err != nil {
+				return err
+			}
+			o.won = w.grant()
+			ok = ok && shared
+			if t := byID[lockID]; t != nil && settled {
+				t.o = &o
+			}
+			return nil
+		}, statement{text, []any{arg}})
+	})
+	return ok, committing, err
+}
+
+func (postgres) releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
+	var requests []releaseRequest
+	byID := make(map[string]*releasing, len(all))
+	for _, r := range all {
+		requests = append(requests, releaseRequest{r.lockID, r.release})
+		byID[r.lockID] = r
+	}
+	text := postgresTexts.releaseAll
+	if notify {
+		text = postgresTexts.notifyAll
+	}
+	return true, db.queryOn(ctx, func(rows *sql.Rows) error {
+		var lockID, key string
+		if err := rows.Scan(releaseRow(notify, &lockID, &key)...); err != nil {
+			return err
+		}
+		byID[lockID].key = key
+		return nil
+	}, statement{text, []any{inJSON(requests)}})
 }
 
 func (postgres) undo(key, lockID string) statement {

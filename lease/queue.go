@@ -25,6 +25,7 @@ type queues struct {
 type queue struct {
 	waiters []*waiter
 	late    int      // waiters who have stepped out
+	wakes   int      // how often it was worth asking again
 	last    *outcome // the last answer that said that the lease is held; nil without one that still counts
 	until   time.Time
 }
@@ -41,6 +42,8 @@ type waiter struct {
 	first  chan struct{} // closed when it is the first
 	asking *time.Timer   // nil while it isn't
 	late   bool          // out of the queue
+	wakes  int           // the queue's when it asked
+	paused bool          // it has asked, and been told that the lease is held
 }
 
 // busy reports whether somebody waits for key.
@@ -98,6 +101,7 @@ func (w *waiter) await(ctx context.Context) bool {
 func (w *waiter) asks() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
+	w.wakes = w.queue.wakes
 	var asking *time.Timer
 	asking = time.AfterFunc(late.After(w.queue.late), func() {
 		w.queues.mu.Lock()
@@ -126,7 +130,11 @@ func (w *waiter) answered(o *outcome) {
 		w.late = false
 		w.queue.late--
 		w.enter(min(1, len(w.queue.waiters)))
+		if w.queue.wakes > w.wakes { // its answer is older than that
+			w.wake()
+		}
 	}
+	w.paused = o != nil && o.won == nil
 	if held := o.held(); held != nil {
 		w.queue.last = held
 		w.queue.until = time.Now().Add(time.Duration(held.left.Int64) * time.Microsecond)
@@ -159,7 +167,11 @@ func (w *waiter) exit() {
 	wasFirst := q.waiters[0] == w
 	q.waiters = slices.DeleteFunc(q.waiters, func(other *waiter) bool { return other == w })
 	if wasFirst && len(q.waiters) > 0 {
-		close(q.waiters[0].first)
+		next := q.waiters[0]
+		close(next.first)
+		if next.paused && len(w.signal) > 0 { // else it asks now anyway
+			next.wake()
+		}
 	}
 }
 
@@ -181,11 +193,15 @@ func (q *queue) wake() {
 		return
 	}
 	q.last = nil
-	if len(q.waiters) == 0 {
-		return
+	q.wakes++
+	if len(q.waiters) > 0 {
+		q.waiters[0].wake()
 	}
+}
+
+func (w *waiter) wake() {
 	select {
-	case q.waiters[0].signal <- struct{}{}:
+	case w.signal <- struct{}{}:
 	default: // the last signal hasn't been seen yet
 	}
 }

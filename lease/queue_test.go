@@ -164,3 +164,37 @@ func TestQueueForgets(t *testing.T) {
 		b.leave()
 	})
 }
+
+// A waiter whose answer comes late learns of a release that came before it, also if
+// nobody else was in the queue then, or has left without asking.
+func TestQueueWakesWhoSteppedOut(t *testing.T) {
+	for name, others := range map[string]bool{"alone": false, "behind another": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var qs queues
+				a := qs.join("k")
+				a.asks()
+				time.Sleep(2 * late.Patience)
+				var b *waiter
+				if others {
+					b = qs.join("k")
+				}
+				if !others {
+					qs.wake("k")
+				}
+				a.answered(&outcome{live: true})
+				if others {
+					qs.wake("k")
+					if len(a.signal) != 0 {
+						t.Error("woken behind another")
+					}
+					b.leave()
+				}
+				if !first(a) || len(a.signal) != 1 {
+					t.Errorf("first: %v; woken: %d", first(a), len(a.signal))
+				}
+				a.leave()
+			})
+		})
+	}
+}

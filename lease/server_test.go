@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,7 +25,10 @@ type server struct {
 	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
 	indexed  bool             // the index on expires_at is there
 	notified []string
-	refused  int // how many marks of waiters are refused, as if the lease had changed hands
+	busy     map[string]bool         // keys whose rows somebody has locked
+	fails    func(fakedb.Call) error // nil, or refuses statements
+	isolated bool                    // transactions are above READ COMMITTED
+	refused  int                     // how many marks of waiters are refused, as if the lease had changed hands
 }
 
 // A row of fencing_leases; an empty lockID is NULL, as is a session of 0.
@@ -40,6 +44,11 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	defer s.mu.Unlock()
 	has := func(parts ...string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Query, part) })
+	}
+	if s.fails != nil {
+		if err := s.fails(c); err != nil {
+			return fakedb.Answer{}, err
+		}
 	}
 	switch {
 	case has("fencing_leases") && s.leases == nil && !has("CREATE TABLE"), has("fencing_tokens") && s.tokens == nil && !has("CREATE TABLE") && !has("pg_attribute"):
@@ -74,8 +83,12 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		return fakedb.Answer{Rows: [][]any{{held}}}, nil
 	case isUndo(c):
 		return s.undo(c)
+	case isAcquire(c) && isShared(c):
+		return s.acquireAll(c)
 	case isAcquire(c):
 		return s.acquire(c)
+	case isRelease(c) && isShared(c):
+		return s.releaseAll(c)
 	case isRelease(c):
 		return s.release(c)
 	case isExtend(c):
@@ -172,13 +185,67 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 	}
 	r.lockID, r.session, r.holder, r.expires = "", 0, c.Args[1].(string), time.Now()
 	s.leases[key] = r
-	if strings.Contains(c.Query, "THEN pg_notify('sqlfence_leases', key)") {
+	if strings.Contains(c.Query, "THEN pg_notify('sqlfence_leases', l.key)") {
 		if r.notifyUntil.After(time.Now()) {
 			s.notified = append(s.notified, key)
 		}
 		return fakedb.Answer{Rows: [][]any{{key, ""}}}, nil
 	}
 	return fakedb.Answer{Rows: [][]any{{key}}}, nil
+}
+
+// acquireAll leaves out what acquire could not settle without an owner.
+func (s *server) acquireAll(c fakedb.Call) (all fakedb.Answer, err error) {
+	var requests []struct {
+		Key    string `json:"key"`
+		LockID string `json:"lock_id"`
+		Holder string `json:"holder"`
+		TTL    int64  `json:"ttl"`
+	}
+	if err := json.Unmarshal([]byte(c.Args[0].(string)), &requests); err != nil {
+		return all, err
+	}
+	for _, r := range requests {
+		before := s.leases[r.Key]
+		settled := !s.busy[r.Key]
+		if s.live(before) && (before.lockID == r.LockID || r.Holder != "" && r.Holder == before.holder) ||
+			!s.live(before) && (s.tokens[r.Key] < 0 || s.tokens[r.Key] >= sqlfence.MaxToken) {
+			settled = false
+		}
+		if !settled {
+			all.Rows = append(all.Rows, []any{r.LockID, false, !s.isolated, false, true, false, int64(0), "", nil, nil, nil, nil, nil, nil, nil, nil, false, nil})
+			continue
+		}
+		one, err := s.acquire(fakedb.Call{Args: []any{r.Key, r.LockID, r.Holder, r.TTL, nil, false}})
+		if err != nil {
+			return all, err
+		}
+		all.Rows = append(all.Rows, append([]any{r.LockID, true, !s.isolated}, one.Rows[0]...))
+	}
+	return all, nil
+}
+
+func (s *server) releaseAll(c fakedb.Call) (all fakedb.Answer, err error) {
+	var requests []struct {
+		LockID  string `json:"lock_id"`
+		Release string `json:"release"`
+	}
+	if err := json.Unmarshal([]byte(c.Args[0].(string)), &requests); err != nil {
+		return all, err
+	}
+	for _, r := range requests {
+		if key, _ := s.find(r.LockID); s.busy[key] {
+			continue
+		}
+		one, err := s.release(fakedb.Call{Query: c.Query, Args: []any{r.LockID, r.Release}})
+		if err != nil {
+			return all, err
+		}
+		for _, row := range one.Rows {
+			all.Rows = append(all.Rows, append([]any{r.LockID}, row...))
+		}
+	}
+	return all, nil
 }
 
 func (s *server) undo(c fakedb.Call) (fakedb.Answer, error) {

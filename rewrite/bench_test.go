@@ -25,22 +25,6 @@ func BenchmarkPlanCold(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanUncached reads statements that are too long for the cache.
-func BenchmarkPlanUncached(b *testing.B) {
-	r := benchRewriter(b, Postgres)
-	for name, sql := range map[string]string{
-		"1000 rows": "INSERT INTO books (id, title) VALUES (1, 'a')" + strings.Repeat(", (1000, 'some title')", 999),
-		"IN 2000":   "UPDATE books SET price = $1 WHERE id IN (1" + strings.Repeat(", 1000", 1999) + ")",
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				r.Plan(sql).Default()
-			}
-		})
-	}
-}
-
 // BenchmarkPlanCached looks up a statement that is.
 func BenchmarkPlanCached(b *testing.B) {
 	r := benchRewriter(b, Postgres)
@@ -101,7 +85,7 @@ func BenchmarkPlanLong(b *testing.B) {
 	}
 }
 
-// TestAllocations bounds what a statement costs that needs no reading.
+// TestAllocations bounds what a statement costs that needs no reading, or is short.
 func TestAllocations(t *testing.T) {
 	r := benchRewriter(t, Postgres)
 	r.Plan(benchmarked).Default()

@@ -3,28 +3,38 @@ package rewrite
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
-// cache keeps plans by query text, bounded by their number. It is our own, not
-// a library, because the root module requires nothing for it and because a hit
+const (
+	maxCached  = 64 << 10                        // bytes of a statement whose plan is kept
+	cacheBytes = 4 << 20                         // what the plans of one kind take
+	maxShare   = 4                               // one plan takes at most this part of that
+	slotBytes  = int(unsafe.Sizeof(slot{})) + 64 // with its place in the map
+)
+
+// cache keeps plans by query text, bounded by the bytes that they take. It is our own,
+// not a library, because the root module requires nothing for it and because a hit
 // has to cost a lookup under a shared lock: it evicts by second chance (clock),
 // where a list in order of use would be written at every read.
 type cache struct {
 	mu    sync.RWMutex
 	slots map[string]*slot
-	ring  []*slot
-	hand  int
-	size  int
+	hand  *slot // the next to be dropped, of a ring; nil if there is none
+	bytes int
+	max   int
 }
 
 type slot struct {
-	query string
-	plan  *Plan
-	used  atomic.Bool // since the hand passed last
+	query        string
+	plan         *Plan
+	bytes        int
+	before, next *slot       // in the ring
+	used         atomic.Bool // since the hand passed last
 }
 
-func newCache(size int) *cache {
-	return &cache{slots: make(map[string]*slot), size: size}
+func newCache(bytes int) *cache {
+	return &cache{slots: make(map[string]*slot), max: bytes}
 }
 
 // get returns the plan of query, or nil.
@@ -41,23 +51,68 @@ func (c *cache) get(query string) *Plan {
 	return s.plan
 }
 
-// put keeps the plan of query; the first of two racing for one query stays.
+// put keeps the plan of query; the first of two racing for one query stays. A plan that
+// would take the room of too many others isn't kept.
 func (c *cache) put(query string, p *Plan) {
+	s := &slot{query: query, plan: p, bytes: slotBytes + len(query) + p.size()}
+	if s.bytes > c.max/maxShare {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.slots[query] != nil {
 		return
 	}
-	s := &slot{query: query, plan: p}
+	for c.bytes+s.bytes > c.max {
+		c.drop()
+	}
 	c.slots[query] = s
-	if len(c.ring) < c.size {
-		c.ring = append(c.ring, s)
+	c.bytes += s.bytes
+	c.insert(s)
+}
+
+// drop drops the first plan from the hand on that nobody has used since the hand passed.
+func (c *cache) drop() {
+	for c.hand.used.Swap(false) {
+		c.hand = c.hand.next
+	}
+	s := c.hand
+	delete(c.slots, s.query)
+	c.bytes -= s.bytes
+	s.before.next, s.next.before = s.next, s.before
+	if c.hand = s.next; c.hand == s {
+		c.hand = nil
+	}
+}
+
+// insert puts a slot into the ring, where the hand comes last.
+func (c *cache) insert(s *slot) {
+	if c.hand == nil {
+		s.before, s.next, c.hand = s, s, s
 		return
 	}
-	for c.ring[c.hand].used.Swap(false) {
-		c.hand = (c.hand + 1) % c.size
+	s.before, s.next = c.hand.before, c.hand
+	s.before.next, s.next.before = s, s
+}
+
+// size returns about how many bytes a plan takes, without the text that it is of.
+func (p *Plan) size() int {
+	if p == pass {
+		return 0
 	}
-	delete(c.slots, c.ring[c.hand].query)
-	c.ring[c.hand] = s
-	c.hand = (c.hand + 1) % c.size
+	n := int(unsafe.Sizeof(*p)) + len(p.Refusal.Reason)
+	if p.form != nil {
+		n = int(unsafe.Sizeof(planned{})) + len(p.form.SQL) + cap(p.form.Args)*int(unsafe.Sizeof(Arg{}))
+	}
+	n += cap(p.Tables) * int(unsafe.Sizeof(0))
+	n += cap(p.Targets) * int(unsafe.Sizeof(Target{}))
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		n += (cap(t.Keys)+cap(t.NewKeys))*int(unsafe.Sizeof(KeyValue{})) + len(t.qualifier) + len(t.schema)
+	}
+	n += cap(p.source.edits) * int(unsafe.Sizeof(edit{}))
+	for i := range p.source.edits {
+		n += len(p.source.edits[i].text)
+	}
+	return n
 }

@@ -2,52 +2,74 @@ package rewrite
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 )
 
+// ofBytes returns a plan that takes about n bytes with a short query.
+func ofBytes(n int) *Plan {
+	return &Plan{Verdict: Refuse, Refusal: Refusal{Reason: strings.Repeat("x", max(0, n-slotBytes-(&Plan{}).size()))}}
+}
+
+// checkCache checks that what the cache holds is in its ring, and within its bound.
+func checkCache(t *testing.T, c *cache) {
+	t.Helper()
+	ring, bytes := 0, 0
+	for s := c.hand; s != nil && ring <= len(c.slots); {
+		if c.slots[s.query] != s || s.next.before != s {
+			t.Fatalf("the ring has %.40q, which isn't its place", s.query)
+		}
+		ring, bytes = ring+1, bytes+s.bytes
+		if s = s.next; s == c.hand {
+			break
+		}
+	}
+	if ring != len(c.slots) || bytes != c.bytes || bytes > c.max {
+		t.Fatalf("it has %d plans, %d in the ring, of %d bytes, counted %d of %d", len(c.slots), ring, bytes, c.bytes, c.max)
+	}
+}
+
 func TestCacheKeepsItsBound(t *testing.T) {
-	c := newCache(3)
-	for i := range 20 {
-		c.put(fmt.Sprint(i), &Plan{Inputs: i})
-		if len(c.slots) != min(i+1, 3) || len(c.ring) != len(c.slots) {
-			t.Fatalf("after %d plans it has %d, and %d in the ring", i+1, len(c.slots), len(c.ring))
+	c := newCache(40 << 10)
+	for i := range 200 {
+		query, p := fmt.Sprint(i), ofBytes(1000+i*7%4000)
+		c.put(query, p)
+		checkCache(t, c)
+		if c.get(query) != p {
+			t.Fatalf("plan %d isn't kept", i)
 		}
-		if p := c.get(fmt.Sprint(i)); p == nil || p.Inputs != i {
-			t.Fatalf("plan %d: got %+v", i, p)
-		}
+	}
+	if n := len(c.slots); n < 8 || c.bytes < c.max-5000 {
+		t.Errorf("it has only %d plans of %d bytes", n, c.bytes)
 	}
 	if c.get("0") != nil {
 		t.Error("the first plan is still there")
 	}
-	for query, s := range c.slots {
-		if s.query != query {
-			t.Errorf("slot %q holds the plan of %q", query, s.query)
-		}
-	}
 }
 
 func TestCacheFirstOfTwoStays(t *testing.T) {
-	c, first := newCache(3), &Plan{}
+	c, first := newCache(20<<10), &Plan{}
 	c.put("a", first)
 	c.put("a", &Plan{})
-	if c.get("a") != first || len(c.ring) != 1 {
-		t.Errorf("got %p of %d, want %p of 1", c.get("a"), len(c.ring), first)
+	checkCache(t, c)
+	if c.get("a") != first || len(c.slots) != 1 {
+		t.Errorf("got %p of %d, want %p of 1", c.get("a"), len(c.slots), first)
 	}
 }
 
 // TestCacheSecondChance shows that what is asked for again outlives what isn't.
 func TestCacheSecondChance(t *testing.T) {
-	c := newCache(4)
+	c := newCache(16 << 10)
 	for _, q := range []string{"a", "b", "c", "d"} {
-		c.put(q, &Plan{})
+		c.put(q, ofBytes(2000))
 	}
 	for i := range 100 {
 		if c.get("b") == nil {
 			t.Fatalf("the plan in use was dropped after %d others", i)
 		}
-		c.put(fmt.Sprint(i), &Plan{})
+		c.put(fmt.Sprint(i), ofBytes(2000))
 	}
 	for _, q := range []string{"a", "c", "d"} {
 		if c.get(q) != nil {
@@ -58,25 +80,49 @@ func TestCacheSecondChance(t *testing.T) {
 
 // TestCacheAllUsed shows that where all are in use the hand still finds one.
 func TestCacheAllUsed(t *testing.T) {
-	c := newCache(3)
-	for i := range 10 {
-		c.put(fmt.Sprint(i), &Plan{})
+	c := newCache(24 << 10)
+	for i := range 100 {
+		c.put(fmt.Sprint(i), ofBytes(3000))
 		for q := range c.slots {
 			c.get(q)
 		}
+		checkCache(t, c)
 	}
-	if len(c.slots) != 3 {
+	if len(c.slots) != 8 {
 		t.Errorf("it has %d plans", len(c.slots))
 	}
 }
 
-// TestPlanIsCached shows which plans are kept: of short texts that name a table.
+// TestCacheHugePlan shows that a plan which takes too much isn't kept, and that one which
+// just doesn't drops but its share of the others.
+func TestCacheHugePlan(t *testing.T) {
+	c := newCache(100 << 10)
+	for i := range 100 {
+		c.put(fmt.Sprint(i), ofBytes(1000))
+	}
+	full := len(c.slots)
+	c.put("too much", ofBytes(c.max/maxShare+1))
+	if c.get("too much") != nil || len(c.slots) != full {
+		t.Errorf("the plan that takes too much is kept, beside %d of %d", len(c.slots), full)
+	}
+	c.put("much", ofBytes(c.max/maxShare-100))
+	if c.get("much") == nil || len(c.slots) < full-full/maxShare-1 {
+		t.Errorf("beside the plan that takes much there are %d of %d", len(c.slots), full)
+	}
+	checkCache(t, c)
+}
+
+// TestPlanIsCached shows which plans are kept: of texts that name a table and aren't too
+// long.
 func TestPlanIsCached(t *testing.T) {
 	r, err := New(Postgres, []Table{rulesets["row"].table})
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := "UPDATE books SET title = '" + strings.Repeat("x", maxCached) + "'"
+	title := func(n int) string {
+		const sql = "UPDATE books SET title = ''"
+		return strings.Replace(sql, "''", "'"+strings.Repeat("x", n-len(sql))+"'", 1)
+	}
 	for _, tt := range []struct {
 		query string
 		kept  bool
@@ -85,7 +131,8 @@ func TestPlanIsCached(t *testing.T) {
 		{"SELECT * FROM books", true},
 		{"DROP TABLE books", true},
 		{"UPDATE other SET price = 1", false},
-		{long, false},
+		{title(maxCached), true},
+		{title(maxCached + 1), false},
 	} {
 		p := r.Plan(tt.query)
 		if kept := r.plans.get(tt.query) != nil; kept != tt.kept {
@@ -95,6 +142,63 @@ func TestPlanIsCached(t *testing.T) {
 			t.Errorf("%.40q: got %p, then %p", tt.query, p, q)
 		}
 	}
+}
+
+// TestCacheCountsItsBytes compares what the cache counts with what the heap grows by. It
+// rather counts too much: constants that all plans share.
+func TestCacheCountsItsBytes(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector changes the heap")
+	}
+	queries := map[string]struct {
+		rules string
+		sql   func(i int) string
+	}{
+		"short":   {"row", func(i int) string { return fmt.Sprintf("UPDATE books SET price = $1 WHERE id = %d", i) }},
+		"passes":  {"row", func(i int) string { return fmt.Sprintf("SELECT * FROM books WHERE id = %d", i) }},
+		"refused": {"row", func(i int) string { return fmt.Sprintf("DROP TABLE books, other%d", i) }},
+		"ledger":  {"ledger", func(i int) string { return fmt.Sprintf("DELETE FROM books WHERE id = %d", i) }},
+		"upsert": {"both", func(i int) string {
+			return fmt.Sprintf("INSERT INTO books (id, a) VALUES ($1, %d) ON CONFLICT (id) DO UPDATE SET a = excluded.a", i)
+		}},
+		"list": {"row", func(i int) string {
+			return fmt.Sprintf("DELETE FROM books WHERE id IN (%d%s)", i, strings.Repeat(", $1", 1000))
+		}},
+		"rows": {"row", func(i int) string {
+			return fmt.Sprintf("INSERT INTO books (id) VALUES (%d)%s", i, strings.Repeat(", (1)", 1000))
+		}},
+		"rows with keys": {"key", func(i int) string {
+			return fmt.Sprintf("INSERT INTO books (id, a) VALUES (%d, 1)%s", i, strings.Repeat(", ($1, 2)", 1000))
+		}},
+	}
+	for name, q := range queries {
+		for _, d := range guardedDialects(t) {
+			t.Run(d.String()+"/"+name, func(t *testing.T) {
+				r, err := New(d, []Table{rulesets[q.rules].table})
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := heap()
+				for i := 0; r.plans.bytes < cacheBytes/2; i++ {
+					r.Plan(q.sql(i))
+				}
+				grown := int(heap() - before)
+				if counted := r.plans.bytes; grown > counted*11/10 || counted > grown*3/2 {
+					t.Errorf("%d plans: the heap grows by %d, %d are counted", len(r.plans.slots), grown, counted)
+				}
+				runtime.KeepAlive(r)
+			})
+		}
+	}
+}
+
+// heap returns the bytes that are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // the second one empties the pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // TestPlanConcurrently plans many texts in many goroutines; the race detector
@@ -128,7 +232,8 @@ func TestPlanConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got, want := len(r.plans.slots), r.plans.size; got != want || len(r.plans.ring) != want {
-		t.Errorf("the cache holds %d plans, %d in the ring, want %d", got, len(r.plans.ring), want)
+	checkCache(t, r.plans)
+	if n := len(r.plans.slots); n == texts || n < 1000 {
+		t.Errorf("the cache holds %d of %d plans", n, texts)
 	}
 }

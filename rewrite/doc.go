@@ -22,9 +22,9 @@
 // A statement that mentions a registered table in any way but a plain read is guarded
 // or refused. The package doesn't guess what a statement means.
 //
-// The user's bytes stay, in their order; text is only inserted, and the placeholders
-// keep their numbers. (DEFAULT VALUES stays in a comment.) In SQLite a bare ? has its
-// number written after it.
+// The user's bytes stay, in their order; text is only inserted. (DEFAULT VALUES stays in
+// a comment.) Placeholders with numbers keep these. SQLite counts a bare ? from those before
+// it, among them the guard's, so that its arguments stand between the statement's own.
 //
 // A guarded statement is applied whole, or raises and changes nothing. It raises if it
 // reaches a row whose stored token is higher than its own, at any isolation level, and,

@@ -21,6 +21,7 @@ const (
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
+	opRepeat                   // edit.text, a part of a condition, with the placeholders edit.row of the repeats
 	opGone                     // the RETURNING that distinguishes an inserted row from an updated one
 )
 
@@ -32,6 +33,7 @@ type edit struct {
 	rules  ruleSet
 	target int32 // index in Plan.Targets
 	row    int32
+	inputs int32 // how many of the statement's placeholders stand before it, if these have no numbers
 	text   string
 }
 
@@ -65,7 +67,7 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[0]
-	case opAbort, opGone:
+	case opAbort, opGone, opRepeat:
 		return ' '
 	case opAssign:
 		return ','
@@ -86,6 +88,8 @@ func (e *edit) ends() byte {
 		return ' '
 	case opBeforeAssigned:
 		return '('
+	case opRepeat:
+		return ')'
 	}
 	return 'D'
 }

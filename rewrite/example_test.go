@@ -33,7 +33,7 @@ func Example() {
 			}
 			fmt.Println(" ", rendered.SQL)
 			for _, arg := range rendered.Args {
-				fmt.Println(" ", arg.Value(&values))
+				fmt.Println("  argument", arg.Number, "is", arg.Value(&values))
 			}
 		}
 	}
@@ -43,8 +43,8 @@ func Example() {
 	// Output:
 	// pass
 	// guard
-	//   UPDATE OR ABORT books SET price = ?1, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?3 THEN ?3 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?2
-	//   42
+	//   UPDATE OR ABORT books SET price = ?, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?2 THEN ?2 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?
+	//   argument 2 is 42
 	// refuse
 	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
 	// stale: the row has token 43

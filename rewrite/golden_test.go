@@ -91,6 +91,7 @@ func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values
 	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
 	two := v.Tables != nil
+	v.Literal = v.Literal || !p.Params
 	v.Tables = make([]TableValues, len(p.Tables))
 	for i := range v.Tables {
 		switch t := &v.Tables[i]; {
@@ -192,8 +193,18 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		switch p.Verdict {
 		case Guard:
 			r := p.rendered(t, p.values(rules))
-			for _, a := range r.Args {
-				fmt.Fprintf(&b, ", %s %d", [...]string{"value", "name", "key", "serial", "editor"}[a.field], a.token)
+			for i, a := range r.Args {
+				what := fmt.Sprint([...]string{"value", "name", "key", "serial", "editor"}[a.value.field], " ", a.value.token)
+				if a.value.table > 0 {
+					what += fmt.Sprint(" of table ", a.value.table)
+				}
+				if a.Again > 0 {
+					what = fmt.Sprint("again ", a.Again)
+				}
+				if a.Number != p.Inputs+i+1 {
+					what += fmt.Sprint(" as ", a.Number)
+				}
+				b.WriteString(", " + what)
 			}
 			writeKeys := func(what string, keys []KeyValue) {
 				for i, k := range keys {

@@ -157,6 +157,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	}
 	// The rows are numbered through all arms of an INSERT or MERGE.
 	first := int32(len(p.to().Keys))
+	p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
 		if p.insertion.key >= 0 && !p.rowKey(row) {
 			return false
@@ -167,6 +168,16 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
 	}
 	return true
+}
+
+// growRows makes room for the edits and keys of as many rows.
+func (p *planner) growRows(rows int) {
+	adds := 0
+	p.eachAdded(func(int, added) { adds++ })
+	p.edits = slices.Grow(p.edits, adds*rows)
+	if p.insertion.key >= 0 {
+		p.to().Keys = slices.Grow(p.to().Keys, rows)
+	}
 }
 
 // selection adds to the columns of a SELECT.

@@ -1,8 +1,6 @@
 package rewrite
 
 import (
-	"slices"
-
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -57,8 +55,8 @@ func (w *writer) ledgerItems(with string) {
 	separator := with
 	for table := range w.plan.Tables {
 		w.chooseTable(table)
+		asked := w.asksLedger()
 		for i := w.lo; i < w.hi && precedence[ruleLedger].refuses(w); i++ {
-			asked := w.asksLedger()
 			if asked {
 				w.write(separator, " ")
 				w.ledgerItem(i)
@@ -94,11 +92,8 @@ func (w *writer) ledgerItems(with string) {
 
 // asksLedger reports whether a rule of the table may raise after the ledger was asked.
 func (w *writer) asksLedger() bool {
-	assigns := func(e edit) bool {
-		return e.op == opBeforeAssigned && w.plan.Targets[e.target].Table == w.table
-	}
 	return w.comparesSerial() || w.rules.SerialRequired || precedence[ruleEditLock].refuses(w) ||
-		w.rules.Serial != "" && slices.ContainsFunc(w.edits, assigns)
+		w.table < len(w.assigns) && w.assigns[w.table]
 }
 
 // ledgerItem begins the names of the items that have the tokens' checks.

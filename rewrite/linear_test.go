@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,8 @@ type longText struct {
 	name string
 	d    Dialect
 	text func(n int) string
+
+	numberedTwice bool // a condition's placeholders that aren't bare are repeated
 }
 
 // repeated puts as many units between two pieces as make about n bytes.
@@ -40,101 +43,218 @@ func nested(before, open, middle, close string) func(int) string {
 }
 
 var longTexts = []longText{
-	{"quotes", Postgres, repeated("UPDATE books SET title = '", "''", "'")},
-	{"quotes", SQLite, repeated("UPDATE books SET title = '", "''", "'")},
-	{"open quotes", Postgres, repeated("UPDATE books SET title = ", "'", "")},
-	{"strings", Postgres, repeated("UPDATE books SET title = ", "E'a' \n ", "")},
-	{"strings and blanks", Postgres, repeated("UPDATE books SET title = ", "E'a' - ", "1")},
-	{"strings and comments", Postgres, repeated("UPDATE books SET title = ", "E'' --\n --\n --\n +", "1")},
-	{"dollar quotes", Postgres, repeated("UPDATE books SET title = ", "$a$ $b$ $a$ || ", "'x'")},
-	{"open dollar quotes", Postgres, numbered("UPDATE books SET title = ", "a $a%d$ ", "")},
-	{"open brackets", Postgres, repeated("DELETE FROM books WHERE ", "(", "")},
-	{"brackets", Postgres, nested("DELETE FROM books WHERE ", "(", "true", ")")},
-	{"brackets", SQLite, nested("DELETE FROM books WHERE ", "(", "1", ")")},
-	{"brackets before a read", Postgres, nested("", "(", "SELECT * FROM books", ")")},
-	{"comments", Postgres, repeated("UPDATE books SET ", "/**/", "price = 1")},
-	{"nested comments", Postgres, nested("UPDATE books SET ", "/*", "", "*/ price = 1")},
-	{"open comments", Postgres, repeated("UPDATE books SET price = 1", "/*", "")},
-	{"open comments", SQLite, repeated("UPDATE books SET price = 1", "/* ", "")},
-	{"line comments", SQLite, repeated("UPDATE books SET ", "--\n", "price = 1")},
-	{"carriage returns", Postgres, repeated("UPDATE books SET ", "--\r", "price = 1")},
-	{"commas", Postgres, repeated("UPDATE books SET a = 1", ",", "")},
-	{"assignments", Postgres, repeated("UPDATE books SET a = 1", ", a = 1", "")},
-	{"columns", Postgres, repeated("INSERT INTO books (a", ", a", ") VALUES (1)")},
-	{"ANDs", Postgres, repeated("DELETE FROM books WHERE a", " AND a", "")},
-	{"ANDs and calls", Postgres, repeated("DELETE FROM books WHERE a", " AND f(a) AND b", "")},
-	{"ANDs and calls", SQLite, repeated("DELETE FROM books WHERE a", " AND f(?) AND ?", "")},
-	{"ORs", Postgres, repeated("DELETE FROM books WHERE f(a)", " OR a", "")},
-	{"BETWEENs", Postgres, repeated("DELETE FROM books WHERE f(a)", " AND a BETWEEN b AND c", "")},
-	{"BETWEENs without AND", Postgres, repeated("DELETE FROM books WHERE f(a)", " BETWEEN b", "")},
-	{"CASEs", Postgres, nested("DELETE FROM books WHERE ", "CASE WHEN f(a) AND b THEN ", "c", " END")},
-	{"ENDs", Postgres, repeated("DELETE FROM books WHERE f(a)", " END AND a", "")},
-	{"rows", Postgres, repeated("INSERT INTO books (id) VALUES (1)", ", (1)", "")},
-	{"rows of placeholders", SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", "")},
-	{"numbered placeholders", Postgres, numbered("DELETE FROM books WHERE id IN ($1", ", $%d", ")")},
-	{"numbered placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (?1", ", ?%d", ")")},
-	{"named placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (0", ", :a%[1]d, @a%[1]d", ")")},
-	{"one named placeholder", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a", ")")},
-	{"placeholders with suffixes", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a(b)", ")")},
-	{"open placeholders", SQLite, repeated("UPDATE books SET a = ", ":a(b", "")},
-	{"selects", Postgres, repeated("INSERT INTO books (id) SELECT 1", " UNION SELECT 1", "")},
-	{"conflicts", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT DO UPDATE SET a = 1", "")},
-	{"conflicts with WHERE", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT (a) WHERE b DO UPDATE SET a = 1 WHERE c", "")},
-	{"statements", Postgres, repeated("", "SELECT * FROM books; ", "")},
-	{"writes of others", Postgres, repeated("", "DELETE FROM other WHERE a IN (SELECT 1 FROM books); ", "")},
-	{"semicolons", SQLite, repeated("SELECT 1 FROM books", ";", "")},
-	{"names", Postgres, repeated("SELECT ", "books, ", "1 FROM other")},
-	{"starts of names", Postgres, repeated("SELECT ", "book ", "books")},
-	{"escaped name", Postgres, repeated(`SELECT * FROM books, U&"`, `\0062`, `"`)},
-	{"joins", Postgres, repeated("UPDATE books SET a = 1 FROM a", " JOIN b ON c", "")},
-	{"DISTINCT FROM", Postgres, repeated("UPDATE books SET a = b", " IS DISTINCT FROM b", "")},
-	{"dots", Postgres, repeated("UPDATE books SET a = 1", ".", "")},
-	{"dots of a name", Postgres, repeated("DELETE FROM books", ".a", "")},
+	{"quotes", Postgres, repeated("UPDATE books SET title = '", "''", "'"), false},
+	{"quotes", SQLite, repeated("UPDATE books SET title = '", "''", "'"), false},
+	{"open quotes", Postgres, repeated("UPDATE books SET title = ", "'", ""), false},
+	{"strings", Postgres, repeated("UPDATE books SET title = ", "E'a' \n ", ""), false},
+	{"strings and blanks", Postgres, repeated("UPDATE books SET title = ", "E'a' - ", "1"), false},
+	{"strings and comments", Postgres, repeated("UPDATE books SET title = ", "E'' --\n --\n --\n +", "1"), false},
+	{"dollar quotes", Postgres, repeated("UPDATE books SET title = ", "$a$ $b$ $a$ || ", "'x'"), false},
+	{"open dollar quotes", Postgres, numbered("UPDATE books SET title = ", "a $a%d$ ", ""), false},
+	{"open brackets", Postgres, repeated("DELETE FROM books WHERE ", "(", ""), false},
+	{"brackets", Postgres, nested("DELETE FROM books WHERE ", "(", "true", ")"), false},
+	{"brackets", SQLite, nested("DELETE FROM books WHERE ", "(", "1", ")"), false},
+	{"brackets before a read", Postgres, nested("", "(", "SELECT * FROM books", ")"), false},
+	{"comments", Postgres, repeated("UPDATE books SET ", "/**/", "price = 1"), false},
+	{"nested comments", Postgres, nested("UPDATE books SET ", "/*", "", "*/ price = 1"), false},
+	{"open comments", Postgres, repeated("UPDATE books SET price = 1", "/*", ""), false},
+	{"open comments", SQLite, repeated("UPDATE books SET price = 1", "/* ", ""), false},
+	{"line comments", SQLite, repeated("UPDATE books SET ", "--\n", "price = 1"), false},
+	{"carriage returns", Postgres, repeated("UPDATE books SET ", "--\r", "price = 1"), false},
+	{"commas", Postgres, repeated("UPDATE books SET a = 1", ",", ""), false},
+	{"assignments", Postgres, repeated("UPDATE books SET a = 1", ", a = 1", ""), false},
+	{"columns", Postgres, repeated("INSERT INTO books (a", ", a", ") VALUES (1)"), false},
+	{"ANDs", Postgres, repeated("DELETE FROM books WHERE a", " AND a", ""), false},
+	{"ANDs and calls", Postgres, repeated("DELETE FROM books WHERE a", " AND f(a) AND b", ""), false},
+	{"ANDs and calls", SQLite, repeated("DELETE FROM books WHERE a", " AND f(?) AND ?", ""), false},
+	{"ORs", Postgres, repeated("DELETE FROM books WHERE f(a)", " OR a", ""), false},
+	{"BETWEENs", Postgres, repeated("DELETE FROM books WHERE f(a)", " AND a BETWEEN b AND c", ""), false},
+	{"BETWEENs without AND", Postgres, repeated("DELETE FROM books WHERE f(a)", " BETWEEN b", ""), false},
+	{"CASEs", Postgres, nested("DELETE FROM books WHERE ", "CASE WHEN f(a) AND b THEN ", "c", " END"), false},
+	{"ENDs", Postgres, repeated("DELETE FROM books WHERE f(a)", " END AND a", ""), false},
+	{"rows", Postgres, repeated("INSERT INTO books (id) VALUES (1)", ", (1)", ""), false},
+	{"rows of placeholders", SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", ""), false},
+	{"numbered placeholders", Postgres, numbered("DELETE FROM books WHERE id IN ($1", ", $%d", ")"), false},
+	{"numbered placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (?1", ", ?%d", ")"), true},
+	{"named placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (0", ", :a%[1]d, @a%[1]d", ")"), true},
+	{"one named placeholder", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a", ")"), true},
+	{"placeholders with suffixes", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a(b)", ")"), true},
+	{"open placeholders", SQLite, repeated("UPDATE books SET a = ", ":a(b", ""), false},
+	{"rows of numbered placeholders", SQLite, numbered("INSERT INTO books (id, a) VALUES (1, ?1)", ", (1, ?%d)", ""), false},
+	{"rows of numbered placeholders", Postgres, numbered("INSERT INTO books (id, a) VALUES (1, $1)", ", (1, $%d)", ""), false},
+	{"lists of placeholders", SQLite, repeated("DELETE FROM books WHERE id IN (?", ",     ?", ")"), false},
+	{"lists of placeholders to update", SQLite, repeated("UPDATE books SET a = ? WHERE id IN (?", ",     ?", ")"), false},
+	{"assigned placeholders", SQLite, repeated("UPDATE books SET b = ?", ", a = ?", " WHERE id = ?"), false},
+	{"arms of placeholders", SQLite, repeated("UPDATE books SET a = CASE id", " WHEN ? THEN ?", " END WHERE id = ?"), false},
+	{"items of WITH", Postgres, numbered("WITH a AS (SELECT 1)", ", a%d AS (UPDATE books SET price = 1)", " SELECT 1"), false},
+	{"upsert", SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", " ON CONFLICT (id) DO UPDATE SET a = ?"), false},
+	{"selects", Postgres, repeated("INSERT INTO books (id) SELECT 1", " UNION SELECT 1", ""), false},
+	{"conflicts", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT DO UPDATE SET a = 1", ""), false},
+	{"conflicts with WHERE", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT (a) WHERE b DO UPDATE SET a = 1 WHERE c", ""), false},
+	{"statements", Postgres, repeated("", "SELECT * FROM books; ", ""), false},
+	{"writes of others", Postgres, repeated("", "DELETE FROM other WHERE a IN (SELECT 1 FROM books); ", ""), false},
+	{"semicolons", SQLite, repeated("SELECT 1 FROM books", ";", ""), false},
+	{"names", Postgres, repeated("SELECT ", "books, ", "1 FROM other"), false},
+	{"starts of names", Postgres, repeated("SELECT ", "book ", "books"), false},
+	{"escaped name", Postgres, repeated(`SELECT * FROM books, U&"`, `\0062`, `"`), false},
+	{"joins", Postgres, repeated("UPDATE books SET a = 1 FROM a", " JOIN b ON c", ""), false},
+	{"DISTINCT FROM", Postgres, repeated("UPDATE books SET a = b", " IS DISTINCT FROM b", ""), false},
+	{"dots", Postgres, repeated("UPDATE books SET a = 1", ".", ""), false},
+	{"dots of a name", Postgres, repeated("DELETE FROM books", ".a", ""), false},
 }
 
-// work is what planning and rendering a text takes, apart from time.
+// work is what planning and rendering a text takes, apart from time, and what it leaves
+// SQLite to do.
 type work struct {
-	size, output, bytes, allocs int
+	size, output, edits, bytes, allocs, lookups int
 }
 
-func measure(t *testing.T, l longText, n int) work {
+// measure plans and renders a text, with as many tokens for each table.
+func measure(t *testing.T, d Dialect, tables []Table, sql string, versioned bool, tokens int) work {
 	t.Helper()
-	r, err := New(l.d, []Table{rulesets["both"].table})
+	r, err := New(d, tables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sql := l.text(n)
+	all := make([]Token, tokens)
+	for i := range all {
+		all[i] = Token{Name: fmt.Sprint("books/", i), Key: fmt.Sprint(i), Value: 42}
+	}
 	runtime.GC() // the second one empties the pools, whose room is not this text's
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := r.read(sql, false)
+	p := r.read(sql, versioned)
 	w := work{size: len(sql)}
+	var rendered string
 	if p.Verdict == Guard {
-		w.output = len(p.rendered(t, Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 42}}}}}).SQL)
+		v := Values{Literal: !p.Params, Tables: make([]TableValues, len(p.Tables))}
+		for i := range v.Tables {
+			if p.rules(i).Fenced() {
+				v.Tables[i].Tokens = all[:min(len(all), 1)]
+			}
+			if p.rules(i).Key != "" {
+				v.Tables[i].Tokens, v.Tables[i].Rows = all, make([]int, p.rows(i))
+				for row := range v.Tables[i].Rows {
+					v.Tables[i].Rows[row] = row % len(all)
+				}
+			}
+		}
+		rendered = p.rendered(t, v).SQL
+		w.output, w.edits = len(rendered), len(p.source.edits)
 	}
 	runtime.ReadMemStats(&after)
 	w.bytes, w.allocs = int(after.TotalAlloc-before.TotalAlloc), int(after.Mallocs-before.Mallocs)
+	if d == SQLite && rendered != "" {
+		w.lookups = lookups(t, rendered) - lookups(t, sql)
+	}
 	return w
 }
 
-// TestLinear shows that the work grows as the text does: what is allocated and
+// lookups returns how many entries of its list of numbers and names SQLite compares as it
+// reads the placeholders of a text.
+//
+// Source: sqlite3ExprAssignVarNumber and sqlite3VListNumToName in SQLite's src/expr.c and
+// src/util.c.
+func lookups(t *testing.T, sql string) (steps int) {
+	highest, list := 0, make(map[string]int) // the place of each in the list
+	for _, s := range tokenTexts(t, SQLite, sql) {
+		n, err := 0, error(nil)
+		switch {
+		case s == "?":
+			highest++
+			continue
+		case len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])):
+			continue
+		case s[0] == '?':
+			if n, err = strconv.Atoi(s[1:]); err != nil {
+				return 0 // an error
+			}
+		}
+		if n > highest {
+			highest = n
+		} else if at := list[s]; at > 0 {
+			steps += at
+			continue
+		} else if steps += len(list); n == 0 {
+			highest++
+		}
+		list[s] = len(list) + 1
+	}
+	return steps
+}
+
+// grows fails if more than a factor's work is done for a factor's text.
+func (w work) grows(t *testing.T, factor int, b work) {
+	t.Helper()
+	const slack = 2 // buffers grow in steps
+	factor *= slack
+	if b.output > factor*max(w.output, w.size) || b.edits > factor*max(w.edits, 64) || b.bytes > factor*max(w.bytes, w.size) ||
+		b.allocs > factor*max(w.allocs, 64) || b.lookups > factor*max(w.lookups, w.size) {
+		t.Errorf("%+v became %+v", w, b)
+	}
+}
+
+// TestLinear shows that the work grows as the text does: what is allocated, inserted and
 // written for eight times the text is at most about eight times as much.
 func TestLinear(t *testing.T) {
-	const small, factor = 16 << 10, 8
-	for _, l := range longTexts {
-		t.Run(l.d.String()+"/"+l.name, func(t *testing.T) {
-			a, b := measure(t, l, small), measure(t, l, factor*small)
-			const slack = 2 // buffers grow in steps
-			if b.output > slack*factor*max(a.output, small) || b.bytes > slack*factor*max(a.bytes, small) || b.allocs > slack*factor*max(a.allocs, 64) {
-				t.Errorf("%+v became %+v", a, b)
-			}
-			// A guard of its own for each of many short pieces is the worst case.
-			if b.output > 32*b.size || b.bytes > 1000*b.size {
-				t.Errorf("too much: %+v", b)
-			}
-		})
+	const small, factor = 8 << 10, 8
+	for _, rules := range []string{"both", "keyboth", "versionlock"} {
+		for _, l := range longTexts {
+			t.Run(l.d.String()+"/"+rules+"/"+l.name, func(t *testing.T) {
+				of := func(n int) work {
+					return measure(t, l.d, []Table{rulesets[rules].table}, l.text(n), isVersioned(rules), 1)
+				}
+				a, b := of(small), of(factor*small)
+				if l.numberedTwice { // SQLite's cost of a condition's numbers is the application's choice
+					a.lookups, b.lookups = 0, 0
+				}
+				a.grows(t, factor, b)
+				// A guard of its own for each of many short pieces is the worst case.
+				if b.output > 64*b.size || b.bytes > 300*b.size {
+					t.Errorf("too much: %+v", b)
+				}
+			})
+		}
 	}
+}
+
+// TestLinearTokens shows the same for the tokens of many rows and for the tables of many
+// writes.
+func TestLinearTokens(t *testing.T) {
+	const small, factor = 100, 8
+	keyed := rulesets["keyboth"].table
+	for d, placeholder := range answers(t, map[Dialect]string{Postgres: "$%d", SQLite: "?"}) {
+		rows := func(n int) string {
+			var b strings.Builder
+			b.WriteString("INSERT INTO books (id, price) VALUES ")
+			for i := range n {
+				fmt.Fprintf(&b, "%s(%d, %s)", [...]string{"", ", "}[min(i, 1)], i, strings.ReplaceAll(placeholder, "%d", strconv.Itoa(i+1)))
+			}
+			return b.String()
+		}
+		for name, of := range map[string]func(n int) work{
+			"rows, each with its token": func(n int) work { return measure(t, d, []Table{keyed}, rows(n), false, n) },
+			"upsert": func(n int) work {
+				return measure(t, d, []Table{keyed}, rows(n)+" ON CONFLICT (id) DO UPDATE SET price = excluded.price", false, n)
+			},
+			"update": func(n int) work {
+				return measure(t, d, []Table{keyed}, "UPDATE books SET price = 1 WHERE id > "+strings.ReplaceAll(placeholder, "%d", "1"), false, n)
+			},
+		} {
+			t.Run(d.String()+"/"+name, func(t *testing.T) { of(small).grows(t, factor, of(factor*small)) })
+		}
+	}
+	tables := func(n int) work {
+		var all []Table
+		b := []string{"WITH a0 AS (SELECT 1)"}
+		for i := range n {
+			all = append(all, Table{Name: fmt.Sprint("t", i), FenceColumn: "fence", Ledger: true, Serial: "serial"})
+			b = append(b, fmt.Sprintf("a%d AS (UPDATE t%d SET serial = serial + 2)", i+1, i))
+		}
+		return measure(t, Postgres, all, strings.Join(b, ", ")+" SELECT 1", false, 1)
+	}
+	tables(small).grows(t, factor, tables(factor*small))
 }
 
 // TestDeep shows that nesting costs no stack.

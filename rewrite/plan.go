@@ -46,9 +46,9 @@ type Plan struct {
 	// Inputs is the number of arguments that the statement takes.
 	Inputs int
 
-	// Params reports whether the guard's values can be passed as arguments after the
-	// statement's own; else they have to be written into the text (see
-	// [Values.Literal]).
+	// Params reports whether the guard's values can be passed as arguments besides the
+	// statement's own; else they are written into the text (see [Values.Literal]): if its
+	// placeholders have names or are of several kinds, or there are many of them.
 	Params bool
 
 	// Serial and Locks report whether one of the Tables has a serial column or a lock,
@@ -69,6 +69,13 @@ type Plan struct {
 	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
+	// Rows reports whether a write has RETURNING, or is run by EXPLAIN.
+	Rows bool
+
+	// Alone reports whether nothing but blanks stands behind the statement and its
+	// semicolon, so that a driver that prepares the text has prepared all of it.
+	Alone bool
+
 	source source
 	form   *defaultForm // of one token a table, as arguments, enforced
 }
@@ -78,15 +85,24 @@ func (p *Plan) rules(i int) *Table { return &p.source.tables[p.Tables[i]] }
 
 // countRows notes where the rows of each target begin among those of its table.
 func (p *Plan) countRows() {
+	if len(p.Targets) == 1 {
+		return
+	}
+	p.source.rows = make([]int, len(p.Tables))
 	for i := range p.Targets {
 		t := &p.Targets[i]
-		for n := i - 1; n >= 0; n-- {
-			if before := &p.Targets[n]; before.Table == t.Table {
-				t.firstRow = before.firstRow + len(before.Keys)
-				break
-			}
-		}
+		rows := &p.source.rows[t.Table]
+		t.firstRow = *rows
+		*rows += len(t.Keys)
 	}
+}
+
+// rows returns how many rows the targets of the plan's table i have.
+func (p *Plan) rows(i int) int {
+	if len(p.Targets) == 1 {
+		return len(p.Targets[0].Keys)
+	}
+	return p.source.rows[i]
 }
 
 // A Target is one write to a registered table.
@@ -126,6 +142,6 @@ type planned struct {
 	Plan
 	table  [1]int
 	target [1]Target
-	edits  [6]edit
+	edits  [2]edit
 	form   defaultForm
 }

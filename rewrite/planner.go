@@ -21,8 +21,10 @@ type planner struct {
 
 	plan    *planned // nil until a registered table is written to
 	edits   []edit
+	repeats repeats
 	written []int // distinct registered tables written to, as indexes in tables
 	targets []Target
+	assigns []bool // whether the serial of each of written is assigned, as far as it goes
 	refused *Refusal
 
 	target    target    // of the write that is being planned
@@ -53,7 +55,12 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 // release keeps a planner for another text.
 func (p *planner) release() {
 	p.plan, p.refused, p.explained = nil, nil, false
-	p.edits, p.written, p.targets = nil, nil, nil
+	p.repeats, p.written, p.targets, p.assigns = repeats{}, nil, nil, nil
+	if cap(p.edits) > maxRoom {
+		p.edits = nil
+	}
+	clear(p.edits)
+	p.edits = p.edits[:0]
 	planners.Put(p)
 }
 
@@ -62,7 +69,7 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsEncoding() && p.statement() && p.isAlone(count) && p.endsAlone()
+		ok = p.keepsEncoding() && p.statement() && p.isAlone(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:
@@ -81,14 +88,39 @@ func (p *planner) guarded() *Plan {
 	plan.form = &p.plan.form
 	plan.Verdict = Guard
 	plan.Tables, plan.Targets = p.written, p.targets
-	plan.countRows()
 	plan.Inputs = inputs.Count
-	plan.Params = !inputs.Named && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
-	plan.source = source{dialect: p.dialect, src: p.Src, edits: p.edits, tables: p.tables, plan: plan, needsSCSOn: p.NeedsSCSOn}
+	plan.Params = p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
+	if inputs.OnlyBare() {
+		p.countInputs()
+	}
+	edits := append(p.plan.edits[:0], p.edits...)
+	plan.source = source{dialect: p.dialect, src: p.Src, edits: edits, repeats: p.repeats, tables: p.tables, plan: plan,
+		assigns: p.assigns, counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
+	plan.countRows()
 	if !plan.renderDefault() {
 		return refusal(p.written[0], 0, unconfirmed)
 	}
 	return plan
+}
+
+// takesParams reports whether there are numbers for the guard's placeholders: without
+// names, and either behind those of all others, or everywhere in between.
+func (p *planner) takesParams(inputs read.Inputs) bool {
+	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.dialect.maxNumbered())
+}
+
+// countInputs notes how many placeholders stand before each edit.
+func (p *planner) countInputs() {
+	i, last := 0, int32(0)
+	p.EachBare(read.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
+		for ; i < len(p.edits) && p.edits[i].at < at; i++ {
+			p.edits[i].inputs = last
+		}
+		last = int32(number)
+	})
+	for ; i < len(p.edits); i++ {
+		p.edits[i].inputs = last
+	}
 }
 
 // isAlone refuses a write that isn't the text's only statement.
@@ -97,10 +129,15 @@ func (p *planner) isAlone(count int) bool {
 		p.refuse(p.written[0], p.Lo, "it writes to a registered table and is one of several statements in one text; send each by itself")
 }
 
-// endsAlone refuses a versioned statement with anything behind its semicolon, be it a
-// comment, where a driver may take that for another statement and count its rows.
-func (p *planner) endsAlone() bool {
-	return p.plan == nil || !p.plan.Versioned || !p.dialect.countsLastRows() || strings.TrimSpace(p.Behind()) == "" ||
+// endsAlone notes whether anything stands behind the statement's semicolon, be it a comment.
+// It refuses a versioned statement there, where a driver may take that for another statement
+// and count its rows.
+func (p *planner) endsAlone(count int) bool {
+	if p.plan == nil {
+		return true
+	}
+	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
+	return p.plan.Alone || !p.plan.Versioned || !p.dialect.countsLastRows() ||
 		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would count the rows of the text after it; leave that text out")
 }
 

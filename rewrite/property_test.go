@@ -20,6 +20,7 @@ func insertions(p *Plan, v Values) (*Rendered, error) {
 	}
 	masked := p.maskedWriter()
 	masked.take(&v)
+	masked.literal = masked.literal || len(r.Args) == 0 // the database takes no more arguments
 	mask := masked.statement()
 	if len(mask) != len(r.SQL) {
 		return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
@@ -133,14 +134,20 @@ func TestRenderIsDeterministic(t *testing.T) {
 			v.Tables[i].Rows = nil
 		}
 		one := p.rendered(t, Values{Tables: v.Tables})
+		if !p.Params && len(p.form.Args) > 0 {
+			if form, err := p.Default(); err != errNoParams || len(one.Args) > 0 {
+				t.Errorf("Default is %+v, %v, and Render returns %+v", form, err, one)
+			}
+			return
+		}
 		if form, err := p.Default(); err != nil || form != one {
 			t.Errorf("Default is %+v, %v, want %+v, once", form, err, one)
 		}
 		w := newWriter(&p.source)
 		defer w.release()
 		w.take(&Values{Tables: v.Tables})
-		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.numbers.Added, one.Args) {
-			t.Errorf("Default is %+v, want %s %v", one, sql, w.numbers.Added)
+		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.numbers.added, one.Args) {
+			t.Errorf("Default is %+v, want %s %v", one, sql, w.numbers.added)
 		}
 	})
 }
@@ -158,7 +165,6 @@ func TestPlaceholders(t *testing.T) {
 			return
 		}
 		v := p.values(rules)
-		v.Literal = v.Literal || !p.Params // as its callers have to
 		r := p.rendered(t, v)
 		before, after := numbers(t, d, s.sql), numbers(t, d, r.SQL)
 		if highest := slices.Max(append(before, 0)); p.Inputs != highest {
@@ -167,29 +173,36 @@ func TestPlaceholders(t *testing.T) {
 		if v.Literal && len(r.Args) != 0 {
 			t.Errorf("it has arguments: %v", r.Args)
 		}
-		used := make([]bool, p.Inputs+len(r.Args)+1)
+		all := p.Inputs + len(r.Args)
+		used, added := make([]bool, all+1), make([]bool, all+1)
 		for _, n := range after {
-			if n >= len(used) {
+			if n > all {
 				t.Fatalf("placeholder %d is without an argument in %s", n, r.SQL)
 			}
 			used[n] = true
 		}
-		for n := p.Inputs + 1; n < len(used); n++ {
-			if !used[n] {
-				t.Errorf("argument %d is without a placeholder in %s", n, r.SQL)
-			}
-		}
-		seen, tokens := make(map[Arg]bool), 0
-		for i := range v.Tables {
-			tokens += len(v.Tables[i].Tokens)
-		}
+		seen, last := make(map[value]bool), 0
 		for _, a := range r.Args {
-			if seen[a] || a.token > 0 && a.token >= tokens {
-				t.Errorf("argument %v is there twice, or for no token", a)
+			switch {
+			case a.Number <= last || a.Number > all || !used[a.Number]:
+				t.Errorf("argument %+v is without a placeholder, or out of order, in %s", a, r.SQL)
+			case a.Again > p.Inputs, a.Again == 0 && (seen[a.value] || a.value.table >= len(v.Tables)),
+				a.Again == 0 && a.value.field.isOfToken() && a.value.token >= len(v.Tables[a.value.table].Tokens):
+				t.Errorf("argument %+v is there twice, or for no value", a)
 			}
-			seen[a] = true
+			last, added[a.Number] = a.Number, true
+			seen[a.value] = seen[a.value] || a.Again == 0
 		}
-		// Each of the user's numbers is where it was, among the guard's.
+		// Each of the user's arguments is where it was, among the guard's.
+		var places []int
+		for n := 1; n <= all; n++ {
+			if !added[n] {
+				places = append(places, n)
+			}
+		}
+		for i, n := range before {
+			before[i] = places[n-1]
+		}
 		n := 0
 		for _, m := range after {
 			if n < len(before) && m == before[n] {

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
@@ -10,18 +11,21 @@ import (
 // Rendered is a guarded statement. It is not to be changed.
 type Rendered struct {
 	SQL  string
-	Args []Arg // to be passed after the statement's own, in this order
+	Args []Arg // to be passed among the statement's own, in the order of their numbers
 }
 
 // Default returns the statement with its guard for one token a table that is
 // [Table.Fenced], passed as arguments: what [Plan.Render] returns for these, known
-// before the values are. The error is as Render's.
+// before the values are. The error is as Render's, or says
+// that the values can't be arguments (see [Plan.Params]).
 func (p *Plan) Default() (*Rendered, error) {
 	switch {
 	case p.Verdict != Guard:
 		return nil, (&Values{}).check(p)
 	case p.form.ambiguous:
 		return nil, errAmbiguous
+	case !p.Params && len(p.form.Args) > 0:
+		return nil, errNoParams
 	}
 	return &p.form.Rendered, nil
 }
@@ -38,6 +42,8 @@ type defaultForm struct {
 // errAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
 // by the guard, its meaning has come to depend on standard_conforming_strings.
 var errAmbiguous = &Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
+
+var errNoParams = errors.New("rewrite: the guard's values can't be passed as arguments of this statement")
 
 // Inlines reports whether a driver that writes the arguments' values into the text of
 // [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
@@ -64,11 +70,47 @@ func (p *Plan) renderDefault() (ok bool) {
 	}
 	check := confirm.Begin()
 	defer check.Release()
+	check.Grow(len(w.edits))
 	f := p.form
-	w.pieces, w.numbers.Added = check, f.room[:0]
+	w.pieces, w.numbers.added = check, f.room[:0]
 	f.SQL = w.statement()
-	f.Args, f.ambiguous = w.numbers.Added, w.isAmbiguous(f.SQL)
-	return check.Confirms(w.dialect.secondLook(), f.SQL)
+	f.Args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.SQL)
+	p.Params = p.Params && p.hasRoom(f.Args)
+	bare := w.bareInputs(f.Args, check)
+	return check.Confirms(w.dialect.secondLook(), f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), bare))
+}
+
+// bareInputs returns how many placeholders without a number there are with these
+// arguments, and tells the check about the others.
+func (w *writer) bareInputs(added []Arg, check *confirm.Check) int {
+	if !w.counts {
+		return 0
+	}
+	n := w.plan.Inputs
+	for _, a := range added {
+		if a.Again > 0 {
+			n++
+		} else {
+			check.Number(a.Number)
+		}
+	}
+	return n
+}
+
+// hasRoom reports whether the statement may have these arguments besides its own.
+func (p *Plan) hasRoom(added []Arg) bool {
+	if d := p.source.dialect; p.Inputs+len(added) > d.maxInputs() {
+		return false
+	} else if len(added) <= d.maxAdded() {
+		return true
+	}
+	values := 0
+	for _, a := range added {
+		if a.Again == 0 {
+			values++
+		}
+	}
+	return values <= p.source.dialect.maxAdded()
 }
 
 // Render returns the statement with its guard. All of the user's bytes stay, in
@@ -85,11 +127,12 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 	if p.isDefault(&v) {
 		return p.Default()
 	}
+	v.Literal = v.Literal || !p.Params
 	w := newWriter(&p.source)
 	defer w.release()
 	w.take(&v)
-	r := &Rendered{SQL: w.statement(), Args: w.numbers.Added}
-	if !v.Literal && len(r.Args) > 0 && p.Inputs+len(r.Args) > w.dialect.maxInputs() {
+	r := &Rendered{SQL: w.statement(), Args: w.numbers.added}
+	if !v.Literal && len(r.Args) > 0 && !p.hasRoom(r.Args) {
 		w.restart()
 		w.literal = true
 		r.SQL, r.Args = w.statement(), nil
@@ -103,8 +146,7 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 // isDefault reports whether the values, which are complete, are those of the
 // default form: each fenced table has one token.
 func (p *Plan) isDefault(v *Values) bool {
-	added := len(p.form.Args)
-	if v.Observe || v.Literal && added > 0 || added > 0 && p.Inputs+added > p.source.dialect.maxInputs() {
+	if args := p.form.Args; v.Observe || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
 	}
 	for i := range v.Tables {
@@ -124,8 +166,14 @@ type source struct {
 	dialect dialect
 	src     string
 	edits   []edit
+	repeats repeats
 	tables  []Table
+	rows    []int  // of each of the plan's tables, if there are several targets
+	assigns []bool // to which of these a serial is assigned; nil for none
 	plan    *Plan
+
+	// The placeholders of src have no numbers: each counts from the one before it.
+	counts bool
 
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.

@@ -16,9 +16,13 @@ type Rewriter struct {
 	versioned *cache // of VersionedPlan
 }
 
-// New returns a rewriter that guards tables. It caches the 1,024 most recently used
-// plans of each kind, for statements of at most 8 KiB. Without any table, too, it
-// refuses statements that write or define the tables of sqlfence's own packages.
+// New returns a rewriter that guards tables. Without any table, too, it refuses
+// statements that write or define the tables of sqlfence's own packages.
+//
+// It keeps the plans of the statements used last, of each kind, [Rewriter.Plan] and
+// [Rewriter.VersionedPlan], as many as take about 4 MiB together, which is 2,000 or more
+// short statements. A plan isn't kept of a statement of more than 64 KiB, or if it takes
+// more than 1 MiB itself; then it is made for each execution.
 //
 // The error reports all faults together: tables of a dialect that can't be guarded, a
 // table without a name or a rule, a table of sqlfence's own packages, a column with two
@@ -35,7 +39,7 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rewriter{dialect: says, tables: slices.Clone(tables), index: index, plans: newCache(1024), versioned: newCache(1024)}
+	r := &Rewriter{dialect: says, tables: slices.Clone(tables), index: index, plans: newCache(cacheBytes), versioned: newCache(cacheBytes)}
 	if says == nil {
 		return r, nil
 	}
@@ -75,7 +79,5 @@ func (r *Rewriter) plan(query string, plans *cache, versioned bool) *Plan {
 	return p
 }
 
-const (
-	maxCached = 8 << 10  // bytes of a statement whose plan is kept
-	maxRead   = 64 << 20 // bytes of a statement that is read at all
-)
+// maxRead is how many bytes of a statement are read at all.
+const maxRead = 64 << 20

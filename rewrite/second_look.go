@@ -5,8 +5,8 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 // unconfirmed is why a statement is refused that can't be confirmed.
 const unconfirmed = "it can't be confirmed that the guard would be in the right clause; simplify the statement, and put names that are keywords in quotes"
 
-// pieceKinds says as what each edit is confirmed. Those that have no kind never are;
-// opText isn't looked at.
+// pieceKinds says as what each edit is confirmed. opText isn't looked at, nor is opRepeat:
+// it says what the statement said.
 var pieceKinds = [...]confirm.Kind{
 	opAbort:          confirm.OrAbort,
 	opAssign:         confirm.Assignment,

@@ -39,6 +39,44 @@ func TestSecondLookFindsAWrongEnd(t *testing.T) {
 	}
 }
 
+// Where the reader is wrong about how many placeholders there are, the second look says so.
+func TestSecondLookCountsPlaceholders(t *testing.T) {
+	r := benchRewriter(t, SQLite)
+	for _, query := range []string{
+		"UPDATE books SET price = ?, title = ? WHERE id = ?",
+		"INSERT INTO books (id, price) VALUES (?, ?), (?, ?)",
+		"DELETE FROM books WHERE id = ?",
+		"DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", manyRepeated) + ")",
+	} {
+		p := r.Plan(query)
+		if p.Verdict != Guard || !p.renderDefault() {
+			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
+		}
+		for name, wrong := range map[string]func(p *Plan){
+			"one more":             func(p *Plan) { p.Inputs++ },
+			"one less":             func(p *Plan) { p.Inputs-- },
+			"numbers behind":       func(p *Plan) { p.source.counts = false },
+			"one more before each": func(p *Plan) { moveInputs(p, 1) },
+			"one less before each": func(p *Plan) { moveInputs(p, -1) },
+		} {
+			other := *p
+			other.source.plan, other.form = &other, new(defaultForm)
+			other.source.edits = append([]edit(nil), p.source.edits...)
+			wrong(&other)
+			if other.renderDefault() {
+				t.Errorf("%s: confirmed: %s", name, other.form.SQL)
+			}
+		}
+	}
+}
+
+// moveInputs changes how many placeholders are before each edit.
+func moveInputs(p *Plan, by int32) {
+	for i := range p.source.edits {
+		p.source.edits[i].inputs += by
+	}
+}
+
 // A table may be called like a word that means something behind the verb.
 func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
 	named := map[Dialect]string{

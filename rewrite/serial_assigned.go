@@ -25,6 +25,9 @@ func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
 		return p.refuseTarget(value.Lo, "DEFAULT would set the serial back; leave the column out: it rises by itself")
 	}
 	t.setsSerial = true
+	table := p.to().Table
+	p.assigns = append(p.assigns, make([]bool, max(0, table+1-len(p.assigns)))...)
+	p.assigns[table] = true
 	p.insert(p.Offset(value.Lo), opBeforeAssigned, 0, "")
 	p.insert(p.After(value.Hi), opBehindAssigned, 0, "")
 	return true

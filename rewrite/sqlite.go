@@ -27,6 +27,13 @@ func (sqlite) searches(s *search, registers bool) {
 // maxInputs is the default of SQLITE_MAX_VARIABLE_NUMBER.
 func (sqlite) maxInputs() int { return 32766 }
 
+// maxAdded: SQLite looks for a number that isn't the highest so far in the list of those
+// that were written, from its beginning.
+func (sqlite) maxAdded() int { return 64 }
+
+// maxNumbered: likewise, if the guard's numbers stand before the statement's.
+func (sqlite) maxNumbered() int { return 64 }
+
 // integer: a text column would be compared as text without the cast.
 func (sqlite) integer() (before, behind string) { return "COALESCE(CAST(", " AS INTEGER), 0)" }
 
@@ -76,6 +83,8 @@ func (sqlite) countsLastRows() bool { return true }
 func (sqlite) shadowsLedger(item string) bool { return item == ledgerTable }
 
 func (sqlite) ledgerInWhere() bool { return true }
+
+func (d sqlite) withLedgerFunction(string) dialect { return d }
 
 // ledgerCheck: a database file has one writer, so what is read there stays true to the
 // end of the statement, and of its transaction. Without a unique index a name may have

@@ -21,6 +21,7 @@ type Table struct {
 
 	name               string   // quoted
 	fence, key, serial string   // the columns, quoted
+	tokenless          bool     // Tokenless
 	columns            []string // all that the rules are about
 	has                []int    // the rules with columns, as indexes of precedence
 }
@@ -80,7 +81,7 @@ func (t *Table) prepare(d dialect) {
 			t.has = append(t.has, i)
 		}
 	}
-	t.name = quoted(t.Name)
+	t.name, t.tokenless = quoted(t.Name), t.Tokenless()
 	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
 	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
 }

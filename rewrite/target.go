@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -34,6 +33,7 @@ func (p *planner) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	}
+	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
 	switch w.Verb {
 	case read.Update:
 		return p.update(w)
@@ -49,9 +49,8 @@ func (p *planner) write(w *read.Write) bool {
 func (p *planner) addTarget(table int, t *read.Target) {
 	if p.plan == nil {
 		p.plan = new(planned)
-		p.written, p.targets, p.edits = p.plan.table[:0], p.plan.target[:0], p.plan.edits[:0]
+		p.written, p.targets = p.plan.table[:0], p.plan.target[:0]
 		p.NumberInputs()
-		p.EachBare(func(at int32, number int) { p.insertText(at, strconv.Itoa(number)) })
 	}
 	in := slices.Index(p.written, table)
 	if in < 0 {
@@ -69,7 +68,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
 	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
-	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.Tokenless()
+	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
 }
 

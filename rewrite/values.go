@@ -20,7 +20,7 @@ type Values struct {
 	Tables []TableValues
 
 	// Literal writes the values into the text instead of numbering placeholders, as
-	// is done for a statement that has no room for more arguments.
+	// is done for a statement that has no [Plan.Params].
 	Literal bool
 	// Serial is the version at which a versioned statement's rows have to be.
 	Serial int64
@@ -79,12 +79,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 	case n == 1 && v.Rows == nil:
 		return nil
 	}
-	rows := 0
-	for t := range p.Targets {
-		if p.Targets[t].Table == i {
-			rows += len(p.Targets[t].Keys)
-		}
-	}
+	rows := p.rows(i)
 	if len(v.Tokens) > 0 && len(v.Rows) != rows {
 		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
 	}
@@ -96,10 +91,23 @@ func (v *TableValues) check(p *Plan, i int) error {
 	return nil
 }
 
-// An Arg says which value to pass as an argument.
+// An Arg is an argument that the guard adds to the statement's own.
 type Arg struct {
-	token int // counted through the tables
-	field field
+	// Number is its place among all arguments, from 1. The statement's own ones take the
+	// other places, in their order.
+	Number int
+
+	// Again is the number, among the statement's own arguments, of the one whose value is
+	// passed once more; 0 for one that has a Value.
+	Again int
+
+	value value
+}
+
+// A value is one of those that a statement is rendered with.
+type value struct {
+	table, token int // token is counted from the first one of the table
+	field        field
 }
 
 // field is what of a token or of the values an argument is.
@@ -113,6 +121,9 @@ const (
 	fieldEditor // [Values.Editor], of no token
 )
 
+// isOfToken reports whether each token has the field.
+func (f field) isOfToken() bool { return f < fieldSerial }
+
 // sqlType returns the type of the field's placeholder.
 func (f field) sqlType() sqltext.Type {
 	if f == fieldValue || f == fieldSerial {
@@ -123,21 +134,19 @@ func (f field) sqlType() sqltext.Type {
 
 // Value returns the argument's value among v: an int64 or a string. v has to be what the
 // statement was rendered with, or have one token for each fenced table if it is
-// [Plan.Default].
+// [Plan.Default]. It is nil for an argument that is passed Again.
 func (a Arg) Value(v *Values) any {
-	switch a.field {
+	if a.Again > 0 {
+		return nil
+	}
+	switch a.value.field {
 	case fieldSerial:
 		return v.Serial
 	case fieldEditor:
 		return strings.Clone(v.Editor) // v itself isn't to be allocated for it
 	}
-	table, token := 0, a.token
-	for token >= len(v.Tables[table].Tokens) {
-		token -= len(v.Tables[table].Tokens)
-		table++
-	}
-	t := &v.Tables[table].Tokens[token]
-	switch a.field {
+	t := &v.Tables[a.value.table].Tokens[a.value.token]
+	switch a.value.field {
 	case fieldName:
 		return t.Name
 	case fieldKey:

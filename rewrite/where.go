@@ -82,7 +82,7 @@ func (p *planner) checkAndRepeat(c read.Condition, rules ruleSet) bool {
 		return p.refuseTarget(doubtful, read.AmbiguousWord.String())
 	}
 	for _, part := range parts {
-		p.insertText(p.After(c.Hi), " AND ("+p.Source(part)+")")
+		p.repeat(part, p.After(c.Hi))
 	}
 	return true
 }

@@ -21,8 +21,8 @@ type writer struct {
 	editor  string
 
 	b       sqltext.Builder
-	numbers sqltext.Numbers[Arg] // of the added placeholders
-	pieces  *confirm.Check       // of what the edits wrote; nil where nobody asks
+	numbers numbering      // of the added placeholders
+	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
 
 	// What is being written for.
 	table  int // index in Plan.Tables
@@ -43,7 +43,7 @@ func newWriter(s *source) *writer {
 	w := writers.Get().(*writer)
 	w.source = s
 	w.b.Dialect = s.dialect
-	w.numbers.Inputs = s.plan.Inputs
+	w.numbers.before = s.plan.Inputs
 	return w
 }
 
@@ -62,7 +62,7 @@ func (w *writer) release() {
 // restart discards the text written so far.
 func (w *writer) restart() {
 	w.b.Reset()
-	w.numbers = sqltext.Numbers[Arg]{Inputs: w.numbers.Inputs}
+	w.numbers = numbering{before: w.plan.Inputs}
 }
 
 // take copies the values: then the caller's need not outlive the call, nor be
@@ -94,8 +94,11 @@ func (w *writer) statement() string {
 			w.b.WriteString(" ")
 		}
 		lo := w.b.Len()
+		if w.counts {
+			w.numbers.before = int(e.inputs)
+		}
 		w.edit(e)
-		if e.op != opText && w.b.Len() > lo && w.pieces != nil {
+		if e.op != opText && e.op != opRepeat && w.b.Len() > lo && w.pieces != nil {
 			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].qualifier, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
@@ -118,6 +121,9 @@ func (w *writer) edit(e *edit) {
 		return
 	case opWith:
 		w.ledgerItems(e.text)
+		return
+	case opRepeat:
+		w.repeat(e)
 		return
 	}
 	w.choose(int(e.target))
@@ -196,7 +202,11 @@ func (w *writer) bool(b bool) { w.b.Bool(b) }
 // one each time.
 func (w *writer) field(token int, f field) {
 	if !w.literal {
-		w.b.Placeholder(w.numbers.Of(Arg{token, f}), f.sqlType())
+		v := value{field: f}
+		if f.isOfToken() {
+			v.table, v.token = w.table, token-w.lo
+		}
+		w.b.Placeholder(w.numbers.of(v), f.sqlType())
 		return
 	}
 	switch f {

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"database/sql/driver"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ var targets = []target{
 }
 
 var modernc = map[string]string{
-	"argument counts/registered": "the driver's error for a missing argument is worded for a numbered placeholder, which sqlfence makes of each ?",
+	"argument counts/registered": "the driver's error for a missing argument is worded for a numbered placeholder, as sqlfence writes where it repeats a condition with ?",
 }
 
 func TestConformance(t *testing.T) {
@@ -82,6 +83,33 @@ func TestConformanceWithImmediateTransactions(t *testing.T) {
 		t.Run(x.base, func(t *testing.T) {
 			t.Parallel()
 			conformance.Run(t, x.harness(baseNamed(t, x.base)))
+		})
+	}
+}
+
+// Every driver with the statement cache that is off by default, or that wrappers turn off.
+// It is small, so that statements are dropped.
+func TestConformanceWithStatementCache(t *testing.T) {
+	for _, x := range []target{
+		{base: "pq"},
+		{base: "pgx"},
+		{base: "mattn", params: "_synchronous=OFF"},
+		{base: "modernc", params: "_pragma=synchronous(OFF)", skip: modernc},
+	} {
+		t.Run(x.base, func(t *testing.T) {
+			t.Parallel()
+			b := baseNamed(t, x.base)
+			if b.Dialect == sqlfence.Postgres {
+				harness.NeedPostgres(t)
+			}
+			h := x.harness(b)
+			h.Options = append(h.Options, sqlfence.WithStatementCache(2))
+			h.Skip = maps.Clone(h.Skip)
+			if h.Skip == nil {
+				h.Skip = map[string]string{}
+			}
+			h.Skip["round trips"] = "a kept statement is executed by another call than a text; stmtcache counts what goes over the network"
+			conformance.Run(t, h)
 		})
 	}
 }

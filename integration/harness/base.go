@@ -2,6 +2,7 @@ package harness
 
 import (
 	"database/sql"
+	"fmt"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -17,14 +18,18 @@ type Base struct {
 	Name       string // of the subtests
 	DriverName string // as registered with database/sql
 	Dialect    sqlfence.Dialect
+
+	// Statements is how many statements a fenced connection keeps: 0 is for the driver's
+	// default, and less for none.
+	Statements int
 }
 
 // Bases are the drivers for whose databases tables can be registered.
 var Bases = []Base{
-	{"pq", "postgres", sqlfence.Postgres},
-	{"pgx", "pgx", sqlfence.Postgres},
-	{"mattn", "sqlite3", sqlfence.SQLite},
-	{"modernc", "sqlite", sqlfence.SQLite},
+	{"pq", "postgres", sqlfence.Postgres, 0},
+	{"pgx", "pgx", sqlfence.Postgres, 0},
+	{"mattn", "sqlite3", sqlfence.SQLite, 0},
+	{"modernc", "sqlite", sqlfence.SQLite, 0},
 }
 
 // databases create a fresh database for a base, by its name, and return the data source
@@ -39,15 +44,38 @@ var databases = map[string]func(testing.TB, Base) string{
 	},
 }
 
+// BothCaches has [EachBase] run each test a second time, with a statement cache where the
+// driver's default is none, and the other way round. It is for a TestMain.
+func BothCaches() { bothCaches = true }
+
+var bothCaches bool
+
+// caches returns the base as it is and, where both are wanted, with the other choice of a
+// statement cache. It is small, so that statements are dropped.
+func (b Base) caches() []Base {
+	if !bothCaches {
+		return []Base{b}
+	}
+	other := b
+	other.Statements = dialects[b.Dialect].otherCache
+	return []Base{b, other}
+}
+
 // EachBase runs test as a subtest for every base. Without a PostgreSQL server its
 // bases are skipped, or fail where the caller of the tests insists.
 func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
 	for _, b := range Bases {
-		t.Run(b.Name, func(t *testing.T) {
-			b.dialect(t).need(t) // skips or fails here, before the test has begun
-			test(t, b)
-		})
+		for _, b := range b.caches() {
+			name := b.Name
+			if b.Statements != 0 {
+				name += fmt.Sprintf(" keeping %d", max(b.Statements, 0))
+			}
+			t.Run(name, func(t *testing.T) {
+				b.dialect(t).need(t) // skips or fails here, before the test has begun
+				test(t, b)
+			})
+		}
 	}
 }
 
@@ -73,18 +101,31 @@ func (b Base) Raw(t testing.TB, dsn string) *sql.DB {
 // Fenced opens the database with sqlfence around the base driver.
 func (b Base) Fenced(t testing.TB, dsn string, opts ...sqlfence.Option) *sql.DB {
 	t.Helper()
-	db, err := sqlfence.Open(b.DriverName, dsn, opts...)
+	db, err := sqlfence.Open(b.DriverName, dsn, b.options(opts)...)
 	return CloseAtEnd(t, db, err)
 }
 
+// options returns the options of a fenced database, those of the test last.
+func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
+	if b.Statements == 0 {
+		return opts
+	}
+	return append([]sqlfence.Option{sqlfence.WithStatementCache(max(b.Statements, 0))}, opts...)
+}
+
 // Counted is Fenced with a counter between sqlfence and the base driver, which
-// records what sqlfence sends to the database.
+// records what sqlfence sends to the database, but for what a first connection asks.
 func (b Base) Counted(t testing.TB, dsn string, opts ...sqlfence.Option) (*sql.DB, *Counter) {
 	t.Helper()
 	c := new(Counter)
-	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, opts...)
+	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, b.options(opts)...)
 	db, err := sqlfence.OpenDB(b.Counting(t, dsn, c), opts...)
-	return CloseAtEnd(t, db, err), c
+	CloseAtEnd(t, db, err)
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	c.Reset()
+	return db, c
 }
 
 // Counting returns a connector of the base driver; c records what reaches it.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A dialect is what the tests have to know of a database beside its driver.
@@ -14,6 +15,8 @@ type dialect struct {
 	networked  bool                 // connections may be lost
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
+	otherCache int                  // as [Base.Statements]: what its drivers don't have by default
+	function   string               // installs what guards ask the ledger by; empty if there is none
 }
 
 // dialects are those of the [Bases].
@@ -23,10 +26,14 @@ var dialects = map[sqlfence.Dialect]dialect{
 		levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 		networked:  true,
 		showsWaits: true,
+		otherCache: 3,
+		function:   tokens.LedgerFunction,
 	},
 	sqlfence.SQLite: {
 		need: func(testing.TB) {},
 		bare: true,
+
+		otherCache: -1,
 	},
 }
 

@@ -15,7 +15,7 @@ import (
 
 // MySQL stands apart from Bases: tables can't be registered for MySQL, so it
 // has only the tests of what sqlfence leaves alone.
-var MySQL = Base{"mysql", "mysql", sqlfence.MySQL}
+var MySQL = Base{"mysql", "mysql", sqlfence.MySQL, 0}
 
 // MySQLDSN returns the MySQL or MariaDB server to test on, as PostgresDSN does
 // for PostgreSQL.

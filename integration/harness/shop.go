@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -44,9 +45,16 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 	} {
 		sh.Exec(t, create)
 	}
+	if install := dialects[s.Dialect].function; LedgerFunction && install != "" {
+		sh.Exec(t, install)
+	}
 	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
 	return sh
 }
+
+// LedgerFunction is whether the ledger of a [Shop] has the function that
+// guards ask it by: the tests of the ledger run both ways.
+var LedgerFunction = os.Getenv("SQLFENCE_LEDGER_FUNCTION") != "0"
 
 // NewShop is a Shop at the database's own isolation level.
 func NewShop(t testing.TB, b Base, rules ...sqlfence.Rule) *Shop {

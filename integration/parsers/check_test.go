@@ -18,6 +18,10 @@ type database interface {
 	writes(tree any) writes
 	unguard(tree any, rules ruleSet, ledgers int) error // removes the guards, each of which has to be there
 	difference(a, b any) string
+
+	// renumber gives the statement's own arguments the numbers that they had, and those of
+	// the guard numbers behind them.
+	renumber(tree any, inputs int, added []rewrite.Arg)
 }
 
 // writes is what a statement writes to the registered tables.
@@ -168,16 +172,18 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 	if len(w.rows) == 0 && !w.idle {
 		c.tally.different.add("guarded, though it writes nothing: %s", query)
 	}
-	out, err := render(plan, literal)
+	rendered, err := render(plan, literal)
 	if err != nil {
 		c.refusal(query, w, err.Error())
 		return
 	}
+	out := rendered.SQL
 	guarded, err := c.db.parse(out)
 	if err != nil {
 		c.tally.unparsed.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)
 		return
 	}
+	c.db.renumber(guarded, plan.Inputs, rendered.Args)
 	ledgers := 0
 	for _, t := range plan.Tables {
 		if ruleSets[rules].tables[t].Ledger {

@@ -10,6 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
+// renumber: they are behind them.
+func (postgres) renumber(any, int, []rewrite.Arg) {}
+
 // unguard removes the guards from a guarded statement's tree. That one is
 // missing at a write to a registered table, or stands elsewhere, is an error.
 func (postgres) unguard(tree any, rules ruleSet, ledgers int) error {

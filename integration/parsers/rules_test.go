@@ -52,17 +52,13 @@ func (s ruleSet) of(table string) *rewrite.Table {
 const literalValue = 424242424242
 
 // render returns the guarded text, with values as arguments or in the text.
-func render(p *rewrite.Plan, literal bool) (string, error) {
-	r, err := p.Default()
+func render(p *rewrite.Plan, literal bool) (*rewrite.Rendered, error) {
 	if literal || !p.Params {
 		v := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(p.Tables))}
 		for i := range v.Tables {
 			v.Tables[i].Tokens = []rewrite.Token{{Name: "it's", Key: "it's", Value: literalValue}}
 		}
-		r, err = p.Render(v)
+		return p.Render(v)
 	}
-	if err != nil {
-		return "", err
-	}
-	return r.SQL, nil
+	return p.Default()
 }

@@ -57,7 +57,7 @@ func counted(t *testing.T, db database, g grammar, hazards []string, usual int) 
 					continue
 				}
 				guarded++
-				rendered, err := plan.Default()
+				rendered, err := render(plan, false)
 				if err != nil {
 					continue // refused, not sent
 				}

@@ -177,7 +177,7 @@ func dumpValue(b *strings.Builder, v reflect.Value) {
 			return
 		}
 		if p, ok := v.Interface().(*ast.BindParam); ok && p.Kind <= ast.ParamNumber {
-			fmt.Fprintf(b, "?%d", p.Number) // a bare one is numbered by the guard
+			fmt.Fprintf(b, "?%d", p.Number) // a bare one is numbered where a part is repeated
 			return
 		}
 		dumpValue(b, v.Elem())

@@ -3,12 +3,56 @@ package parsers
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/sqlc-dev/meyer/ast"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
+
+func (*sqlite) renumber(tree any, inputs int, added []rewrite.Arg) {
+	was := make([]int, inputs+len(added)+1)
+	for i, a := range added {
+		was[a.Number] = inputs + i + 1
+		if a.Again > 0 {
+			was[a.Number] = a.Again
+		}
+	}
+	own := 0
+	for n := 1; n < len(was); n++ {
+		if was[n] == 0 {
+			own++
+			was[n] = own
+		}
+	}
+	eachParam(reflect.ValueOf(tree.(*reading).stmts), func(p *ast.BindParam) { p.Number = was[p.Number] })
+}
+
+// eachParam calls f for each placeholder of a tree that isn't a name.
+func eachParam(v reflect.Value, f func(*ast.BindParam)) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if p, ok := v.Interface().(*ast.BindParam); ok {
+			if p.Kind <= ast.ParamNumber {
+				f(p)
+			}
+			return
+		}
+		eachParam(v.Elem(), f)
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachParam(v.Index(i), f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachParam(v.Field(i), f)
+		}
+	}
+}
 
 func (*sqlite) unguard(tree any, rules ruleSet, _ int) error {
 	stmts := tree.(*reading).stmts

@@ -100,16 +100,16 @@ func postgresLedgers() []sent {
 
 var sqliteRowFence = []sent{
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
-		"UPDATE OR ABORT books SET price = ?1" + sqliteMark("?3") + " WHERE id = ?2", ""},
+		"UPDATE OR ABORT books SET price = ?" + sqliteMark("?2") + " WHERE id = ?", ""},
 	{"UPDATE books SET price = 30 RETURNING id", nil,
 		"UPDATE OR ABORT books SET price = 30" + sqliteMark("?1") + " RETURNING id",
 		"UPDATE OR ABORT books SET price = 30" + sqliteMark("7") + " RETURNING id"},
 	{"DELETE FROM books WHERE id = ?", []any{1},
-		"DELETE FROM books WHERE CASE WHEN (id = ?1) THEN " + sqliteCheck("?2") + " ELSE 0 END AND (id = ?1)", ""},
+		"DELETE FROM books WHERE CASE WHEN (id = ?) THEN " + sqliteCheck("?2") + " ELSE 0 END AND (id = ?1)", ""},
 	{"DELETE FROM books", nil,
 		"DELETE FROM books WHERE " + sqliteCheck("?1"), "DELETE FROM books WHERE " + sqliteCheck("7")},
 	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},
-		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)", ""},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?, ?, ?3)", ""},
 	{"INSERT INTO books (id) VALUES (7), (8)", nil,
 		"INSERT OR ABORT INTO books (id, `fence_token`) VALUES (7, ?1), (8, ?1)",
 		"INSERT OR ABORT INTO books (id, `fence_token`) VALUES (7, 7), (8, 7)"},
@@ -117,24 +117,24 @@ var sqliteRowFence = []sent{
 		"INSERT OR ABORT INTO books (`fence_token`) /*DEFAULT*/ VALUES (?1)",
 		"INSERT OR ABORT INTO books (`fence_token`) /*DEFAULT*/ VALUES (7)"},
 	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > ?", []any{3},
-		"INSERT OR ABORT INTO books (id, price, `fence_token`) SELECT id, price, ?2 FROM pens WHERE id > ?1", ""},
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) SELECT id, price, ?1 FROM pens WHERE id > ?", ""},
 	{"INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
-		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?1, ?2, ?3)" +
+		"INSERT OR ABORT INTO books (id, price, `fence_token`) VALUES (?, ?, ?3)" +
 			" ON CONFLICT (id) DO UPDATE SET price = excluded.price" + sqliteMark("?3"), ""},
 }
 
 var sqliteLedgers = []sent{
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
-		"UPDATE books SET price = ?1 WHERE " + sqliteLedger("?3", "?4") + " AND (id = ?2)", ""},
+		"UPDATE books SET price = ? WHERE " + sqliteLedger("?2", "?3") + " AND (id = ?)", ""},
 	{"UPDATE books SET price = 30 RETURNING id", nil,
 		"UPDATE books SET price = 30 WHERE " + sqliteLedger("?1", "?2") + " RETURNING id",
 		"UPDATE books SET price = 30 WHERE " + sqliteLedger("7", "'books'") + " RETURNING id"},
 	{"DELETE FROM books WHERE id = ?", []any{1},
-		"DELETE FROM books WHERE " + sqliteLedger("?2", "?3") + " AND (id = ?1)", ""},
+		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2") + " AND (id = ?)", ""},
 	{"DELETE FROM books", nil,
 		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2"), "DELETE FROM books WHERE " + sqliteLedger("7", "'books'")},
 	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},
-		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?1, ?2)) WHERE " + sqliteLedger("?3", "?4"), ""},
+		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?, ?)) WHERE " + sqliteLedger("?3", "?4"), ""},
 	{"INSERT INTO books (id) VALUES (7), (8)", nil,
 		"INSERT INTO books (id) SELECT * FROM (VALUES (7), (8)) WHERE " + sqliteLedger("?1", "?2"),
 		"INSERT INTO books (id) SELECT * FROM (VALUES (7), (8)) WHERE " + sqliteLedger("7", "'books'")},
@@ -142,8 +142,8 @@ var sqliteLedgers = []sent{
 		"INSERT INTO books (_rowid_) /*DEFAULT*/ SELECT * FROM (VALUES (NULL)) WHERE " + sqliteLedger("?1", "?2"),
 		"INSERT INTO books (_rowid_) /*DEFAULT*/ SELECT * FROM (VALUES (NULL)) WHERE " + sqliteLedger("7", "'books'")},
 	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > ?", []any{3},
-		"INSERT INTO books (id, price) SELECT * FROM (SELECT id, price FROM pens WHERE id > ?1) WHERE " + sqliteLedger("?2", "?3"), ""},
+		"INSERT INTO books (id, price) SELECT * FROM (SELECT id, price FROM pens WHERE id > ?) WHERE " + sqliteLedger("?2", "?3"), ""},
 	{"INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
-		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?1, ?2)) WHERE " + sqliteLedger("?3", "?4") +
+		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?, ?)) WHERE " + sqliteLedger("?3", "?4") +
 			" ON CONFLICT (id) DO UPDATE SET price = excluded.price", ""},
 }

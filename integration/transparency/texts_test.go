@@ -6,6 +6,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/DATA-DOG/go-sqlmock"
@@ -51,6 +54,17 @@ func (c mockConnector) Connect(context.Context) (driver.Conn, error) { return c.
 
 func (c mockConnector) Driver() driver.Driver { return c.d }
 
+// guardAt returns before which of a statement's arguments those of the guard stand: behind
+// all, but in SQLite by the number of the first one.
+func guardAt(d sqlfence.Dialect, text string, all int) int {
+	first := regexp.MustCompile(`\?(\d+)`).FindStringSubmatch(text)
+	if d != sqlfence.SQLite || first == nil {
+		return all
+	}
+	n, _ := strconv.Atoi(first[1])
+	return n - 1
+}
+
 func TestTextsReachTheBase(t *testing.T) {
 	for _, d := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
 		for _, fence := range harness.Fences {
@@ -70,7 +84,7 @@ func TestTextsReachTheBase(t *testing.T) {
 					for _, arg := range tt.args {
 						all = append(all, int64(arg.(int)))
 					}
-					all = append(all, guardArgs...)
+					all = slices.Insert(all, guardAt(d, tt.argument, len(all)), guardArgs...)
 
 					// Prepared, the token is always an argument.
 					result := sqlmock.NewResult(0, 1)

@@ -16,6 +16,8 @@ const (
 	UniqueViolation       = "23505"
 	InvalidText           = "22P02"
 	NoActiveTransaction   = "25P01"
+	InFailedTransaction   = "25P02"
+	UnknownStatement      = "26000"
 	SerializationFailure  = "40001"
 	CompletionUnknown     = "40003"
 	DeadlockDetected      = "40P01"
@@ -25,10 +27,12 @@ const (
 	UndefinedColumn       = "42703"
 	UndefinedFunction     = "42883"
 	UndefinedTable        = "42P01"
+	UndefinedSchema       = "3F000"
 
 	lockNotAvailable = "55P03"
 
 	ConnectionClass   = "08"  // such as 08P01
+	SyntaxClass       = "42"  // such as 42P01; also what lacks a privilege
 	InterventionClass = "57P" // such as 57P01, admin_shutdown
 )
 

@@ -20,9 +20,11 @@ type Builder struct {
 
 // Write writes SQL as it is.
 func (b *Builder) Write(parts ...string) {
+	buf := b.buf
 	for _, s := range parts {
-		b.buf = append(b.buf, s...)
+		buf = append(buf, s...)
 	}
+	b.buf = buf
 }
 
 // WriteString writes SQL as it is.
@@ -55,7 +57,7 @@ func (b *Builder) Text(s string) { b.WriteString(b.Dialect.Text(s)) }
 func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 
 // Placeholder writes the placeholder of the argument number n, from 1, which the caller
-// keeps (see [Numbers]).
+// keeps.
 func (b *Builder) Placeholder(n int, t Type) {
 	b.buf = append(b.buf, b.Dialect.mark())
 	b.Int(int64(n))
@@ -74,37 +76,3 @@ func (b *Builder) Arg(value any) {
 
 // Args returns the arguments that were added, in the order of their placeholders.
 func (b *Builder) Args() []any { return b.args }
-
-// Numbers numbers the arguments that a statement gets besides its own: the same
-// argument has the same number each time. The zero value begins with 1.
-type Numbers[A comparable] struct {
-	Inputs int // how many arguments the statement has itself
-	Added  []A // in the order of their numbers, from Inputs + 1 on
-
-	index map[A]int // if there are many
-}
-
-// manyNumbers is how many arguments are searched one by one.
-const manyNumbers = 8
-
-// Of returns the number of an argument, which it adds if there is none yet.
-func (n *Numbers[A]) Of(a A) int {
-	if len(n.Added) <= manyNumbers {
-		if i := slices.Index(n.Added, a); i >= 0 {
-			return n.Inputs + i + 1
-		}
-	} else if i, ok := n.index[a]; ok {
-		return i
-	}
-	n.Added = append(n.Added, a)
-	if len(n.Added) > manyNumbers {
-		if n.index == nil {
-			n.index = make(map[A]int)
-			for i, a := range n.Added {
-				n.index[a] = n.Inputs + i + 1
-			}
-		}
-		n.index[a] = n.Inputs + len(n.Added)
-	}
-	return n.Inputs + len(n.Added)
-}

@@ -60,21 +60,6 @@ func TestBuilderAllocatesTheText(t *testing.T) {
 	}
 }
 
-func TestNumbersOfTheSameArgument(t *testing.T) {
-	n := Numbers[rune]{Inputs: 2}
-	const letters = "abcdefghijklmnopqrstuvwxyz"
-	for range 3 {
-		for i, letter := range letters {
-			if got, want := n.Of(letter), 2+i+1; got != want {
-				t.Fatalf("%c has the number %d, want %d", letter, got, want)
-			}
-		}
-	}
-	if got := string(n.Added); got != letters {
-		t.Errorf("added are %s", got)
-	}
-}
-
 func TestRenderPieces(t *testing.T) {
 	given := Pieces{
 		"user":  Value("ada"),

@@ -12,7 +12,7 @@ import (
 // same name in the search path stands before them.
 //
 // Beside the pieces that every dialect has, its statements know {durable}, {turn name},
-// {seen name} and {raise part, part}.
+// {try name}, which is true if the turn is free and taken, {seen name} and {raise part, part}.
 var Postgres Dialect = postgres{}
 
 type postgres struct{}
@@ -74,11 +74,14 @@ func (d postgres) Turn(name string, shared bool) string {
 }
 
 func (postgres) Turning(shared bool) (before, behind string) {
-	lock := "pg_catalog.pg_advisory_xact_lock("
 	if shared {
-		lock = "pg_catalog.pg_advisory_xact_lock_shared("
+		return turning("pg_advisory_xact_lock_shared(")
 	}
-	return lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
+	return turning("pg_advisory_xact_lock(")
+}
+
+func turning(lock string) (before, behind string) {
+	return "pg_catalog." + lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
 }
 
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
@@ -125,6 +128,10 @@ var postgresVocabulary = func() Pieces {
 	v := vocabulary(postgres{})
 	v["durable"] = Raw(Durable)
 	v["turn"] = Func(func(name string) string { return postgres{}.Turn(name, false) })
+	v["try"] = Func(func(name string) string {
+		before, behind := turning("pg_try_advisory_xact_lock(")
+		return before + name + behind
+	})
 	v["raise"] = Func(func(parts string) string { return postgres{}.Raise(parts) })
 	v["seen"] = Func(Seen)
 	return v

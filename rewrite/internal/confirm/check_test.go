@@ -129,6 +129,7 @@ func FuzzConfirms(f *testing.F) {
 			}
 			c.Release()
 			d.Inlines(text)
+			sameByMembers(t, d, text, lo)
 		}
 	})
 }

@@ -53,7 +53,8 @@ func (c *Check) beginsWrite(f *frame) bool {
 	default:
 		return false
 	}
-	if c.follows('(') || c.follows(',') || c.follows(kwAs) {
+	switch c.following() {
+	case '(', ',', kwAs:
 		return false
 	}
 	switch c.before(0) {

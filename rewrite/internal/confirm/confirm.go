@@ -12,7 +12,10 @@
 // none is part of a string or comment.
 package confirm
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // A Kind says what a piece is, and so where it has to stand.
 type Kind uint8
@@ -67,12 +70,15 @@ const (
 // Begin returns a check without pieces.
 func Begin() *Check { return checks.Get().(*Check) }
 
+// Grow makes room for n pieces more.
+func (c *Check) Grow(n int) { c.pieces = slices.Grow(c.pieces, n) }
+
 // Add adds a piece. Pieces are added in the order of the text.
 func (c *Check) Add(p Piece) { c.pieces = append(c.pieces, p) }
 
 // Confirms reports whether all pieces stand in text where they guard.
 func (c *Check) Confirms(d *Dialect, text string) bool {
-	c.scanner = scanner{dialect: d, text: text}
+	c.scanner = scanner{dialect: d, text: text, numbers: c.numbers}
 	c.frames = append(c.frames[:0], frame{head: true})
 	c.outside, c.between = 0, 0
 	return c.walk(c.pieces)
@@ -85,6 +91,6 @@ func (c *Check) Release() {
 	}
 	c.text = ""
 	clear(c.pieces)
-	c.pieces = c.pieces[:0]
+	c.pieces, c.numbers = c.pieces[:0], c.numbers[:0]
 	checks.Put(c)
 }

@@ -119,6 +119,6 @@ func (d *Dialect) requote(s string, as sign) string {
 	case signString:
 		t.Kind = lex.Text
 	}
-	name, _ := d.names.Name(s, t)
+	name, _ := d.names.Name(s, &t)
 	return d.names.Quote(name)
 }

@@ -10,6 +10,8 @@ type scanner struct {
 	sign    sign // of the current token
 	lo, hi  int  // where it stands
 	failed  bool // the text can't be read
+	inputs  inputs
+	numbers []int // that the guard adds
 }
 
 // A sign says what a token is: one of these, or a character that stands by itself.
@@ -25,21 +27,28 @@ const (
 
 // next moves to the next token, and reports whether there is one that can be read.
 func (s *scanner) next() bool {
-	i := s.hi
-	for i < len(s.text) {
-		switch c := s.text[i]; s.dialect.bytes[c] {
+	i, text, bytes := s.hi, s.text, &s.dialect.bytes
+	for i < len(text) {
+		switch c := text[i]; bytes[c] {
 		case blankByte:
 			i++
 			continue
-		case nameByte:
-			s.lo = i
-			s.word()
-		case digitByte:
-			s.lo = i
-			s.number()
 		case singleByte:
 			s.sign, s.lo, s.hi = sign(c), i, i+1
 			return true
+		case nameByte:
+			hi := i + 1
+			for hi < len(text) && inName[text[hi]] {
+				hi++
+			}
+			s.sign, s.lo, s.hi = signWord, i, hi
+			if hi > i+1 || hi == len(text) || text[hi] != '\'' && text[hi] != '&' {
+				return true
+			}
+			s.letter()
+		case digitByte:
+			s.lo = i
+			s.number()
 		default:
 			s.lo = i
 			if i = s.comment(i); i != s.lo {
@@ -79,16 +88,8 @@ func (s *scanner) comment(i int) int {
 	return i
 }
 
-// word reads a word, or the string or quoted name that a letter introduces.
-func (s *scanner) word() {
-	i := s.lo + 1
-	for i < len(s.text) && inName[s.text[i]] {
-		i++
-	}
-	s.sign, s.hi = signWord, i
-	if i > s.lo+1 || s.at(i) != '\'' && s.at(i) != '&' {
-		return
-	}
+// letter reads the string or quoted name that a letter introduces, if it does.
+func (s *scanner) letter() {
 	for _, in := range s.dialect.introduced {
 		if hi := s.lo + len(in.start); hi <= len(s.text) && isFolded(s.text[s.lo:hi], in.start) {
 			s.introduced(in, hi)
@@ -107,8 +108,8 @@ func (s *scanner) introduced(in introduced, i int) {
 
 // number reads digits and dots, but not the two dots of a range.
 func (s *scanner) number() {
-	i := s.lo
-	for isDigit(s.at(i)) || s.at(i) == '.' && s.at(i+1) != '.' {
+	i, text := s.lo, s.text
+	for i < len(text) && (isDigit(text[i]) || text[i] == '.' && s.at(i+1) != '.') {
 		i++
 	}
 	s.sign, s.hi = signNumber, i
@@ -118,8 +119,10 @@ func (s *scanner) number() {
 func (s *scanner) other(c byte) {
 	d, i := s.dialect, s.lo
 	switch {
-	case c == firstOfMark:
-		s.word()
+	case c == firstOfMark: // of another character
+		for i++; i < len(s.text) && inName[s.text[i]]; i++ {
+		}
+		s.sign, s.hi = signWord, i
 	case c == '.' && isDigit(s.at(i+1)):
 		s.number()
 	case c == '\'':
@@ -134,11 +137,52 @@ func (s *scanner) other(c byte) {
 		for i++; isDigit(s.at(i)); i++ {
 		}
 		s.sign, s.hi = signInput, i
+		s.inputs.see(s.text[s.lo+1:i], s.numbers)
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:
 		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
 	}
+}
+
+// member moves to the next comma, before stop, if there is nothing before it but a plain
+// constant or a placeholder, whose sign it returns; else it returns 0 and moves nowhere.
+func (s *scanner) member(stop int) sign {
+	i, text, d := s.hi, s.text[:stop], s.dialect
+	for i < len(text) && text[i] == ' ' {
+		i++
+	}
+	if i == len(text) {
+		return 0
+	}
+	member, end := signNumber, i
+	switch c := text[i]; c {
+	case '\'':
+		member, end = signString, quoteEnd(text, i+1, c, false)
+	case d.placeholder:
+		member, end = signInput, digitsEnd(text, i+1)
+		if end == i+1 && d.dollarQuotes {
+			return 0
+		}
+	default:
+		end = digitsEnd(text, i)
+	}
+	if end <= i || end == len(text) || text[end] != ',' {
+		return 0
+	}
+	if member == signInput {
+		s.inputs.see(text[i+1:end], s.numbers)
+	}
+	s.sign, s.lo, s.hi = ',', end, end+1
+	return member
+}
+
+// digitsEnd returns where the digits end that may stand at i.
+func digitsEnd(s string, i int) int {
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return i
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

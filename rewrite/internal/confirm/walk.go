@@ -28,6 +28,9 @@ func (c *Check) walk(pieces []Piece) bool {
 		if inside != nil && c.hi > inside.Hi || !c.step(inside != nil) {
 			return false
 		}
+		if inside == nil && (c.sign == ',' || c.sign == '(' || c.sign == '[') {
+			c.members(pieces)
+		}
 	}
 	if c.failed || inside != nil && !c.closes(inside, depth) {
 		return false
@@ -46,17 +49,54 @@ func (c *Check) next() bool {
 	return true
 }
 
+// members steps over the members of a list that are plain constants or placeholders, each
+// with the comma behind it, which change nothing but what came last. It stops before the
+// next piece.
+func (c *Check) members(pieces []Piece) {
+	f, stop := c.top(), len(c.text)
+	if f.full || f.part == inTarget {
+		return
+	}
+	if len(pieces) > 0 {
+		stop = pieces[0].Lo
+	}
+	for member := c.member(stop); member != 0; member = c.member(stop) {
+		c.record(member)
+		c.record(',')
+		f.ended, f.head = false, false
+	}
+}
+
 func (c *Check) isLabel() bool { return c.before(0) == '.' || c.before(0) == kwAs }
+
+// following returns the sign of the token that comes next; 0 if there is none. A word is
+// a keyword if it can be one.
+func (c *Check) following() sign {
+	ahead := c.scanner
+	return ahead.keyword()
+}
 
 // follows reports whether the tokens to come are these.
 func (c *Check) follows(signs ...sign) bool {
 	ahead := c.scanner
 	for _, s := range signs {
-		if !ahead.next() || ahead.sign != s && (ahead.sign != signWord || c.dialect.keywords.sign(c.text[ahead.lo:ahead.hi]) != s) {
+		if ahead.keyword() != s {
 			return false
 		}
 	}
 	return true
+}
+
+// keyword moves to the next token, and returns its sign: that of a keyword for a word
+// which can be one; 0 if there is none that can be read.
+func (s *scanner) keyword() sign {
+	switch {
+	case !s.next():
+		return 0
+	case s.sign == signWord:
+		return s.dialect.keywords.sign(s.text[s.lo:s.hi])
+	}
+	return s.sign
 }
 
 // begins reports whether a piece begins with the current token, but for a blank.

@@ -75,7 +75,7 @@ func (r *Rules) FoldsByLocale(src string) bool { return r.localeFolds && !isASCI
 
 // FoldedByLocale returns the name of a word that, by the database's locale, may be
 // another one; ok is false for tokens of which that is clear.
-func (r *Rules) FoldedByLocale(src string, t Token) (name string, ok bool) {
+func (r *Rules) FoldedByLocale(src string, t *Token) (name string, ok bool) {
 	if !r.localeFolds || t.Kind != Word || isASCII(src[t.Start:t.End]) {
 		return "", false
 	}
@@ -112,6 +112,11 @@ func foldsByLocale(word string) bool {
 }
 
 func isASCII(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] >= utf8.RuneSelf {
+			return false
+		}
+	}
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
 			return false

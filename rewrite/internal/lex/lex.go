@@ -14,15 +14,31 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 	if !utf8.ValidString(src) {
 		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
 	}
-	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none}
-	for {
-		if err := s.blank(); err != nil {
-			return nil, err
+	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none, intricate: none}
+	for s.pos < len(src) {
+		var err *Error
+		switch start := s.pos; r.classes[src[start]] {
+		case blankByte:
+			s.pos++
+		case nameByte:
+			err = s.word()
+		case digitByte:
+			s.number()
+			s.emit(Number, start)
+		case singleByte:
+			s.single()
+		case quoteByte:
+			err = s.str(start, plainString)
+		case paramByte:
+			err = s.param()
+		case bracketByte:
+			err = s.punct(src[start])
+		default:
+			if err = s.blank(); err == nil && s.pos == start {
+				err = s.next()
+			}
 		}
-		if s.pos == len(src) {
-			break
-		}
-		if err := s.next(); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -52,18 +68,25 @@ type scanner struct {
 
 	// The innermost bracket that isn't closed yet. Its Mate is the next one outwards.
 	open int32
+
+	// The last token that can't stand in a Plain bracket.
+	intricate int32
 }
 
 const none = -1
 
 func (s *scanner) emit(k Kind, start int) {
-	t := Token{Kind: k, Start: int32(start), End: int32(s.pos)}
-	if n := len(s.toks); k == Word && n > 0 {
-		before := s.toks[n-1]
-		t.Label = before.Is('.') ||
-			before.Kind == Word && !before.Label && EqualFold(s.src[before.Start:before.End], "as")
+	*s.add() = Token{Kind: k, Start: int32(start), End: int32(s.pos)}
+}
+
+// add adds a token, to be set.
+func (s *scanner) add() *Token {
+	n := len(s.toks)
+	if n == cap(s.toks) {
+		s.toks = More(s.toks, n, s.pos, len(s.src))
 	}
-	s.toks = append(s.toks, t)
+	s.toks = s.toks[:n+1]
+	return &s.toks[n]
 }
 
 // at returns the byte i places ahead, or 0 past the end.
@@ -86,7 +109,7 @@ func (s *scanner) blank() *Error {
 			if err := s.blockComment(); err != nil {
 				return err
 			}
-		case c == 0xEF && s.rules.byteOrderMark && strings.HasPrefix(s.src[s.pos:], "\uFEFF"):
+		case c == firstOfMark && s.rules.byteOrderMark && strings.HasPrefix(s.src[s.pos:], "\uFEFF"):
 			s.pos += 3
 		default:
 			return nil
@@ -127,27 +150,20 @@ func (s *scanner) blockComment() *Error {
 	return &Error{start, "a comment is never closed", Rejected}
 }
 
-// next reads one token; there is at least one byte and it isn't blank.
+// next reads one token that begins with a byte which isn't just blank, a name's, a digit,
+// a quote or a single one.
 func (s *scanner) next() *Error {
 	start := s.pos
 	switch c := s.src[s.pos]; {
-	case IsDigit(c), c == '.' && IsDigit(s.at(1)):
+	case c == '.' && IsDigit(s.at(1)):
 		s.number()
 		s.emit(Number, start)
 	case IsNameStart(c):
 		return s.word()
-	case c == '\'':
-		return s.str(start, plainString)
 	case c == '"', c == '`' && s.rules.backquotes:
 		return s.quotedName(start, c, true)
 	case c == '[' && s.rules.brackets:
 		return s.quotedName(start, ']', false)
-	case c == '$' && s.rules.dollarQuotes:
-		return s.dollar()
-	case c == '?' && s.rules.variables:
-		s.pos++
-		s.digits()
-		s.emit(Param, start)
 	case s.rules.variables && (c == ':' || c == '@' || c == '$' || c == '#'):
 		return s.variable()
 	default:
@@ -156,19 +172,38 @@ func (s *scanner) next() *Error {
 	return nil
 }
 
+// param reads a placeholder that is numbered; or a dollar quote, or a placeholder without
+// a number.
+func (s *scanner) param() *Error {
+	start := s.pos
+	if !IsDigit(s.at(1)) && s.rules.dollarQuotes {
+		return s.dollar()
+	}
+	s.pos++
+	s.digits()
+	s.emit(Param, start)
+	return nil
+}
+
 // number reads digits and dots. What may follow them, as in 1e5, 0x1F or 1_000,
 // becomes a word of its own: databases differ there, and nothing depends on it.
 func (s *scanner) number() {
 	// Two dots are a range of PL/pgSQL; they end a number.
-	for IsDigit(s.at(0)) || s.at(0) == '.' && s.at(1) != '.' {
-		s.pos++
+	i := s.pos
+	for ; i < len(s.src); i++ {
+		if c := s.src[i]; !IsDigit(c) && (c != '.' || i+1 < len(s.src) && s.src[i+1] == '.') {
+			break
+		}
 	}
+	s.pos = i
 }
 
 func (s *scanner) digits() {
-	for s.pos < len(s.src) && IsDigit(s.src[s.pos]) {
-		s.pos++
+	i := s.pos
+	for i < len(s.src) && IsDigit(s.src[i]) {
+		i++
 	}
+	s.pos = i
 }
 
 // variable reads a named placeholder, with Tcl's :: and (suffix).
@@ -204,15 +239,10 @@ scan:
 	return nil
 }
 
-// dollar reads $1 and $tag$...$tag$.
+// dollar reads $tag$...$tag$.
 func (s *scanner) dollar() *Error {
 	start := s.pos
 	s.pos++
-	if IsDigit(s.at(0)) {
-		s.digits()
-		s.emit(Param, start)
-		return nil
-	}
 	for s.pos < len(s.src) && IsNamePart(s.src[s.pos]) && s.src[s.pos] != '$' {
 		s.pos++
 	}
@@ -230,6 +260,16 @@ func (s *scanner) dollar() *Error {
 	return nil
 }
 
+// single reads one byte that is a token wherever it stands.
+func (s *scanner) single() {
+	c, start := s.src[s.pos], int32(s.pos)
+	s.pos++
+	if c != ',' {
+		s.intricate = int32(len(s.toks))
+	}
+	*s.add() = Token{Kind: Punct, Char: c, Start: start, End: start + 1}
+}
+
 // punct reads one byte and pairs the brackets.
 func (s *scanner) punct(c byte) *Error {
 	start, here := s.pos, int32(len(s.toks))
@@ -239,8 +279,8 @@ func (s *scanner) punct(c byte) *Error {
 	if c == '\\' && s.scs == SCSOff {
 		return &Error{start, "a backslash is outside of a string", Rejected}
 	}
-	s.pos++
-	s.toks = append(s.toks, Token{Kind: Punct, Char: c, Start: int32(start), End: int32(s.pos)})
+	plain := s.intricate == s.open
+	s.single()
 	switch c {
 	case '(', '[':
 		s.toks[here].Mate, s.open = s.open, here
@@ -251,6 +291,7 @@ func (s *scanner) punct(c byte) *Error {
 		}
 		s.open = s.toks[mate].Mate
 		s.toks[here].Mate, s.toks[mate].Mate = mate, here
+		s.toks[mate].Plain = plain
 	}
 	return nil
 }

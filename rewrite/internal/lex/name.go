@@ -40,7 +40,7 @@ func (r *Rules) ParseColumn(s string) (string, error) {
 // returned, from token i on, and returns the index behind it.
 func (r *Rules) QualifiedName(src string, toks []Token, i int) (schema, name string, next int, ok bool) {
 	for parts := 1; parts <= 3; parts++ {
-		part, ok := r.Name(src, toks[i])
+		part, ok := r.Name(src, &toks[i])
 		if !ok || part == "" {
 			return schema, name, i, false
 		}
@@ -56,7 +56,7 @@ func (r *Rules) QualifiedName(src string, toks []Token, i int) (schema, name str
 
 // Name returns the name that a token stands for, normalised: as the database stores
 // it. ok is false for what is no name.
-func (r *Rules) Name(src string, t Token) (name string, ok bool) {
+func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 	s := src[t.Start:t.End]
 	switch {
 	case t.Kind == Word:
@@ -72,7 +72,7 @@ func (r *Rules) Name(src string, t Token) (name string, ok bool) {
 }
 
 // IsName reports whether a token may stand for a name: Name's ok.
-func (r *Rules) IsName(src string, t Token) bool {
+func (r *Rules) IsName(src string, t *Token) bool {
 	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && r.textNames && src[t.Start] == '\''
 }
 

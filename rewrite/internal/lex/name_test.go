@@ -83,7 +83,7 @@ func TestIsName(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tok := range toks {
-			if _, ok := r.Name(sql, tok); ok != r.IsName(sql, tok) {
+			if _, ok := r.Name(sql, &tok); ok != r.IsName(sql, &tok) {
 				t.Errorf("%s: %v", sql[tok.Start:tok.End], ok)
 			}
 		}
@@ -145,7 +145,7 @@ func TestQuoteText(t *testing.T) {
 }
 
 func TestFoldedByLocale(t *testing.T) {
-	if _, ok := Postgres.FoldedByLocale("books", Token{Kind: Word, End: 5}); ok {
+	if _, ok := Postgres.FoldedByLocale("books", &Token{Kind: Word, End: 5}); ok {
 		t.Error("ASCII is folded alike everywhere")
 	}
 	for _, tt := range []struct {
@@ -161,7 +161,7 @@ func TestFoldedByLocale(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name, ok := r.FoldedByLocale(tt.word, toks[0])
+			name, ok := r.FoldedByLocale(tt.word, &toks[0])
 			got := ok && name != tt.known && strings.Map(FoldRune, name) == strings.Map(FoldRune, tt.known)
 			if got != want {
 				t.Errorf("%s, %s: %v", tt.word, tt.known, got)

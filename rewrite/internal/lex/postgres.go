@@ -5,7 +5,7 @@ import "github.com/sqlfence/sqlfence/internal/sqltext"
 // Postgres is how PostgreSQL reads.
 //
 // Source: PostgreSQL's src/backend/parser/scan.l and scansup.c; NAMEDATALEN is 64.
-var Postgres = &Rules{
+var Postgres = newRules(Rules{
 	lineEnds:       "\r\n",
 	nestedComments: true,
 
@@ -21,4 +21,4 @@ var Postgres = &Rules{
 	localeFolds: true,
 	maxName:     63,
 	quote:       sqltext.Postgres.Quote,
-}
+})

@@ -1,5 +1,7 @@
 package lex
 
+import "strings"
+
 // Rules say how a database reads a text. They are immutable and safe for concurrent
 // use.
 type Rules struct {
@@ -29,7 +31,63 @@ type Rules struct {
 	quote          func(name string) string
 
 	variables bool // ?, ?1, :a, @a, $a and #a are placeholders
+
+	classes [256]byteClass // by what is above
 }
+
+// newRules returns the rules with their classes.
+func newRules(r Rules) *Rules {
+	for c := range r.classes {
+		r.classes[c] = classOf(byte(c))
+	}
+	if r.dollarQuotes {
+		r.classes['$'] = paramByte
+	}
+	if r.variables {
+		r.classes['?'] = paramByte
+	}
+	if r.byteOrderMark {
+		r.classes[firstOfMark] = otherByte
+	}
+	return &r
+}
+
+// A byteClass says what a token is that begins with a byte.
+type byteClass uint8
+
+const (
+	otherByte byteClass = iota // it depends on what follows, or on the database
+	blankByte
+	nameByte
+	digitByte
+	quoteByte
+	paramByte // a placeholder, if a digit follows
+	bracketByte
+	singleByte // a token by itself
+)
+
+// classOf returns the class that a byte has in every database, but for the byte order
+// mark.
+func classOf(c byte) byteClass {
+	switch {
+	case IsSpace(c):
+		return blankByte
+	case IsNameStart(c):
+		return nameByte
+	case IsDigit(c):
+		return digitByte
+	case c == '\'':
+		return quoteByte
+	case c == '(' || c == ')':
+		return bracketByte
+	case strings.IndexByte(",;=<>+*%!~^&|{}", c) >= 0:
+		return singleByte
+	}
+	return otherByte
+}
+
+// firstOfMark is the first byte of a byte order mark in UTF-8.
+const firstOfMark = 0xEF
 
 // An SCS is what PostgreSQL's standard_conforming_strings is taken for.
 type SCS uint8

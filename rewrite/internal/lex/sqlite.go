@@ -5,7 +5,7 @@ import "github.com/sqlfence/sqlfence/internal/sqltext"
 // SQLite is how SQLite reads.
 //
 // Source: SQLite's src/tokenize.c.
-var SQLite = &Rules{
+var SQLite = newRules(Rules{
 	lineEnds:      "\n",
 	openComments:  true,
 	byteOrderMark: true,
@@ -19,4 +19,4 @@ var SQLite = &Rules{
 	quote:          sqltext.SQLite.Quote,
 
 	variables: true,
-}
+})

@@ -16,7 +16,7 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 	ambiguous := kind == plainString && s.scs == SCSUnknown && s.rules.scs
 	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
 	keeps := escapes || kind == rawString && s.rules.continued
-	for s.pos < len(s.src) {
+	for s.toQuote() {
 		switch c := s.src[s.pos]; {
 		case c == '\'' && s.at(1) == '\'':
 			s.pos += 2
@@ -37,6 +37,16 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 		}
 	}
 	return &Error{start, "a string is never closed", Rejected}
+}
+
+// toQuote moves to the next quote or backslash, and reports whether there is one.
+func (s *scanner) toQuote() bool {
+	i := s.pos
+	for i < len(s.src) && s.src[i] != '\'' && s.src[i] != '\\' {
+		i++
+	}
+	s.pos = i
+	return i < len(s.src)
 }
 
 // backslash reads a backslash in a string where it escapes, or may escape.

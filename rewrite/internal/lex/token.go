@@ -18,14 +18,15 @@ const (
 // tokens and never in one.
 type Token struct {
 	Kind       Kind
-	Char       byte  // of a Punct
+	Char       byte  // of a Punct; of a Word its first byte, a letter in lower case
 	Label      bool  // of a Word: it stands behind a dot or AS, where any word is a name
+	Plain      bool  // of an opening bracket: it holds constants, placeholders and commas alone
 	Start, End int32 // in bytes from the text's start
 	Mate       int32 // of a bracket: the index of its partner; of a placeholder: its number
 }
 
 // Is reports whether t is the punctuation c.
-func (t Token) Is(c byte) bool { return t.Kind == Punct && t.Char == c }
+func (t *Token) Is(c byte) bool { return t.Kind == Punct && t.Char == c }
 
 // An Error says where a text can't be read, and why.
 type Error struct {

@@ -9,31 +9,52 @@ import (
 
 // word reads a name or keyword, or the string that its letters introduce.
 func (s *scanner) word() *Error {
-	start := s.pos
-	for s.pos < len(s.src) && namePart[s.src[s.pos]] {
-		s.pos++
+	start, i, all := s.pos, s.pos, byte(0)
+	for ; i < len(s.src) && namePart[s.src[i]]; i++ {
+		all |= s.src[i]
 	}
-	if err := s.blankInWord(start); err != nil {
-		return err
+	s.pos = i
+	if all >= utf8.RuneSelf {
+		if err := s.blankInWord(start); err != nil {
+			return err
+		}
 	}
-	if n := len(s.toks); n > 0 && s.rules.unicodeEscapes && s.toks[n-1].Kind == Quoted &&
-		s.src[s.toks[n-1].Start]|0x20 == 'u' && strings.EqualFold(s.src[start:s.pos], "uescape") {
-		return &Error{int(s.toks[n-1].Start), "a name spelled with UESCAPE isn't supported; write it in double quotes", Unread}
+	if i == start+1 && i < len(s.src) && (s.src[i] == '\'' || s.src[i] == '&') {
+		if read, err := s.introducedString(start); read {
+			return err
+		}
 	}
-	if s.pos-start == 1 && s.pos < len(s.src) {
-		switch s.src[s.pos] {
-		case '\'':
-			if kind, ok := s.rules.introduced(s.src[start] | 0x20); ok {
-				return s.str(start, kind)
-			}
-		case '&':
-			if s.rules.unicodeEscapes && s.src[start]|0x20 == 'u' && (s.at(1) == '\'' || s.at(1) == '"') {
-				return s.unicodeEscaped(start)
+	label := false
+	if n := len(s.toks); n > 0 {
+		switch before := &s.toks[n-1]; before.Kind {
+		case Punct:
+			label = before.Char == '.'
+		case Word:
+			label = before.Char == 'a' && !before.Label && EqualFold(s.src[before.Start:before.End], "as")
+		case Quoted:
+			if s.rules.unicodeEscapes && s.src[before.Start]|0x20 == 'u' && strings.EqualFold(s.src[start:i], "uescape") {
+				return &Error{int(before.Start), "a name spelled with UESCAPE isn't supported; write it in double quotes", Unread}
 			}
 		}
 	}
-	s.emit(Word, start)
+	s.intricate = int32(len(s.toks))
+	*s.add() = Token{Kind: Word, Char: lowerByte(s.src[start]), Label: label, Start: int32(start), End: int32(i)}
 	return nil
+}
+
+// introducedString reads the string or name that the letter at start introduces, if it
+// does.
+func (s *scanner) introducedString(start int) (read bool, err *Error) {
+	if s.src[s.pos] == '\'' {
+		if kind, ok := s.rules.introduced(s.src[start] | 0x20); ok {
+			return true, s.str(start, kind)
+		}
+		return false, nil
+	}
+	if s.rules.unicodeEscapes && s.src[start]|0x20 == 'u' && (s.at(1) == '\'' || s.at(1) == '"') {
+		return true, s.unicodeEscaped(start)
+	}
+	return false, nil
 }
 
 // introduced returns the kind of string that a letter before the quote introduces.
@@ -74,6 +95,7 @@ func (s *scanner) quotedName(start int, close byte, doubles bool) *Error {
 			s.pos++
 			continue
 		}
+		s.intricate = int32(len(s.toks))
 		s.emit(Quoted, start)
 		return nil
 	}

@@ -67,13 +67,13 @@ func (t *Text) placeOf(list Span, column string) (place, columns int, ok bool) {
 
 // rowValue returns one of the values of a row that is all of the tokens lo to end.
 func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
-	row := t.grammar.rowKeyword && t.isWord(t.Tokens[lo], "row")
+	row := t.grammar.rowKeyword && t.isWord(&t.Tokens[lo], "row")
 	if row {
 		lo++
 	}
-	open := t.Tokens[lo]
+	open := &t.Tokens[lo]
 	if !open.Is('(') || int(open.Mate)+1 != end || columns == 1 && !row ||
-		t.isWord(t.Tokens[lo+1], "select", "values", "with", "table") {
+		t.isWord(&t.Tokens[lo+1], "select", "values", "with", "table") {
 		return Span{}, false
 	}
 	values := 0

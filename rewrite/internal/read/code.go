@@ -14,7 +14,7 @@ import (
 func (t *Text) Code(p Part) (code string, at int32, reason Reason) {
 	at = -1
 	for i := p.Lo + 1; i < p.Hi; i++ {
-		switch tok := t.Tokens[i]; {
+		switch tok := &t.Tokens[i]; {
 		case tok.Kind == lex.Text && at < 0:
 			at = i
 		case t.isWord(tok, "language") && i+1 < p.Hi && t.isPLpgSQL(i+1):
@@ -70,7 +70,7 @@ func (g *Grammar) Executes(code string) bool {
 	}
 	defer t.Close()
 	for i := 1; i < len(t.Tokens); i++ {
-		if t.isWord(t.Tokens[i], "execute") && t.namesFunction(i) {
+		if t.isWord(&t.Tokens[i], "execute") && t.namesFunction(i) {
 			count--
 		}
 	}
@@ -83,7 +83,7 @@ func (g *Grammar) Executes(code string) bool {
 //	FOR EACH {ROW | STATEMENT} [WHEN (condition)] EXECUTE {FUNCTION | PROCEDURE}
 //	{GRANT | REVOKE} EXECUTE ON
 func (t *Text) namesFunction(i int) bool {
-	before, behind := t.Tokens[i-1], t.Tokens[i+1]
+	before, behind := &t.Tokens[i-1], &t.Tokens[i+1]
 	if t.isWord(behind, "on") {
 		return t.isWord(before, "grant", "revoke")
 	}
@@ -111,7 +111,7 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 		case t.isWord(t.tok(), "commit", "end", "abort"), t.isWord(t.tok(), "prepare") && t.isWord(t.peek(1), "transaction"):
 			in = false
 		}
-		if n := t.stop - t.i; n > 2 && t.isWord(t.Tokens[t.stop-1], "chain") && !t.isWord(t.Tokens[t.stop-2], "no") {
+		if n := t.stop - t.i; n > 2 && t.isWord(&t.Tokens[t.stop-1], "chain") && !t.isWord(&t.Tokens[t.stop-2], "no") {
 			in = true
 		}
 	}
@@ -122,7 +122,7 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 // body of a function begins.
 func (t *Text) beginsAtomic() bool {
 	for i := t.i + 1; i+1 < t.stop; i++ {
-		if t.isWord(t.Tokens[i], "begin") && t.isWord(t.Tokens[i+1], "atomic") {
+		if t.isWord(&t.Tokens[i], "begin") && t.isWord(&t.Tokens[i+1], "atomic") {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
 		}
 	}
 	for i := lo; i < hi; i = t.skip(i) {
-		switch isKeyword, tok := p.step(t, i), t.Tokens[i]; {
+		switch isKeyword, tok := p.step(t, i), &t.Tokens[i]; {
 		case p.doubtful:
 			return nil, int32(i)
 		case !isKeyword || p.cases > 0:
@@ -49,7 +49,8 @@ func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
 // is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
 func (t *Text) mayFail(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
-		tok, next := t.Tokens[i], t.Tokens[i+1]
+		i = t.pastPlain(i)
+		tok, next := &t.Tokens[i], &t.Tokens[i+1]
 		arrow := tok.Is('-') && next.Is('>') && next.Start == tok.End
 		switch {
 		case t.isWord(tok, "abs"):
@@ -79,11 +80,15 @@ func (t *Text) mayFail(lo, hi int) bool {
 // than a few well-known functions.
 func (t *Text) isPure(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
-		tok := t.Tokens[i]
+		i = t.pastPlain(i)
+		tok := &t.Tokens[i]
+		if !isName(tok) {
+			continue
+		}
 		if t.isWord(tok, "select", "values", "table", "with", "raise") {
 			return false
 		}
-		if isName(tok) && i+1 < hi && t.Tokens[i+1].Is('(') &&
+		if i+1 < hi && t.Tokens[i+1].Is('(') &&
 			!t.isWord(tok, "and", "or", "not", "in", "any", "all", "some", "between", "is", "like", "ilike", "escape",
 				"when", "then", "else", "row", "cast",
 				"coalesce", "nullif", "lower", "upper", "length", "abs") {

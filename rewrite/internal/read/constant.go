@@ -25,12 +25,12 @@ func (t *Text) Constant(value Span) (c Constant, ok bool) {
 		return Constant{}, false
 	}
 	i, hi := int(value.Lo), int(value.Hi)
-	if !t.isWord(t.Tokens[i], "cast") || !t.Tokens[i+1].Is('(') {
+	if !t.isWord(&t.Tokens[i], "cast") || !t.Tokens[i+1].Is('(') {
 		c, next, ok := t.castConstant(i)
 		return c, ok && next == hi
 	}
 	c, next, ok := t.castConstant(i + 2)
-	if !ok || !t.isWord(t.Tokens[next], "as") {
+	if !ok || !t.isWord(&t.Tokens[next], "as") {
 		return Constant{}, false
 	}
 	next, ok = t.keepingType(next + 1)
@@ -40,10 +40,10 @@ func (t *Text) Constant(value Span) (c Constant, ok bool) {
 // castConstant reads a constant without CAST and returns the index behind it.
 func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
 	if typed, ok := t.keepingType(i); ok && t.grammar.typedConstants {
-		c, ok = t.constant(t.Tokens[typed])
+		c, ok = t.constant(&t.Tokens[typed])
 		return c, typed + 1, ok && t.Tokens[typed].Kind == lex.Text
 	}
-	c, ok = t.constant(t.Tokens[i])
+	c, ok = t.constant(&t.Tokens[i])
 	for next = i + 1; ok && t.grammar.typedConstants && t.Tokens[next].Is(':') && t.Tokens[next+1].Is(':'); {
 		next, ok = t.keepingType(next + 2)
 	}
@@ -51,7 +51,7 @@ func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
 }
 
 // constant reads a placeholder, an integer or a plain string.
-func (t *Text) constant(tok lex.Token) (Constant, bool) {
+func (t *Text) constant(tok *lex.Token) (Constant, bool) {
 	s := t.Src[tok.Start:tok.End]
 	switch {
 	case tok.Kind == lex.Param && t.grammar.namedParams && s[0] == '$' && s[1:] != strconv.Itoa(int(tok.Mate)):
@@ -71,15 +71,15 @@ func (t *Text) constant(tok lex.Token) (Constant, bool) {
 // keepingType reads the name of a type in which a constant's text is stored as it is,
 // or which refuses it: not one that rounds, cuts or pads. SQLite's CAST refuses nothing.
 func (t *Text) keepingType(i int) (next int, ok bool) {
-	if t.grammar.typedConstants && t.isWord(t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
+	if t.grammar.typedConstants && t.isWord(&t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
 		i += 2
 	}
 	next = i + 1
 	switch {
-	case t.grammar.typedConstants && t.isWord(t.Tokens[i], "character") && t.isWord(t.Tokens[next], "varying"):
+	case t.grammar.typedConstants && t.isWord(&t.Tokens[i], "character") && t.isWord(&t.Tokens[next], "varying"):
 		next++
-	case !t.isWord(t.Tokens[i], t.grammar.keepingTypes...):
+	case !t.isWord(&t.Tokens[i], t.grammar.keepingTypes...):
 		return i, false
 	}
-	return next, !t.Tokens[next].Is('(') && !t.Tokens[next].Is('[') && !t.isWord(t.Tokens[next], "array")
+	return next, !t.Tokens[next].Is('(') && !t.Tokens[next].Is('[') && !t.isWord(&t.Tokens[next], "array")
 }

@@ -3,19 +3,20 @@ package read
 import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 
 // tok returns the current token, or the end.
-func (t *Text) tok() lex.Token { return t.peek(0) }
+func (t *Text) tok() *lex.Token { return t.peek(0) }
 
 // peek returns the token n places ahead, or the end.
-func (t *Text) peek(n int) lex.Token { return t.Tokens[min(t.i+n, len(t.Tokens)-1)] }
+func (t *Text) peek(n int) *lex.Token { return &t.Tokens[min(t.i+n, len(t.Tokens)-1)] }
 
 // isWord reports whether tok is one of the words, unquoted, in any case.
-func (t *Text) isWord(tok lex.Token, words ...string) bool {
-	if tok.Kind != lex.Word {
-		return false
-	}
+func (t *Text) isWord(tok *lex.Token, words ...string) bool {
+	return tok.Kind == lex.Word && t.isOneOf(tok, words)
+}
+
+func (t *Text) isOneOf(tok *lex.Token, words []string) bool {
 	s := t.Src[tok.Start:tok.End]
 	for _, w := range words {
-		if lex.EqualFold(s, w) {
+		if len(w) == len(s) && w[0] == tok.Char && lex.EqualFold(s, w) {
 			return true
 		}
 	}
@@ -24,8 +25,8 @@ func (t *Text) isWord(tok lex.Token, words ...string) bool {
 
 // accept steps over the words if they come next, in this order.
 func (t *Text) accept(words ...string) bool {
-	for n, w := range words {
-		if !t.isWord(t.peek(n), w) {
+	for n := range words {
+		if tok := t.peek(n); tok.Kind != lex.Word || !t.isOneOf(tok, words[n:n+1]) {
 			return false
 		}
 	}
@@ -44,9 +45,18 @@ func (t *Text) acceptPunct(c byte) bool {
 // step moves n tokens on, at most to the end of the region.
 func (t *Text) step(n int) { t.i = min(t.i+n, t.stop) }
 
+// pastPlain returns the last token of the bracket that token i opens if that has neither
+// words nor brackets in it, else i itself: for who looks at all tokens for words.
+func (t *Text) pastPlain(i int) int {
+	if tok := &t.Tokens[i]; tok.Plain {
+		return int(tok.Mate)
+	}
+	return i
+}
+
 // skip returns the index after token i, and after its partner if it opens a bracket.
 func (t *Text) skip(i int) int {
-	if tok := t.Tokens[min(i, len(t.Tokens)-1)]; tok.Is('(') || tok.Is('[') {
+	if tok := &t.Tokens[min(i, len(t.Tokens)-1)]; tok.Is('(') || tok.Is('[') {
 		return int(tok.Mate) + 1
 	}
 	return i + 1
@@ -115,14 +125,15 @@ func (t *Text) passed(words ...string) bool {
 // begins reports whether the keyword at i begins what until looks for, where
 // others begin with it, too.
 func (t *Text) begins(i int) bool {
-	next, third := t.Tokens[i+1], t.Tokens[min(i+2, len(t.Tokens)-1)]
-	switch tok := t.Tokens[i]; {
-	case t.isWord(tok, "on"): // else a join's
-		return t.isWord(next, "conflict") && (third.Is('(') || t.isWord(third, "do", "on"))
-	case t.isWord(tok, "when"): // a MERGE's
-		return t.isWord(next, "matched") || t.isWord(next, "not") && t.isWord(third, "matched")
+	tok := &t.Tokens[i]
+	if !t.isWord(tok, "on", "when") {
+		return true
 	}
-	return true
+	next, third := &t.Tokens[i+1], &t.Tokens[min(i+2, len(t.Tokens)-1)]
+	if tok.Char == 'o' { // else a join's
+		return t.isWord(next, "conflict") && (third.Is('(') || t.isWord(third, "do", "on"))
+	}
+	return t.isWord(next, "matched") || t.isWord(next, "not") && t.isWord(third, "matched") // a MERGE's
 }
 
 func span(lo, hi int) Span { return Span{int32(lo), int32(hi)} }

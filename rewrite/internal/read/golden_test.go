@@ -170,6 +170,7 @@ func FuzzRead(f *testing.F) {
 			}
 			x.Close()
 			g.InTransaction(sql, true)
+			plainIsNotSeen(t, g, sql)
 		}
 	})
 }

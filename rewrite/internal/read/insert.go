@@ -1,5 +1,7 @@
 package read
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
 // insert reads INSERT, or SQLite's REPLACE, after its first word.
 //
 //	INSERT [OR x] INTO name [AS alias] [(columns)] [OVERRIDING x VALUE]
@@ -33,12 +35,12 @@ func (t *Text) columnList(ins *Insertion) bool {
 		return t.fail(ExpectedColumn, t.i)
 	}
 	for i := lo; i < hi && ok; {
-		if !t.grammar.Lex.IsName(t.Src, t.Tokens[i]) {
+		if !t.grammar.Lex.IsName(t.Src, &t.Tokens[i]) {
 			ok = t.fail(ExpectedColumn, i)
 			break
 		}
 		end := t.itemEnd(i, hi)
-		t.spans = append(t.spans, span(i, end))
+		t.addSpan(span(i, end), first, i-lo, hi-lo)
 		i = end + 1
 	}
 	ins.Columns = t.spans[first:len(t.spans):len(t.spans)]
@@ -117,16 +119,24 @@ func (t *Text) defaults(ins *Insertion) bool {
 	return true
 }
 
+// addSpan adds a span to those from first on, with which done of all tokens are read.
+func (t *Text) addSpan(s Span, first, done, all int) {
+	if n := len(t.spans); n == cap(t.spans) {
+		t.spans = lex.More(t.spans, n-first, done, all)
+	}
+	t.spans = append(t.spans, s)
+}
+
 // rows reads the rows behind VALUES.
 func (t *Text) rows() bool {
-	first, ok := len(t.spans), true
+	begin, first, ok := t.i, len(t.spans), true
 	for {
 		open := t.tok()
 		if !open.Is('(') || int(open.Mate) == t.i+1 {
 			ok = t.fail(ExpectedRow, t.i)
 			break
 		}
-		t.spans = append(t.spans, span(t.i+1, int(open.Mate)))
+		t.addSpan(span(t.i+1, int(open.Mate)), first, t.i-begin, t.stop-begin)
 		t.i = int(open.Mate) + 1
 		if !t.acceptPunct(',') {
 			break
@@ -135,8 +145,15 @@ func (t *Text) rows() bool {
 	arm := RowArm{Rows: t.spans[first:len(t.spans):len(t.spans)], After: int32(t.i)}
 	arm.Last = ok && (t.i >= t.stop || t.isWord(t.tok(), "order", "limit", "offset", "fetch", "returning") ||
 		t.isWord(t.tok(), "on") && t.begins(t.i))
-	t.rowArms = append(t.rowArms, arm)
+	t.addArm(arm)
 	return ok
+}
+
+func (t *Text) addArm(arm RowArm) {
+	if n := len(t.rowArms); n == cap(t.rowArms) {
+		t.rowArms = lex.More(t.rowArms, n, t.i, t.stop)
+	}
+	t.rowArms = append(t.rowArms, arm)
 }
 
 // query reads [WITH ...] and one or several SELECT or VALUES, combined by UNION,
@@ -213,10 +230,10 @@ func (t *Text) selection() bool {
 	if !ok {
 		return false
 	}
-	t.rowArms = append(t.rowArms, RowArm{
+	t.addArm(RowArm{
 		Select:  true,
 		Columns: span(lo, hi),
-		Empty:   lo == hi || lo+1 == hi && t.isWord(t.Tokens[lo], "distinct", "all"),
+		Empty:   lo == hi || lo+1 == hi && t.isWord(&t.Tokens[lo], "distinct", "all"),
 		After:   int32(hi),
 	})
 	return true
@@ -229,6 +246,9 @@ func (t *Text) upserts(w *Write) bool {
 	for t.accept("on", "conflict") {
 		c := Conflict{At: int32(t.i - 2)}
 		ok := t.onConflict(&c)
+		if n := len(t.conflicts); n == cap(t.conflicts) {
+			t.conflicts = lex.More(t.conflicts, n, t.i, t.stop)
+		}
 		t.conflicts = append(t.conflicts, c)
 		w.Conflicts = t.conflicts[first:len(t.conflicts):len(t.conflicts)]
 		if !ok {

@@ -42,7 +42,7 @@ func (t *Text) isRead() bool {
 	for t.Tokens[i].Is('(') {
 		i++
 	}
-	switch first := t.Tokens[i]; {
+	switch first := &t.Tokens[i]; {
 	case t.isWord(first, "select", "values", "table", "with"):
 		return true
 	case !t.grammar.copies:
@@ -66,7 +66,7 @@ func (t *Text) isCopyTo() bool {
 	if t.Tokens[i].Is('(') {
 		i = t.skip(i)
 	}
-	return t.isWord(t.Tokens[i], "to")
+	return t.isWord(&t.Tokens[i], "to")
 }
 
 // isDefinition holds for what creates something beside the tables that exist
@@ -76,11 +76,11 @@ func (t *Text) isDefinition() bool {
 		return false
 	}
 	i := t.i + 1
-	for t.isWord(t.Tokens[i], "or", "replace", "global", "local", "temp", "temporary", "unlogged", "unique",
+	for t.isWord(&t.Tokens[i], "or", "replace", "global", "local", "temp", "temporary", "unlogged", "unique",
 		"recursive", "materialized", "virtual") {
 		i++
 	}
-	return t.isWord(t.Tokens[i], "table", "index", "view", "function", "procedure", "sequence", "type", "domain",
+	return t.isWord(&t.Tokens[i], "table", "index", "view", "function", "procedure", "sequence", "type", "domain",
 		"statistics", "policy", "publication")
 }
 
@@ -94,8 +94,8 @@ func (t *Text) joins() bool {
 		return false
 	}
 	for i := t.i; i < t.stop; i = t.skip(i) {
-		if t.isWord(t.Tokens[i], "partition") && t.isWord(t.Tokens[i+1], "of") ||
-			t.isWord(t.Tokens[i], "inherits") && t.Tokens[i+1].Is('(') {
+		if t.isWord(&t.Tokens[i], "partition") && t.isWord(&t.Tokens[i+1], "of") ||
+			t.isWord(&t.Tokens[i], "inherits") && t.Tokens[i+1].Is('(') {
 			return true
 		}
 	}
@@ -107,25 +107,26 @@ func (t *Text) joins() bool {
 // byte is a backslash to those who read UTF-8. There are other ways to change it,
 // which can't all be seen; so package lex refuses a text that would read otherwise.
 func (t *Text) ChangesEncoding() int32 {
-	first := t.Tokens[t.Lo]
+	first := &t.Tokens[t.Lo]
 	if !t.grammar.encodings || t.isWord(first, "show", "reset") || t.isWord(first, "set") && t.setsUTF8() {
 		return -1
 	}
 	for i := t.Lo; i < t.Hi; i++ {
-		tok := t.Tokens[i]
-		var setting bool
-		switch tok.Kind {
-		case lex.Word:
-			setting = t.isWord(tok, "client_encoding") || t.isWord(tok, "names") && t.isWord(first, "set") &&
-				(i == t.Lo+1 || i == t.Lo+2 && t.isWord(t.Tokens[i-1], "session", "local"))
-		case lex.Quoted:
-			name, _ := t.Name(int(i))
-			setting = name == "client_encoding"
-		case lex.Text: // set_config('client_encoding', ...)
-			setting = strings.EqualFold(strings.Trim(t.Src[tok.Start:tok.End], "'eEnN"), "client_encoding")
-		}
-		if setting {
-			return i
+		switch tok := &t.Tokens[i]; {
+		case tok.Kind == lex.Word:
+			if t.isWord(tok, "client_encoding") || t.isWord(tok, "names") && t.isWord(first, "set") &&
+				(i == t.Lo+1 || i == t.Lo+2 && t.isWord(&t.Tokens[i-1], "session", "local")) {
+				return i
+			}
+		case int(tok.End-tok.Start) < len("'client_encoding'"):
+		case tok.Kind == lex.Quoted:
+			if name, _ := t.Name(int(i)); name == "client_encoding" {
+				return i
+			}
+		case tok.Kind == lex.Text && strings.Contains(t.TokenText(i), "_"): // set_config('client_encoding', ...)
+			if strings.EqualFold(strings.Trim(t.TokenText(i), "'eEnN"), "client_encoding") {
+				return i
+			}
 		}
 	}
 	return -1
@@ -133,7 +134,7 @@ func (t *Text) ChangesEncoding() int32 {
 
 // setsUTF8 reports whether the statement ends with the name of that encoding.
 func (t *Text) setsUTF8() bool {
-	tok := t.Tokens[t.Hi-1]
+	tok := &t.Tokens[t.Hi-1]
 	s := strings.ToLower(strings.Trim(t.Src[tok.Start:tok.End], `'"`))
 	return s == "utf8" || s == "utf-8" || s == "unicode"
 }

@@ -46,12 +46,12 @@ func (p *phrase) step(t *Text, i int) (isKeyword bool) {
 }
 
 func (p *phrase) punct(t *Text, i int, prefixed bool) {
-	switch tok := t.Tokens[i]; {
+	switch tok := &t.Tokens[i]; {
 	case tok.Char == '(' || tok.Char == '[':
 		if p.place == wanted && !prefixed {
 			p.place = complete
 		}
-	case tok.Char == '*' && p.place == wanted && !(i > 0 && isOperator(t.Tokens[i-1])): // all columns
+	case tok.Char == '*' && p.place == wanted && !(i > 0 && isOperator(&t.Tokens[i-1])): // all columns
 		p.place = complete
 	default:
 		p.place = wanted
@@ -141,7 +141,7 @@ func (p *phrase) end() (isKeyword bool) {
 // name reads a word that is no keyword here, or one that only takes part in the
 // name of an operator.
 func (p *phrase) name(t *Text, i int) {
-	tok := t.Tokens[i]
+	tok := &t.Tokens[i]
 	switch {
 	case p.place == wanted && t.isWord(tok, "by") && t.follows(i, 1, "group", "order"):
 	case p.place == wanted:
@@ -156,7 +156,7 @@ func (p *phrase) name(t *Text, i int) {
 }
 
 func (p *phrase) clause(t *Text, i int) (isKeyword bool) {
-	tok, next := t.Tokens[i], t.Tokens[i+1]
+	tok, next := &t.Tokens[i], &t.Tokens[i+1]
 	switch {
 	case t.isWord(tok, "from") && t.follows(i, 1, "distinct") && (t.follows(i, 2, "is") || t.follows(i, 2, "not") && t.follows(i, 3, "is")):
 		return false
@@ -170,7 +170,7 @@ func (p *phrase) clause(t *Text, i int) (isKeyword bool) {
 	case t.isWord(tok, "for") && t.follows(i, 1, "collation") && next.Is('('): // COLLATION FOR (...)
 		p.place = complete
 		return false
-	case t.grammar.windowLooksOn && t.isWord(tok, "window") && !(isName(next) && t.isWord(t.Tokens[min(i+2, len(t.Tokens)-1)], "as")):
+	case t.grammar.windowLooksOn && t.isWord(tok, "window") && !(isName(next) && t.isWord(&t.Tokens[min(i+2, len(t.Tokens)-1)], "as")):
 		p.place = labelled
 		return false
 	case p.cases > 0: // none can stand inside of a CASE
@@ -183,14 +183,14 @@ func (p *phrase) clause(t *Text, i int) (isKeyword bool) {
 // follows reports whether the token n places before i is one of the words, and no
 // label.
 func (t *Text) follows(i, n int, words ...string) bool {
-	return i >= n && !t.Tokens[i-n].Label && t.isWord(t.Tokens[i-n], words...)
+	return i >= n && !t.Tokens[i-n].Label && t.isWord(&t.Tokens[i-n], words...)
 }
 
 // isOperator reports whether tok is an operator, or a part of one such as ~*.
-func isOperator(tok lex.Token) bool {
+func isOperator(tok *lex.Token) bool {
 	return tok.Kind == lex.Punct && strings.IndexByte(",.()[];", tok.Char) < 0
 }
 
-func isName(tok lex.Token) bool {
+func isName(tok *lex.Token) bool {
 	return tok.Kind == lex.Word || tok.Kind == lex.Quoted || tok.Kind == lex.Text
 }

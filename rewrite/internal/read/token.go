@@ -18,11 +18,11 @@ func (t *Text) After(i int32) int32 {
 func (t *Text) TokenText(i int32) string { return t.Src[t.Tokens[i].Start:t.Tokens[i].End] }
 
 // Word reports whether token i is one of the words, unquoted, in any case.
-func (t *Text) Word(i int32, words ...string) bool { return t.isWord(t.Tokens[i], words...) }
+func (t *Text) Word(i int32, words ...string) bool { return t.isWord(&t.Tokens[i], words...) }
 
 // Name returns the name that token i stands for, normalised, if it is one.
 func (t *Text) Name(i int) (name string, ok bool) {
-	return t.grammar.Lex.Name(t.Src, t.Tokens[min(i, len(t.Tokens)-1)])
+	return t.grammar.Lex.Name(t.Src, &t.Tokens[min(i, len(t.Tokens)-1)])
 }
 
 // Behind returns what is behind the semicolon that ends the statement.
@@ -32,7 +32,7 @@ func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
 // the tokens of s, and the name's token; or -1.
 func (t *Text) Find(s Span, of func(name string) int) (found int, at int32) {
 	for i := s.Lo; i < s.Hi; i++ {
-		name, ok := t.grammar.Lex.Name(t.Src, t.Tokens[i])
+		name, ok := t.grammar.Lex.Name(t.Src, &t.Tokens[i])
 		if !ok {
 			continue
 		}
@@ -62,7 +62,8 @@ func (t *Text) FoldsByLocale(of func(name string) int) (found int, at int32) {
 	if !t.grammar.Lex.FoldsByLocale(t.Src) {
 		return -1, -1
 	}
-	for i, tok := range t.Tokens {
+	for i := range t.Tokens {
+		tok := &t.Tokens[i]
 		if tok.Kind != lex.Word {
 			continue
 		}

@@ -1,5 +1,7 @@
 package read
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
 // update reads UPDATE after its first word.
 //
 //	UPDATE [OR x] [ONLY] name [*] [[AS] alias] [INDEXED BY i] SET list
@@ -62,6 +64,9 @@ func (t *Text) assignments(set *Assignments, follow ...string) bool {
 		names := span(i, i+1)
 		if t.Tokens[i].Is('(') {
 			names = span(i+1, int(t.Tokens[i].Mate))
+		}
+		if n := len(t.items); n == cap(t.items) {
+			t.items = lex.More(t.items, n-first, i-lo, hi-lo)
 		}
 		t.items = append(t.items, Assignment{span(i, end), names})
 		if i = end + 1; i == hi {

@@ -129,11 +129,12 @@ func (t *Text) reads(begin, lo int) {
 //	INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name
 func (t *Text) selectsInto(lo int) {
 	for i := lo; i < t.stop; i++ {
-		if !t.isWord(t.Tokens[i], "into") {
+		i = t.pastPlain(i)
+		if !t.isWord(&t.Tokens[i], "into") {
 			continue
 		}
 		at := i + 1
-		for t.isWord(t.Tokens[at], "local", "global", "temp", "temporary", "unlogged", "table") {
+		for t.isWord(&t.Tokens[at], "local", "global", "temp", "temporary", "unlogged", "table") {
 			at++
 		}
 		if _, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, at); ok {
@@ -149,16 +150,17 @@ func (t *Text) selectsInto(lo int) {
 // name that ends the SEARCH or CYCLE clause of one.
 func (t *Text) HiddenWrite(lo, hi int) int {
 	for i := lo; i < hi; i++ {
-		tok := t.Tokens[i]
+		i = t.pastPlain(i)
+		tok := &t.Tokens[i]
 		if tok.Kind != lex.Word || !t.isWord(tok, "insert", "update", "delete", "merge", "replace") {
 			continue
 		}
 		begins := i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') ||
-			i > 1 && t.isWord(t.Tokens[i-2], "set", "using")
+			i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")
 		if !begins {
 			continue
 		}
-		switch next := t.Tokens[i+1]; {
+		switch next := &t.Tokens[i+1]; {
 		case t.isWord(tok, "update"):
 			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.textNames || next.Kind == lex.Word &&
 				!t.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",

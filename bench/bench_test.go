@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain: the program starts itself as a worker and as etcd's server.
+func TestMain(m *testing.M) {
+	if !helps(os.Args[1:]) {
+		os.Exit(m.Run())
+	}
+}
+
+// TestShort runs everything once that this machine has the servers for, so that it
+// doesn't rot. No figure is looked at.
+func TestShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers of its own")
+	}
+	out := t.TempDir()
+	temporary := temporaryFolder(t)
+	c := config{out: out, short: true, log: t.Output()}
+	if err := c.check("", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(temporary)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "benchmarks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := string(text)
+	for line := range strings.Lines(report) {
+		if strings.Contains(line, "failed on") {
+			t.Error(line)
+		}
+	}
+	for _, g := range groups {
+		if !strings.Contains(report, "## "+g.title+"\n") {
+			t.Errorf("there is no chapter %q", g.title)
+		}
+	}
+	for _, found := range regexp.MustCompile(`\]\((benchmarks/[^)]*)\)`).FindAllStringSubmatch(report, -1) {
+		if _, err := os.Stat(filepath.Join(out, found[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// temporaryFolder is one of the test's own. PostgreSQL, which doesn't run as root, may
+// enter it, which t.TempDir doesn't allow.
+func temporaryFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", folder)
+	return folder
+}
+
+// TestTheRestGoesOn: a contestant that fails is reported, and disturbs no other.
+func TestTheRestGoesOn(t *testing.T) {
+	fails := func(after int) func(*stage) (work, error) {
+		return func(*stage) (work, error) {
+			if after == 0 {
+				return work{}, errSkip("no such server")
+			}
+			calls := 0
+			return work{call: func(context.Context, int) error {
+				if calls++; calls > after {
+					return errors.New("broken")
+				}
+				return nil
+			}}, nil
+		}
+	}
+	m := &measurement{contestants: []contestant{
+		{name: "skips", start: fails(0)}, {name: "breaks", start: fails(1)}, {name: "runs", start: fails(math.MaxInt)},
+	}}
+	r := newRunner(config{rounds: 3, slice: time.Microsecond}, &servers{}, "")
+	defer r.close()
+	found := r.measure(t.Context(), m)
+	if err := found.results[0].failed; !skipped(err) {
+		t.Errorf("the first failed with %v, want that it was skipped", err)
+	}
+	if err := found.results[1].failed; err == nil || skipped(err) {
+		t.Errorf("the second failed with %v, want that it broke", err)
+	}
+	if r := found.results[2]; r.failed != nil || !r.ran() {
+		t.Errorf("the last has failed with %v, or had no turn", r.failed)
+	}
+}
+
+// TestTitles: workers find a contestant by the title of its measurement and its name.
+func TestTitles(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, m := range measurements() {
+		for _, c := range m.contestants {
+			id := m.title() + " / " + c.name
+			if seen[id] {
+				t.Errorf("there are two of %s", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+// TestGoalsAreMeasured: a goal that no measurement belongs to would never be reached.
+func TestGoalsAreMeasured(t *testing.T) {
+	r := &results{}
+	for _, m := range measurements() {
+		found := &measured{measurement: m}
+		for _, c := range m.contestants {
+			found.results = append(found.results, result{name: c.name, trips: 1, rounds: []sample{{
+				Units: 1, Elapsed: 1, Allocs: 1, Meters: map[string]float64{meterWAL: 1, meterMulti: 1, meterCPU: 1},
+			}}})
+		}
+		r.add(found)
+	}
+	for _, g := range goals {
+		if g.found(view{r, ""}).text == "" {
+			t.Errorf("nothing is found for %q", g.aim)
+		}
+	}
+}
+
+// TestRatio: a ratio is made of rounds in which both had a turn.
+func TestRatio(t *testing.T) {
+	took := func(each ...time.Duration) *result {
+		r := &result{}
+		for _, elapsed := range each {
+			s := sample{Units: 2, Elapsed: elapsed}
+			if elapsed == 0 {
+				s.Units = 0
+			}
+			r.rounds = append(r.rounds, s)
+		}
+		return r
+	}
+	one, other := took(30, 10, 0, 40, 90), took(10, 10, 10, 10, 0)
+	if got, ok := one.to(other, unitTime); !ok || got != (ratio{2, 3, 3.5}) {
+		t.Errorf("got %v, %v; want a median of 3 between 2 and 3.5", got, ok)
+	}
+	if _, ok := took(0).to(took(1), unitTime); ok {
+		t.Error("there is a ratio without a round")
+	}
+}
+
+func TestSkippedIsNoFailure(t *testing.T) {
+	if !skipped(errSkip("no etcd")) || skipped(errors.New("no etcd")) || skipped(nil) {
+		t.Error("skipped takes one for the other")
+	}
+}

@@ -1,0 +1,5 @@
+//go:build base
+
+package main
+
+func variants(target) []variant { return nil }

@@ -1,0 +1,3 @@
+package names
+
+const Prices = "prices"

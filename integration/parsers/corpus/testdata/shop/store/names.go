@@ -1,0 +1,6 @@
+package store
+
+const (
+	Books   = "books"
+	columns = "isbn, title"
+)

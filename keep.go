@@ -1,0 +1,152 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
+// Which guarded executions use a statement that their connection keeps, and what becomes
+// of it.
+
+// mayKeep reports whether the statement can be kept with the guard's values as arguments. A
+// prepared statement of the application's is kept by the application; without arguments a
+// remote database executes a text in one round trip, too.
+func (e *execution) mayKeep(given []driver.NamedValue) bool {
+	c, p := &e.state.cache, e.plan
+	return c.size > 0 && e.read.stmt == nil && e.options == 0 &&
+		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText &&
+		(len(given) > 0 || !e.state.settings.profile.remote())
+}
+
+// useKept has the execution use a kept statement, if it is one that can be kept. An error
+// means that it couldn't be prepared.
+func (e *execution) useKept(ctx context.Context) error {
+	if !e.keeps || e.values.Literal || !e.isConstant() || sizeOf(e.sent.args) > maxKeptArgs {
+		return nil
+	}
+	k, err := e.state.cache.take(ctx, e.sent.query)
+	e.sent.kept = k
+	return err
+}
+
+// isConstant reports whether the text to be sent is the same for other values of the guard's.
+func (e *execution) isConstant() bool {
+	if len(e.sent.args) > len(e.read.args) {
+		return true
+	}
+	form, err := e.plan.Default()
+	return err == nil && len(form.Args) == 0 && form.SQL == e.sent.query
+}
+
+// sizeOf returns how many bytes the arguments hold that can be long.
+func sizeOf(args []driver.NamedValue) (n int) {
+	for i := range args {
+		switch v := args[i].Value.(type) {
+		case string:
+			n += len(v)
+		case []byte:
+			n += len(v)
+		}
+	}
+	return n
+}
+
+// unkeep ends the use of a kept statement that failed with err, and drops it if it could
+// be the reason. It reports whether the execution is to be sent once more without it: the
+// database has executed nothing because what it had prepared doesn't hold any more.
+func (e *execution) unkeep(err error) (again bool) {
+	k, s := e.sent.kept, e.state
+	e.sent.kept = nil
+	s.cache.release(k)
+	db := s.settings.profile.database
+	if _, raised := e.classify(err); raised || !db.answered(err) || dberr.IsConstraint(err) {
+		return false
+	}
+	s.cache.drop(k)
+	if s.inTx || !db.outdated(err) {
+		return false
+	}
+	s.cache.closeDropped() // pgx would use it for the same text
+	return true
+}
+
+// release ends the use of a kept statement.
+func (e *execution) release() {
+	if e.sent.kept != nil {
+		e.state.cache.release(e.sent.kept)
+		e.sent.kept = nil
+	}
+}
+
+// executed ends the use of a kept statement that was executed: the driver is done with the
+// arguments.
+func (e *execution) executed() {
+	if c := &e.state.cache; e.sent.kept != nil && c.direct && len(e.sent.args) > len(e.read.args) {
+		clear(e.sent.args)
+		c.args = e.sent.args[:0]
+	}
+	e.release()
+}
+
+// sendOnceMore sends the statement as it would have been sent without a cache, after it
+// failed with first. If it turns out to be in a transaction, begun by a statement, that error
+// has ended it.
+func sendOnceMore[T any](ctx context.Context, e *execution, c call[T], first error) (T, error) {
+	got, err := try(ctx, e, c)
+	if dberr.SQLState(err) == dberr.InFailedTransaction {
+		err = first
+	}
+	return got, err
+}
+
+// changesSession reports whether a statement may do more than read and write rows, and
+// begin and end transactions. In doubt it does.
+func changesSession(query string) bool {
+	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
+		return true
+	}
+	switch word := firstWord(query); len(word) {
+	case 3:
+		return !strings.EqualFold(word, "END")
+	case 4:
+		return !strings.EqualFold(word, "WITH")
+	case 5:
+		return !strings.EqualFold(word, "BEGIN") && !strings.EqualFold(word, "START") && !strings.EqualFold(word, "MERGE")
+	case 6:
+		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") && !strings.EqualFold(word, "UPDATE") &&
+			!strings.EqualFold(word, "DELETE") && !strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
+	case 7:
+		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE") && !strings.EqualFold(word, "EXPLAIN")
+	case 8:
+		return !strings.EqualFold(word, "ROLLBACK")
+	case 9:
+		return !strings.EqualFold(word, "SAVEPOINT")
+	}
+	return true
+}
+
+// firstWord returns the letters that a statement begins with, behind blanks and comments.
+func firstWord(query string) string {
+	for {
+		query = strings.TrimLeft(query, " \t\r\n\f\v(")
+		var found bool
+		switch {
+		case strings.HasPrefix(query, "--"):
+			_, query, found = strings.Cut(query, "\n")
+		case strings.HasPrefix(query, "/*"):
+			_, query, found = strings.Cut(query, "*/")
+		default:
+			end := strings.IndexFunc(query, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
+			if end < 0 {
+				end = len(query)
+			}
+			return query[:end]
+		}
+		if !found {
+			return ""
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package lease
+
+import "encoding/json"
+
+// takeAllPostgres takes the leases of many keys in one statement, and waits for nobody.
+// It returns a row for each: its lock id, whether that is settled, whether statements can be
+// shared, and then what takePostgres returns. Argument: the requests in JSON.
+//
+// It is takePostgres for keys that are free: asked reads both rows by the snapshot. If the
+// lease isn't live, turn takes the exclusive turn at the ledger, if it can have it at once;
+// locked then locks both rows, if they are there and nobody has locked them; and only
+// then won reads the clock, decides anew on the newest row, and ledger raises the token.
+// Nobody waits with a turn or a lock that another waits for, so it can't meet a deadlock.
+//
+// A lease that another holds is settled, too. What is left: a key that somebody has
+// locked, an owner's live lease, a token that is out of range. Above READ COMMITTED
+// everything is, since the snapshot may be older than what the locks have waited for.
+const takeAllPostgres = `WITH asked AS MATERIALIZED (
+	SELECT r.key, r.lock_id, r.holder, r.ttl, clock.now, clock.shared, held.lock_id AS held_id, held.holder AS held_holder, held.expires_at,
+		held.key IS NOT NULL AS kept, ledger.name IS NOT NULL AS known,
+		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, clock.floor) END AS token,
+		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live
+	FROM (SELECT {now} AS now, {floor} AS floor, {durable} AS durable,
+			pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') AS shared OFFSET 0) AS clock
+	CROSS JOIN json_to_recordset($1::text::json) AS r(key text, lock_id text, holder text, ttl bigint)
+	LEFT JOIN LATERAL (SELECT * FROM fencing_leases WHERE key = r.key OFFSET 0) AS held ON true
+	LEFT JOIN LATERAL (SELECT * FROM {ledger} WHERE name = r.key OFFSET 0) AS ledger ON true
+), turn AS MATERIALIZED (
+	SELECT * FROM asked
+	WHERE CASE WHEN shared AND NOT live AND token BETWEEN 0 AND {max} - 1 THEN {try key} END
+), locked AS MATERIALIZED (
+	SELECT turn.*, GREATEST(turn.token, l.token, t.token) + 1 AS next
+	FROM turn
+	LEFT JOIN LATERAL (SELECT key, token FROM fencing_leases WHERE key = turn.key FOR UPDATE SKIP LOCKED) AS l ON true
+	LEFT JOIN LATERAL (SELECT name, token FROM {ledger} WHERE name = turn.key FOR UPDATE SKIP LOCKED) AS t ON true
+	WHERE (l.key IS NOT NULL) = turn.kept AND (t.name IS NOT NULL) = turn.known
+), won AS (
+	INSERT INTO fencing_leases AS l (key, lock_id, holder, token, acquired_at, expires_at)
+	SELECT key, lock_id, holder, next, at, at + ttl * interval '1 microsecond'
+	FROM (SELECT *, {now} AS at FROM locked OFFSET 0) AS locked
+	WHERE next <= {max}
+	ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.holder, session = NULL, token = excluded.token,
+		acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
+	WHERE NOT (l.expires_at > excluded.acquired_at AND {alive l}) AND l.token < excluded.token
+	RETURNING *
+), ledger AS (
+	INSERT INTO {ledger} AS t (name, token)
+	SELECT won.key, won.token FROM won
+	ON CONFLICT (name) DO UPDATE SET token = CASE
+		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
+		ELSE {raise '` + overtaken + `', t.token} END
+)
+SELECT asked.lock_id, won.key IS NOT NULL OR live AND held_id <> asked.lock_id AND (asked.holder = '' OR held_holder <> asked.holder), shared,
+	live, true, false, asked.token, COALESCE(held_holder, ''), {micros asked.expires_at}, {micros asked.expires_at - now},
+	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
+	false, {micros won.expires_at - statement_timestamp()}
+FROM asked LEFT JOIN won ON won.key = asked.key`
+
+// releaseAllPostgres: the releases in JSON. See releasePostgres.
+const releaseAllPostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = locked.release, expires_at = {now}
+FROM (SELECT r.lock_id, r.release, l.key
+	FROM json_to_recordset($1::text::json) AS r(lock_id text, release text)
+	CROSS JOIN LATERAL (SELECT key FROM fencing_leases WHERE lock_id = r.lock_id FOR UPDATE SKIP LOCKED) AS l OFFSET 0) AS locked
+WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
+RETURNING locked.lock_id, l.key`
+
+// A takeRequest is one of takeAllPostgres.
+type takeRequest struct {
+	Key    string `json:"key"`
+	LockID string `json:"lock_id"`
+	Holder string `json:"holder"`
+	TTL    int64  `json:"ttl"`
+}
+
+// A releaseRequest is one of releaseAllPostgres.
+type releaseRequest struct {
+	LockID  string `json:"lock_id"`
+	Release string `json:"release"`
+}
+
+// inJSON cannot fail: there are only texts and numbers.
+func inJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

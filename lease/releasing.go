@@ -1,0 +1,76 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+)
+
+// A releasing is one release, by a statement of its own or together with others.
+type releasing struct {
+	lockID, release string // in the row it is known by release
+	key             string // empty until it is settled
+	again           bool   // sent before, without an answer
+	err             error
+}
+
+// release ends the live lease with this lock id, and returns its key; empty if there is
+// none. again is true if it was sent twice.
+func (m *Leases) release(ctx context.Context, lockID string) (key string, again bool, err error) {
+	shared := &releasing{lockID: lockID, release: newLockID()}
+	at, settled, _, err := m.releases.share(ctx, lockID, shared)
+	if err != nil { // the batch may still write to shared
+		return "", false, err
+	}
+	r := *shared
+	if settled {
+		return r.key, r.again, r.err
+	}
+	defer at.leave()
+	return r.key, r.again, m.releaseAlone(ctx, &r)
+}
+
+func (m *Leases) releaseAlone(ctx context.Context, r *releasing) error {
+	notify := m.listener.listener != nil
+	s := m.dialect.release(r.lockID, r.release, notify)
+	scan := func(rows *sql.Rows) error { return rows.Scan(releaseRow(notify, &r.key)...) }
+	var err error
+	if r.again {
+		err = m.query(ctx, scan, s)
+	} else {
+		r.again, err = m.queryAgain(ctx, scan, s)
+	}
+	if err == nil && r.key == "" && r.again {
+		err = m.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&r.key) }, m.dialect.released(r.release))
+	}
+	return err
+}
+
+// releaseRow are the columns of a release that are of use, and the value of pg_notify.
+func releaseRow(notify bool, columns ...any) []any {
+	if notify {
+		columns = append(columns, new(any))
+	}
+	return columns
+}
+
+// releaseAll sends one statement for several releases. What it doesn't settle is left to
+// releaseAlone: a row that somebody has locked, a lease that has ended.
+func (m *Leases) releaseAll(ctx context.Context, batch []*member[*releasing]) {
+	var all []*releasing
+	for _, b := range batch {
+		all = append(all, b.call)
+	}
+	committing, err := m.dialect.releaseAll(ctx, &m.database, all, m.listener.listener != nil)
+	for _, b := range batch {
+		r := b.call
+		if err != nil {
+			r.key, r.again = "", errors.Is(err, driver.ErrBadConn)
+			if committing && mayHaveCommitted(err) && !r.again {
+				r.err = err
+			}
+		}
+		b.settled = r.key != "" || r.err != nil
+	}
+}

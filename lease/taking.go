@@ -1,0 +1,90 @@
+package lease
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
+// A taking is one attempt at a lease, by a statement of its own or together with others.
+type taking struct {
+	r       *request
+	o       *outcome // nil until it is settled
+	unknown bool     // a statement that was sent may have taken the lease, in spite of err
+	err     error
+}
+
+// settle makes the attempt.
+func (m *Leases) settle(ctx context.Context, t *taking) error {
+	if t.r.session.Valid { // a batch has none
+		return m.takeAlone(ctx, t)
+	}
+	shared := &taking{r: t.r}
+	at, settled, sent, err := m.takes.share(ctx, t.r.key, shared)
+	if err != nil { // the batch may still write to shared
+		t.unknown = sent
+		return err
+	}
+	*t = *shared
+	if settled {
+		return t.err
+	}
+	defer at.leave()
+	return m.takeAlone(ctx, t)
+}
+
+// takeAlone sends the attempt's own statement.
+func (m *Leases) takeAlone(ctx context.Context, t *taking) error {
+	var o outcome
+	again := t.unknown
+	err := sendAgain(func(second bool) error {
+		again = again || second
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+			o = outcome{}
+			return m.dialect.take(ctx, &m.database, t.r, &o)
+		})
+	})
+	if err != nil {
+		t.unknown = again || o.committing && mayHaveCommitted(err)
+		return err
+	}
+	t.o, t.unknown = &o, false
+	return nil
+}
+
+// takeAll sends one statement for several attempts. What it doesn't settle, because of
+// others or because it has failed for good, is left to takeAlone, which also finds what a
+// statement has taken whose connection broke.
+func (m *Leases) takeAll(ctx context.Context, batch []*member[*taking]) {
+	var asked []*taking
+	for _, b := range batch {
+		asked = append(asked, b.call)
+	}
+	ok, committing, err := m.dialect.takeAll(ctx, &m.database, asked)
+	if err == nil && !ok {
+		m.takes.off.Store(true)
+	}
+	for _, b := range batch {
+		t := b.call
+		switch {
+		case err == nil && t.o != nil && t.o.won == nil && t.r.notified > 0:
+			t.o = nil // it has yet to ask for a notification
+		case err != nil:
+			t.o = nil
+			t.unknown = committing && mayHaveCommitted(err)
+			if t.unknown && !errors.Is(err, driver.ErrBadConn) {
+				t.err = err
+			}
+		}
+		b.settled = t.o != nil || t.err != nil
+	}
+}
+
+// takenForNobody undoes what a batch has taken for a caller that had gone.
+func (m *Leases) takenForNobody(b *member[*taking]) {
+	if t := b.call; t.unknown || t.o != nil && t.o.won != nil {
+		go m.undo(context.Background(), t.r)
+	}
+}

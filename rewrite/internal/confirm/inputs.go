@@ -1,0 +1,42 @@
+package confirm
+
+import "strconv"
+
+// inputs is what a scanner has seen of a text's placeholders. One without a number counts
+// from the highest one so far.
+type inputs struct {
+	bare    int // how many have no number
+	highest int
+	added   int // how many have the number that one without a number would have
+	wrong   bool
+}
+
+// see notes a placeholder with these digits; numbers are those that the guard adds.
+func (in *inputs) see(digits string, numbers []int) {
+	if digits == "" {
+		in.bare++
+		in.highest++
+		return
+	}
+	n, err := strconv.Atoi(digits)
+	switch {
+	case err != nil || n > in.highest+1:
+		in.wrong = true
+	case n == in.highest+1:
+		in.wrong = in.wrong || in.added == len(numbers) || numbers[in.added] != n
+		in.added++
+	}
+	in.highest = max(in.highest, n)
+}
+
+// Number says that the guard adds an argument with a number, in the order of the text, to
+// a statement whose own placeholders have none.
+func (c *Check) Number(n int) { c.numbers = append(c.numbers, n) }
+
+// Counts reports whether the text that was confirmed has placeholders for this many
+// arguments, of which some have no number. With these all others have to be those that
+// were added, so that each of the statement's own stands for the same argument as before.
+func (c *Check) Counts(all, bare int) bool {
+	in := &c.inputs
+	return in.highest == all && in.bare == bare && (bare == 0 || !in.wrong && in.added == len(c.numbers))
+}

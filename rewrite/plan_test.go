@@ -1,0 +1,48 @@
+package rewrite_test
+
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// What a driver has to know that prepares the text instead of executing it: whether it
+// returns rows, and whether there is anything else in it.
+func TestRowsAndAlone(t *testing.T) {
+	for _, tt := range []struct {
+		query       string
+		only        rewrite.Dialect // 0 for both
+		rows, alone bool
+	}{
+		{"UPDATE books SET price = 1", 0, false, true},
+		{"UPDATE books SET price = 1;", 0, false, true},
+		{"UPDATE books SET price = 1; \n", 0, false, true},
+		{"UPDATE books SET price = 1 -- the price", 0, false, true},
+		{"/* a; b */ UPDATE books SET title = ';'", 0, false, true},
+		{"UPDATE books SET price = 1; -- the price", 0, false, false},
+		{"UPDATE books SET price = 1; /**/", 0, false, false},
+		{"UPDATE books SET price = 1;;", 0, false, false},
+		{"UPDATE books SET price = 1 RETURNING id", 0, true, true},
+		{"UPDATE books SET price = 1 returning *;", 0, true, true},
+		{"INSERT INTO books (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id", 0, true, true},
+		{"DELETE FROM books WHERE id = 1 RETURNING id; --", 0, true, false},
+		{"UPDATE books SET title = 'returning'", 0, false, true},
+		{"WITH x AS (SELECT 1) UPDATE books SET price = 1", 0, false, true},
+		{"WITH x AS (UPDATE books SET price = 1 RETURNING id) SELECT id FROM x", rewrite.Postgres, true, true},
+		{"EXPLAIN ANALYZE UPDATE books SET price = 1", rewrite.Postgres, true, true},
+	} {
+		for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite} {
+			if tt.only != 0 && tt.only != d {
+				continue
+			}
+			r, err := rewrite.New(d, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := r.Plan(tt.query)
+			if p.Verdict != rewrite.Guard || p.Rows != tt.rows || p.Alone != tt.alone {
+				t.Errorf("%v, %s: %v, rows %v, alone %v; want rows %v, alone %v", d, tt.query, p.Verdict, p.Rows, p.Alone, tt.rows, tt.alone)
+			}
+		}
+	}
+}

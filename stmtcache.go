@@ -1,0 +1,159 @@
+package sqlfence
+
+import (
+	"container/list"
+	"context"
+	"database/sql/driver"
+)
+
+// A stmtCache keeps the guarded statements that a connection has executed prepared: see
+// [WithStatementCache]. Like the connection, only one goroutine at a time uses it. The zero
+// value is of size 0 and keeps none.
+type stmtCache struct {
+	base    driver.Conn
+	size    int
+	rows    bool        // of statements that return rows, too
+	answers func() bool // whether the connection is in the middle of an answer; nil if that doesn't matter
+
+	direct bool                // base is the driver's own, which keeps no arguments
+	args   []driver.NamedValue // room for those of the next execution
+
+	stmts   map[string]*list.Element // by text
+	recent  list.List                // of *keptStmt, the most recently used first
+	dropped []driver.Stmt            // to be closed
+}
+
+// A keptStmt is a statement of the base driver's. It has one execution at a time.
+type keptStmt struct {
+	text    string
+	base    driver.Stmt
+	inUse   bool
+	dropped bool // while it was in use
+}
+
+// What is kept may hold on to its text and the arguments of its last execution.
+const (
+	maxKeptText = 16 << 10 // bytes
+	maxKeptArgs = 64 << 10 // bytes, of all arguments together
+)
+
+// newStmtCache returns the cache of a connection. Without the option a driver's default
+// holds where its own connection is used, and not a wrapper's that could tell a prepared
+// statement from another one.
+func newStmtCache(s *settings, base driver.Conn) stmtCache {
+	conn, p, direct := driverConn(base)
+	size := s.statements
+	if size < 0 {
+		size = 0
+		if direct {
+			size = p.statements
+		}
+	}
+	c := stmtCache{base: base, size: size, rows: s.profile.keepsRows, direct: direct}
+	if size == 0 || s.mode == Observe || len(s.tables) == 0 {
+		return stmtCache{}
+	}
+	if s.profile.answers != nil {
+		if conn == nil {
+			return stmtCache{}
+		}
+		if c.answers = s.profile.answers(conn); c.answers == nil {
+			return stmtCache{}
+		}
+	}
+	c.stmts = make(map[string]*list.Element)
+	return c
+}
+
+// take returns the statement for a text, prepared now unless it was, and nil if it can't be
+// used at the moment. It is to be released.
+func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
+	if c.isBusy() {
+		return nil, nil
+	}
+	c.closeDropped()
+	if e := c.stmts[text]; e != nil {
+		k := e.Value.(*keptStmt)
+		if k.inUse {
+			return nil, nil
+		}
+		c.recent.MoveToFront(e)
+		k.inUse = true
+		return k, nil
+	}
+	if len(c.stmts) == c.size {
+		c.drop(c.recent.Back().Value.(*keptStmt))
+		c.closeDropped()
+	}
+	base, err := prepareBase(ctx, c.base, text)
+	if err != nil {
+		return nil, err
+	}
+	k := &keptStmt{text: text, base: base, inUse: true}
+	c.stmts[text] = c.recent.PushFront(k)
+	return k, nil
+}
+
+// room returns an empty list with room for n arguments.
+func (c *stmtCache) room(n int) []driver.NamedValue {
+	if room := c.args; cap(room) >= n {
+		c.args = nil
+		return room
+	}
+	return make([]driver.NamedValue, 0, n)
+}
+
+// release ends the use of a statement.
+func (c *stmtCache) release(k *keptStmt) {
+	k.inUse = false
+	if k.dropped {
+		k.dropped = false
+		c.dropped = append(c.dropped, k.base)
+	}
+}
+
+// drop forgets a statement, which is closed before the next one is used.
+func (c *stmtCache) drop(k *keptStmt) {
+	e := c.stmts[k.text]
+	if e == nil || e.Value != k {
+		return
+	}
+	delete(c.stmts, k.text)
+	c.recent.Remove(e)
+	if k.inUse {
+		k.dropped = true
+	} else {
+		c.dropped = append(c.dropped, k.base)
+	}
+}
+
+// expire drops all statements, and closes them if that is possible now.
+func (c *stmtCache) expire() {
+	for e := c.recent.Front(); e != nil; e = c.recent.Front() {
+		c.drop(e.Value.(*keptStmt))
+	}
+	if len(c.dropped) > 0 && !c.isBusy() {
+		c.closeDropped()
+	}
+}
+
+// closeDropped closes the statements that were dropped. If one can't be closed, the
+// connection is broken, and what is sent on it next says so.
+func (c *stmtCache) closeDropped() {
+	for i, base := range c.dropped {
+		c.dropped[i] = nil
+		_ = base.Close()
+	}
+	c.dropped = c.dropped[:0]
+}
+
+func (c *stmtCache) isBusy() bool { return c.answers != nil && c.answers() }
+
+// follow expires the statements if another one is about to be sent that may change what
+// they mean. The database sees that itself where it changes a table; but not that a name
+// means another table now, or that the session has forgotten its statements.
+func (c *stmtCache) follow(query string) {
+	if len(c.stmts) > 0 && changesSession(query) {
+		c.expire()
+	}
+}
