@@ -14,7 +14,8 @@
 //   - keys, serials: per-row tokens; version columns and edit locks;
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;
-//   - orm: GORM, Bun, ent, sqlc and sqlx, and migrations;
+//   - orm: a module of its own, for the weight of what it tests: ORMs, query builders,
+//     migrations;
 //   - pgbouncer: behind a connection pooler;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
