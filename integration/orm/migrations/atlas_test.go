@@ -19,7 +19,7 @@ var updateSum = flag.Bool("update-sum", false, "write the atlas.sum of each fold
 
 // Atlas runs no folder whose atlas.sum isn't that of its files.
 func TestAtlasSum(t *testing.T) {
-	for _, folder := range []string{"../../schema/postgres", "../../schema/sqlite", "testdata/books"} {
+	for _, folder := range []string{"../../../schema/postgres", "../../../schema/sqlite", "testdata/books"} {
 		dir, err := migrate.NewLocalDir(folder)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // indentation, in a file of this folder or in one that it runs.
 func TestPage(t *testing.T) {
 	var sources strings.Builder
-	for _, pattern := range []string{"*_test.go", "testdata/books/*.sql", "../../schema/*/*.sql"} {
+	for _, pattern := range []string{"*_test.go", "testdata/books/*.sql", "../../../schema/*/*.sql"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 			sources.WriteString(unindented(string(text)))
 		}
 	}
-	page, err := os.ReadFile("../../docs/migrations.md")
+	page, err := os.ReadFile("../../../docs/migrations.md")
 	if err != nil {
 		t.Fatal(err)
 	}

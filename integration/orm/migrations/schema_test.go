@@ -20,7 +20,7 @@ import (
 
 // schemaDir is the folder for a base's database.
 func schemaDir(b harness.Base) string {
-	return filepath.Join("..", "..", "schema", named(b, "postgres", "sqlite"))
+	return filepath.Join("..", "..", "..", "schema", named(b, "postgres", "sqlite"))
 }
 
 // schemaFiles returns the files of a folder by their names, in order.
