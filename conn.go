@@ -28,12 +28,8 @@ type conn struct {
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(ctx context.Context, s *settings, base driver.Conn, f *ledgerFunction) (driver.Conn, error) {
-	err := f.find(ctx, s, base)
-	var state *connState
-	if err == nil {
-		state, err = newConnState(s, base, f)
-	}
+func newConn(s *settings, base driver.Conn, f *ledgerFunction) (driver.Conn, error) {
+	state, err := newConnState(s, base, f)
 	if err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err

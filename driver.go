@@ -105,7 +105,7 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(context.Background(), d.settings, base, new(ledgerFunction))
+	return newConn(d.settings, base, new(ledgerFunction))
 }
 
 // OpenConnector implements driver.DriverContext, for a base that doesn't too.
@@ -134,7 +134,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ctx, c.driver.settings, base, &c.ledger)
+	return newConn(c.driver.settings, base, &c.ledger)
 }
 
 // Driver implements driver.Connector.

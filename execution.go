@@ -69,6 +69,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	ctx = e.state.context(ctx)
 	decided, err := e.admit(ctx)
 	if decided == guarded {
+		e.findFunction(ctx)
 		decided, err = e.collect(ctx)
 	}
 	if decided == guarded {

@@ -17,52 +17,61 @@ import (
 // that asks the ledger: whether it is there. It is safe for concurrent use.
 type ledgerFunction struct {
 	rewriter atomic.Pointer[rewrite.Rewriter] // of guards that call it; nil if it isn't known to be there
+	missed   atomic.Int64                     // guarded statements without it
 	asked    atomic.Int64                     // when a connection asked last, in nanoseconds of Unix time
 }
 
-// askAgain is how long a database that lacked the function isn't asked again.
-const askAgain = 10 * time.Second
+// The question costs a round trip. It is asked before one of a number of guarded statements,
+// and where the function was missing not again for a while.
+const (
+	worthAsking = 64
+	askAgain    = 10 * time.Second
+)
 
 // asksFunction reports whether the function may be there and of use. Drivers that aren't
 // known aren't asked: a test's may stand there, which expects each statement.
 func (s *settings) asksFunction() bool { return s.ledgers && s.profile.findLedgerFunction != "" }
 
-// find asks a new connection for the function, unless the answer is known. It fails only if
-// the context has ended.
-func (f *ledgerFunction) find(ctx context.Context, s *settings, base driver.Conn) error {
-	if !s.asksFunction() || f.rewriter.Load() != nil {
-		return nil
+// isDue counts a guarded statement without the function, and reports whether it is time to
+// ask for it.
+func (f *ledgerFunction) isDue() bool {
+	if f.rewriter.Load() != nil || f.missed.Add(1) < worthAsking {
+		return false
 	}
 	now, last := time.Now().UnixNano(), f.asked.Load()
-	if last != 0 && now-last < int64(askAgain) || !f.asked.CompareAndSwap(last, now) {
-		return nil
-	}
-	return f.ask(ctx, s, base)
+	return (last == 0 || now-last >= int64(askAgain)) && f.asked.CompareAndSwap(last, now)
 }
 
-// ask asks a connection for the function.
-func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn) error {
-	schema, ok, err := queryText(ctx, base, s.profile.findLedgerFunction)
-	switch {
-	case err != nil:
-		return ctx.Err() // without the function nothing fails
-	case ok:
+// findFunction asks for the function before a guarded statement, now and then, and uses it
+// if it is there.
+func (e *execution) findFunction(ctx context.Context) {
+	s := e.state
+	if e.asked.stmt != nil || s.inTx || !s.settings.asksFunction() || !s.ledger.isDue() {
+		return
+	}
+	s.ledger.ask(ctx, s.settings, s.base)
+	e.plan = s.rewriter().Plan(e.read.query)
+}
+
+// ask asks a connection for the function. Without an answer nothing fails: guards do
+// without.
+func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn) {
+	if schema, ok, err := queryText(ctx, base, s.profile.findLedgerFunction); err == nil && ok {
 		f.rewriter.Store(s.rewriter.WithLedgerFunction(schema))
 	}
-	return nil
 }
 
 // installed asks again after a statement that has installed the function.
 func (f *ledgerFunction) installed(ctx context.Context, e *execution) {
 	s := e.state
 	if e.sent.query == sqltext.CreateLedgerFunction && own.Is(ctx, e.sent.query) && !s.inTx && s.settings.asksFunction() {
-		_ = f.ask(ctx, s.settings, s.base) // its caller has what it asked for
+		f.ask(ctx, s.settings, s.base)
 	}
 }
 
 // lost reports whether err says that the function, which guards call, can't be called, nor
 // the table that it names be found: it was dropped, renamed or restored without. Then
-// guards ask without it, until a new connection finds it again.
+// guards ask without it, until it is found again.
 func (f *ledgerFunction) lost(err error) bool {
 	if err == nil || f.rewriter.Load() == nil {
 		return false

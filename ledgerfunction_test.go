@@ -75,15 +75,25 @@ func setBooks(t *testing.T, db *sql.DB) error {
 	return err
 }
 
-// fresh has the next statement take a new connection.
-func fresh(db *sql.DB) { db.SetMaxIdleConns(-1); db.SetMaxIdleConns(2) }
+// writeOften executes as many guarded statements as come before the one that asks.
+func writeOften(t *testing.T, db *sql.DB, c *catalogue) {
+	t.Helper()
+	for range worthAsking - 1 {
+		if err := setBooks(t, db); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.asked(); strings.Trim(got, "s") != "" {
+		t.Errorf("sent %q", got)
+	}
+}
 
-func TestLedgerFunctionIsAskedForAtNewConnections(t *testing.T) {
+func TestLedgerFunctionIsAskedForWhenItPays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, c := openCatalogue(t)
+		writeOften(t, db, c)
 		want := func(kinds string) {
 			t.Helper()
-			fresh(db)
 			if err := setBooks(t, db); err != nil {
 				t.Error(err)
 			}
@@ -112,16 +122,30 @@ func TestLedgerFunctionIsAskedForAtNewConnections(t *testing.T) {
 func TestLedgerFunctionInATransaction(t *testing.T) {
 	db, c := openCatalogue(t)
 	c.schema = "public"
+	writeOften(t, db, c)
 	ctx := WithFence(t.Context(), Token{"books", 7})
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec("UPDATE books SET price = $1", 1); err != nil {
+		t.Error(err)
+	}
+	if err := tx.Rollback(); err != nil || c.asked() != "s" {
+		t.Errorf("it asks in a transaction, or %v", err)
+	}
+	if err := setBooks(t, db); err != nil || c.asked() != "?f" {
+		t.Errorf("it doesn't ask, or %v", err)
+	}
 	runs := 0
-	err := Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+	err = Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
 		if runs++; runs == 1 {
 			c.schema = ""
 		}
 		_, err := tx.ExecContext(ctx, "UPDATE books SET price = $1", 1)
 		return err
 	})
-	if got := c.asked(); err != nil || got != "?fs" {
+	if got := c.asked(); err != nil || got != "fs" {
 		t.Errorf("%v, sent %q", err, got)
 	}
 }
@@ -130,6 +154,7 @@ func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
 	rowFence := func(o *options) { o.tables = nil; WithTable("books", RowFence("fence"))(o) }
 	db, c := openCatalogue(t, rowFence)
 	c.schema = "public"
+	writeOften(t, db, c)
 	if err := setBooks(t, db); err != nil || c.asked() != "s" {
 		t.Errorf("without a ledger: %v", err)
 	}
@@ -139,6 +164,7 @@ func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
+	writeOften(t, other, c)
 	if err := setBooks(t, other); err != nil || c.asked() != "s" {
 		t.Errorf("of an unknown driver: %v", err)
 	}
@@ -157,7 +183,7 @@ func TestLedgerFunctionIsInstalled(t *testing.T) {
 	if err := setBooks(t, db); err != nil {
 		t.Error(err)
 	}
-	if got := c.asked(); got != "?si?f" {
+	if got := c.asked(); got != "si?f" {
 		t.Errorf("sent %q", got)
 	}
 }

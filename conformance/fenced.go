@@ -46,15 +46,11 @@ func guarantee(t testing.TB, h Harness, d sqlfence.Dialect, check func(*fenced))
 	return ""
 }
 
-// open fences the database, or what c connects to. What sqlfence asks when it opens a
-// connection isn't recorded.
+// open fences the database, or what c connects to.
 func (f *fenced) open(c *recorder, opts ...sqlfence.Option) *sql.DB {
 	opts = append(opts, sqlfence.WithObserver(f.events.add))
 	if c != nil {
-		db := f.closing(f.harness.open(c, opts...))
-		f.must(db.Ping())
-		c.take()
-		return db
+		return f.closing(f.harness.open(c, opts...))
 	}
 	return f.closing(f.harness.open(sharing{f.connector}, opts...))
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A dialect is what the tests have to know of a database beside its driver.
@@ -16,7 +15,7 @@ type dialect struct {
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
 	otherCache int                  // as [Base.Statements]: what its drivers don't have by default
-	function   string               // installs what guards ask the ledger by; empty if there is none
+	function   bool                 // guards can ask the ledger by a stored function
 }
 
 // dialects are those of the [Bases].
@@ -27,7 +26,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		networked:  true,
 		showsWaits: true,
 		otherCache: 3,
-		function:   tokens.LedgerFunction,
+		function:   true,
 	},
 	sqlfence.SQLite: {
 		need: func(testing.TB) {},

@@ -45,10 +45,12 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 	} {
 		sh.Exec(t, create)
 	}
-	if install := dialects[s.Dialect].function; LedgerFunction && install != "" {
-		sh.Exec(t, install)
-	}
 	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
+	if LedgerFunction && dialects[s.Dialect].function {
+		if err := NewStore(t, sh.DB).Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return sh
 }
 

@@ -33,6 +33,9 @@ func BenchmarkWriters(b *testing.B) {
 				exec(b, plain, tokens.LedgerFunction)
 				statement := unasked(b, base, dsn, plain)
 				function := base.Fenced(b, dsn, sqlfence.WithTable("books"))
+				if err := harness.NewStore(b, function).Setup(b.Context()); err != nil { // it knows from now on
+					b.Fatal(err)
+				}
 				for _, db := range []*sql.DB{plain, statement, function} {
 					db.SetMaxOpenConns(writers)
 					db.SetMaxIdleConns(writers)

@@ -38,7 +38,17 @@ func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.C
 	sh.Exec(t, tokens.LedgerFunction)
 	sh.Reset(t, 8)
 	db, count := b.Counted(t, sh.Source, harness.Books())
+	writeOften(t, db)
+	count.Reset()
 	return sh, db, count
+}
+
+// writeOften writes until it is worth asking for the function, with token 8.
+func writeOften(t *testing.T, db harness.Runner) {
+	t.Helper()
+	for range 64 {
+		write(t, db, 8, nil)
+	}
 }
 
 // wantForm fails the test unless what was sent last calls the function, or doesn't.
@@ -78,11 +88,11 @@ func TestFunctionIsUsedWhereItIsFound(t *testing.T) {
 			sh.Exec(t, tokens.LedgerFunction)
 			sh.Reset(t, 8)
 			other, count := b.Counted(t, sh.Source, harness.Books())
-			write(t, other, 8, nil)
+			writeOften(t, other)
 			wantForm(t, count, true)
 			sh.Exec(t, gone)
 			other, count = b.Counted(t, sh.Source, harness.Books())
-			write(t, other, 8, nil)
+			writeOften(t, other)
 			wantForm(t, count, false)
 		}
 	})
@@ -315,41 +325,31 @@ func walOf(t *testing.T, db *sql.DB, query string) (bytes int) {
 	return bytes
 }
 
-// A guarded statement is one, also the first on a connection: who asks for the function
-// does it when the connection is opened, once.
+// The question is asked once, and not before it pays: until then a statement is one.
 func TestFunctionIsAskedForOnce(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)
-		count := new(harness.Counter)
-		db, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books())
-		harness.CloseAtEnd(t, db, err)
-		for range 3 {
-			var open []*sql.Conn
-			for range 3 {
-				c, err := db.Conn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				write(t, c, 8, nil)
-				open = append(open, c)
+		questions := func(want int, rules ...sqlfence.Rule) {
+			t.Helper()
+			count := new(harness.Counter)
+			db, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books(rules...))
+			harness.CloseAtEnd(t, db, err)
+			asked := func() int {
+				return len(slices.DeleteFunc(count.Texts(), func(text string) bool { return !strings.Contains(text, "pg_proc") }))
 			}
-			for _, c := range open {
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+			for range 63 {
+				write(t, db, 8, nil)
+			}
+			if n := asked(); n > 0 {
+				t.Errorf("asked %d times before it pays", n)
+			}
+			writeOften(t, db)
+			if n := asked(); n != want {
+				t.Errorf("asked %d times, want %d", n, want)
 			}
 		}
-		asks := func(text string) bool { return strings.Contains(text, "pg_proc") }
-		if n := len(slices.DeleteFunc(count.Texts(), func(text string) bool { return !asks(text) })); n != 1 {
-			t.Errorf("asked %d times, want once", n)
-		}
-		count.Reset()
-		none, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books(sqlfence.RowFence("fence_token")))
-		harness.CloseAtEnd(t, none, err)
-		write(t, none, 8, nil)
-		if slices.ContainsFunc(count.Texts(), asks) {
-			t.Errorf("asked without a table that needs it: %q", count.Texts())
-		}
+		questions(1)
+		questions(0, sqlfence.RowFence("fence_token")) // of no use
 	})
 }
 

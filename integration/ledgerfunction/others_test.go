@@ -323,7 +323,7 @@ func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
 		asRole(t, sh, db) // creates it
 		sh.Exec(t, "ALTER FUNCTION "+name+" OWNER TO "+schemaOf(t, sh)+"_role")
 		other, count := b.Counted(t, sh.Source, harness.Books())
-		write(t, other, 8, nil)
+		writeOften(t, other)
 		wantForm(t, count, false)
 	})
 }
