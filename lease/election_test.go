@@ -173,7 +173,7 @@ func TestElectionLoses(t *testing.T) {
 		if c.token() != 1 {
 			t.Error("lost too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		c.wantTold("lost: lease: lost")
 		var lost *lease.LostError
 		if !errors.As(c.lost, &lost) || lost.Token.Value != 1 || !errors.Is(c.lost, errLost) || c.token() != 0 {
