@@ -24,7 +24,7 @@ type ledgerFunction struct {
 // The question costs a round trip. It is asked before one of a number of guarded statements,
 // and where the function was missing not again for a while.
 const (
-	worthAsking = 64
+	worthAsking = 1000
 	askAgain    = 10 * time.Second
 )
 
