@@ -7,7 +7,7 @@ import (
 )
 
 // Fingerprint returns a statement without its values: constants and placeholders are ?, a
-// list of them in brackets is (?), and so are several such lists behind each other;
+// list of them in brackets is (?), and so are several such rows, of VALUES or IN;
 // comments are left out, and blanks are one. So statements that differ in their values
 // only, or in how many there are, have one fingerprint. Words stay as they were written,
 // those in quotes, too, which are names.
@@ -28,17 +28,20 @@ func Fingerprint(d Dialect, query string) string {
 		if b.Len() > 0 && t.Start > last.End && !last.Is('(') && !t.Is(')') && !t.Is(',') {
 			b.WriteByte(' ')
 		}
-		last = *t
 		switch {
 		case t.Is('(') && isList(tokens, i):
 			b.WriteString("(?)")
-			i = afterLists(tokens, i)
-			last = tokens[i]
+			if last.Is('(') || isWord(query, &last, "VALUES") {
+				i = lastList(tokens, i)
+			} else {
+				i = int(t.Mate)
+			}
 		case t.Kind == lex.Text, t.Kind == lex.Number, t.Kind == lex.Param:
 			b.WriteByte('?')
 		default:
 			b.WriteString(query[t.Start:t.End])
 		}
+		last = tokens[i]
 	}
 	return b.String()
 }
@@ -48,15 +51,18 @@ func isList(tokens []lex.Token, open int) bool {
 	return tokens[open].Plain && int(tokens[open].Mate) > open+1
 }
 
-// afterLists returns the token that ends the last one of the lists that begin here, with
+func isWord(query string, t *lex.Token, word string) bool {
+	return t.Kind == lex.Word && strings.EqualFold(query[t.Start:t.End], word)
+}
+
+// lastList returns the token that ends the last one of the lists that begin here, with
 // commas between them.
-func afterLists(tokens []lex.Token, open int) int {
+func lastList(tokens []lex.Token, open int) int {
 	for {
 		end := int(tokens[open].Mate)
-		if next := end + 2; !tokens[end+1].Is(',') || !tokens[next].Is('(') || !isList(tokens, next) {
+		open = end + 2
+		if !tokens[end+1].Is(',') || !tokens[open].Is('(') || !isList(tokens, open) {
 			return end
-		} else {
-			open = next
 		}
 	}
 }
