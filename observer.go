@@ -14,10 +14,9 @@ import (
 // token. [WithObserver] can limit it to some kinds of events, or add those about statements
 // that were guarded or needed no guard.
 //
-// It is called on the statement's
-// goroutine before the statement's call returns, so several goroutines may call
-// it at once; it must be safe for that, and quick. It must not panic, nor use the
-// connection or transaction that the statement was sent on. The context is the
+// It is called on the statement's goroutine before the statement's call returns, so several
+// goroutines may call it at once; it must be safe for that, and quick. It must not panic,
+// nor use the connection or transaction that the statement was sent on. The context is the
 // statement's, without its Bypass.
 type Observer func(ctx context.Context, e Event)
 
