@@ -107,7 +107,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	case e.enforces():
 		return enforceAlone(ctx, e, c, err)
 	default:
-		got, err = relent(ctx, e, c, saved, got, err)
+		got, err = relent(ctx, e, c, saved, err)
 	}
 	e.reportSent(ctx, err)
 	return got, err
@@ -138,7 +138,7 @@ func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error
 // relent sends a statement that failed with err once more, all of whose tables are
 // observed: if the guard has refused it, without the checks that refuse; and if that or
 // anything else fails, as the application wrote it.
-func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, got T, err error) (T, error) {
+func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err error) (T, error) {
 	typed, refused := e.classify(err)
 	if refused {
 		e.note(e.refusal(WouldRefuse, typed))
