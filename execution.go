@@ -74,6 +74,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	ctx = e.state.context(ctx)
 	decided, err := e.admit(ctx)
 	if decided == guarded {
+		e.findFunction(ctx)
 		decided, err = e.guard(ctx)
 	}
 	switch decided {
@@ -88,6 +89,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	e.state.followTx(e.sent.query, err)
 	if err == nil {
 		e.state.link.touch()
+		e.state.ledger.installed(ctx, &e)
 	}
 	e.reportSent(ctx, err)
 	return got, err
@@ -120,7 +122,7 @@ func (e *execution) passes() bool { return e.unplanned == nil && e.plan.Verdict 
 
 // guard guards the statement, or refuses it, which is reported.
 func (e *execution) guard(ctx context.Context) (outcome, error) {
-	decided, reason := e.prepare(ctx)
+	decided, reason := e.build(ctx)
 	if decided == refused && e.registry != e.state.settings.enforced {
 		decided, reason = e.withoutObserved(ctx, reason)
 	}
@@ -130,9 +132,9 @@ func (e *execution) guard(ctx context.Context) (outcome, error) {
 	return decided, reason
 }
 
-// prepare finds what the statement is to be guarded with, and writes it, or returns why
+// build finds what the statement is to be guarded with, and writes it, or returns why
 // it is refused.
-func (e *execution) prepare(ctx context.Context) (outcome, error) {
+func (e *execution) build(ctx context.Context) (outcome, error) {
 	switch {
 	case e.unplanned != nil:
 		return refused, e.unplanned
@@ -214,6 +216,11 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	got, err := try(ctx, e, c)
 	if err != nil && e.sent.kept != nil && e.unkeep(err) {
 		got, err = sendOnceMore(ctx, e, c, err)
+	}
+	if again, lost := e.withoutFunction(ctx, err); again {
+		got, err = sendOnceMore(ctx, e, c, lost)
+	} else {
+		err = lost
 	}
 	if err == nil {
 		e.state.link.touch()

@@ -59,7 +59,7 @@ func (e *execution) enforceOnly(ctx context.Context) (outcome, error) {
 	if e.passes() {
 		return passed, nil
 	}
-	return e.prepare(ctx)
+	return e.build(ctx)
 }
 
 // refusePrepared reports that a statement can't be prepared, and returns the reason. It
@@ -94,6 +94,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	saved := s.savepoint(ctx)
 	began := e.begin()
 	got, err := try(ctx, e, c)
+	s.ledger.lost(err)
 	switch {
 	case err == nil:
 		e.end(began)

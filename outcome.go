@@ -46,16 +46,24 @@ func (e *execution) ready(ctx context.Context) error {
 	if err := e.linked(ctx); err != nil {
 		return err
 	}
-	var err error
-	if e.sent.stmt != nil {
-		err = e.sent.stmt.use(ctx, e.sent.query)
+	err := e.prepare(ctx)
+	if again, lost := e.withoutFunction(ctx, err); again {
+		err = e.prepare(ctx)
 	} else {
-		err = e.useKept(ctx)
+		err = lost
 	}
 	if err != nil {
 		err, _ = e.reported(ctx, err)
 	}
 	return err
+}
+
+// prepare prepares the statement, if it is to be sent prepared and isn't.
+func (e *execution) prepare(ctx context.Context) error {
+	if e.sent.stmt != nil {
+		return e.sent.stmt.use(ctx, e.sent.query)
+	}
+	return e.useKept(ctx)
 }
 
 // commit commits a transaction.

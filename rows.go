@@ -53,6 +53,9 @@ func (r *guardedRows) answered(err error) error {
 		typed, _ := r.execution.classify(err)
 		return typed
 	}
+	if r.execution.state.ledger.lost(err) {
+		err = &functionLost{err}
+	}
 	typed, raised := r.execution.answered(r.ctx, err)
 	r.refused = raised
 	return typed

@@ -117,7 +117,7 @@ func (e *execution) findSerial(ctx context.Context) error {
 	if !ok {
 		return e.requireSerial()
 	}
-	plan := e.registry.rewriter.VersionedPlan(e.read.query)
+	plan := e.rewriter().VersionedPlan(e.read.query)
 	switch {
 	case plan.Verdict == rewrite.Refuse:
 		return e.registry.unguardable(&plan.Refusal)

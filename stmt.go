@@ -59,7 +59,7 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err err
 	settings, e := s.state.settings, s.execution(nil, false)
 	if _, ok := serialFrom(ctx); ok && settings.serials && e.plan.Verdict == rewrite.Guard {
 		// It is likely to be executed with a serial, too.
-		e.plan = settings.rewriter.VersionedPlan(s.query)
+		e.plan = e.rewriter().VersionedPlan(s.query)
 	}
 	var reason error
 	switch _, bypassed := settings.bypassReason(ctx); {
