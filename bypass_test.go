@@ -1,7 +1,10 @@
 package sqlfence_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log"
 	"slices"
 	"strings"
 	"testing"
@@ -71,4 +74,19 @@ func TestWithBypassFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
+}
+
+// A tool for migrations takes a *sql.DB, and no context.
+func ExampleWithBypass() {
+	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books"),
+		sqlfence.WithBypass("migration 7"),
+		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { fmt.Println(e.Kind, e.Reason, e.Query) }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("ALTER TABLE books DROP COLUMN price"); err != nil {
+		log.Fatal(err)
+	}
+	// Output: bypassed migration 7 ALTER TABLE books DROP COLUMN price
 }

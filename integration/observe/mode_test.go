@@ -30,7 +30,7 @@ var (
 		"DELETE FROM pens WHERE id = 2 RETURNING id",
 		"INSERT INTO pens (id, price) VALUES (1, 30) ON CONFLICT (id) DO UPDATE SET price = 30",
 		"UPDATE pens SET price = (SELECT max(price) + 1 FROM books)",
-		"INSERT INTO pens SELECT id + 10, price FROM books",
+		"INSERT INTO pens DEFAULT VALUES",
 		"UPDATE pens SET price = price / 0 WHERE id = 1",
 		"UPDATE pens SET no_such_column = 1",
 	}
@@ -49,18 +49,23 @@ var (
 )
 
 func TestModeByTable(t *testing.T) {
-	books := harness.Books(sqlfence.RowFence("fence_token"))
-	for _, missing := range []bool{false, true} {
-		name := "pens with their column"
-		if missing {
-			name = "pens without their column"
-		}
-		t.Run(name, func(t *testing.T) {
+	books := harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger())
+	for _, variant := range []struct {
+		name    string
+		rules   []sqlfence.Rule
+		columns []string
+	}{
+		{"row fence", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, []string{"fence_token"}},
+		{"row fence without its column", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, nil},
+		{"ledger", nil, nil},
+		{"serial", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Serial("version", sqlfence.Required())}, []string{"fence_token", "version"}},
+	} {
+		t.Run(variant.name, func(t *testing.T) {
 			harness.EachBase(t, func(t *testing.T, b harness.Base) {
 				var kinds []sqlfence.EventKind
-				pens := sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe))
-				mixed := newPens(t, b, missing, books, pens, sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { kinds = append(kinds, e.Kind) }))
-				alone := newPens(t, b, missing, books)
+				pens := sqlfence.WithTable("pens", append(variant.rules, sqlfence.InMode(sqlfence.Observe))...)
+				mixed := newPens(t, b, variant.columns, books, pens, sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { kinds = append(kinds, e.Kind) }))
+				alone := newPens(t, b, variant.columns, books)
 				texts := slices.Concat(onBooks, onPens)
 				if b.Dialect == sqlfence.Postgres {
 					texts = append(texts, onBoth...)
@@ -95,12 +100,12 @@ func TestModeByTable(t *testing.T) {
 	}
 }
 
-// newPens is a shop whose pens have a mark unless it is missing.
-func newPens(t *testing.T, b harness.Base, missing bool, opts ...sqlfence.Option) *pens {
+// newPens is a shop whose pens have these columns, too.
+func newPens(t *testing.T, b harness.Base, columns []string, opts ...sqlfence.Option) *pens {
 	t.Helper()
 	p := &pens{harness.NewShop(t, b)}
-	if !missing {
-		p.Exec(t, "ALTER TABLE pens ADD COLUMN fence_token bigint")
+	for _, column := range columns {
+		p.Exec(t, "ALTER TABLE pens ADD COLUMN "+column+" bigint")
 	}
 	p.DB = b.Fenced(t, p.Source, opts...)
 	return p
