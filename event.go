@@ -83,9 +83,11 @@ func (e *execution) begin() (t time.Time) {
 	return t
 }
 
-// end notes that the database has executed the statement with its guard.
+// end notes that the database has executed the statement with its guard, which
+// counts only if there was no reason to refuse it.
 func (e *execution) end(began time.Time) {
-	if !began.IsZero() {
+	refuses := func(event Event) bool { return event.Kind == WouldRefuse }
+	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.events, refuses)) {
 		e.took, e.timed = time.Since(began), true
 	}
 }

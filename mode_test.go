@@ -3,6 +3,7 @@ package sqlfence_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"slices"
 	"strings"
@@ -184,6 +185,34 @@ func TestInModeFaults(t *testing.T) {
 		_, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", tt.rules...))
 		if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// What would have been refused isn't told as guarded, too, though it is sent with the other guards.
+func TestToleratedIsNotGuarded(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		base *fake
+		ctx  func(context.Context) context.Context
+		want error
+	}{
+		{"no serial", &fake{}, holding7, sqlfence.ErrNoSerial},
+		{"no token", &fake{}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(ctx, 3) }, sqlfence.ErrNoFence},
+		{"gone", &fake{result: driver.RowsAffected(0)}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(holding7(ctx), 3) }, sqlfence.ErrGone},
+		{"nothing", &fake{}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(holding7(ctx), 3) }, nil},
+	} {
+		var events told
+		db := tt.base.open(t, events.option(allKinds...), sqlfence.WithTable("books", fenced, sqlfence.Serial("version", sqlfence.Required()), sqlfence.InMode(sqlfence.Observe)))
+		if _, err := db.ExecContext(tt.ctx(t.Context()), "UPDATE books SET price = 1 WHERE id = 1"); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		kind := sqlfence.WouldRefuse
+		if tt.want == nil {
+			kind = sqlfence.Guarded
+		}
+		if len(events) != 1 || events[0].Kind != kind || !errors.Is(events[0].Err, tt.want) || !strings.Contains(events[0].Sent, "version") {
+			t.Errorf("%s: told %+v", tt.name, events)
 		}
 	}
 }

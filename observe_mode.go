@@ -103,7 +103,10 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 		}
 	case !e.undo(ctx, err, saved):
 		if e.enforces() {
-			err, _ = e.answered(ctx, err)
+			var raised bool
+			if err, raised = e.answered(ctx, err); raised {
+				return got, err
+			}
 		}
 	case e.enforces():
 		return enforceAlone(ctx, e, c, err)

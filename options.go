@@ -162,9 +162,9 @@ func WithLogger(l *slog.Logger) Option {
 // Kept are statements of at most 16 KiB that the guard adds arguments to; with PostgreSQL if
 // they have arguments of their own; with lib/pq and mattn/go-sqlite3 not those that return
 // rows; with pgx only where it prepares statements itself, not with the query modes exec and
-// simple_protocol. In Observe mode none is. Statements that may change what the kept ones mean,
-// such as CREATE, SET or ATTACH, and [BaseConn], have the connection drop them first. An
-// authorizer of SQLite's is asked when a statement is prepared, not at each execution.
+// simple_protocol. Those of tables in Observe mode are not. Statements that may change what
+// the kept ones mean, such as CREATE, SET or ATTACH, and [BaseConn], have the connection drop
+// them first. An authorizer of SQLite's is asked when a statement is prepared, not at each execution.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

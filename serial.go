@@ -173,16 +173,12 @@ func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver
 // reports that.
 func (e *execution) gone(ctx context.Context) error {
 	err := e.goneError(nil)
-	kind := Refused
-	if e.table(0).mode == Observe {
-		kind = WouldRefuse
-	}
-	event := e.refusal(kind, err)
-	event.Sent = e.sent.query
-	e.state.settings.report(ctx, event)
-	if kind == WouldRefuse {
+	if e.tolerates(err) {
 		return nil
 	}
+	event := e.refusal(Refused, err)
+	event.Sent = e.sent.query
+	e.state.settings.report(ctx, event)
 	return err
 }
 
