@@ -58,7 +58,8 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 // Bypass returns a context whose statements reach the database as they were
 // written, unguarded: for migrations and repairs. The observer gets the reason with
 // every statement that would have been guarded or refused. With an empty reason
-// nothing is bypassed, so a forgotten reason fails closed.
+// nothing is bypassed, so a forgotten reason fails closed. [WithBypass] does so for a whole
+// database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, bypassKey{}, reason)
 }
