@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 // that asks the ledger: whether it is there. It is safe for concurrent use.
 type ledgerFunction struct {
 	rewriter atomic.Pointer[rewrite.Rewriter] // of guards that call it; nil if it isn't known to be there
+	schema   atomic.Pointer[string]           // where it was found last
 	asked    atomic.Int64                     // when a connection asked last, in nanoseconds of Unix time
 }
 
@@ -47,6 +49,7 @@ func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn)
 	case err != nil:
 		return ctx.Err() // without the function nothing fails
 	case ok:
+		f.schema.Store(&schema)
 		f.rewriter.Store(s.rewriter.WithLedgerFunction(schema))
 	}
 	return nil
@@ -60,25 +63,38 @@ func (f *ledgerFunction) installed(ctx context.Context, e *execution) {
 	}
 }
 
-// lost reports whether err says that the function, which guards call, can't be called, nor
-// the table that it names be found: it was dropped, renamed or restored without. Then
-// guards ask without it, until a new connection finds it again.
+// lost reports whether err, of a guard that called the function, says that it can't be
+// called, nor the table that it names be found: it was dropped, renamed or restored
+// without. Then guards ask without it, until a new connection finds it again.
 func (f *ledgerFunction) lost(err error) bool {
-	if err == nil || f.rewriter.Load() == nil {
+	schema := f.schema.Load()
+	if err == nil || schema == nil {
 		return false
 	}
-	text := err.Error()
+	var parts []string // of what it says
 	switch dberr.SQLState(err) {
+	case dberr.UndefinedFunction:
+		parts = []string{sqltext.LedgerFunction}
+	case dberr.UndefinedTable: // without the schema it is the guard's own
+		parts = []string{*schema + "." + sqltext.LedgerTable}
 	case dberr.UndefinedSchema:
-	case dberr.UndefinedFunction, dberr.UndefinedTable, dberr.InsufficientPrivilege:
-		if !strings.Contains(text, sqltext.LedgerFunction) && !strings.Contains(text, sqltext.LedgerTable) {
-			return false
-		}
-	default:
+		parts = []string{*schema}
+	case dberr.InsufficientPrivilege:
+		parts = []string{sqltext.LedgerFunction, "schema " + *schema}
+	}
+	text := err.Error()
+	if !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) }) {
 		return false
 	}
 	f.rewriter.Store(nil)
 	return true
+}
+
+// lostFunction reports whether the statement that was sent called the function and err says
+// that it is lost. The connection's rewriter doesn't tell whether it did: another connection
+// may have missed or found the function meanwhile.
+func (e *execution) lostFunction(err error) bool {
+	return err != nil && strings.Contains(e.sent.query, sqltext.LedgerFunction+"(") && e.state.ledger.lost(err)
 }
 
 // rewriter returns the rewriter for the connection's statements.
@@ -95,20 +111,21 @@ func (s *connState) rewriter() *rewrite.Rewriter {
 // says why; lost is err if that says something else.
 func (e *execution) withoutFunction(ctx context.Context, err error) (again bool, lost error) {
 	s := e.state
-	if !s.ledger.lost(err) {
+	if !e.lostFunction(err) {
 		return false, err
 	}
 	lost = &functionLost{err}
 	if s.inTx {
 		return false, lost
 	}
-	plan := s.settings.rewriter.Plan(e.read.query)
+	without := s.settings.rewriter
 	if e.plan.Versioned {
-		plan = s.settings.rewriter.VersionedPlan(e.read.query)
+		e.plan = without.VersionedPlan(e.read.query)
+	} else {
+		e.plan = without.Plan(e.read.query)
 	}
-	e.plan = plan
-	if e.asked.stmt != nil {
-		e.asked.stmt.plan = plan
+	if stmt := e.asked.stmt; stmt != nil {
+		stmt.plan = without.Plan(stmt.query)
 	}
 	decided, _ := e.render(ctx)
 	return decided == guarded, lost

@@ -22,7 +22,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 		}
 		return got, err
 	}
-	s.ledger.lost(err)
+	e.lostFunction(err)
 	if !e.undo(ctx, err, saved) {
 		return got, err
 	}
