@@ -94,8 +94,8 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // no registered table is the base driver's own, where its arguments can't
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	settings := c.state.settings
-	plan := c.state.rewriter().Plan(query)
+	settings, rewriter := c.state.settings, c.state.rewriter()
+	plan := rewriter.Plan(query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
 	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
@@ -103,11 +103,11 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	}
 	s, err := prepare(ctx, c.state, query, plan)
 	switch {
-	case !c.state.ledger.lost(err):
+	case rewriter == settings.rewriter || !c.state.ledger.lost(err):
 	case c.state.inTx:
 		err = &functionLost{err}
 	default:
-		s, err = prepare(ctx, c.state, query, c.state.rewriter().Plan(query))
+		s, err = prepare(ctx, c.state, query, settings.rewriter.Plan(query))
 	}
 	if err != nil {
 		return nil, err

@@ -22,6 +22,10 @@ type database interface {
 	// was prepared for has changed since. It was not executed then.
 	outdated(err error) bool
 
+	// readsOnce reports whether a constant of the statement may mean something else each
+	// time that it is prepared, and the same at each execution.
+	readsOnce(query string) bool
+
 	// errorEndsTx reports whether an error ends the transaction that it occurs in.
 	errorEndsTx() bool
 
@@ -100,6 +104,7 @@ type sqlite struct{}
 
 func (sqlite) dialect() Dialect        { return SQLite }
 func (sqlite) remote() bool            { return false }
+func (sqlite) readsOnce(string) bool   { return false }
 func (sqlite) errorEndsTx() bool       { return false }
 func (sqlite) storesBytesAsText() bool { return true }
 func (sqlite) countsReturning() bool   { return false }
@@ -131,6 +136,7 @@ func (mysql) dialect() Dialect         { return MySQL }
 func (mysql) remote() bool             { return true }
 func (mysql) answered(error) bool      { return false }
 func (mysql) outdated(error) bool      { return false }
+func (mysql) readsOnce(string) bool    { return true }
 func (mysql) errorEndsTx() bool        { return false }
 func (mysql) storesBytesAsText() bool  { return true }
 func (mysql) countsReturning() bool    { return false }

@@ -15,10 +15,10 @@ import (
 // prepared statement of the application's is kept by the application; without arguments a
 // remote database executes a text in one round trip, too.
 func (e *execution) mayKeep(given []driver.NamedValue) bool {
-	c, p := &e.state.cache, e.plan
+	c, p, db := &e.state.cache, e.plan, e.state.settings.profile.database
 	return c.size > 0 && !e.observes() && e.read.stmt == nil && e.options == 0 &&
 		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText &&
-		(len(given) > 0 || !e.state.settings.profile.remote())
+		(len(given) > 0 || !db.remote()) && !db.readsOnce(e.read.query)
 }
 
 // useKept has the execution use a kept statement, if it is one that can be kept. An error
@@ -128,16 +128,21 @@ func changesSession(query string) bool {
 	return true
 }
 
-// firstWord returns the letters that a statement begins with, behind blanks and comments.
+// firstWord returns the letters that a statement begins with, behind blanks and comments; in
+// doubt none: databases differ in whether a comment may have others inside, and whether
+// a carriage return ends one.
 func firstWord(query string) string {
 	for {
 		query = strings.TrimLeft(query, " \t\r\n\f\v(")
+		var comment string
 		var found bool
 		switch {
 		case strings.HasPrefix(query, "--"):
-			_, query, found = strings.Cut(query, "\n")
+			comment, query, found = strings.Cut(query[2:], "\n")
+			found = found && strings.IndexByte(strings.TrimSuffix(comment, "\r"), '\r') < 0
 		case strings.HasPrefix(query, "/*"):
-			_, query, found = strings.Cut(query, "*/")
+			comment, query, found = strings.Cut(query[2:], "*/")
+			found = found && !strings.Contains(comment, "/*")
 		default:
 			end := strings.IndexFunc(query, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
 			if end < 0 {

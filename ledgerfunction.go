@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 // that asks the ledger: whether it is there. It is safe for concurrent use.
 type ledgerFunction struct {
 	rewriter atomic.Pointer[rewrite.Rewriter] // of guards that call it; nil if it isn't known to be there
+	schema   atomic.Pointer[string]           // where it was found last
 	missed   atomic.Int64                     // guarded statements without it
 	asked    atomic.Int64                     // when a connection asked last, in nanoseconds of Unix time
 }
@@ -50,13 +52,14 @@ func (e *execution) findFunction(ctx context.Context) {
 		return
 	}
 	s.ledger.ask(ctx, s.settings, s.base)
-	e.plan = s.rewriter().Plan(e.read.query)
+	e.plan = e.rewriter().Plan(e.read.query)
 }
 
 // ask asks a connection for the function. Without an answer nothing fails: guards do
 // without.
 func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn) {
 	if schema, ok, err := queryText(ctx, base, s.profile.findLedgerFunction); err == nil && ok {
+		f.schema.Store(&schema)
 		f.rewriter.Store(s.rewriter.WithLedgerFunction(schema))
 	}
 }
@@ -69,25 +72,38 @@ func (f *ledgerFunction) installed(ctx context.Context, e *execution) {
 	}
 }
 
-// lost reports whether err says that the function, which guards call, can't be called, nor
-// the table that it names be found: it was dropped, renamed or restored without. Then
-// guards ask without it, until it is found again.
+// lost reports whether err, of a guard that called the function, says that it can't be
+// called, nor the table that it names be found: it was dropped, renamed or restored
+// without. Then guards ask without it, until it is found again.
 func (f *ledgerFunction) lost(err error) bool {
-	if err == nil || f.rewriter.Load() == nil {
+	schema := f.schema.Load()
+	if err == nil || schema == nil {
 		return false
 	}
-	text := err.Error()
+	var parts []string // of what it says
 	switch dberr.SQLState(err) {
+	case dberr.UndefinedFunction:
+		parts = []string{sqltext.LedgerFunction}
+	case dberr.UndefinedTable: // without the schema it is the guard's own
+		parts = []string{*schema + "." + sqltext.LedgerTable}
 	case dberr.UndefinedSchema:
-	case dberr.UndefinedFunction, dberr.UndefinedTable, dberr.InsufficientPrivilege:
-		if !strings.Contains(text, sqltext.LedgerFunction) && !strings.Contains(text, sqltext.LedgerTable) {
-			return false
-		}
-	default:
+		parts = []string{*schema}
+	case dberr.InsufficientPrivilege:
+		parts = []string{sqltext.LedgerFunction, "schema " + *schema}
+	}
+	text := err.Error()
+	if !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) }) {
 		return false
 	}
 	f.rewriter.Store(nil)
 	return true
+}
+
+// lostFunction reports whether the statement that was sent called the function and err says
+// that it is lost. The connection's rewriter doesn't tell whether it did: another connection
+// may have missed or found the function meanwhile.
+func (e *execution) lostFunction(err error) bool {
+	return err != nil && strings.Contains(e.sent.query, sqltext.LedgerFunction+"(") && e.state.ledger.lost(err)
 }
 
 // rewriter returns the rewriter for the connection's statements.
@@ -113,20 +129,21 @@ func (e *execution) rewriter() *rewrite.Rewriter {
 // says why; lost is err if that says something else.
 func (e *execution) withoutFunction(ctx context.Context, err error) (again bool, lost error) {
 	s := e.state
-	if !s.ledger.lost(err) {
+	if !e.lostFunction(err) {
 		return false, err
 	}
 	lost = &functionLost{err}
 	if s.inTx {
 		return false, lost
 	}
-	plan := e.registry.rewriter.Plan(e.read.query)
+	without := e.registry.rewriter
 	if e.plan.Versioned {
-		plan = e.registry.rewriter.VersionedPlan(e.read.query)
+		e.plan = without.VersionedPlan(e.read.query)
+	} else {
+		e.plan = without.Plan(e.read.query)
 	}
-	e.plan = plan
-	if e.asked.stmt != nil && e.registry == &s.settings.registry {
-		e.asked.stmt.plan = plan
+	if stmt := e.asked.stmt; stmt != nil && e.registry == &s.settings.registry {
+		stmt.plan = without.Plan(stmt.query)
 	}
 	decided, _ := e.render()
 	return decided == guarded, lost

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,6 +85,18 @@ func writeOften(t *testing.T, db *sql.DB, c *catalogue) {
 		}
 	}
 	if got := c.asked(); strings.Trim(got, "s") != "" {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// install has the function in the database, and known.
+func install(t *testing.T, db *sql.DB, c *catalogue) {
+	t.Helper()
+	c.schema = "public"
+	if _, err := db.ExecContext(own.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.asked(); got != "i?" {
 		t.Errorf("sent %q", got)
 	}
 }
@@ -198,13 +211,95 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schema := "shop"
 	f.rewriter.Store(s.rewriter)
-	for _, err := range []error{nil, errors.New(sqltext.LedgerFunction), codedError("22P02"), codedError("40001")} {
+	f.schema.Store(&schema)
+	for _, err := range []error{
+		nil, errors.New(sqltext.LedgerFunction), codedError("22P02"), codedError("40001"),
+		says("3F000", `schema "other" does not exist`),
+		says("42P01", `relation "fencing_tokens" does not exist`),
+		says("42501", "permission denied for table fencing_tokens"),
+		says("42501", "permission denied for schema other"),
+		says("42501", "permission denied for table shop"),
+	} {
 		if f.lost(err) {
 			t.Errorf("lost by %v", err)
 		}
 	}
-	if !f.lost(codedError("42501")) || f.rewriter.Load() != nil {
-		t.Error("not lost by a missing privilege")
+	for _, err := range []error{
+		codedError("42501"), codedError("42883"),
+		says("3F000", `schema "shop" does not exist`),
+		says("42501", "permission denied for schema shop"),
+		says("42P01", `relation "shop.fencing_tokens" does not exist`),
+	} {
+		f.rewriter.Store(s.rewriter)
+		if !f.lost(err) || f.rewriter.Load() != nil {
+			t.Errorf("not lost by %v", err)
+		}
+	}
+}
+
+// says is an error of the server's.
+func says(code, text string) error { return fmt.Errorf("%s: %w", text, coded(code)) }
+
+// Each connection that had prepared a call of the function does without, not only the one
+// that misses it first.
+func TestLedgerFunctionIsLostToEachConnection(t *testing.T) {
+	db, c := openCatalogue(t)
+	install(t, db, c)
+	ctx := WithFence(t.Context(), Token{"books", 7})
+	var stmts []*sql.Stmt
+	for range 3 {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		stmt, err := conn.PrepareContext(ctx, "UPDATE books SET price = $1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		stmts = append(stmts, stmt)
+	}
+	c.schema = ""
+	for range 2 {
+		for i, stmt := range stmts {
+			if _, err := stmt.ExecContext(ctx, 1); err != nil {
+				t.Errorf("connection %d: %v", i, err)
+			}
+		}
+	}
+	if got := c.asked(); got != "fsfsfssss" {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// A prepared statement that misses the function when it is executed with a serial isn't
+// compared with one from then on.
+func TestLedgerFunctionIsLostUnderASerial(t *testing.T) {
+	db, c := openCatalogue(t, WithTable("pens", Ledger(), Serial("version")))
+	install(t, db, c)
+	ctx := WithFence(t.Context(), Token{"pens", 7})
+	stmt, err := db.PrepareContext(ctx, "UPDATE pens SET price = $1 WHERE id = $2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	var texts []string
+	exec := func(ctx context.Context) {
+		t.Helper()
+		if _, err := stmt.ExecContext(ctx, 1, 2); err != nil {
+			t.Error(err)
+		}
+		sent := c.Sent()
+		texts = append(texts, sent[len(sent)-1].Query)
+	}
+	c.schema = ""
+	exec(WithSerial(ctx, 5))
+	exec(ctx)
+	exec(WithSerial(ctx, 5))
+	if texts[1] == texts[0] || texts[2] != texts[0] {
+		t.Errorf("with a serial %s\nwithout one %s\nwith one %s", texts[0], texts[1], texts[2])
 	}
 }

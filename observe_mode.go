@@ -94,7 +94,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	saved := s.savepoint(ctx)
 	began := e.begin()
 	got, err := try(ctx, e, c)
-	s.ledger.lost(err)
+	e.lostFunction(err)
 	switch {
 	case err == nil:
 		e.end(began)

@@ -160,7 +160,8 @@ func WithLogger(l *slog.Logger) Option {
 // that changes types.
 //
 // Kept are statements of at most 16 KiB that the guard adds arguments to; with PostgreSQL if
-// they have arguments of their own; with lib/pq and mattn/go-sqlite3 not those that return
+// they have arguments of their own, and no constant that may be a time, as 'now', which
+// would stay the same; with lib/pq and mattn/go-sqlite3 not those that return
 // rows; with pgx only where it prepares statements itself, not with the query modes exec and
 // simple_protocol. Those of tables in Observe mode are not. Statements that may change what
 // the kept ones mean, such as CREATE, SET or ATTACH, and [BaseConn], have the connection drop

@@ -53,7 +53,7 @@ func (r *guardedRows) answered(err error) error {
 		typed, _ := r.execution.classify(err)
 		return typed
 	}
-	if r.execution.state.ledger.lost(err) {
+	if r.execution.lostFunction(err) {
 		err = &functionLost{err}
 	}
 	typed, raised := r.execution.answered(r.ctx, err)

@@ -157,6 +157,7 @@ func TestStatementsThatAreNotKept(t *testing.T) {
 		"too many arguments": {sqlfence.SQLite, 8, sqlfence.Enforce, "UPDATE books SET price = ?", []any{1, 2}},
 		"long arguments":     {sqlfence.SQLite, 8, sqlfence.Enforce, "UPDATE books SET price = ?", []any{long}},
 		"long text":          {sqlfence.SQLite, 8, sqlfence.Enforce, "UPDATE books SET price = ? WHERE id = 1 /*" + strings.Repeat(" ", 17<<10) + "*/", []any{1}},
+		"a time":             {sqlfence.Postgres, 8, sqlfence.Enforce, "UPDATE books SET at = 'now' WHERE id = $1", []any{1}},
 		"no arguments":       {sqlfence.Postgres, 8, sqlfence.Enforce, "UPDATE books SET price = 1", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -295,6 +296,10 @@ func TestKeptStatementsExpire(t *testing.T) {
 		"SELECTED":                  true,
 		"":                          true,
 		"/* open":                   true,
+		// PostgreSQL reads the comments in another way than SQLite.
+		"/* /* */ SELECT */ CREATE TEMP TABLE books ()": true,
+		"-- a\rCREATE TEMP TABLE books AS\nSELECT 1":    true,
+		"-- a\r\nSELECT 1": false,
 	} {
 		want := []string{"exec"}
 		if expires {

@@ -133,9 +133,9 @@ func (p postgres) ledgerCheck(w *writer, token int) {
 // whether the ledger has a row for the name or not.
 func (p postgres) callLedger(w *writer, token int) {
 	w.write("COALESCE((SELECT ", p.ledgerHome, "."+sqltext.LedgerFunction+"(")
-	w.field(token, fieldName)
+	w.typedField(token, fieldName)
 	w.write(", ")
-	w.field(token, fieldValue)
+	w.typedField(token, fieldValue)
 	w.write(", ")
 	w.b.Int(int64(token))
 	w.write(", '" + ledgerTable + "'::pg_catalog.regclass)), false)")

@@ -222,3 +222,12 @@ func (w *writer) field(token int, f field) {
 		w.b.Text(w.editor)
 	}
 }
+
+// typedField is field, where a constant has to be of the type that a placeholder has: to
+// the database 42 alone is an int, and 'books' is of no type yet.
+func (w *writer) typedField(token int, f field) {
+	w.field(token, f)
+	if w.literal {
+		w.write(w.dialect.Cast(f.sqlType()))
+	}
+}

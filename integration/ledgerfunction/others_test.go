@@ -278,6 +278,8 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "." + name + "(varchar, bigint, bigint, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+			// A constant that says no type is of this one.
+			"CREATE FUNCTION " + schema + "." + name + "(text, integer, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 		} {
 			sh.Exec(t, query)
 		}
@@ -310,6 +312,9 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 				wantForm(t, count, true)
 				if _, err := stmt.ExecContext(harness.Holding(t, token), 30, 1); (err == nil) != (want == nil) {
 					t.Errorf("prepared, after %q with %d: %v", c.set, token, err)
+				}
+				if _, err := db.ExecContext(harness.Holding(t, token), "UPDATE books SET price = 30 WHERE id = 1"); (err == nil) != (want == nil) {
+					t.Errorf("without arguments, after %q with %d: %v", c.set, token, err)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ BEGIN
 		SELECT COALESCE(max(t.token), 0), pg_catalog.int8eq(COALESCE(max(t.token), 0), given), count(*),
 			EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = asked AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
 		INTO held, same, rows, turns
-		FROM %1$I.fencing_tokens AS t WHERE t.name = wanted;
+		FROM ONLY %1$I.fencing_tokens AS t WHERE t.name = wanted; -- what a child has, no trigger guards
 	END IF;
 	IF NOT turns THEN
 		PERFORM pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0));
