@@ -45,6 +45,7 @@ type execution struct {
 type request struct {
 	query string
 	args  []driver.NamedValue
+	added []rewrite.Arg // the guard's among them
 	stmt  *stmt
 	kept  *keptStmt
 }
@@ -271,7 +272,7 @@ var (
 func sendExec(ctx context.Context, s *connState, r request) (driver.Result, error) {
 	switch {
 	case r.stmt != nil:
-		return r.stmt.exec(ctx, r.query, r.args)
+		return r.stmt.exec(ctx, &r)
 	case r.kept != nil:
 		return execStmt(ctx, r.kept.base, r.args)
 	}
@@ -281,7 +282,7 @@ func sendExec(ctx context.Context, s *connState, r request) (driver.Result, erro
 func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error) {
 	switch {
 	case r.stmt != nil:
-		return r.stmt.rows(ctx, r.query, r.args)
+		return r.stmt.rows(ctx, &r)
 	case r.kept != nil:
 		return queryStmt(ctx, r.kept.base, r.args)
 	}

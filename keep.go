@@ -3,9 +3,11 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Which guarded executions use a statement that their connection keeps, and what becomes
@@ -34,8 +36,8 @@ func (e *execution) useKept(ctx context.Context) error {
 
 // isConstant reports whether the text to be sent is the same for other values of the guard's.
 func (e *execution) isConstant() bool {
-	if len(e.sent.args) > len(e.read.args) {
-		return true
+	if len(e.sent.added) > 0 {
+		return slices.ContainsFunc(e.sent.added, func(a rewrite.Arg) bool { return a.Again == 0 })
 	}
 	form, err := e.plan.Default()
 	return err == nil && len(form.Args) == 0 && form.SQL == e.sent.query

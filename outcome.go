@@ -61,7 +61,7 @@ func (e *execution) ready(ctx context.Context) error {
 // prepare prepares the statement, if it is to be sent prepared and isn't.
 func (e *execution) prepare(ctx context.Context) error {
 	if e.sent.stmt != nil {
-		return e.sent.stmt.use(ctx, e.sent.query)
+		return e.sent.stmt.use(ctx, e.sent.query, e.sent.added)
 	}
 	return e.useKept(ctx)
 }

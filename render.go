@@ -48,7 +48,7 @@ func (e *execution) write() error {
 	if len(r.Args) == 0 {
 		return nil
 	}
-	e.sent.args = e.merge(r.Args, &v)
+	e.sent.args, e.sent.added = e.merge(r.Args, &v), r.Args
 	return nil
 }
 

@@ -26,8 +26,9 @@ type stmt struct {
 	plan   *rewrite.Plan
 	inputs int // as NumInput
 
-	base driver.Stmt
-	text string // what base was prepared from
+	base  driver.Stmt
+	text  string        // what base was prepared from
+	added []rewrite.Arg // the guard's among its arguments
 }
 
 // prepare prepares the default form of a statement.
@@ -37,15 +38,15 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 	if err != nil {
 		return nil, err
 	}
-	if err := s.use(ctx, text); err != nil {
+	if err := s.use(ctx, text, added); err != nil {
 		e := s.execution(nil, false)
 		return nil, e.explain(err)
 	}
 	profile := state.settings.profile
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:
-		s.inputs -= added
-	case added > 0 && !profile.checksArgCount() && !profile.skipsArgCheck:
+		s.inputs -= len(added)
+	case len(added) > 0 && !profile.checksArgCount() && !profile.skipsArgCheck:
 		// The guard numbers the placeholders, and a driver may leave the counting of
 		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
 		s.inputs = plan.Inputs
@@ -53,9 +54,9 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 	return s, nil
 }
 
-// defaultForm returns the text to prepare, and how many arguments the guard adds to
+// defaultForm returns the text to prepare, and the arguments that the guard adds to
 // the statement's own; or why nothing may be prepared.
-func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err error) {
+func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Arg, err error) {
 	settings, e := s.state.settings, s.execution(nil, false)
 	if _, ok := serialFrom(ctx); ok && settings.serials && e.plan.Verdict == rewrite.Guard {
 		// It is likely to be executed with a serial, too.
@@ -71,18 +72,19 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err err
 	case e.plan.Params:
 		r, err := e.plan.Default()
 		if err == nil {
-			return r.SQL, len(r.Args), nil
+			return r.SQL, r.Args, nil
 		}
 		reason = settings.unrendered(err)
 	}
 	if reason != nil {
 		err = e.refusePrepared(ctx, reason)
 	}
-	return s.query, 0, err
+	return s.query, nil, err
 }
 
-// use prepares base from text, unless it was prepared from it.
-func (s *stmt) use(ctx context.Context, text string) error {
+// use prepares base from text, to which the guard adds arguments, unless it was prepared
+// from it.
+func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg) error {
 	if s.base != nil && s.text == text {
 		return nil
 	}
@@ -91,7 +93,7 @@ func (s *stmt) use(ctx context.Context, text string) error {
 		return err
 	}
 	old := s.base
-	s.base, s.text = base, text
+	s.base, s.text, s.added = base, text, added
 	if old == nil {
 		return nil
 	}
@@ -128,18 +130,30 @@ func (s *stmt) execution(args []driver.NamedValue, rows bool) execution {
 	return execution{state: s.state, registry: &s.state.settings.registry, rows: rows, plan: s.plan, asked: request{query: s.query, args: args, stmt: s}}
 }
 
-// exec executes the base statement for this text.
-func (s *stmt) exec(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	if err := s.use(ctx, text); err != nil {
+// exec executes the base statement for this request.
+func (s *stmt) exec(ctx context.Context, r *request) (driver.Result, error) {
+	if err := s.use(ctx, r.query, r.added); err != nil {
 		return nil, err
 	}
-	return execStmt(ctx, s.base, args)
+	return execStmt(ctx, s.base, r.args)
 }
 
-// rows queries by the base statement for this text.
-func (s *stmt) rows(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := s.use(ctx, text); err != nil {
+// rows queries by the base statement for this request.
+func (s *stmt) rows(ctx context.Context, r *request) (driver.Rows, error) {
+	if err := s.use(ctx, r.query, r.added); err != nil {
 		return nil, err
 	}
-	return queryStmt(ctx, s.base, args)
+	return queryStmt(ctx, s.base, r.args)
+}
+
+// place returns the number, among the arguments of base, of the application's own
+// argument n.
+func (s *stmt) place(n int) int {
+	for _, a := range s.added {
+		if a.Number > n {
+			break
+		}
+		n++
+	}
+	return n
 }

@@ -11,7 +11,11 @@ var _ driver.NamedValueChecker = checkedStmt{}
 
 // CheckNamedValue implements driver.NamedValueChecker.
 func (s checkedStmt) CheckNamedValue(v *driver.NamedValue) error {
-	return s.base.(driver.NamedValueChecker).CheckNamedValue(v)
+	n := v.Ordinal
+	v.Ordinal = s.place(n)
+	err := s.base.(driver.NamedValueChecker).CheckNamedValue(v)
+	v.Ordinal = n
+	return err
 }
 
 // convertingStmt is for a base statement that says how to convert arguments.
@@ -21,7 +25,7 @@ var _ driver.ColumnConverter = convertingStmt{}
 
 // ColumnConverter implements driver.ColumnConverter.
 func (s convertingStmt) ColumnConverter(i int) driver.ValueConverter {
-	return s.base.(driver.ColumnConverter).ColumnConverter(i)
+	return s.base.(driver.ColumnConverter).ColumnConverter(s.place(i+1) - 1)
 }
 
 // withOptional returns s with the base statement's optional interfaces. Without

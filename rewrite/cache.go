@@ -110,6 +110,7 @@ func (p *Plan) size() int {
 		t := &p.Targets[i]
 		n += (cap(t.Keys)+cap(t.NewKeys))*int(unsafe.Sizeof(KeyValue{})) + len(t.qualifier) + len(t.schema)
 	}
+	n += cap(p.source.repeats.bare)*int(unsafe.Sizeof(bare{})) + cap(p.source.repeats.ends)*int(unsafe.Sizeof(int32(0)))
 	n += cap(p.source.edits) * int(unsafe.Sizeof(edit{}))
 	for i := range p.source.edits {
 		n += len(p.source.edits[i].text)

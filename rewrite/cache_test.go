@@ -164,6 +164,15 @@ func TestCacheCountsItsBytes(t *testing.T) {
 		"list": {"row", func(i int) string {
 			return fmt.Sprintf("DELETE FROM books WHERE id IN (%d%s)", i, strings.Repeat(", $1", 1000))
 		}},
+		"placeholders": {"row", func(i int) string {
+			return fmt.Sprintf("DELETE FROM books WHERE id IN (%d%s)", i, strings.Repeat(", ?", 1000))
+		}},
+		"parts": {"row", func(i int) string {
+			return fmt.Sprintf("DELETE FROM books WHERE random() > %d%s", i, strings.Repeat(" AND a = ?", 200))
+		}},
+		"writes": {"row", func(i int) string {
+			return fmt.Sprintf("WITH %s x AS (SELECT %d) UPDATE books SET a = 1", strings.Repeat("y AS (UPDATE books SET a = 1), ", 100), i)
+		}},
 		"rows": {"row", func(i int) string {
 			return fmt.Sprintf("INSERT INTO books (id) VALUES (%d)%s", i, strings.Repeat(", (1)", 1000))
 		}},

@@ -29,10 +29,7 @@ func (s *search) anywhere(text string) bool {
 // length and begins with the same eight bytes.
 func (s *search) wordIn(text string) (find finding) {
 	if len(text) < 8 {
-		if s.anywhere(text) {
-			return complete
-		}
-		return absent
+		return s.wordInShort(text)
 	}
 	begin := -1       // of a word that goes on in the next bytes
 	isWide := false   // some have bytes beyond ASCII
@@ -69,6 +66,20 @@ func (s *search) wordIn(text string) (find finding) {
 	}
 	if begin >= 0 && find != complete {
 		find = max(find, s.word(text, begin, len(text)))
+	}
+	return find
+}
+
+// wordInShort is wordIn for less than eight bytes.
+func (s *search) wordInShort(text string) (find finding) {
+	for i := 0; i < len(text); i++ {
+		begin := i
+		for i < len(text) && isWordByte(text[i]) {
+			i++
+		}
+		if begin < i {
+			find = max(find, s.word(text, begin, i))
+		}
 	}
 	return find
 }

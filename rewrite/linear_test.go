@@ -241,6 +241,10 @@ func TestLinearTokens(t *testing.T) {
 			"update": func(n int) work {
 				return measure(t, d, []Table{keyed}, "UPDATE books SET price = 1 WHERE id > "+strings.ReplaceAll(placeholder, "%d", "1"), false, n)
 			},
+			"a list in a condition": func(n int) work {
+				list := strings.TrimPrefix(rows(n), "INSERT INTO books (id, price) VALUES ")
+				return measure(t, d, []Table{keyed}, "DELETE FROM books WHERE (id, price) IN ("+list+")", false, n)
+			},
 		} {
 			t.Run(d.String()+"/"+name, func(t *testing.T) { of(small).grows(t, factor, of(factor*small)) })
 		}

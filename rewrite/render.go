@@ -113,9 +113,15 @@ func (p *Plan) hasRoom(added []Arg) bool {
 	return values <= p.source.dialect.maxAdded()
 }
 
+// hasRoomForRepeats reports whether the statement may have an argument more for each
+// placeholder that is repeated.
+func (p *Plan) hasRoomForRepeats() bool {
+	return p.Inputs+len(p.source.repeats.bare) <= p.source.dialect.maxInputs()
+}
+
 // Render returns the statement with its guard. All of the user's bytes stay, in
 // their order; text is only inserted. Where the arguments would be more than the
-// database takes, the values are written into the text.
+// database takes, the values are written into the text; arguments may still be passed Again.
 //
 // It returns an error, and never a statement without its guard, for a plan that
 // isn't to guard, for values that are incomplete, and, as a [Refusal], where the text
@@ -134,8 +140,8 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 	r := &Rendered{SQL: w.statement(), Args: w.numbers.added}
 	if !v.Literal && len(r.Args) > 0 && !p.hasRoom(r.Args) {
 		w.restart()
-		w.literal = true
-		r.SQL, r.Args = w.statement(), nil
+		w.literal, w.passesAgain = true, p.hasRoomForRepeats()
+		r.SQL, r.Args = w.statement(), w.numbers.added
 	}
 	if w.isAmbiguous(r.SQL) {
 		return nil, errAmbiguous

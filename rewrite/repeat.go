@@ -44,7 +44,7 @@ func (p *planner) repeat(part read.Span, at int32) {
 // repeat writes a repeated part, with the same arguments.
 func (w *writer) repeat(e *edit) {
 	r, last := &w.repeats, int32(0)
-	again := w.counts && !w.literal && len(r.bare) > manyRepeated
+	again := w.counts && (!w.literal || w.passesAgain) && len(r.bare) > manyRepeated
 	if again {
 		w.numbers.added = slices.Grow(w.numbers.added, len(r.of(e.row)))
 	}

@@ -280,6 +280,24 @@ func FuzzSearchFindsAll(f *testing.F) {
 	})
 }
 
+// TestShortTexts: a text of a few bytes is searched like a longer one.
+func TestShortTexts(t *testing.T) {
+	for _, d := range []Dialect{Postgres, SQLite} {
+		for _, name := range []string{"a", "bo", "books", "b-c", "é", "7", "--"} {
+			r, err := New(d, []Table{{Name: name, Ledger: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range []string{name, "x" + name, name + "x", "1" + name, "é" + name, " " + name, name + `"`, "x" + name + `"`, "'" + name, ""} {
+				short, long := r.search.finds(text), r.search.finds(text+"\n\n\n\n\n\n\n\n")
+				if short != long {
+					t.Errorf("%v, table %q: %q is found: %v, with blanks behind: %v", d, name, text, short, long)
+				}
+			}
+		}
+	}
+}
+
 // TestNothingIsFoundForNoDialect: a database that can't be guarded gets all texts.
 func TestNothingIsFoundForNoDialect(t *testing.T) {
 	r, err := New(MySQL, nil)

@@ -20,6 +20,8 @@ type writer struct {
 	serial  int64
 	editor  string
 
+	passesAgain bool // the statement's own arguments, although literal
+
 	b       sqltext.Builder
 	numbers numbering      // of the added placeholders
 	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
@@ -54,7 +56,7 @@ func (w *writer) release() {
 		return
 	}
 	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
-	w.literal, w.observe, w.pieces = false, false, nil
+	w.literal, w.passesAgain, w.observe, w.pieces = false, false, false, nil
 	w.restart()
 	writers.Put(w)
 }

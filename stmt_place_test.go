@@ -1,0 +1,82 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// askedConn is a connection whose statements note for which of their parameters they are
+// asked how to convert an argument, from 1.
+type askedConn struct {
+	*fakeConn
+	checks bool // as [driver.NamedValueChecker], not as [driver.ColumnConverter]
+	asked  *[]int
+}
+
+func (c *askedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	s, err := c.fakeConn.PrepareContext(ctx, query)
+	if c.checks {
+		return &checkingStmt{s.(*fakeStmt), c.asked}, err
+	}
+	return &convertingStmt{s.(*fakeStmt), c.asked}, err
+}
+
+type convertingStmt struct {
+	*fakeStmt
+	asked *[]int
+}
+
+func (s *convertingStmt) ColumnConverter(i int) driver.ValueConverter {
+	*s.asked = append(*s.asked, i+1)
+	return driver.DefaultParameterConverter
+}
+
+type checkingStmt struct {
+	*fakeStmt
+	asked *[]int
+}
+
+func (s *checkingStmt) CheckNamedValue(v *driver.NamedValue) error {
+	*s.asked = append(*s.asked, v.Ordinal)
+	return nil
+}
+
+// TestPlaceOfConvertedArguments: a statement of a driver's is asked about the parameter that an
+// argument of the application's has in the guarded text, where the guard's stand between.
+func TestPlaceOfConvertedArguments(t *testing.T) {
+	const query = "UPDATE books SET price = ? WHERE id = ? AND writer = ?"
+	one, two := sqlfence.Token{Name: "books/1", Value: 7}, sqlfence.Token{Name: "books/2", Value: 7}
+	for _, checks := range []bool{false, true} {
+		var asked []int
+		f := &fake{form: func(c *fakeConn) driver.Conn { return &askedConn{c, checks, &asked} }}
+		db := f.open(t, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
+		s, err := db.PrepareContext(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			ctx  context.Context
+			want []int // of the form that the execution before was prepared for
+		}{
+			{sqlfence.WithFence(t.Context(), one, two), []int{1, 4, 5}}, // a key and a token are added
+			{sqlfence.WithFence(t.Context(), one), []int{1, 6, 7}},      // of two
+			{sqlfence.Bypass(t.Context(), "a test"), []int{1, 4, 5}},
+			{sqlfence.WithFence(t.Context(), one), []int{1, 2, 3}},
+		} {
+			asked = nil
+			if _, err := s.ExecContext(test.ctx, 30, 1, "x"); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(asked, test.want) {
+				t.Errorf("checks %v: asked about %v, want %v", checks, asked, test.want)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
