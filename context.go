@@ -73,9 +73,9 @@ func bypassReason(ctx context.Context) (string, bool) {
 	return reason, reason != ""
 }
 
-// tokens returns the context's tokens for the table; none if it takes none, or if it
-// is Optional and there is none.
-func (t *table) tokens(ctx context.Context) ([]Token, error) {
+// tokens returns the context's tokens for the table; none if it takes none, or if none is
+// needed and there is none.
+func (t *table) tokens(ctx context.Context, needed bool) ([]Token, error) {
 	if !t.rules.Fenced() {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func (t *table) tokens(ctx context.Context) ([]Token, error) {
 			return nil, &tokenError{t.name, err}
 		}
 	}
-	if len(found) == 0 && !t.optional {
+	if len(found) == 0 && needed {
 		name := t.resource
 		if t.rules.Key != "" {
 			name += "/<" + t.rules.Key + ">"

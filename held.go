@@ -17,12 +17,12 @@ type heldTokens struct {
 // find looks up the tokens of the plan's tables.
 func (h *heldTokens) find(ctx context.Context, e *execution) (err error) {
 	if len(e.plan.Tables) == 1 {
-		h.all, err = e.table(0).tokens(ctx)
+		h.all, err = e.table(0).tokens(ctx, e.needsToken(0))
 		return err
 	}
 	h.first = make([]int, len(e.plan.Tables))
 	for i := range e.plan.Tables {
-		tokens, err := e.table(i).tokens(ctx)
+		tokens, err := e.table(i).tokens(ctx, e.needsToken(i))
 		if err != nil {
 			return err
 		}
@@ -30,6 +30,20 @@ func (h *heldTokens) find(ctx context.Context, e *execution) (err error) {
 		h.all = append(h.all, tokens...)
 	}
 	return nil
+}
+
+// needsToken reports whether the statement is refused without a token for the plan's
+// table i: not if it only adds rows that need none.
+func (e *execution) needsToken(i int) bool {
+	if e.table(i).optional {
+		return false
+	}
+	for n := range e.plan.Targets {
+		if target := &e.plan.Targets[n]; target.Table == i && !target.New {
+			return true
+		}
+	}
+	return false
 }
 
 // drop leaves no tokens: in Observe mode serials are also counted where the write

@@ -70,26 +70,31 @@ func (t *table) outOfScope(key string, err error) error {
 func (e *execution) matchRows(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.held.of(target.Table)
-	if len(tokens) == 0 { // Optional, and there is none
+	if len(tokens) == 0 { // none is needed, and there is none
 		return nil
 	}
 	keys := make(map[string]int, len(tokens))
 	for n, token := range tokens {
 		keys[t.key(token)] = n
 	}
+	// A row that moves to the key of a new one would leave its token's scope.
+	free := t.rules.UnfencedInserts && !target.AssignsKey
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
-		if err != nil {
-			return err
-		}
 		n, ok := keys[key]
-		if !ok {
+		switch {
+		case err == nil && ok:
+			rows[row] = n
+		case free:
+			rows[row] = rewrite.NoToken
+		case err != nil:
+			return err
+		default:
 			return t.outOfScope(key, nil)
 		}
-		rows[row] = n
 	}
-	if len(tokens) > 1 {
+	if len(tokens) > 1 || t.rules.UnfencedInserts {
 		e.held.addRows(target.Table, len(e.plan.Tables), rows)
 	}
 	return nil
@@ -103,7 +108,7 @@ func (e *execution) keepKeys(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.held.of(target.Table)
 	switch len(tokens) {
-	case 0: // Optional, and there is none
+	case 0: // none is needed, and there is none
 		return nil
 	case 1:
 	default:
@@ -125,6 +130,9 @@ func (e *execution) keepKeys(i int) error {
 // keyText returns the text of a row's key: of a constant, or of an argument, which is
 // sent as the value that was read.
 func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
+	if k.Unknown {
+		return "", unguardable(t.name, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
+	}
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}

@@ -77,6 +77,31 @@ func Optional() Rule {
 	return func(t *table) { t.optional = true }
 }
 
+// UnfencedInserts lets a statement that can only add rows run without a token: nobody
+// holds one for a row that isn't there yet. It is for tables whose keys the database makes,
+// by a sequence, AUTOINCREMENT or a DEFAULT, or computes, as in INSERT ... SELECT; with
+// [Key] those statements are refused otherwise.
+//
+// It holds for INSERT, also with ON CONFLICT DO NOTHING, and for a MERGE that does nothing
+// else; REPLACE, and an upsert with DO UPDATE, still need a token, as they may
+// change a row. A token that the context carries is used all the same: a new row
+// whose key the statement shows, and whose token is there, stores it, and [Ledger] compares
+// all of the context's tokens for the table. An upsert may add a row that none of its
+// tokens is for, and is refused where it meets one.
+//
+// What it gives up: a process that has lost its token can still add rows. And a row that
+// is added without its token has an empty mark, so that the first token to write it passes,
+// however old; the fence column has to be nullable, or to have 0 as its default. That is also
+// so for a key that comes back after its row was deleted, as in a SQLite table without
+// AUTOINCREMENT. No INSERT may name the fence column. Where rows belong to something that
+// exists before them, such as an order to its customer, a [Key] on that column fences new
+// rows, too.
+//
+// In SQLite such an INSERT says OR ABORT, also without a token (see [RowFence]).
+func UnfencedInserts() Rule {
+	return func(t *table) { t.rules.UnfencedInserts = true }
+}
+
 // table is one registered table with its rules.
 type table struct {
 	name     string // as registered
@@ -117,7 +142,7 @@ func (t *table) once(field *string, rule, value string) {
 func (t *table) check(db database) []error {
 	if t.rules.FenceColumn == "" {
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
-		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional {
+		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional || t.rules.UnfencedInserts {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {

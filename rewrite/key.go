@@ -1,6 +1,10 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // A key is the column that selects each row's token. A row of which none of the
 // statement's tokens is for is out of their scope.
@@ -43,23 +47,50 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
 	if c, ok := p.Constant(value); ok {
-		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue(c))
+		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 		return true
 	}
 	column, ok := p.Excluded(value)
-	if !ok || !upsert || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
+	if !ok || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
 		return false
 	}
 	to.AssignsKey = true
 	return true
 }
 
+// showedKeys reports whether the keys of all rows to be inserted are known.
+func (p *planner) showedKeys() bool {
+	return !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys, func(k KeyValue) bool { return k.Unknown })
+}
+
 func (key) inserted(p *planner, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
-	case p.dialect.isRowNumber(column):
+	case p.dialect.isRowNumber(column) && !p.target.rules.UnfencedInserts:
 		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
+	}
+	return true
+}
+
+// newRows is the way out for rows whose keys don't show.
+const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
+
+// showsKeys decides about rows whose keys, or columns, the statement doesn't show.
+func (p *planner) showsKeys(ins *read.Insertion) bool {
+	t := p.target.rules
+	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
+	hidden := t.Key != "" && (overridden || ins.Source != read.Values || p.insertion.key < 0)
+	switch {
+	case t.UnfencedInserts:
+		// Without a list the rows might bring a mark of their own.
+		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
+	case hidden && overridden:
+		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database may choose them; leave OVERRIDING USER VALUE out"+newRows)
+	case hidden && p.insertion.key < 0:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES"+newRows)
+	case hidden:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... VALUES"+newRows)
 	}
 	return true
 }
@@ -68,10 +99,10 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 func (p *planner) rowKey(row read.Span) bool {
 	item, to := p.Item(row, p.insertion.key), p.to()
 	c, ok := p.Constant(item)
-	if !ok {
-		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
+	if !ok && !p.target.rules.UnfencedInserts {
+		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant"+newRows)
 	}
-	to.Keys = append(to.Keys, KeyValue(c))
+	to.Keys = append(to.Keys, KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 	return true
 }
 

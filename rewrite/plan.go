@@ -120,6 +120,10 @@ type Target struct {
 	AssignsKey bool
 	NewKeys    []KeyValue
 
+	// New reports whether the write needs no token: it can only add rows, to a table with
+	// [Table.UnfencedInserts].
+	New bool
+
 	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a
 	// MERGE with such an arm. It is false for an upsert, which may insert.
 	Changes bool
@@ -130,8 +134,10 @@ type Target struct {
 }
 
 // A KeyValue is the source of a row's key in a statement: the argument called Name or,
-// if no argument has a name, the one numbered Ordinal; or else a constant.
+// if no argument has a name, the one numbered Ordinal; or else a constant. It is Unknown
+// for a row of a table with [Table.UnfencedInserts] whose key the statement doesn't show.
 type KeyValue struct {
+	Unknown bool
 	Name    string // of a named argument, without its prefix; "" for none
 	Ordinal int    // 1-based; 0 for none
 	Text    string // of a constant, where Name is "" and Ordinal is 0

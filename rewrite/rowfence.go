@@ -18,7 +18,13 @@ func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fen
 
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
-func (rowFence) value(w *writer, e *edit) { w.field(w.rowsToken(e), fieldValue) }
+func (rowFence) value(w *writer, e *edit) {
+	if token := w.rowsToken(e); token != NoToken {
+		w.field(token, fieldValue)
+		return
+	}
+	w.write("0")
+}
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {

@@ -1,0 +1,30 @@
+package negative_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNewRowsCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	for _, c := range []struct {
+		name, file, old, new string
+		tests                map[string][]string
+	}{
+		{"upserts count as new rows", "rewrite/target.go", "&& !updates", "&& (!updates || true)",
+			map[string][]string{"TestNewRowsOnly": all}},
+		{"no OR ABORT", "rewrite/target.go", "|| p.target.rules.UnfencedInserts", "",
+			map[string][]string{"TestNewRowsReplaceNone": {"mattn", "modernc"}}},
+		{"rows move to hidden keys", "rewrite/key.go", "|| !p.showedKeys() ", "",
+			map[string][]string{"TestNewRowsMoveNone": all}},
+		{"rows move to new keys", "key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
+			map[string][]string{"TestNewRowsMoveNone": all}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "keys", replaced(t, c.file, without), c.tests)
+		})
+	}
+}
