@@ -92,6 +92,13 @@ func byRow(rules string) bool {
 	return t.Serial != "" || t.locks()
 }
 
+// mayInsertNothing reports whether a plan's guard may have nothing to insert.
+func mayInsertNothing(p *Plan, rules string) bool {
+	unfenced := slices.ContainsFunc(rulesets[rules].values.Tables, func(v TableValues) bool { return v.Unfenced })
+	changes := slices.ContainsFunc(p.Targets, func(t Target) bool { return !t.New })
+	return byRow(rules) || unfenced || !changes
+}
+
 // values returns what the plan of a sample is rendered with.
 func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values

@@ -165,7 +165,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	first := int32(len(p.to().Keys))
 	p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
-		if p.insertion.key >= 0 && !p.insertion.unmarked && !p.rowKey(row) {
+		if p.insertion.key >= 0 && !p.insertion.unmarked && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}
 		p.addValues(p.After(row.Hi), first+int32(n))
@@ -186,8 +186,15 @@ func (p *planner) growRows(rows int) {
 	}
 }
 
-// selection adds to the columns of a SELECT.
+// selection adds to the columns of a SELECT, all of whose rows have one key.
 func (p *planner) selection(arm *read.RowArm) bool {
+	row := int32(len(p.to().Keys))
+	if p.insertion.key >= 0 && !p.insertion.unmarked {
+		item, _ := p.Selected(arm.Columns, p.insertion.key)
+		if !p.rowKey(item) {
+			return false
+		}
+	}
 	adds := false
 	p.eachAdded(func(int, added) { adds = true })
 	switch {
@@ -196,7 +203,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 	case arm.Empty:
 		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
 	}
-	p.addValues(p.After(arm.Columns.Hi), 0)
+	p.addValues(p.After(arm.Columns.Hi), row)
 	return true
 }
 

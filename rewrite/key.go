@@ -80,7 +80,7 @@ const newRows = ", or let new rows do without a token, by the rule UnfencedInser
 func (p *planner) showsKeys(ins *read.Insertion) bool {
 	t := p.target.rules
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
-	hidden := t.Key != "" && (overridden || ins.Source != read.Values || p.insertion.key < 0)
+	hidden := t.Key != "" && (overridden || p.insertion.key < 0 || ins.Source != read.Values && !p.selectsKeys(ins))
 	switch {
 	case t.UnfencedInserts:
 		// Without a list the rows might bring a mark of their own.
@@ -95,9 +95,24 @@ func (p *planner) showsKeys(ins *read.Insertion) bool {
 	return true
 }
 
-// rowKey notes where the key's value stands in a row.
-func (p *planner) rowKey(row read.Span) bool {
-	item, to := p.Item(row, p.insertion.key), p.to()
+// selectsKeys reports whether each part of a query selects a constant as the key.
+func (p *planner) selectsKeys(ins *read.Insertion) bool {
+	selects := func(arm read.RowArm) bool {
+		if !arm.Select {
+			return true // its rows are looked at one by one
+		}
+		item, ok := p.Selected(arm.Columns, p.insertion.key)
+		if ok {
+			_, ok = p.Constant(item)
+		}
+		return ok
+	}
+	return ins.Source == read.Query && !ins.Rows.Empty() && !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
+}
+
+// rowKey notes where the key's value stands: an item of a row, or of what is selected.
+func (p *planner) rowKey(item read.Span) bool {
+	to := p.to()
 	c, ok := p.Constant(item)
 	if !ok && !p.target.rules.UnfencedInserts {
 		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant"+newRows)

@@ -109,8 +109,9 @@ func (p *Plan) rows(i int) int {
 type Target struct {
 	Table int // index in Plan.Tables
 
-	// Keys has, for each row of an INSERT, the source of the value of the table's key
-	// column. Nil for other writes and for tables without Key.
+	// Keys has, for each row of an INSERT, and for each SELECT, whose rows all have one,
+	// the source of the value of the table's key column. Nil for other writes and for tables
+	// without Key.
 	Keys []KeyValue
 
 	// AssignsKey reports whether an UPDATE or upsert assigns the key column. Its rows

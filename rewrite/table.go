@@ -16,7 +16,7 @@ type Table struct {
 	// column is left to its default.
 	UnfencedInserts bool
 
-	Serial      string // column of the row's version, which every write raises; empty for none
+	Serial string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of existing rows unless their statement is versioned.
 	// The caller has to refuse statements that only write existing rows (see
