@@ -3,7 +3,6 @@ package rewrite
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -18,15 +17,8 @@ type insertion struct {
 
 // insertInto plans an INSERT.
 func (p *planner) insertInto(w *read.Write) bool {
-	or := ""
-	switch {
-	case w.Verb == read.Replace:
-		or = "REPLACE"
-	case w.Or == read.OrFail || w.Or == read.OrReplace || w.Or == read.OrOther:
-		or = strings.ToUpper(p.TokenText(w.OrAt))
-	}
-	if or != "" {
-		return p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT")
+	if !p.orClause(w) {
+		return false
 	}
 	p.orAbort(w)
 	if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
@@ -138,10 +130,10 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 			return false
 		}
 	}
-	if !ins.Rows.Empty() && p.passesLedger() {
-		// The rows pass one by one through the ledger's condition.
+	if !ins.Rows.Empty() && (p.passesLedger() || p.comparesAll()) {
+		// The rows pass one by one through the conditions.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
-		p.ledgerBehind(p.After(ins.Rows.Hi))
+		p.conditionsBehind(p.After(ins.Rows.Hi))
 	}
 	return true
 }
@@ -218,9 +210,17 @@ func (p *planner) passesLedger() bool {
 	return p.target.rules.Ledger && p.dialect.ledgerInWhere()
 }
 
-func (p *planner) ledgerBehind(at int32) {
+func (p *planner) conditionsBehind(at int32) {
 	p.insertText(at, ") WHERE ")
-	p.insert(at, opAnd, setOf(ruleLedger), "")
+	if p.passesLedger() {
+		p.insert(at, opAnd, setOf(ruleLedger), "")
+		if p.comparesAll() {
+			p.insertText(at, " AND ")
+		}
+	}
+	if p.comparesAll() {
+		p.insert(at, opNoneHigher, 0, "")
+	}
 }
 
 // defaultValues turns DEFAULT VALUES, at a token, into a row of what the rules add alone.
@@ -260,7 +260,7 @@ func (p *planner) defaultValues(token int32) {
 	})
 	p.insertText(end, ")")
 	if ledger {
-		p.ledgerBehind(end)
+		p.conditionsBehind(end)
 	}
 }
 

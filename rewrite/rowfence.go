@@ -19,11 +19,14 @@ func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fen
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
 func (rowFence) value(w *writer, e *edit) {
-	if token := w.rowsToken(e); token != NoToken {
+	switch token := w.rowsToken(e); {
+	case token == NoToken:
+		w.write("0")
+	case w.observe && w.target.replaces:
+		w.highest()
+	default:
 		w.field(token, fieldValue)
-		return
 	}
-	w.write("0")
 }
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {

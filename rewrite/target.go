@@ -48,7 +48,7 @@ func (p *planner) write(w *read.Write) bool {
 // onlyAdds notes whether the write needs no token, once it is known what it does.
 func (p *planner) onlyAdds(w *read.Write) {
 	updates := slices.ContainsFunc(w.Conflicts, func(c read.Conflict) bool { return c.Update })
-	p.to().New = p.target.rules.UnfencedInserts && !p.to().Changes && !updates
+	p.to().New = p.target.rules.UnfencedInserts && !p.to().Changes && !p.to().replaces && !updates
 }
 
 // addTarget notes a write to a registered table.
@@ -102,7 +102,7 @@ func (p *planner) readable(w *read.Write) bool {
 // tokens, and one that needs none would.
 func (p *planner) orAbort(w *read.Write) {
 	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts
-	if w.Or == read.OrNone && p.dialect.declaresConflicts() && stores {
+	if w.Or == read.OrNone && w.Verb != read.Replace && p.dialect.declaresConflicts() && stores {
 		p.insert(p.After(w.At+1), opAbort, 0, "")
 		p.plan.Aborts = true
 	}

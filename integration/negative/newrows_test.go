@@ -28,3 +28,26 @@ func TestNewRowsCanFail(t *testing.T) {
 		})
 	}
 }
+
+func TestReplaceCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	sqlite := all[2:]
+	for _, c := range []struct {
+		name, file, old, new string
+		tests                map[string][]string
+	}{
+		{"no look at the other rows", "rewrite/replace.go", "if !w.compared() {", "if true {",
+			map[string][]string{"TestG1ReplaceRefusesAnOlderToken": sqlite}},
+		{"marks compared as texts", "rewrite/sqlite.go", `" > CAST(", " AS INTEGER)"`, `" > ", ""`,
+			map[string][]string{"TestG1ReplaceRefusesAnOlderToken": sqlite}},
+		{"marks that fall", "rewrite/rowfence.go", "w.observe && w.target.replaces", "false",
+			map[string][]string{"TestG1ReplaceIsObserved": sqlite}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "guarantees", replaced(t, c.file, without), c.tests)
+		})
+	}
+}
