@@ -161,6 +161,11 @@ func (e *execution) findTokens(ctx context.Context) error {
 				return err
 			}
 		}
+		if e.plan.Targets[i].OneKey {
+			if err := e.oneKey(i); err != nil {
+				return err
+			}
+		}
 		if e.plan.Targets[i].AssignsKey {
 			if err := e.keepKeys(i); err != nil {
 				return err

@@ -12,6 +12,7 @@ type insertion struct {
 	listed   bool    // it names its columns
 	key      int     // which of them is the key, or -1
 	names    ruleSet // whose columns are among them
+	returned bool    // the rows' keys don't show, but each row's is checked once it is stored
 	unmarked bool    // the rows' keys don't show, so their tokens are left to the default
 }
 
@@ -32,6 +33,7 @@ func (p *planner) insertInto(w *read.Write) bool {
 	if w.ConflictsEnd > 0 && !p.versionedUpsert(w) {
 		return false
 	}
+	p.checkStored(w)
 	p.onlyAdds(w)
 	p.returns(w)
 	return p.readable(w)
@@ -110,7 +112,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if ins.SourceAt == 0 {
 		return true // it can't be read
 	}
-	if !p.showsKeys(ins) {
+	if !p.showsKeys(w, ins) {
 		return false
 	}
 	p.addColumns(ins)
@@ -157,7 +159,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	first := int32(len(p.to().Keys))
 	p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
-		if p.insertion.key >= 0 && !p.insertion.unmarked && !p.rowKey(p.Item(row, p.insertion.key)) {
+		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}
 		p.addValues(p.After(row.Hi), first+int32(n))
@@ -173,7 +175,7 @@ func (p *planner) growRows(rows int) {
 	adds := 0
 	p.eachAdded(func(int, added) { adds++ })
 	p.edits = slices.Grow(p.edits, adds*rows)
-	if p.insertion.key >= 0 && !p.insertion.unmarked {
+	if p.readsKeys() {
 		p.to().Keys = slices.Grow(p.to().Keys, rows)
 	}
 }
@@ -181,7 +183,7 @@ func (p *planner) growRows(rows int) {
 // selection adds to the columns of a SELECT, all of whose rows have one key.
 func (p *planner) selection(arm *read.RowArm) bool {
 	row := int32(len(p.to().Keys))
-	if p.insertion.key >= 0 && !p.insertion.unmarked {
+	if p.readsKeys() {
 		item, _ := p.Selected(arm.Columns, p.insertion.key)
 		if !p.rowKey(item) {
 			return false

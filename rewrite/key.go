@@ -77,22 +77,74 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
 
 // showsKeys decides about rows whose keys, or columns, the statement doesn't show.
-func (p *planner) showsKeys(ins *read.Insertion) bool {
+func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
 	hidden := t.Key != "" && (overridden || p.insertion.key < 0 || ins.Source != read.Values && !p.selectsKeys(ins))
 	switch {
+	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
+		p.insertion.returned = true
+		p.to().OneKey = true
+		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0
 	case t.UnfencedInserts:
 		// Without a list the rows might bring a mark of their own.
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
 	case hidden && overridden:
 		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database may choose them; leave OVERRIDING USER VALUE out"+newRows)
+	case hidden && w.Returning > 0 && p.insertion.key >= 0 && !p.dialect.countsLastRows():
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
 	case hidden && p.insertion.key < 0:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES"+newRows)
 	case hidden:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... VALUES"+newRows)
 	}
 	return true
+}
+
+// readsKeys reports whether each row's key is read.
+func (p *planner) readsKeys() bool {
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
+}
+
+// mayReturn reports whether the keys of an INSERT don't show, but can be checked in a
+// RETURNING, which sees each row as it was stored. The statement has to name the key, or else
+// the database makes one that nobody has a token for.
+func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
+	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || p.dialect.countsLastRows() {
+		return false
+	}
+	if ins.Source == read.Query {
+		return !p.selectsKeys(ins)
+	}
+	shown := true
+	for _, arm := range ins.Arms {
+		for _, row := range arm.Rows {
+			item := p.Item(row, p.insertion.key)
+			if item.Empty() || p.Word(item.Lo, "default", "null") {
+				return false
+			}
+			_, ok := p.Constant(item)
+			shown = shown && ok
+		}
+	}
+	return !shown
+}
+
+// checkStored has the keys of the stored rows checked.
+func (p *planner) checkStored(w *read.Write) {
+	if p.insertion.returned {
+		p.plan.Rows = true
+		p.insert(p.After(w.ConflictsEnd), opStored, 0, "")
+	}
+}
+
+// stored writes the RETURNING that raises for a row with another key than the token's.
+func (w *writer) stored() {
+	if !w.compared() {
+		return
+	}
+	w.write(" RETURNING ")
+	w.byKey(func(int) { w.write("1") }, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
 }
 
 // selectsKeys reports whether each part of a query selects a constant as the key.

@@ -69,7 +69,12 @@ type Plan struct {
 	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
-	// Rows reports whether a write has RETURNING, or is run by EXPLAIN.
+	// ReturnsChecks reports whether the guard adds a RETURNING to the statement where it
+	// compares tokens: it returns rows that nobody asked for then, and has to be run by what
+	// discards them.
+	ReturnsChecks bool
+
+	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
 	Rows bool
 
 	// Alone reports whether nothing but blanks stands behind the statement and its
@@ -120,6 +125,10 @@ type Target struct {
 	// NewKeys has the source of each assigned value that isn't a row's of Keys.
 	AssignsKey bool
 	NewKeys    []KeyValue
+
+	// OneKey reports whether the rows' keys don't show, so that Keys is nil, and each row's is
+	// compared with the token once it is stored. The caller has to refuse several tokens.
+	OneKey bool
 
 	// New reports whether the write needs no token: it can only add rows, to a table with
 	// [Table.UnfencedInserts].

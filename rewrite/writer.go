@@ -148,6 +148,8 @@ func (w *writer) edit(e *edit) {
 		w.beforeAssigned()
 	case opBehindAssigned:
 		w.behindAssigned()
+	case opStored:
+		w.stored()
 	case opGone:
 		w.gone()
 	}

@@ -51,3 +51,18 @@ func TestReplaceCanFail(t *testing.T) {
 		})
 	}
 }
+
+func TestStoredKeysCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	for _, c := range []struct{ name, file, old, new string }{
+		{"no look at what is stored", "rewrite/key.go", `w.write(" RETURNING ")`, "return"},
+		{"several tokens", "key.go", "case len(tokens) > 1:\n\t\treturn unguardable(t.name, \"the rows'", "case false:\n\t\treturn unguardable(t.name, \"the rows'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "keys", replaced(t, c.file, without), map[string][]string{"TestKeyThatIsStoredIsOutOfScope": postgres})
+		})
+	}
+}
