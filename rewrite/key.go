@@ -114,13 +114,17 @@ func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	if ins.Source == read.Query {
-		return !p.selectsKeys(ins)
+		makes := func(arm read.RowArm) bool {
+			item, ok := p.Selected(arm.Columns, p.insertion.key)
+			return arm.Select && ok && p.makesKey(item)
+		}
+		return !p.selectsKeys(ins) && !slices.ContainsFunc(ins.Arms, makes)
 	}
 	shown := true
 	for _, arm := range ins.Arms {
 		for _, row := range arm.Rows {
 			item := p.Item(row, p.insertion.key)
-			if item.Empty() || p.Word(item.Lo, "default", "null") {
+			if p.makesKey(item) {
 				return false
 			}
 			_, ok := p.Constant(item)
@@ -128,6 +132,17 @@ func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 		}
 	}
 	return !shown
+}
+
+// makesKey reports whether a value is a new key, which nobody has a token for: it has a call
+// without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
+func (p *planner) makesKey(item read.Span) bool {
+	for i := item.Lo; i < item.Hi; i++ {
+		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
+			return true
+		}
+	}
+	return item.Empty()
 }
 
 // checkStored has the keys of the stored rows checked.

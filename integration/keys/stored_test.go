@@ -18,7 +18,7 @@ var storedRows = []harness.Write{
 	{Name: "column", Query: "INSERT INTO books (isbn, id) SELECT 'i7', id + 6 FROM books WHERE id = $1", Args: []any{1}},
 	{Name: "all columns", Query: "INSERT INTO books (id, isbn, price) SELECT *, 10 FROM (SELECT id + 6, 'i7' FROM books WHERE id = $1) AS b", Args: []any{1}},
 	{Name: "unnest", Query: "INSERT INTO books (isbn, id) SELECT 'i7', unnest(ARRAY[7]) WHERE 1 = $1", Args: []any{1}},
-	{Name: "volatile", Query: "INSERT INTO books (isbn, id) SELECT 'i7', 7 + floor(random())::int WHERE 1 = $1", Args: []any{1}},
+	{Name: "volatile", Query: "INSERT INTO books (isbn, id) SELECT 'i7', n FROM (SELECT 7 + floor(random())::int AS n) AS b WHERE 1 = $1", Args: []any{1}},
 	{Name: "do nothing", Query: "INSERT INTO books (isbn, id) SELECT 'i' || n, n FROM (SELECT id + 6 AS n FROM books WHERE id < $1) AS b ON CONFLICT DO NOTHING", Args: []any{2}},
 	{Name: "upsert", Query: "INSERT INTO books (isbn, id) SELECT 'i7', id + 6 FROM books WHERE id = $1 ON CONFLICT (isbn) DO UPDATE SET id = excluded.id", Args: []any{1}},
 	{Name: "with", Query: "WITH x AS (SELECT 7 AS id) INSERT INTO books (isbn, id) SELECT $1, id FROM x", Args: []any{"i7"}},
