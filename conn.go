@@ -28,8 +28,8 @@ type conn struct {
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(s *settings, base driver.Conn) (driver.Conn, error) {
-	state, err := newConnState(s, base)
+func newConn(s *settings, base driver.Conn, f *ledgerFunction) (driver.Conn, error) {
+	state, err := newConnState(s, base, f)
 	if err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
@@ -95,13 +95,20 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	settings := c.state.settings
-	plan := settings.rewriter.Plan(query)
+	plan := c.state.rewriter().Plan(query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
-	// followed.
-	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
+	// followed or told.
+	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
 		return prepareBase(ctx, c.base, query)
 	}
 	s, err := prepare(ctx, c.state, query, plan)
+	switch {
+	case !c.state.ledger.lost(err):
+	case c.state.inTx:
+		err = &functionLost{err}
+	default:
+		s, err = prepare(ctx, c.state, query, c.state.rewriter().Plan(query))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +132,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 }
 
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) execution {
-	return execution{state: c.state, rows: rows, plan: c.state.settings.rewriter.Plan(query), asked: request{query: query, args: args}}
+	s := c.state.settings
+	return execution{state: c.state, registry: &s.registry, rows: rows, plan: c.state.rewriter().Plan(query), asked: request{query: query, args: args}}
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none

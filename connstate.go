@@ -15,6 +15,7 @@ type connState struct {
 	sqlmw    *interceptor
 	link     link
 	cache    stmtCache
+	ledger   *ledgerFunction // of the connection's database
 
 	executing execution // an Exec, while it is sent
 
@@ -25,8 +26,8 @@ type connState struct {
 	txContext txContext // of the transaction that BeginTx began
 }
 
-func newConnState(s *settings, base driver.Conn) (*connState, error) {
-	state := &connState{settings: s, base: base, link: newLink(s.profile.database, base), cache: newStmtCache(s, base)}
+func newConnState(s *settings, base driver.Conn, f *ledgerFunction) (*connState, error) {
+	state := &connState{settings: s, base: base, ledger: f, link: newLink(s.profile.database, base), cache: newStmtCache(s, base)}
 	var err error
 	state.sqlmw, err = newInterceptor(state)
 	return state, err

@@ -58,7 +58,8 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 // Bypass returns a context whose statements reach the database as they were
 // written, unguarded: for migrations and repairs. The observer gets the reason with
 // every statement that would have been guarded or refused. With an empty reason
-// nothing is bypassed, so a forgotten reason fails closed.
+// nothing is bypassed, so a forgotten reason fails closed. [WithBypass] does so for a whole
+// database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, bypassKey{}, reason)
 }
@@ -73,20 +74,19 @@ func bypassReason(ctx context.Context) (string, bool) {
 	return reason, reason != ""
 }
 
-// tokens returns the context's tokens for the table; none if it takes none, or if none is
-// needed and there is none.
-func (t *table) tokens(ctx context.Context, needed bool) ([]Token, error) {
+// tokens returns those of the tokens that are for the table; none if it takes none, or if
+// none is needed and there is none.
+func (t *table) tokens(given []Token, needed bool) ([]Token, error) {
 	if !t.rules.Fenced() {
 		return nil, nil
 	}
 	var found []Token
 	if t.rules.Key != "" {
-		found = t.keyedTokens(tokensFrom(ctx))
+		found = t.keyedTokens(given)
 	} else {
-		held := tokensFrom(ctx)
-		for i := range held {
-			if held[i].Name == t.resource {
-				found = held[i : i+1]
+		for i := range given {
+			if t.takes(given[i].Name) {
+				found = given[i : i+1]
 			}
 		}
 	}
@@ -96,11 +96,8 @@ func (t *table) tokens(ctx context.Context, needed bool) ([]Token, error) {
 		}
 	}
 	if len(found) == 0 && needed {
-		name := t.resource
-		if t.rules.Key != "" {
-			name += "/<" + t.rules.Key + ">"
-		}
-		return nil, &refusal{sentinel: ErrNoFence, reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, name), table: t.name}
+		return nil, &refusal{sentinel: ErrNoFence, table: t.name,
+			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)", t.name, t.tokenName("<"+t.rules.Key+">"))}
 	}
 	return found, nil
 }

@@ -43,8 +43,8 @@
 //     touch it, and can't be guarded is not sent to the database. The error says
 //     why and what to write instead.
 //   - No token, no write: a write on a registered table without a token is
-//     refused, unless the table is [Optional], the mode is [Observe], or the
-//     context has a [Bypass] with a reason.
+//     refused, unless the table is [Optional], its mode is [Observe], or the
+//     context has a [Bypass] with a reason, or the database [WithBypass].
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
 //     "no such row". [WithStatementCache] can make it cheaper than that.
@@ -72,6 +72,13 @@
 // used, also for other tables. It ends with Commit and Rollback. A serial ([WithSerial])
 // and [Bypass] have to be given to each statement, and a transaction that was begun by
 // a statement, BEGIN, keeps nothing.
+//
+// # Programs without contexts
+//
+// Where code writes without a context, [WithTokens] gives the database a source of tokens,
+// which is asked for what the contexts lack. Package lease's Election is one, for a process
+// that writes as long as it leads. All writes of a transaction have the same token of a
+// source, or are refused.
 //
 // # What it can't promise
 //

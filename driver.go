@@ -105,7 +105,7 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(d.settings, base)
+	return newConn(d.settings, base, new(ledgerFunction))
 }
 
 // OpenConnector implements driver.DriverContext, for a base that doesn't too.
@@ -125,6 +125,7 @@ func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
 type connector struct {
 	base   driver.Connector
 	driver *fencedDriver
+	ledger ledgerFunction
 }
 
 // Connect implements driver.Connector.
@@ -133,7 +134,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c.driver.settings, base)
+	return newConn(c.driver.settings, base, &c.ledger)
 }
 
 // Driver implements driver.Connector.

@@ -119,3 +119,35 @@ func ExampleWithMode() {
 	// would refuse - true - DELETE FROM books
 	// <nil>
 }
+
+// Code that writes without contexts is fenced by a source of tokens. An error of the source
+// refuses the write; package lease has a source for a process that leads.
+func ExampleWithTokens() {
+	held := map[string]sqlfence.Token{"books": {Name: "books", Value: 42}}
+	source := func(_ context.Context, names []string) (tokens []sqlfence.Token, err error) {
+		for _, name := range names {
+			token, ok := held[name]
+			if !ok {
+				return nil, fmt.Errorf("no lease of %s", name)
+			}
+			tokens = append(tokens, token)
+		}
+		return tokens, nil
+	}
+	var connector = &fake{} // your driver's connector
+	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTokens(source),
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
+		sqlfence.WithTable("shops", sqlfence.RowFence("fence_token")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	_, err = db.Exec("UPDATE books SET price = 30")
+	fmt.Println(err)
+	_, err = db.Exec("UPDATE shops SET open = true")
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// sqlfence: no fencing token: table "shops": the token source: no lease of shops
+}

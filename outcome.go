@@ -31,25 +31,39 @@ func (s *connState) ready(ctx context.Context) error {
 	return nil
 }
 
+// linked looks whether the guarded statement may be sent.
+func (e *execution) linked(ctx context.Context) error {
+	if s := e.state; !s.inTx {
+		return s.ready(ctx)
+	}
+	e.state.guardedTx = true
+	return nil
+}
+
 // ready looks whether the guarded statement may be sent, and prepares it if it is to
 // be. Errors mean that nothing of it was executed.
 func (e *execution) ready(ctx context.Context) error {
-	s := e.state
-	if s.inTx {
-		s.guardedTx = true
-	} else if err := s.ready(ctx); err != nil {
+	if err := e.linked(ctx); err != nil {
 		return err
 	}
-	var err error
-	if e.sent.stmt != nil {
-		err = e.sent.stmt.use(ctx, e.sent.query)
+	err := e.prepare(ctx)
+	if again, lost := e.withoutFunction(ctx, err); again {
+		err = e.prepare(ctx)
 	} else {
-		err = e.useKept(ctx)
+		err = lost
 	}
 	if err != nil {
 		err, _ = e.reported(ctx, err)
 	}
 	return err
+}
+
+// prepare prepares the statement, if it is to be sent prepared and isn't.
+func (e *execution) prepare(ctx context.Context) error {
+	if e.sent.stmt != nil {
+		return e.sent.stmt.use(ctx, e.sent.query)
+	}
+	return e.useKept(ctx)
 }
 
 // commit commits a transaction.
@@ -73,7 +87,7 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 // settle returns the error that the application gets for what was sent and failed with
 // err. resent: on driver.ErrBadConn database/sql would send it again.
 func (s *connState) settle(err error, resent bool) error {
-	if s.settings.mode == Observe || !s.mayHaveLanded(err) {
+	if !s.mayHaveLanded(err) {
 		return err
 	}
 	// database/sql may not see that the connection is to be thrown away.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"reflect"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A profile has the facts about a base driver and its database.
@@ -36,6 +38,10 @@ type profile struct {
 	// that can keep none. For a driver without this field it doesn't matter.
 	answers func(driver.Conn) func() bool
 
+	// findLedgerFunction asks the database for the schema of the function by which guards
+	// ask the ledger; empty where there is none.
+	findLedgerFunction string
+
 	// reach returns the network connection of one of the driver's connections, and
 	// what tells whether the driver has closed it; nil for what can't be reached.
 	reach func(driver.Conn) (net.Conn, closer)
@@ -43,8 +49,8 @@ type profile struct {
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq, answers: answersPq},
-	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx},
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq, answers: answersPq, findLedgerFunction: sqltext.FindLedgerFunction},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx, findLedgerFunction: sqltext.FindLedgerFunction},
 	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true, statements: 64},
 	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true, statements: 64, keepsRows: true},
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},

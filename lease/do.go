@@ -31,20 +31,29 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	if err != nil {
 		return err
 	}
-	stopped := make(chan struct{})
-	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer close(stopped)
-		l.keep(beating, r.ttl, r.beat())
-	}()
+	stop := l.heartbeats(ctx, r)
 	defer func() {
 		stop()
-		<-stopped
 		if lost := l.finishDo(ctx); lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(lost, err)
 		}
 	}()
 	return f(l.Context())
+}
+
+// heartbeats extends the lease in the background until stop has returned, also if ctx ends
+// before.
+func (l *Lease) heartbeats(ctx context.Context, r *request) (stop func()) {
+	stopped := make(chan struct{})
+	beating, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(stopped)
+		l.keep(beating, r.ttl, r.beat())
+	}()
+	return func() {
+		cancel()
+		<-stopped
+	}
 }
 
 // releaseLimit is how long the release at the end of Do may take.

@@ -14,6 +14,9 @@
 // tables guarded by the token named "books", and the lease of "books/42" fences row
 // 42 of a table registered with a key (see [sqlfence.Resource], [sqlfence.Key]).
 //
+// An [Election] holds a lease for a whole process, and gives the token to its writes without
+// contexts.
+//
 // # What it promises
 //
 // A lease is live if, and only if, expires_at > now by the clock of the database

@@ -26,6 +26,9 @@ var (
 	// as its cause.
 	ErrReleased = errors.New("lease: released")
 
+	// ErrNotLeader: this process doesn't lead (see [Election]).
+	ErrNotLeader = errors.New("lease: not the leader")
+
 	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to
 	// the database. It is [sqlfence.ErrInvalid], too.
 	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}

@@ -26,7 +26,7 @@ var dialects = [...]struct {
 	name string
 	says dialect
 }{
-	Postgres: {"PostgreSQL", postgres{sqltext.Postgres}},
+	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}},
 	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
 	MySQL:    {"MySQL", nil},
 }
@@ -136,6 +136,10 @@ type dialect interface {
 	// ledgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.
 	ledgerCheck(w *writer, token int)
+
+	// withLedgerFunction is the dialect with guards that ask the ledger by the function
+	// of this schema; itself where there is no such function.
+	withLedgerFunction(schema string) dialect
 
 	// shadowsLedger reports whether an item of WITH with this name would stand before the
 	// ledger, or before what the guard adds to ask it.

@@ -14,7 +14,13 @@ import (
 //
 // PostgreSQL evaluates an expression without columns while planning, so what raises has
 // to depend on one.
-type postgres struct{ sqltext.Dialect }
+type postgres struct {
+	sqltext.Dialect
+
+	// ledgerHome is the schema, quoted, of the function that asks the ledger; empty for
+	// guards that ask by themselves.
+	ledgerHome string
+}
 
 func (postgres) secondLook() *confirm.Dialect { return confirm.Postgres }
 
@@ -86,13 +92,22 @@ func (postgres) shadowsLedger(item string) bool {
 
 func (postgres) ledgerInWhere() bool { return false }
 
+func (p postgres) withLedgerFunction(schema string) dialect {
+	p.ledgerHome = p.Quote(schema)
+	return p
+}
+
 // ledgerCheck takes its turn first, a lock that is granted in the order of the
 // requests: shared locks of a row are not, and writers whose transactions overlap could
 // hold off the next token for ever.
 //
 // It compares what it has locked, not what the snapshot shows: a newer token than the
 // snapshot's is a serialization failure, which says nothing against the token.
-func (postgres) ledgerCheck(w *writer, token int) {
+func (p postgres) ledgerCheck(w *writer, token int) {
+	if p.ledgerHome != "" {
+		p.callLedger(w, token)
+		return
+	}
 	const held = "COALESCE(held.token, 0)"
 	ofName := func() {
 		w.write(ledgerTable + " WHERE " + ledgerTable + ".name = ")
@@ -112,4 +127,18 @@ func (postgres) ledgerCheck(w *writer, token int) {
 	w.write(" FROM ")
 	ofName()
 	w.write("))")
+}
+
+// callLedger has the function do the same. It is named with its schema, and its arguments
+// are of the types that it is declared with, so that no other function can take its place;
+// it gets the table that the statement would ask. As a query of its own it is called once,
+// whether the ledger has a row for the name or not.
+func (p postgres) callLedger(w *writer, token int) {
+	w.write("COALESCE((SELECT ", p.ledgerHome, "."+sqltext.LedgerFunction+"(")
+	w.field(token, fieldName)
+	w.write(", ")
+	w.field(token, fieldValue)
+	w.write(", ")
+	w.b.Int(int64(token))
+	w.write(", '" + ledgerTable + "'::pg_catalog.regclass)), false)")
 }

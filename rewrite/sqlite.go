@@ -88,6 +88,8 @@ func (sqlite) shadowsLedger(item string) bool { return item == ledgerTable }
 
 func (sqlite) ledgerInWhere() bool { return true }
 
+func (d sqlite) withLedgerFunction(string) dialect { return d }
+
 // ledgerCheck: a database file has one writer, so what is read there stays true to the
 // end of the statement, and of its transaction. Without a unique index a name may have
 // several rows, of which the highest counts. The ledger is in the written table's

@@ -29,6 +29,10 @@ type dialect struct {
 	narrow  string          // the type of a column token that is too small for later timelines; empty if there is none
 	probe   sqltext.Floored // fails if issue would, and changes nothing
 
+	// The function that guards ask the ledger by: what installs it or brings it up to date,
+	// and a query that has a row if guards can call it. Empty where there is none.
+	installFunction, findFunction string
+
 	// Within a transaction.
 	level    *sql.TxOptions            // each statement sees what was committed before it
 	begin    []string                  // what comes first

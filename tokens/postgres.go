@@ -35,6 +35,9 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	// CONFLICT needs, and the privileges are looked up for it.
 	probe: floored(sqltext.Postgres, "EXPLAIN "+issuePostgres, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1")}),
 
+	installFunction: sqltext.CreateLedgerFunction,
+	findFunction:    sqltext.FindLedgerFunction,
+
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{
 		render(sqltext.Postgres, "SELECT {durable}"),

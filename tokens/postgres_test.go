@@ -330,8 +330,8 @@ func TestPostgresSetup(t *testing.T) {
 		warns   bool
 		sent    int
 	}{
-		{"there", [][]any{{"name", "text", true}, {"token", "bigint", true}}, 0, nil, "", false, 2},
-		{"missing", nil, 0, nil, "", false, 4},
+		{"there", [][]any{{"name", "text", true}, {"token", "bigint", true}}, 0, nil, "", false, 3},
+		{"missing", nil, 0, nil, "", false, 5},
 		{"created by another", nil, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "CREATE") {
 				return stateError{"42P07", "relation exists"}
@@ -350,15 +350,15 @@ func TestPostgresSetup(t *testing.T) {
 			}
 			return nil
 		}, "can't be used: no privilege", false, 2},
-		{"narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, nil, "make it a bigint", true, 3},
-		{"too narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 1 << 31, nil, "tokens are above 2147483648; make it a bigint", false, 3},
+		{"narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, nil, "make it a bigint", true, 4},
+		{"too narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 1 << 31, nil, "tokens are above 2147483648; make it a bigint", false, 4},
 		{"narrow, without an answer", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "SELECT (COALESCE") {
 				return broken
 			}
 			return nil
-		}, "setup: no privilege", false, 3},
-		{"another column of that type", [][]any{{"name", "text", true}, {"token", "bigint", true}, {"id", "integer", false}}, 1 << 31, nil, "", false, 2},
+		}, "setup: no privilege", false, 4},
+		{"another column of that type", [][]any{{"name", "text", true}, {"token", "bigint", true}, {"id", "integer", false}}, 1 << 31, nil, "", false, 3},
 	} {
 		s := newServer(t)
 		s.columns, s.floor = test.columns, test.floor

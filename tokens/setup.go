@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -15,8 +16,13 @@ import (
 // used. If the table is there, Setup needs no privilege to create one. It may be called
 // at every start, by several processes at once.
 //
-// Setup never changes an existing table. If it can't be used, the error says why. Other
+// Setup never changes the columns or rows of an existing table. If it can't be used, the error says why. Other
 // errors are the database's.
+//
+// On PostgreSQL, Setup also installs what [LedgerFunction] has, or brings it up to date, if
+// the role can: by it guarded writes cost less. For the trigger it waits at most a second
+// for open transactions that have written under the guard. Where it can't install it, it
+// logs why and succeeds: guards then do without.
 func (s *Store) Setup(ctx context.Context) error {
 	columns, err := s.columns(ctx)
 	if err != nil {
@@ -38,11 +44,41 @@ func (s *Store) Setup(ctx context.Context) error {
 	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, explain(err))
 	}
+	if err := s.installFunction(ctx); err != nil {
+		return fmt.Errorf("tokens: setup: %w", err)
+	}
 	narrow := func(c column) bool { return c.name == "token" && c.typ == s.dialect.narrow }
 	if slices.ContainsFunc(columns, narrow) {
 		return s.checkNarrow(ctx)
 	}
 	return nil
+}
+
+// installFunction installs the function that guards ask the ledger by. It fails only if the
+// context has ended. A role that can't install it may find it installed.
+func (s *Store) installFunction(ctx context.Context) error {
+	if s.dialect.installFunction == "" {
+		return nil
+	}
+	err := s.exec(ctx, s.dialect.installFunction)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if found, _ := s.has(ctx, s.dialect.findFunction); !found {
+		s.log().Info("tokens: the ledger's function can't be installed, so guarded writes cost more; see tokens.LedgerFunction", "error", err)
+	}
+	return ctx.Err()
+}
+
+// has reports whether a query has a row.
+func (s *Store) has(ctx context.Context, query string) (bool, error) {
+	rows, err := s.db.QueryContext(own.Context(ctx, query), query)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	found := rows.Next()
+	return found, rows.Err()
 }
 
 // checkNarrow warns of a column token in which no token fits after the first failover,

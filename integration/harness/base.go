@@ -114,13 +114,18 @@ func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
 }
 
 // Counted is Fenced with a counter between sqlfence and the base driver, which
-// records what sqlfence sends to the database.
+// records what sqlfence sends to the database, but for what a first connection asks.
 func (b Base) Counted(t testing.TB, dsn string, opts ...sqlfence.Option) (*sql.DB, *Counter) {
 	t.Helper()
 	c := new(Counter)
 	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, b.options(opts)...)
 	db, err := sqlfence.OpenDB(b.Counting(t, dsn, c), opts...)
-	return CloseAtEnd(t, db, err), c
+	CloseAtEnd(t, db, err)
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	c.Reset()
+	return db, c
 }
 
 // Counting returns a connector of the base driver; c records what reaches it.

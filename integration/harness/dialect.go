@@ -15,6 +15,7 @@ type dialect struct {
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
 	otherCache int                  // as [Base.Statements]: what its drivers don't have by default
+	function   bool                 // guards can ask the ledger by a stored function
 }
 
 // dialects are those of the [Bases].
@@ -25,6 +26,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		networked:  true,
 		showsWaits: true,
 		otherCache: 3,
+		function:   true,
 	},
 	sqlfence.SQLite: {
 		need: func(testing.TB) {},

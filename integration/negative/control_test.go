@@ -59,9 +59,17 @@ func replaced(t *testing.T, file string, change func(source string) string) map[
 	return map[string]string{path: with}
 }
 
+// A form is how guards ask the ledger: by the function, or as a statement.
+type form string
+
+const (
+	asInstalled form = "SQLFENCE_LEDGER_FUNCTION=1"
+	asStatement form = "SQLFENCE_LEDGER_FUNCTION=0"
+)
+
 // wantFailing runs tests of this module's packages with files of the library
 // replaced by others.
-func wantFailing(t *testing.T, packages string, replace map[string]string, tests map[string][]string) {
+func wantFailing(t *testing.T, packages string, f form, replace map[string]string, tests map[string][]string) {
 	t.Helper()
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -82,7 +90,7 @@ func wantFailing(t *testing.T, packages string, replace map[string]string, tests
 	}
 	results := map[string]string{}
 	for range 3 { // where it is chance who comes first, a test may pass once
-		maps.Copy(results, outcomes(t, goCommand(t, args...)))
+		maps.Copy(results, outcomes(t, goCommandIn(t, f, args...)))
 		if results[control] != "pass" {
 			t.Fatalf("%s: %q, want pass", control, results[control])
 		}
@@ -104,7 +112,13 @@ func wantFailing(t *testing.T, packages string, replace map[string]string, tests
 // That a test failed is no error here.
 func goCommand(t *testing.T, args ...string) []byte {
 	t.Helper()
+	return goCommandIn(t, asInstalled, args...)
+}
+
+func goCommandIn(t *testing.T, f form, args ...string) []byte {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Env = append(os.Environ(), string(f))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -14,7 +14,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		passes := func(source string) string {
 			return strings.Replace(source, "if !r.search.finds(query) {", "if true {", 1)
 		}
-		wantFailing(t, "guarantees ledger concurrency", replaced(t, "rewrite/rewriter.go", passes), map[string][]string{
+		wantFailing(t, "guarantees ledger concurrency", asInstalled, replaced(t, "rewrite/rewriter.go", passes), map[string][]string{
 			"TestG1RowFenceRefusesAnOlderToken":                   all,
 			"TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten": postgres,
 			"TestG1RowFenceUnderLoad":                             all,
@@ -37,7 +37,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `" FOR SHARE OF " + ledgerTable + ") AS held)`, `") AS held)`, 1)
 		}
-		wantFailing(t, "concurrency", replaced(t, "rewrite/postgres.go", without), map[string][]string{
+		wantFailing(t, "concurrency", asStatement, replaced(t, "rewrite/postgres.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
 			"TestG2LedgerUnderLoad":                         postgres,
@@ -50,7 +50,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		}
 		files := replaced(t, "rewrite/postgres.go", without)
 		maps.Copy(files, replaced(t, "rewrite/sqlite.go", without))
-		wantFailing(t, "ledger", files, map[string][]string{
+		wantFailing(t, "ledger", asStatement, files, map[string][]string{
 			"TestG2LedgerRefusesATokenThatNobodyIssued":                   all,
 			"TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite": all,
 			"TestG2LedgerOfANameWithoutATokenRefusesAll":                  all,
@@ -63,7 +63,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"`, `"(pg_catalog.concat(", ", ", ")::bigint)"`, 1)
 		}
-		wantFailing(t, "ledger", replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
+		wantFailing(t, "ledger", asStatement, replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
 			"TestGuardsRaiseWhateverCastsTheDatabaseHas": postgres,
 		})
 	})
@@ -72,7 +72,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `ledgerTable, "fencing_leases", "rowlocks"`, `"no_tokens", "no_leases", "no_locks"`, 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/own.go", without), map[string][]string{
+		wantFailing(t, "guarantees", asInstalled, replaced(t, "rewrite/own.go", without), map[string][]string{
 			"TestG8OwnTablesAreNotWritten":      all,
 			"TestG8OwnTablesCanNotBeRegistered": all,
 		})
@@ -82,7 +82,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "pg_advisory_xact_lock_shared(", "abs(", 1)
 		}
-		wantFailing(t, "concurrency", replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
+		wantFailing(t, "concurrency", asStatement, replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
 			"TestG2LedgerIssueGetsItsTurn": postgres,
 		})
 	})

@@ -24,7 +24,7 @@ func TestNewRowsCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "keys", replaced(t, c.file, without), c.tests)
+			wantFailing(t, "keys", asStatement, replaced(t, c.file, without), c.tests)
 		})
 	}
 }
@@ -47,7 +47,7 @@ func TestReplaceCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "guarantees", replaced(t, c.file, without), c.tests)
+			wantFailing(t, "guarantees", asStatement, replaced(t, c.file, without), c.tests)
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestStoredKeysCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "keys", replaced(t, c.file, without), map[string][]string{"TestKeyThatIsStoredIsOutOfScope": postgres})
+			wantFailing(t, "keys", asStatement, replaced(t, c.file, without), map[string][]string{"TestKeyThatIsStoredIsOutOfScope": postgres})
 		})
 	}
 }

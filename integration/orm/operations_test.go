@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 // What ORMs are asked to do.
@@ -26,7 +27,7 @@ type ormOperation struct {
 func (op ormOperation) changes() bool { return !op.reads && !op.fails && op.name != opMissing }
 
 // verdict is what the table of docs/compatibility.md says.
-func (op ormOperation) verdict(o orm, passed bool) string {
+func (op ormOperation) verdict(o orm, b harness.Base, passed bool) string {
 	switch {
 	case !passed:
 		return "**no**"
@@ -35,7 +36,7 @@ func (op ormOperation) verdict(o orm, passed bool) string {
 	}
 	verdict := "yes"
 	only, assigned := ormAssigned[o.name][op.name]
-	if assigned && only != "" {
+	if assigned && only != "" && !op.listsKey(o, b) {
 		verdict += " ¹"
 	}
 	if op.creates || slices.Contains(ormRefused[o.name], op.name) {
@@ -44,7 +45,18 @@ func (op ormOperation) verdict(o orm, passed bool) string {
 	if assigned && only == "" {
 		verdict += " ⁴"
 	}
+	if _, assigned := ormAssignedID[o.name][op.name]; assigned {
+		verdict += " ⁵"
+	}
+	if op.listsKey(o, b) {
+		verdict += " ⁶"
+	}
 	return verdict
+}
+
+// listsKey tells whether the operation is one of ormListed on this driver.
+func (op ormOperation) listsKey(o orm, b harness.Base) bool {
+	return b.Dialect == sqlfence.Postgres && slices.Contains(ormListed[o.name], op.name)
 }
 
 const ormNotes = `
@@ -59,6 +71,11 @@ is refused: the row's key is unknown before the statement runs.
 
 ⁴ As ¹; but it was tried with several records in one call, which need several tokens, and is
 then refused. With a ` + "`Key`" + ` by the primary key it is guarded.
+
+⁵ It assigns the primary key as well, to what it is: with a ` + "`Key`" + ` by that, as ¹.
+
+⁶ It assigns a list of columns, ` + "`(isbn, title) = ($1, $2)`" + `. With a ` + "`Key`" + ` by one of them it is
+refused: ErrUnguardable, "it assigns the key column a value that may be another key".
 `
 
 // The operations' names, as an orm's actions are called.
@@ -150,6 +167,21 @@ var ormAssigned = map[string]map[string]string{
 	"gorm, PrepareStmt": {opSave: "i2", opSaveTree: "", opSaveNew: "i5"},
 	"ent":               {opUpsert: ""},
 	"bun":               {opSave: "i2"},
+	"xorm":              {opSave: "i2"},
+	"pop":               {opSave: "i2"},
+	"upper":             {opSave: "i2"},
+	"goqu":              {opSave: "i2"},
+	"jet":               {opSave: "i2"},
+}
+
+// ormAssignedID are those that assign the primary key what it is.
+var ormAssignedID = map[string]map[string]string{
+	"upper": {opReturning: "2", opSave: "2", opSaveMarked: "2"},
+}
+
+// ormListed are those that assign it in a list of columns, on PostgreSQL.
+var ormListed = map[string][]string{
+	"jet": {opSave},
 }
 
 // ormKeys are those of the books that there are, and of those that operations

@@ -27,6 +27,7 @@ const (
 	UndefinedColumn       = "42703"
 	UndefinedFunction     = "42883"
 	UndefinedTable        = "42P01"
+	UndefinedSchema       = "3F000"
 
 	lockNotAvailable = "55P03"
 

@@ -1,0 +1,481 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A candidate runs in an election, and notes what it is told.
+type candidate struct {
+	*lease.Election
+	t     *testing.T
+	works func(ctx context.Context) // while it leads; nil: until its context ends
+	quiet bool                      // about the end of the work
+
+	mu   sync.Mutex
+	told []string
+	lost error
+}
+
+func newCandidate(t *testing.T, terms ...lease.Term) *candidate {
+	c := &candidate{t: t}
+	var err error
+	c.Election, err = lease.NewElection("jobs", lease.Callbacks{
+		Elected: func(ctx context.Context) {
+			c.tell("elected")
+			if _, ok := sqlfence.FenceFrom(ctx, "jobs"); !ok {
+				t.Error("the context of the work has no token")
+			}
+			if c.works != nil {
+				c.works(ctx)
+			} else {
+				<-ctx.Done()
+			}
+			if !c.quiet {
+				c.tell("worked: " + kind(context.Cause(ctx)))
+			}
+		},
+		Short: func(left time.Duration, err error) {
+			c.tell("short: " + left.Round(time.Second).String() + " " + kind(err))
+		},
+		Lost: func(err error) {
+			c.lost = err
+			if _, again := c.Tokens(t.Context(), []string{"jobs"}); !errors.Is(again, lease.ErrNotLeader) {
+				t.Errorf("when the loss is told, Tokens returns %v", again)
+			}
+			c.tell("lost: " + kind(err))
+		},
+	}, append([]lease.Term{lease.TTL(9 * time.Second)}, terms...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func kind(err error) string {
+	for _, known := range []error{lease.ErrReleased, lease.ErrLeaseLost, context.Canceled, errLost} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "?"
+}
+
+func (c *candidate) tell(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, what)
+}
+
+// wantTold compares what it has been told since the last call, when all is quiet.
+func (c *candidate) wantTold(want ...string) {
+	c.t.Helper()
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.told, want) {
+		c.t.Errorf("told %q, want %q", c.told, want)
+	}
+	c.told = nil
+}
+
+// run runs the election, and returns what ends it.
+func (c *candidate) run(leases *lease.Leases) (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, leases) }()
+	synctest.Wait()
+	return func() {
+		c.t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// token returns what a write would get; 0 for an error, which is checked.
+func (c *candidate) token() int64 {
+	c.t.Helper()
+	got, err := c.Tokens(c.t.Context(), []string{"books", "jobs"})
+	var no *lease.NotLeaderError
+	switch {
+	case err == nil && len(got) == 1 && got[0].Name == "jobs":
+		return got[0].Value
+	case len(got) > 0 || !errors.As(err, &no) || no.Key != "jobs" || !errors.Is(err, lease.ErrNotLeader) || c.IsLeader():
+		c.t.Errorf("Tokens: %v, %v; leads: %v", got, err, c.IsLeader())
+	}
+	return 0
+}
+
+// One leads, and when it stops, the other does, with the next token.
+func TestElection(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		a, b := newCandidate(t), newCandidate(t)
+		if a.token() != 0 {
+			t.Error("a token before the election")
+		}
+		stopA := a.run(d.ready(t))
+		stopB := b.run(d.new(t))
+		time.Sleep(time.Hour)
+		if a.token() != 1 || !a.IsLeader() || b.token() != 0 {
+			t.Errorf("tokens %d and %d", a.token(), b.token())
+		}
+		if l, err := a.Lease(); err != nil || l.Key() != "jobs" || l.Err() != nil {
+			t.Errorf("Lease: %v, %v", l, err)
+		}
+		if _, err := b.Lease(); !errors.Is(err, lease.ErrNotLeader) {
+			t.Errorf("Lease: %v", err)
+		}
+		a.wantTold("elected")
+		stopA()
+		a.wantTold("worked: context canceled")
+		if _, err := a.Lease(); !errors.Is(err, lease.ErrReleased) || a.token() != 0 {
+			t.Errorf("after the end: %v", err)
+		}
+		time.Sleep(6 * time.Second)
+		if b.token() != 2 {
+			t.Errorf("the second token is %d", b.token())
+		}
+		stopB()
+		b.wantTold("elected", "worked: context canceled")
+		stopA = a.run(d.new(t)) // once more
+		if a.token() != 3 {
+			t.Errorf("the third token is %d", a.token())
+		}
+		stopA()
+	})
+}
+
+// A lease that can't be extended is lost by this process's clock. Writes fail at once, and
+// the campaign goes on when the work has ended.
+func TestElectionLoses(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		c := newCandidate(t)
+		winding := make(chan struct{})
+		c.works = func(ctx context.Context) { <-ctx.Done(); <-winding }
+		stop := c.run(d.ready(t))
+		d.failing(func(context.Context, fakedb.Call) error { return errLost })
+		start := time.Now()
+		time.Sleep(9*time.Second - 1)
+		c.wantTold("elected", "short: 3s connection lost")
+		if c.token() != 1 {
+			t.Error("lost too early")
+		}
+		time.Sleep(time.Nanosecond)
+		c.wantTold("lost: lease: lost")
+		var lost *lease.LostError
+		if !errors.As(c.lost, &lost) || lost.Token.Value != 1 || !errors.Is(c.lost, errLost) || c.token() != 0 {
+			t.Errorf("lost: %v", c.lost)
+		}
+		_, err := c.Tokens(t.Context(), []string{"jobs"})
+		if !errors.Is(err, lease.ErrLeaseLost) || !strings.HasPrefix(err.Error(), `lease: not the leader: key "jobs": lost: `) || !strings.Contains(err.Error(), "connection lost") {
+			t.Errorf("Tokens: %v", err)
+		}
+		took(t, start, 9*time.Second)
+
+		d.failing(nil)
+		time.Sleep(time.Hour)
+		if c.token() != 0 {
+			t.Error("it was elected again before the work had ended")
+		}
+		close(winding)
+		time.Sleep(10 * time.Second)
+		if c.token() != 2 {
+			t.Errorf("the next token is %d", c.token())
+		}
+		stop()
+		c.wantTold("worked: lease: lost", "elected", "worked: context canceled")
+	})
+}
+
+// A lease may also be taken away, by its lock id.
+func TestElectionTakenAway(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		c, leases := newCandidate(t), d.ready(t)
+		takeAway := func() {
+			l, err := c.Lease()
+			if err == nil {
+				err = leases.Release(t.Context(), l.LockID())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		c.quiet = true
+		stop := c.run(leases)
+		takeAway()
+		time.Sleep(3 * time.Second) // until the next heartbeat
+		c.wantTold("elected", "lost: lease: lost", "elected")
+		takeAway()
+		stop() // the release finds it out
+		c.wantTold("lost: lease: lost")
+	})
+}
+
+// It is told once that time is short, and again after another extension; not while
+// heartbeats succeed.
+func TestElectionIsShortOfTime(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		c := newCandidate(t, lease.TTL(30*time.Second), lease.Margin(2*time.Second), lease.Heartbeat(20*time.Second)) // of 28 s
+		stop := c.run(d.ready(t))
+		time.Sleep(time.Hour)
+		c.wantTold("elected")
+		for range 2 {
+			d.failing(func(context.Context, fakedb.Call) error { return errLost })
+			for told := 0; told == 0; {
+				time.Sleep(100 * time.Millisecond)
+				c.mu.Lock()
+				told = len(c.told)
+				c.mu.Unlock()
+			}
+			time.Sleep(time.Second)
+			d.failing(nil)
+			time.Sleep(time.Hour)
+			c.wantTold("short: 4s connection lost")
+		}
+		stop()
+	})
+}
+
+// Who resigns gives others time to be elected, and campaigns again.
+func TestResign(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		a, b := newCandidate(t), newCandidate(t)
+		a.Resign() // from nothing
+		stopA, stopB := a.run(d.ready(t)), b.run(d.new(t))
+		a.Resign()
+		a.Resign()
+		time.Sleep(6 * time.Second)
+		a.wantTold("elected", "worked: lease: released")
+		b.wantTold("elected")
+		if a.token() != 0 || b.token() != 2 {
+			t.Errorf("tokens %d and %d", a.token(), b.token())
+		}
+		time.Sleep(time.Minute)
+		stopB()
+		time.Sleep(6 * time.Second)
+		if a.token() != 3 {
+			t.Errorf("who has resigned isn't elected again: %d", a.token())
+		}
+		stopA()
+	})
+}
+
+// Work that is told to end has the lease, and its token, until it has ended.
+func TestElectionWaitsForTheWork(t *testing.T) {
+	for name, end := range map[string]func(c *candidate, cancel func()){
+		"end":    func(_ *candidate, cancel func()) { cancel() },
+		"resign": func(c *candidate, _ func()) { c.Resign() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, d *database) {
+				c, leases := newCandidate(t), d.ready(t)
+				winding := make(chan struct{})
+				c.works = func(ctx context.Context) { <-ctx.Done(); <-winding }
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ended := make(chan error, 1)
+				go func() { ended <- c.Run(ctx, leases) }()
+				synctest.Wait()
+				end(c, cancel)
+				time.Sleep(time.Hour)
+				if c.token() != 1 || c.IsLeader() || free(t, leases, "jobs") || len(ended) > 0 {
+					t.Errorf("while the work comes to its end: token %d, leads %v", c.token(), c.IsLeader())
+				}
+				close(winding)
+				synctest.Wait()
+				if c.token() != 0 || !free(t, leases, "jobs") {
+					t.Error("the lease isn't released")
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Work that returns early doesn't end the leadership; there need not be any.
+func TestElectionWithoutWork(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		e, err := lease.NewElection("jobs", lease.Callbacks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &candidate{Election: e, t: t}
+		stop := c.run(d.ready(t))
+		time.Sleep(time.Hour)
+		if c.token() != 1 || !c.IsLeader() {
+			t.Errorf("token %d", c.token())
+		}
+		d.failing(func(context.Context, fakedb.Call) error { return errLost })
+		time.Sleep(time.Minute)
+		if c.token() != 0 {
+			t.Errorf("token %d after the loss", c.token())
+		}
+		stop()
+		if got := d.logged.String(); !strings.Contains(got, "a campaign failed, and goes on") {
+			t.Errorf("logged: %s", got)
+		}
+	})
+}
+
+// Whatever the terms say about waiting, a candidate waits; also on a connection that says
+// nothing, which it gives up.
+func TestElectionCampaigns(t *testing.T) {
+	for name, term := range map[string]lease.Term{
+		"default": lease.TTL(9 * time.Second), "Retries": lease.Retries(0), "Timeout": lease.Timeout(time.Second), "Wait": lease.Wait(0, 0),
+		"Wait, often": lease.Wait(time.Second, time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, d *database) {
+				leases := d.ready(t)
+				held := acquire(t, leases, "jobs", lease.TTL(time.Hour))
+				c := newCandidate(t, term)
+				stop := c.run(d.new(t))
+				d.Sent()
+				time.Sleep(10 * time.Minute)
+				if n := d.count(); c.token() != 0 || n < 60 || n > 1250 {
+					t.Errorf("%d statements in ten minutes, token %d", n, c.token())
+				}
+				var mute atomic.Int32
+				d.failing(func(ctx context.Context, call fakedb.Call) error {
+					if isAcquire(call) && mute.Add(1) == 1 {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return nil
+				})
+				time.Sleep(6 * time.Second)
+				release(t, held)
+				time.Sleep(time.Minute)
+				if c.token() == 0 || mute.Load() < 2 {
+					t.Errorf("not elected; %d attempts since", mute.Load())
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// What doesn't get better ends the campaign, and says why.
+func TestRunFails(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		c := newCandidate(t)
+		var setup *sqlfence.SetupError
+		d.failing(func(context.Context, fakedb.Call) error { return errors.New("no such table: fencing_leases") })
+		if err := c.Run(t.Context(), d.new(t)); !errors.As(err, &setup) {
+			t.Errorf("without tables: %v", err)
+		}
+		d.failing(nil)
+		leases := d.ready(t)
+		stop := c.run(leases)
+		if err := c.Run(t.Context(), leases); !errors.Is(err, lease.ErrInvalid) {
+			t.Errorf("running already: %v", err)
+		}
+		stop()
+		d.issued(t, "jobs2", sqlfence.MaxToken)
+		e, err := lease.NewElection("jobs2", lease.Callbacks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Run(t.Context(), leases); !errors.Is(err, sqlfence.ErrTokenLimit) {
+			t.Errorf("no token left: %v", err)
+		}
+		long := d.new(t, lease.WithDefaults(lease.Margin(10*time.Second)))
+		if err := c.Run(t.Context(), long); !errors.Is(err, lease.ErrInvalid) {
+			t.Errorf("terms that contradict the defaults: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Run(ctx, leases); err != nil || !free(t, leases, "jobs") {
+			t.Errorf("a context that has ended: %v", err)
+		}
+		d.db.Close()
+		if err := c.Run(t.Context(), leases); err == nil {
+			t.Error("on a closed database it goes on")
+		}
+	})
+	for _, key := range []string{"", "\xff"} {
+		if _, err := lease.NewElection(key, lease.Callbacks{}); !errors.Is(err, lease.ErrInvalid) {
+			t.Errorf("key %q: %v", key, err)
+		}
+	}
+	if _, err := lease.NewElection("jobs", lease.Callbacks{}, lease.TTL(-1)); !errors.Is(err, lease.ErrInvalid) || !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("a bad term: %v", err)
+	}
+}
+
+// A callback that panics ends the heartbeats with Run.
+func TestElectionThatPanics(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		e, err := lease.NewElection("jobs", lease.Callbacks{Short: func(time.Duration, error) { panic("over") }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.failing(func(_ context.Context, c fakedb.Call) error {
+			if isExtend(c) {
+				return errLost
+			}
+			return nil
+		})
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			_ = e.Run(t.Context(), leases)
+		}()
+		d.failing(nil)
+		time.Sleep(time.Minute)
+		if !free(t, leases, "jobs") || e.IsLeader() {
+			t.Error("the lease is kept")
+		}
+	})
+}
+
+// It has a token for its key alone, in whichever way that is asked for.
+func TestElectionTokens(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		for _, tt := range []struct {
+			key   string
+			names string
+			want  bool
+		}{
+			{"jobs", "jobs", true}, {"jobs", "books jobs", true}, {"jobs", "books", false}, {"jobs", "job", false}, {"jobs", "jobs/", false},
+			{"jobs/7", "jobs/", true}, {"jobs/7", "jobs/7", true}, {"jobs/7", "jobs", false}, {"jobs/7", "job/", false}, {"jobs/7", "", false},
+			{"cafe\u0301", "caf\u00e9", true},
+		} {
+			e, err := lease.NewElection(tt.key, lease.Callbacks{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := strings.Fields(tt.names)
+			if got, err := e.Tokens(t.Context(), names); (err != nil) != tt.want || got != nil {
+				t.Errorf("%s, not running: %v, %v", tt.key, got, err)
+			}
+			c := &candidate{Election: e, t: t}
+			stop := c.run(leases)
+			if got, err := e.Tokens(t.Context(), names); err != nil || (len(got) == 1) != tt.want {
+				t.Errorf("%s asked for %q: %v, %v", tt.key, names, got, err)
+			}
+			stop()
+		}
+	})
+}

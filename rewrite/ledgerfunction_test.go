@@ -1,0 +1,73 @@
+package rewrite
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// With the function a statement is guarded as without it, but for how the ledger is asked.
+func TestWithLedgerFunction(t *testing.T) {
+	calls := 0
+	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := r.WithLedgerFunction(`sh"op`)
+		plan, planWith := r.Plan(s.sql), with.Plan(s.sql)
+		if isVersioned(rules) {
+			plan, planWith = r.VersionedPlan(s.sql), with.VersionedPlan(s.sql)
+		}
+		if plan.Verdict != planWith.Verdict || plan.Refusal != planWith.Refusal || !reflect.DeepEqual(plan.Targets, planWith.Targets) {
+			t.Fatalf("%v %v, with the function %v %v", plan.Verdict, plan.Refusal, planWith.Verdict, planWith.Refusal)
+		}
+		if plan.Verdict != Guard {
+			return
+		}
+		text, textWith := plan.rendered(t, plan.values(rules)), planWith.rendered(t, plan.values(rules))
+		if !slices.Equal(sorted(text.Args), sorted(textWith.Args)) {
+			t.Errorf("arguments %v, with the function %v", text.Args, textWith.Args)
+		}
+		n := strings.Count(textWith.SQL, `"sh""op".`+sqltext.LedgerFunction+"(")
+		if calls += n; n > 0 {
+			if strings.Contains(textWith.SQL, "FOR SHARE OF "+ledgerTable) || strings.Count(text.SQL, "FOR SHARE OF "+ledgerTable) != n {
+				t.Errorf("without the function:\n%s\nwith it:\n%s", text.SQL, textWith.SQL)
+			}
+		} else if text.SQL != textWith.SQL {
+			t.Errorf("%s\nwith the function:\n%s", text.SQL, textWith.SQL)
+		}
+		if again := r.Plan(s.sql); !isVersioned(rules) && again.Verdict == Guard && strings.Contains(again.rendered(t, again.values(rules)).SQL, sqltext.LedgerFunction) {
+			t.Error("the rewriter without the function calls it")
+		}
+	})
+	if calls < 20 {
+		t.Errorf("%d calls of the function in all samples", calls)
+	}
+}
+
+func TestWithLedgerFunctionWithoutADialect(t *testing.T) {
+	r, err := New(MySQL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.WithLedgerFunction("public") != r {
+		t.Error("another rewriter")
+	}
+}
+
+// sorted returns the values of arguments in an order that doesn't depend on where they
+// stand first.
+func sorted(args []Arg) (values []value) {
+	for _, a := range args {
+		values = append(values, a.value)
+	}
+	slices.SortFunc(values, func(a, b value) int {
+		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.token, b.token), cmp.Compare(a.field, b.field))
+	})
+	return values
+}
