@@ -18,7 +18,7 @@ import (
 // name, and for planning and executing a statement that isn't prepared.
 func serverSide() []*measurement {
 	update := "UPDATE books SET price = $1 WHERE id = $2"
-	args := func(id int64) []any { return []any{30, id} }
+	args := func(id int64) []any { return []any{price(), id} }
 	var all []*measurement
 	for _, t := range []target{pgx, pq} {
 		writers := &measurement{table: "64 writers", on: t.name, callers: 64, slices: 10}

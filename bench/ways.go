@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -37,7 +38,7 @@ func (t target) ways() []contestant {
 		return contestant{name: name, durability: t.durability, fenced: fenced, start: start}
 	}
 	plain := func(wrap wrapping) func(*stage) (work, error) {
-		return t.updating(wrap, rule{}, update, func(id int64) []any { return []any{30, id} })
+		return t.updating(wrap, rule{}, update, func(id int64) []any { return []any{price(), id} })
 	}
 	all := []contestant{
 		way("plain write", false, plain(bare)),
@@ -45,15 +46,15 @@ func (t target) ways() []contestant {
 		way("otelsql", false, plain(viaOtelsql)),
 		way("sqlfence, table not registered", true, plain(fenced(sqlfence.WithTable("orders")))),
 		way("AND fence_token <= …, by hand", false, t.updating(bare, rule{}, predicate,
-			func(id int64) []any { return []any{30, newest, id, newest} })),
+			func(id int64) []any { return []any{price(), newest, id, newest} })),
 	}
 	for _, r := range rules[:2] {
 		all = append(all,
 			way("the SQL of "+r.name+", by hand", false, t.byHand(r, update)),
-			way("sqlfence, "+r.name, true, t.updating(r.wrap(), r, update, func(id int64) []any { return []any{30, id} })))
+			way("sqlfence, "+r.name, true, t.updating(r.wrap(), r, update, func(id int64) []any { return []any{price(), id} })))
 		for _, v := range variants(t) {
 			all = append(all, way("sqlfence, "+r.name+", "+v.name, false,
-				t.updating(r.wrap(v.options...), r, update, func(id int64) []any { return []any{30, id} })))
+				t.updating(r.wrap(v.options...), r, update, func(id int64) []any { return []any{price(), id} })))
 		}
 	}
 	all = append(all, way("SELECT the token, then UPDATE (the blog)", false, t.twoStatements(update)))
@@ -66,6 +67,11 @@ func (t target) ways() []contestant {
 	}
 	return all
 }
+
+var prices atomic.Int64
+
+// price returns another price than the last one: SQLite writes nothing where nothing changes.
+func price() int64 { return 10 + prices.Add(1)%1000 }
 
 // updating lets each caller write its own row by db.Exec.
 func (t target) updating(wrap wrapping, r rule, query string, args func(id int64) []any) func(*stage) (work, error) {
@@ -126,7 +132,7 @@ func (t target) twoStatements(update string) func(*stage) (work, error) {
 			if token > newest {
 				return fmt.Errorf("stale: %d", token)
 			}
-			return one(sh.db.ExecContext(ctx, update, 30, caller+1))
+			return one(sh.db.ExecContext(ctx, update, price(), caller+1))
 		}}, nil
 	}
 }
@@ -155,7 +161,7 @@ func (t target) inTransaction(update, lock string, reads bool) func(*stage) (wor
 			if token > newest {
 				return fmt.Errorf("stale: %d", token)
 			}
-			if err := one(tx.ExecContext(ctx, update, 30, caller+1)); err != nil {
+			if err := one(tx.ExecContext(ctx, update, price(), caller+1)); err != nil {
 				return err
 			}
 			return tx.Commit()
