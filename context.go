@@ -73,20 +73,19 @@ func bypassReason(ctx context.Context) (string, bool) {
 	return reason, reason != ""
 }
 
-// tokens returns the context's tokens for the table; none if it takes none, or if it
-// is Optional and there is none.
-func (t *table) tokens(ctx context.Context) ([]Token, error) {
+// tokens returns those of the tokens that are for the table; none if it takes none, or if
+// it is Optional and there is none.
+func (t *table) tokens(given []Token) ([]Token, error) {
 	if !t.rules.Fenced() {
 		return nil, nil
 	}
 	var found []Token
 	if t.rules.Key != "" {
-		found = t.keyedTokens(tokensFrom(ctx))
+		found = t.keyedTokens(given)
 	} else {
-		held := tokensFrom(ctx)
-		for i := range held {
-			if held[i].Name == t.resource {
-				found = held[i : i+1]
+		for i := range given {
+			if t.takes(given[i].Name) {
+				found = given[i : i+1]
 			}
 		}
 	}
@@ -96,11 +95,8 @@ func (t *table) tokens(ctx context.Context) ([]Token, error) {
 		}
 	}
 	if len(found) == 0 && !t.optional {
-		name := t.resource
-		if t.rules.Key != "" {
-			name += "/<" + t.rules.Key + ">"
-		}
-		return nil, &refusal{sentinel: ErrNoFence, reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.name, name), table: t.name}
+		return nil, &refusal{sentinel: ErrNoFence, table: t.name,
+			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)", t.name, t.tokenName("<"+t.rules.Key+">"))}
 	}
 	return found, nil
 }

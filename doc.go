@@ -73,6 +73,13 @@
 // and [Bypass] have to be given to each statement, and a transaction that was begun by
 // a statement, BEGIN, keeps nothing.
 //
+// # Programs without contexts
+//
+// Where code writes without a context, [WithTokens] gives the database a source of tokens,
+// which is asked for what the contexts lack. Package lease's Election is one, for a process
+// that writes as long as it leads. All writes of a transaction have the same token of a
+// source, or are refused.
+//
 // # What it can't promise
 //
 // It guards the statements that pass through it, by their text. It can't guard

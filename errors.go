@@ -19,7 +19,8 @@ var (
 	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
 
 	// ErrNoFence: a write on a registered table whose context carries no token for
-	// it, or an invalid one, which is [ErrInvalid], too.
+	// it, or an invalid one, which is [ErrInvalid], too; with a source (see [WithTokens])
+	// that has none either, or an error, which it wraps.
 	ErrNoFence = errors.New("sqlfence: no fencing token")
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
@@ -67,7 +68,7 @@ var (
 )
 
 // A StaleError reports a write that was refused because a newer token had been
-// seen. It is [ErrStale] and wraps the base driver's error.
+// seen. It is [ErrStale] and wraps the base driver's error, if it was sent.
 type StaleError struct {
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
@@ -83,7 +84,8 @@ func (e *StaleError) Error() string {
 // Is reports whether target is [ErrStale].
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// Unwrap returns the base driver's error.
+// Unwrap returns the base driver's error; nil if nothing was sent, because a source has
+// given a newer token in the middle of a transaction (see [WithTokens]).
 func (e *StaleError) Unwrap() error { return e.err }
 
 // Temporary returns false: a stale token stays stale.

@@ -2,6 +2,7 @@ package sqlfence
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -14,15 +15,36 @@ type heldTokens struct {
 	rows  [][]int // for each table the index among its tokens for each row to insert; nil for one token
 }
 
-// find looks up the tokens of the plan's tables.
-func (h *heldTokens) find(ctx context.Context, e *execution) (err error) {
+// find looks up the tokens of the plan's tables, in the context and in the source.
+func (h *heldTokens) find(ctx context.Context, e *execution) error {
+	given := tokensFrom(ctx)
+	if e.state.settings.source == nil {
+		return h.choose(e, given)
+	}
+	got, err := e.supply(ctx, given)
+	if err != nil {
+		return err
+	}
+	if len(given) == 0 {
+		given = got
+	} else if len(got) > 0 {
+		given = slices.Concat(given, got)
+	}
+	if err := h.choose(e, given); err != nil {
+		return err
+	}
+	return e.keepTerm(got)
+}
+
+// choose takes the tokens for the plan's tables from those that are given.
+func (h *heldTokens) choose(e *execution, given []Token) (err error) {
 	if len(e.plan.Tables) == 1 {
-		h.all, err = e.table(0).tokens(ctx)
+		h.all, err = e.table(0).tokens(given)
 		return err
 	}
 	h.first = make([]int, len(e.plan.Tables))
 	for i := range e.plan.Tables {
-		tokens, err := e.table(i).tokens(ctx)
+		tokens, err := e.table(i).tokens(given)
 		if err != nil {
 			return err
 		}

@@ -39,15 +39,32 @@ func Key(column string) Rule {
 	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
 }
 
-// keyedTokens returns those of the tokens that are for rows of the table: resource +
-// "/" + key.
+// keyedTokens returns those of the tokens that are for rows of the table.
 func (t *table) keyedTokens(tokens []Token) (found []Token) {
 	for _, token := range tokens {
-		if rest, ok := strings.CutPrefix(token.Name, t.resource); ok && strings.HasPrefix(rest, "/") {
+		if t.takes(token.Name) {
 			found = append(found, token)
 		}
 	}
 	return found
+}
+
+// takes reports whether a token of this name is for the table, or for one of its rows:
+// resource + "/" + key.
+func (t *table) takes(name string) bool {
+	if t.rules.Key == "" {
+		return name == t.resource
+	}
+	rest, ok := strings.CutPrefix(name, t.resource)
+	return ok && strings.HasPrefix(rest, "/")
+}
+
+// tokenName returns the name of the table's tokens, with this in the place of a key.
+func (t *table) tokenName(key string) string {
+	if t.rules.Key == "" {
+		return t.resource
+	}
+	return t.resource + "/" + key
 }
 
 // key returns the key of the row that a token of the table covers.

@@ -59,6 +59,8 @@ func (e *UnguardableError) attrs() []slog.Attr { return tableAttr(e.Table) }
 func (e *ColumnError) attrs() []slog.Attr      { return tableAttr(e.Table) }
 func (e *tokenError) attrs() []slog.Attr       { return tableAttr(e.table) }
 
+func (e *sourceError) attrs() []slog.Attr { return tableAttr(e.table) }
+
 func (e *refusal) attrs() []slog.Attr {
 	attrs := tableAttr(e.table)
 	if e.token.Name != "" {

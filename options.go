@@ -150,6 +150,7 @@ type options struct {
 	modeSet    bool
 	observers  []Observer
 	logger     *slog.Logger
+	source     TokenSource
 	statements *int // nil for the driver's default
 	faults     []error
 }

@@ -22,6 +22,7 @@ type settings struct {
 	rewriter  *rewrite.Rewriter
 	observers []Observer
 	logger    *slog.Logger
+	source    TokenSource // nil for none
 
 	statements int // that a connection keeps; -1 for the driver's default
 }
@@ -44,7 +45,7 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	if err != nil {
 		o.fail(err)
 	}
-	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger, statements: -1}
+	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger, source: o.source, statements: -1}
 	if o.statements != nil {
 		s.statements = *o.statements
 	}
@@ -67,6 +68,7 @@ func (s *settings) addTables(o *options) {
 		if len(faults) > 0 {
 			continue
 		}
+		t.asked = []string{t.tokenName("")}
 		rules = append(rules, t.rules)
 		s.serials = s.serials || t.rules.Serial != ""
 		s.locks = s.locks || t.rules.Lock.By != ""

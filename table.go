@@ -81,6 +81,7 @@ func Optional() Rule {
 type table struct {
 	name     string // as registered
 	resource string
+	asked    []string // the token's name, as a source is asked for it
 	optional bool
 	serial   *serialOptions // nil for none
 	rules    rewrite.Table

@@ -1,6 +1,9 @@
 package sqlfence
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // txContext is what a transaction keeps of the context that began it, for statements
 // whose own context doesn't say it. database/sql runs Tx.Exec, Tx.Query and the
@@ -10,13 +13,16 @@ import "context"
 // A serial isn't kept: it is of one row, and most transactions write several. Nor is a
 // Bypass, which has to be said for each statement.
 type txContext struct {
+	begun  bool
 	tokens []Token
 	editor any
+
+	supplied map[string]int64 // the tokens that the source gave in it, by their names
 }
 
 // begun notes the context that has begun a transaction of the connection.
 func (s *connState) begun(ctx context.Context) {
-	s.txContext = txContext{tokens: tokensFrom(ctx), editor: ctx.Value(editorKey{})}
+	s.txContext = txContext{begun: true, tokens: tokensFrom(ctx), editor: ctx.Value(editorKey{})}
 }
 
 // ended forgets it.
@@ -33,4 +39,38 @@ func (s *connState) context(ctx context.Context) context.Context {
 		ctx = WithEditor(ctx, s.txContext.editor)
 	}
 	return ctx
+}
+
+// keepTerm keeps a transaction of BeginTx from going on under other tokens than it began with:
+// what it has read and decided under a lease that was lost must not be written under the
+// next one.
+func (e *execution) keepTerm(got []Token) error {
+	tx := &e.state.txContext
+	if !tx.begun {
+		return nil
+	}
+	for _, token := range got {
+		before, ok := tx.supplied[token.Name]
+		if i := slices.IndexFunc(tx.tokens, func(t Token) bool { return t.Name == token.Name }); i >= 0 {
+			before, ok = tx.tokens[i].Value, true
+		}
+		switch {
+		case !ok && tx.supplied == nil:
+			tx.supplied = map[string]int64{token.Name: token.Value}
+		case !ok:
+			tx.supplied[token.Name] = token.Value
+		case before != token.Value:
+			return e.changedTerm(Token{token.Name, before}, token)
+		}
+	}
+	return nil
+}
+
+// changedTerm refuses a token in a transaction that has used another one of this name.
+func (e *execution) changedTerm(before, now Token) error {
+	t := e.table(max(0, slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.state.settings.tables[i].takes(now.Name) })))
+	if before.Value < now.Value {
+		return &StaleError{Table: t.name, Token: before, Current: now.Value}
+	}
+	return t.misled("the token source gave %v after %v in one transaction", now, before)
 }
