@@ -20,7 +20,9 @@ func TestAllocationsOfAnExecution(t *testing.T) {
 	raw := sql.OpenDB(bare)
 	defer raw.Close()
 	base := &fake{}
-	db := base.open(t, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Key("id")))
+	// An observer that isn't told of guarded statements costs nothing.
+	observer := sqlfence.WithObserver(func(context.Context, sqlfence.Event) { t.Error("an event") })
+	db := base.open(t, observer, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Key("id")))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7), token("pens/1", 7))
 	for _, tt := range []struct {
 		name, query string

@@ -9,13 +9,14 @@ import (
 
 // answered returns the error that the application gets for the error of a guarded
 // statement, and whether the guard raised it, which is reported. In a transaction
-// database/sql sends nothing twice, and a lost connection commits nothing.
+// database/sql sends nothing twice, and a lost connection commits nothing; where nothing
+// is enforced errors stay the base driver's.
 func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 	if err == nil {
 		return nil, false
 	}
 	typed, raised := e.reported(ctx, err)
-	if !raised && !e.state.inTx {
+	if !raised && !e.state.inTx && e.enforces() {
 		typed = e.state.settle(typed, true)
 	}
 	return typed, raised
@@ -27,7 +28,9 @@ func (e *execution) reported(ctx context.Context, err error) (error, bool) {
 	if !raised {
 		return e.explain(err), false
 	}
-	e.state.settings.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: typed})
+	event := e.refusal(Refused, typed)
+	event.Sent = e.sent.query
+	e.state.settings.report(ctx, event)
 	return typed, true
 }
 

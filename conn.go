@@ -97,8 +97,8 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	settings := c.state.settings
 	plan := c.state.rewriter().Plan(query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
-	// followed.
-	if plan.Verdict == rewrite.Pass && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
+	// followed or told.
+	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
 		return prepareBase(ctx, c.base, query)
 	}
 	s, err := prepare(ctx, c.state, query, plan)
@@ -132,7 +132,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 }
 
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) execution {
-	return execution{state: c.state, rows: rows, plan: c.state.rewriter().Plan(query), asked: request{query: query, args: args}}
+	s := c.state.settings
+	return execution{state: c.state, registry: &s.registry, rows: rows, plan: c.state.rewriter().Plan(query), asked: request{query: query, args: args}}
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none

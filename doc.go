@@ -43,8 +43,8 @@
 //     touch it, and can't be guarded is not sent to the database. The error says
 //     why and what to write instead.
 //   - No token, no write: a write on a registered table without a token is
-//     refused, unless the table is [Optional], the mode is [Observe], or the
-//     context has a [Bypass] with a reason.
+//     refused, unless the table is [Optional], its mode is [Observe], or the
+//     context has a [Bypass] with a reason, or the database [WithBypass].
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
 //     "no such row". [WithStatementCache] can make it cheaper than that.

@@ -57,7 +57,7 @@ func WithEditor(ctx context.Context, user any) context.Context {
 
 // findEditor notes the text of the context's editor; empty for none.
 func (e *execution) findEditor(ctx context.Context) error {
-	if !e.state.settings.locks || !e.plan.Locks {
+	if !e.registry.locks || !e.plan.Locks {
 		return nil
 	}
 	user := ctx.Value(editorKey{})

@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"time"
 
 	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -14,15 +15,17 @@ import (
 // [execution.render] writes the guarded statement, [run] sends it, and
 // [execution.classify] makes a typed error of what the guard raised.
 type execution struct {
-	state *connState
-	rows  bool          // the application wants rows: it is a Query, not an Exec
-	plan  *rewrite.Plan // of read
-	asked request       // by the application
-	read  request       // what is planned: asked, or what a query rewriter among its arguments made of it
-	sent  request       // what goes to the base driver
+	state    *connState
+	registry *registry     // of all tables, or of those that are enforced
+	rows     bool          // the application wants rows: it is a Query, not an Exec
+	plan     *rewrite.Plan // of read, by the registry
+	asked    request       // by the application
+	read     request       // what is planned: asked, or what a query rewriter among its arguments made of it
+	sent     request       // what goes to the base driver
 
-	options int     // how many of read's arguments are options of the driver, in front
-	events  []Event // to be reported once the statement is sent
+	options   int     // how many of read's arguments are options of the driver, in front
+	unplanned error   // why it can't be guarded, whatever the plan is; nil for no such reason
+	events    []Event // to be reported once the statement is sent
 
 	// The rest is of a guarded execution.
 
@@ -30,6 +33,8 @@ type execution struct {
 	values rewrite.Values // but those of the tables, which are held
 	keeps  bool           // the statement may be kept prepared
 	first  *firstRow      // of a query; nil if none has been read ahead
+	took   time.Duration  // from sending to the answer
+	timed  bool           // took is set, and is to be reported
 
 	names      map[string]int // of the arguments, as argNames has them
 	namesKnown bool
@@ -70,10 +75,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	decided, err := e.admit(ctx)
 	if decided == guarded {
 		e.findFunction(ctx)
-		decided, err = e.collect(ctx)
-	}
-	if decided == guarded {
-		decided, err = e.render(ctx)
+		decided, err = e.guard(ctx)
 	}
 	switch decided {
 	case refused:
@@ -93,48 +95,77 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	return got, err
 }
 
-// admit reads the statement and decides whether it is to be guarded. It fills in
-// the execution's requests.
+// admit reads the statement and decides whether it is to be guarded, or refused, by
+// guard. It fills in the execution's requests.
 func (e *execution) admit(ctx context.Context) (outcome, error) {
 	e.read, e.sent = e.asked, e.asked
-	reason, failed := e.readOptions(ctx)
-	if failed != nil {
+	var failed error
+	if e.unplanned, failed = e.readOptions(ctx); failed != nil {
 		return refused, failed
 	}
-	if reason == nil && e.plan.Verdict == rewrite.Pass || own.Is(ctx, e.read.query) {
-		return passed, nil
+	switch why, bypassed := e.state.settings.bypassReason(ctx); {
+	case own.Is(ctx, e.read.query):
+	case e.passes():
+		e.notePassed()
+	case bypassed:
+		event := e.event(Bypassed)
+		event.Reason = why
+		e.note(event)
+	default:
+		return guarded, nil
 	}
-	if why, ok := bypassReason(ctx); ok {
-		e.events = []Event{{Kind: Bypassed, Query: e.asked.query, Reason: why}}
-		return passed, nil
+	return passed, nil
+}
+
+// passes reports whether the statement needs no guard.
+func (e *execution) passes() bool { return e.unplanned == nil && e.plan.Verdict == rewrite.Pass }
+
+// guard guards the statement, or refuses it, which is reported.
+func (e *execution) guard(ctx context.Context) (outcome, error) {
+	decided, reason := e.build(ctx)
+	if decided == refused && e.registry != e.state.settings.enforced {
+		decided, reason = e.withoutObserved(ctx, reason)
 	}
-	if reason == nil && e.plan.Verdict == rewrite.Refuse {
-		reason = e.state.settings.unguardable(&e.plan.Refusal)
+	if decided == refused {
+		e.state.settings.report(ctx, e.refusal(Refused, reason))
 	}
-	if reason != nil {
-		return e.refuse(ctx, reason)
+	return decided, reason
+}
+
+// build finds what the statement is to be guarded with, and writes it, or returns why
+// it is refused.
+func (e *execution) build(ctx context.Context) (outcome, error) {
+	switch {
+	case e.unplanned != nil:
+		return refused, e.unplanned
+	case e.plan.Verdict == rewrite.Refuse:
+		return refused, e.registry.unguardable(&e.plan.Refusal)
 	}
-	return guarded, nil
+	if decided, err := e.collect(ctx); decided != guarded {
+		return decided, err
+	}
+	return e.render()
 }
 
 // collect finds what the statement is to be compared with: the serial and the
 // editor of the context, and its tokens.
 func (e *execution) collect(ctx context.Context) (outcome, error) {
-	if err := e.findSerial(ctx); err != nil {
-		if decided, err := e.refuse(ctx, err); decided == refused {
-			return refused, err
-		}
+	if err := e.findSerial(ctx); err != nil && !e.tolerates(err) {
+		return refused, err
 	}
-	if err := e.findEditor(ctx); err != nil {
-		if decided, err := e.refuse(ctx, err); decided == refused {
-			return refused, err
-		}
+	if err := e.findEditor(ctx); err != nil && !e.tolerates(err) {
+		return refused, err
 	}
 	if err := e.findTokens(ctx); err != nil {
-		if decided, err := e.refuse(ctx, err); decided == refused || !e.plan.Tokenless {
-			return decided, err
+		switch {
+		case !e.tolerates(err):
+			return refused, err
+		case !e.plan.Tokenless:
+			return passed, nil
 		}
 		e.held.drop()
+	} else {
+		e.noteUnfenced()
 	}
 	if len(e.held.all) == 0 && !e.plan.Tokenless { // all of the tables are Optional
 		return passed, nil
@@ -167,15 +198,21 @@ func (e *execution) findTokens(ctx context.Context) error {
 func run[T any](ctx context.Context, rendered execution, c call[T]) (T, error) {
 	e := rendered.state.hold(&rendered)
 	defer e.leave()
-	if e.state.settings.mode == Observe {
-		got, err := observe(ctx, e, c)
-		e.reportSent(ctx, err)
-		return c.finish(ctx, e, got, err)
+	send := enforce[T]
+	if e.observes() {
+		send = observe[T]
 	}
+	got, err := send(ctx, e, c)
+	return c.finish(ctx, e, got, err)
+}
+
+// enforce sends a guarded execution whose guards hold.
+func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	if err := e.ready(ctx); err != nil {
 		var nothing T
 		return nothing, err
 	}
+	began := e.begin()
 	got, err := try(ctx, e, c)
 	if err != nil && e.sent.kept != nil && e.unkeep(err) {
 		got, err = sendOnceMore(ctx, e, c, err)
@@ -187,9 +224,13 @@ func run[T any](ctx context.Context, rendered execution, c call[T]) (T, error) {
 	}
 	if err == nil {
 		e.state.link.touch()
+		e.end(began)
 	}
-	err, _ = e.answered(ctx, err)
-	return c.finish(ctx, e, got, err)
+	err, raised := e.answered(ctx, err)
+	if !raised {
+		e.reportSent(ctx, err)
+	}
+	return got, err
 }
 
 // hold returns the execution at an address. The rows of a query go on using it; an Exec is
@@ -219,32 +260,8 @@ func try[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	return c.inspect(ctx, e, got)
 }
 
-// refuse reports a refusal. Where nothing is enforced the statement passes, and
-// what would have been is reported when it has been sent.
-func (e *execution) refuse(ctx context.Context, reason error) (outcome, error) {
-	s := e.state.settings
-	if s.mode == Observe {
-		e.events = append(e.events, Event{Kind: WouldRefuse, Query: e.asked.query, Err: reason})
-		return passed, nil
-	}
-	s.report(ctx, Event{Kind: Refused, Query: e.asked.query, Err: reason})
-	return refused, reason
-}
-
-// reportSent reports the pending events once the statement was sent. On ErrSkip it
-// keeps them: database/sql will retry through Prepare.
-func (e *execution) reportSent(ctx context.Context, err error) {
-	if isSkip(err) {
-		return
-	}
-	for _, event := range e.events {
-		e.state.settings.report(ctx, event)
-	}
-	e.events = nil
-}
-
 // table returns the plan's table i.
-func (e *execution) table(i int) *table { return e.state.settings.tables[e.plan.Tables[i]] }
+func (e *execution) table(i int) *table { return e.registry.tables[e.plan.Tables[i]] }
 
 var (
 	execCall  = call[driver.Result]{send: sendExec, inspect: inspectResult, finish: finishResult}
@@ -271,8 +288,9 @@ func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error
 	return queryBase(ctx, s.base, r.query, r.args)
 }
 
-func finishResult(_ context.Context, e *execution, res driver.Result, err error) (driver.Result, error) {
+func finishResult(ctx context.Context, e *execution, res driver.Result, err error) (driver.Result, error) {
 	if err == nil {
+		e.reportGuarded(ctx)
 		e.executed()
 	}
 	return res, err

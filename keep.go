@@ -16,7 +16,7 @@ import (
 // remote database executes a text in one round trip, too.
 func (e *execution) mayKeep(given []driver.NamedValue) bool {
 	c, p := &e.state.cache, e.plan
-	return c.size > 0 && e.read.stmt == nil && e.options == 0 &&
+	return c.size > 0 && !e.observes() && e.read.stmt == nil && e.options == 0 &&
 		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText &&
 		(len(given) > 0 || !e.state.settings.profile.remote())
 }

@@ -98,6 +98,15 @@ func (s *connState) rewriter() *rewrite.Rewriter {
 	return s.settings.rewriter
 }
 
+// rewriter returns the rewriter for the execution's registry. That of the enforced tables
+// alone does without the function.
+func (e *execution) rewriter() *rewrite.Rewriter {
+	if e.registry == &e.state.settings.registry {
+		return e.state.rewriter()
+	}
+	return e.registry.rewriter
+}
+
 // withoutFunction looks at the error of a guarded statement. If it says that the ledger's
 // function is gone, the statement, of which nothing was applied, is made into one that does
 // without, to be sent again. Where its transaction is over by the error, it isn't, and lost
@@ -111,15 +120,15 @@ func (e *execution) withoutFunction(ctx context.Context, err error) (again bool,
 	if s.inTx {
 		return false, lost
 	}
-	plan := s.settings.rewriter.Plan(e.read.query)
+	plan := e.registry.rewriter.Plan(e.read.query)
 	if e.plan.Versioned {
-		plan = s.settings.rewriter.VersionedPlan(e.read.query)
+		plan = e.registry.rewriter.VersionedPlan(e.read.query)
 	}
 	e.plan = plan
-	if e.asked.stmt != nil {
+	if e.asked.stmt != nil && e.registry == &s.settings.registry {
 		e.asked.stmt.plan = plan
 	}
-	decided, _ := e.render(ctx)
+	decided, _ := e.render()
 	return decided == guarded, lost
 }
 

@@ -9,8 +9,11 @@ import (
 // log writes an event to the log.
 func (s *settings) log(ctx context.Context, e Event) {
 	level := slog.LevelInfo
-	if e.Kind == Refused || e.Kind == WouldRefuse {
+	switch e.Kind {
+	case Refused, WouldRefuse:
 		level = slog.LevelWarn
+	case Unfenced:
+		level = slog.LevelDebug
 	}
 	if !s.logger.Enabled(ctx, level) {
 		return
@@ -22,7 +25,7 @@ func (s *settings) log(ctx context.Context, e Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 		attrs = append(attrs, refusalAttrs(e.Err)...)
-		if verb := s.rewriter.Verb(e.Query); verb != "" {
+		if verb := e.Verb(); verb != "" {
 			attrs = append(attrs, slog.String("statement", verb))
 		}
 	}
@@ -37,6 +40,16 @@ func refusalAttrs(err error) (attrs []slog.Attr) {
 		attrs = about.attrs()
 	}
 	return attrs
+}
+
+// tableOf returns the table that a refusal is about; empty if that is unknown.
+func tableOf(err error) string {
+	for _, a := range refusalAttrs(err) {
+		if a.Key == "table" {
+			return a.Value.String()
+		}
+	}
+	return ""
 }
 
 func (e *StaleError) attrs() []slog.Attr {

@@ -6,29 +6,143 @@ import (
 	"errors"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// observe runs a guarded execution so that nothing is refused and nothing breaks: as
-// in Enforce mode first; if the guard refuses it, again without the checks that refuse;
-// and if that or anything else fails, as the application wrote it. A failed attempt has no
-// effects. If an error would end a transaction, a savepoint is set before the attempt.
+// observes reports whether some of the tables that the statement writes to are observed.
+func (e *execution) observes() bool { return e.registry.observed && e.writesTo(Observe) }
+
+// enforces reports whether some of them are enforced.
+func (e *execution) enforces() bool { return !e.registry.observed || e.writesTo(Enforce) }
+
+// writesTo reports whether the statement writes to a table that is in this mode.
+func (e *execution) writesTo(m Mode) bool {
+	for i := range e.plan.Tables {
+		if e.table(i).mode == m {
+			return true
+		}
+	}
+	return false
+}
+
+// tolerates reports whether a reason to refuse the statement is only reported: all of
+// its tables are observed. The statement goes on with its other guards.
+func (e *execution) tolerates(reason error) bool {
+	if e.enforces() {
+		return false
+	}
+	e.note(e.refusal(WouldRefuse, reason))
+	return true
+}
+
+// withoutObserved decides about a statement that was refused for a reason as if the
+// observed tables weren't registered. If it isn't refused then, the reason is an event.
+func (e *execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
+	would := e.refusal(WouldRefuse, reason)
+	decided, err := e.enforceOnly(ctx)
+	if decided != refused {
+		e.note(would)
+	}
+	return decided, err
+}
+
+// enforceOnly begins anew with the enforced tables alone.
+func (e *execution) enforceOnly(ctx context.Context) (outcome, error) {
+	s := e.state.settings
+	e.sent, e.events = e.read, nil
+	e.held, e.values, e.keeps, e.timed = heldTokens{}, rewrite.Values{}, false, false
+	if s.enforced == nil {
+		return passed, nil
+	}
+	e.registry = s.enforced
+	e.plan = s.enforced.rewriter.Plan(e.read.query)
+	if e.passes() {
+		return passed, nil
+	}
+	return e.build(ctx)
+}
+
+// refusePrepared reports that a statement can't be prepared, and returns the reason. It
+// returns nil where that is for observed tables: each execution reports it.
+func (e *execution) refusePrepared(ctx context.Context, reason error) error {
+	switch s := e.state.settings; {
+	case s.enforced == nil:
+		return nil
+	case s.observes():
+		e.registry = s.enforced
+		e.plan = s.enforced.rewriter.Plan(e.asked.query)
+		if e.plan.Verdict != rewrite.Refuse {
+			return nil
+		}
+		reason = s.enforced.unguardable(&e.plan.Refusal)
+	}
+	e.state.settings.report(ctx, e.refusal(Refused, reason))
+	return reason
+}
+
+// observe runs a guarded execution so that nothing is refused and nothing breaks for an
+// observed table: as in Enforce mode first; if that fails, as relent does. A failed attempt
+// has no effects. If an error would end a transaction, a savepoint is set before the attempt.
 func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	s := e.state
+	if e.enforces() {
+		if err := e.linked(ctx); err != nil {
+			var nothing T
+			return nothing, err
+		}
+	}
 	saved := s.savepoint(ctx)
+	began := e.begin()
 	got, err := try(ctx, e, c)
-	if err == nil {
+	s.ledger.lost(err)
+	switch {
+	case err == nil:
+		e.end(began)
 		if saved && !e.rows { // open rows keep the connection busy
 			err = s.exec(ctx, "RELEASE SAVEPOINT sqlfence")
 		}
-		return got, err
+	case !e.undo(ctx, err, saved):
+		if e.enforces() {
+			err, _ = e.answered(ctx, err)
+		}
+	case e.enforces():
+		return enforceAlone(ctx, e, c, err)
+	default:
+		got, err = relent(ctx, e, c, saved, err)
 	}
-	s.ledger.lost(err)
-	if !e.undo(ctx, err, saved) {
-		return got, err
+	e.reportSent(ctx, err)
+	return got, err
+}
+
+// enforceAlone sends a statement that failed with err once more, with the guards of the
+// enforced tables alone.
+func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error) (T, error) {
+	var nothing T
+	typed, raised := e.classify(err)
+	if !raised {
+		typed = e.explain(err)
 	}
+	would := e.refusal(WouldRefuse, typed)
+	decided, reason := e.enforceOnly(ctx)
+	if decided == refused {
+		e.state.settings.report(ctx, e.refusal(Refused, reason))
+		return nothing, reason
+	}
+	got, err := enforce(ctx, e, c)
+	if err == nil {
+		would.Sent = e.sent.query
+		e.state.settings.report(ctx, would)
+	}
+	return got, err
+}
+
+// relent sends a statement that failed with err once more, all of whose tables are
+// observed: if the guard has refused it, without the checks that refuse; and if that or
+// anything else fails, as the application wrote it.
+func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err error) (T, error) {
 	typed, refused := e.classify(err)
 	if refused {
-		s.settings.report(ctx, Event{Kind: WouldRefuse, Query: e.asked.query, Err: typed})
+		e.note(e.refusal(WouldRefuse, typed))
 		if e.unguard(typed) == nil {
 			got, errObserved := try(ctx, e, c)
 			if errObserved == nil || !e.undo(ctx, errObserved, saved) {
@@ -42,7 +156,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
 		return got, err
 	case errPlain == nil && !refused:
-		s.settings.report(ctx, Event{Kind: WouldRefuse, Query: e.asked.query, Err: e.explain(err)})
+		e.note(e.refusal(WouldRefuse, e.explain(err)))
 	}
 	return got, errPlain
 }

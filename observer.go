@@ -1,28 +1,66 @@
 package sqlfence
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"time"
 
-// An Observer receives events about statements on registered tables: those that were
-// refused, those that [Observe] mode let through although [Enforce] would have
-// refused them, and those that [Bypass] let through. It is called on the statement's
-// goroutine before the statement's call returns, so several goroutines may call
-// it at once; it must be safe for that, and quick. It must not panic, nor use the
-// connection or transaction that the statement was sent on. The context is the
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// An Observer receives events about statements on registered tables: by default those
+// that were refused, those that [Observe] mode let through although [Enforce] would have
+// refused them, those that [Bypass] let through, and writes of [Optional] tables without a
+// token. [WithObserver] can limit it to some kinds of events, or add those about statements
+// that were guarded or needed no guard.
+//
+// It is called on the statement's goroutine before the statement's call returns, so several
+// goroutines may call it at once; it must be safe for that, and quick. It must not panic,
+// nor use the connection or transaction that the statement was sent on. The context is the
 // statement's, without its Bypass.
 type Observer func(ctx context.Context, e Event)
 
-// An Event is what an [Observer] receives.
+// An Event is what an [Observer] receives. It must not be changed.
 type Event struct {
 	Kind  EventKind
 	Query string // as the application wrote it
 
-	// Reason is the reason passed to [Bypass]; empty for other kinds.
+	// Sent is the text that the base driver got last; empty if nothing was sent.
+	Sent string
+
+	// Tables are the registered tables that the statement writes to, by the names that they
+	// were registered with. Of a statement that can't be guarded it is the one that the
+	// reason is about, if there is one, or a table of sqlfence's own; of Unfenced, those
+	// that are written without a token; of Guarded, the others.
+	Tables []string
+
+	// Tokens are those of the context that the statement was compared with, in no
+	// particular order; none if it was refused before they were looked for, or for want of one.
+	Tokens []Token
+
+	// Reason is the reason passed to [Bypass] or [WithBypass]; empty for other kinds.
 	Reason string
 
 	// Err is the error that the statement was, or would have been, refused with. Nil for
-	// Bypassed and RawAccess.
+	// other kinds than Refused and WouldRefuse.
 	Err error
+
+	// Duration is the time from sending the statement to the driver's answer, of a query
+	// until it returned its rows. Only Guarded has it.
+	Duration time.Duration
+
+	// Dialect is the database's.
+	Dialect Dialect
 }
+
+// Verb returns which kind of statement it is about, such as UPDATE, as
+// [rewrite.Verb] does. It reads the statement at each call.
+func (e Event) Verb() string { return rewrite.Verb(e.Dialect, e.Query) }
+
+// Fingerprint returns the statement without its values, as [rewrite.Fingerprint]
+// does: the same text for statements that differ in these only. It reads the statement at
+// each call.
+func (e Event) Fingerprint() string { return rewrite.Fingerprint(e.Dialect, e.Query) }
 
 // An EventKind is the kind of an [Event].
 type EventKind int
@@ -37,19 +75,82 @@ const (
 	// RawAccess: the base driver's connection was handed out through sql.Conn.Raw,
 	// which isn't guarded. Query is empty.
 	RawAccess
+	// Unfenced: a write of [Optional] tables was sent whose context carries no token for
+	// them. They weren't compared with any.
+	Unfenced
+	// Guarded: a statement was executed with its guard. Of a query it is told when its rows are
+	// closed, if none of them was refused. An observer gets it only if [WithObserver] names
+	// it.
+	Guarded
+	// Passed: a statement that writes to no registered table was sent as it was written. An
+	// observer gets it only if [WithObserver] names it.
+	Passed
 )
+
+var kindNames = [...]string{Refused: "refused", WouldRefuse: "would refuse", Bypassed: "bypassed",
+	RawAccess: "raw access", Unfenced: "unfenced", Guarded: "guarded", Passed: "passed"}
 
 // String returns the name of the kind, in lower case.
 func (k EventKind) String() string {
-	switch k {
-	case Refused:
-		return "refused"
-	case WouldRefuse:
-		return "would refuse"
-	case Bypassed:
-		return "bypassed"
-	case RawAccess:
-		return "raw access"
+	if !k.isKnown() {
+		return "unknown"
 	}
-	return "unknown"
+	return kindNames[k]
+}
+
+func (k EventKind) isKnown() bool { return k >= Refused && k <= Passed }
+
+// kinds is a set of kinds of events.
+type kinds uint16
+
+// unasked are the kinds that an observer gets which names none. The others are about
+// most of a program's statements.
+const unasked = kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced)
+
+func (s kinds) has(k EventKind) bool { return s>>k&1 != 0 }
+
+// A listener is an observer with the kinds of events that it gets.
+type listener struct {
+	tell  Observer
+	kinds kinds
+}
+
+func newListener(fn Observer, asked []EventKind) (listener, error) {
+	l := listener{fn, unasked}
+	if len(asked) > 0 {
+		l.kinds = 0
+	}
+	for _, k := range asked {
+		if !k.isKnown() {
+			return l, fmt.Errorf("WithObserver: unknown kind of event %d", k)
+		}
+		l.kinds |= 1 << k
+	}
+	return l, nil
+}
+
+// listen notes what somebody listens for.
+func (s *settings) listen() {
+	if s.logger != nil {
+		s.told = unasked
+	}
+	for _, o := range s.observers {
+		s.told |= o.kinds
+	}
+}
+
+// report passes an event to the observers and the log.
+func (s *settings) report(ctx context.Context, e Event) {
+	e.Dialect = s.profile.dialect()
+	if e.Kind == Bypassed {
+		ctx = Bypass(ctx, "") // it is for the statement, not for what an observer does
+	}
+	for _, o := range s.observers {
+		if o.kinds.has(e.Kind) {
+			o.tell(ctx, e)
+		}
+	}
+	if s.logger != nil && unasked.has(e.Kind) {
+		s.log(ctx, e)
+	}
 }

@@ -25,7 +25,7 @@ type Mode uint8
 const (
 	// Enforce refuses it. The default.
 	Enforce Mode = iota
-	// Observe lets it through and reports it to the observer as WouldRefuse. It does
+	// Observe lets it through and reports it to the observer as [WouldRefuse]. It does
 	// the same with a write whose guard fails for another reason, such as a missing
 	// column; the event then has the database's error. A write still raises the tokens
 	// stored in its rows to its own. A stored token falls only if the statement is sent
@@ -72,7 +72,12 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithMode sets the mode; the default is [Enforce]. Two different ones are refused.
+// WithMode sets the mode of the tables that have none of their own ([InMode]); the
+// default is [Enforce]. Two different ones are refused.
+//
+// sqlfence's own tables, and statements that are refused for no single table, such as a DO
+// whose code can't be seen, are observed only if nothing is enforced: with WithMode(Observe)
+// and no InMode(Enforce).
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -85,20 +90,47 @@ func WithMode(m Mode) Option {
 	}
 }
 
-// WithObserver adds an observer; several are called in the order they were
-// added. Nil is refused.
-func WithObserver(fn Observer) Option {
+// WithBypass lets every statement of the database pass as it was written, as if each
+// context were one of [Bypass] with this reason: for a database that a tool for migrations
+// uses, which takes no context of yours. Each statement that would have been guarded or refused
+// is a [Bypassed] event. It takes precedence over the modes, so the application's
+// options can be used with this one added to them. The reason of a context's own Bypass is told
+// instead of this one.
+//
+// Open another database for it than the application's, and close it behind the migration.
+// An empty reason is refused, and so are two different ones.
+func WithBypass(reason string) Option {
+	return func(o *options) {
+		switch {
+		case reason == "":
+			o.fail(errors.New("WithBypass without a reason"))
+		case o.bypass != "" && o.bypass != reason:
+			o.fail(fmt.Errorf("WithBypass twice, %q and %q", o.bypass, reason))
+		}
+		o.bypass = reason
+	}
+}
+
+// WithObserver adds an observer for events of these kinds. Without kinds it gets all but
+// [Guarded] and [Passed], which are about most of a program's statements; what nobody listens
+// for costs nothing. Several observers are called in the order they were added. Nil, and a
+// kind that doesn't exist, are refused.
+func WithObserver(fn Observer, kinds ...EventKind) Option {
 	return func(o *options) {
 		if fn == nil {
 			o.fail(errors.New("nil observer"))
 			return
 		}
-		o.observers = append(o.observers, fn)
+		l, err := newListener(fn, kinds)
+		if err != nil {
+			o.fail(err)
+		}
+		o.observers = append(o.observers, l)
 	}
 }
 
 // WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access
-// (info) are logged. By default nothing is logged. Nil is refused.
+// (info), and writes of [Optional] tables without a token (debug) are logged. By default nothing is logged. Nil is refused.
 //
 // A refusal has the attributes query and error; where they are known table, token, or
 // serial, current, which is the token or serial in the database or who holds the lock; and
@@ -148,7 +180,8 @@ type options struct {
 	dialect    Dialect
 	mode       Mode
 	modeSet    bool
-	observers  []Observer
+	bypass     string
+	observers  []listener
 	logger     *slog.Logger
 	source     TokenSource
 	statements *int // nil for the driver's default

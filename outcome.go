@@ -31,13 +31,19 @@ func (s *connState) ready(ctx context.Context) error {
 	return nil
 }
 
+// linked looks whether the guarded statement may be sent.
+func (e *execution) linked(ctx context.Context) error {
+	if s := e.state; !s.inTx {
+		return s.ready(ctx)
+	}
+	e.state.guardedTx = true
+	return nil
+}
+
 // ready looks whether the guarded statement may be sent, and prepares it if it is to
 // be. Errors mean that nothing of it was executed.
 func (e *execution) ready(ctx context.Context) error {
-	s := e.state
-	if s.inTx {
-		s.guardedTx = true
-	} else if err := s.ready(ctx); err != nil {
+	if err := e.linked(ctx); err != nil {
 		return err
 	}
 	err := e.prepare(ctx)
@@ -81,7 +87,7 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 // settle returns the error that the application gets for what was sent and failed with
 // err. resent: on driver.ErrBadConn database/sql would send it again.
 func (s *connState) settle(err error, resent bool) error {
-	if s.settings.mode == Observe || !s.mayHaveLanded(err) {
+	if !s.mayHaveLanded(err) {
 		return err
 	}
 	// database/sql may not see that the connection is to be thrown away.

@@ -36,7 +36,7 @@ func (e *execution) readOptions(ctx context.Context) (reason, failed error) {
 		return err, nil
 	}
 	if reason, failed = e.rewriteQuery(ctx, opts); failed == nil {
-		e.plan = e.state.rewriter().Plan(e.read.query)
+		e.plan = e.rewriter().Plan(e.read.query)
 	}
 	return reason, failed
 }

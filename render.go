@@ -1,10 +1,7 @@
 package sqlfence
 
 import (
-	"context"
 	"database/sql/driver"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -12,7 +9,7 @@ import (
 
 // render writes the guarded statement as the one to be sent, or refuses it where
 // that can't be done.
-func (e *execution) render(ctx context.Context) (outcome, error) {
+func (e *execution) render() (outcome, error) {
 	given := e.read.args[e.options:]
 	e.keeps = e.mayKeep(given)
 	e.values.Literal = e.needsLiteral(given)
@@ -21,8 +18,7 @@ func (e *execution) render(ctx context.Context) (outcome, error) {
 		err = errMisplaced
 	}
 	if err != nil {
-		e.sent = e.read
-		return e.refuse(ctx, err)
+		return refused, err
 	}
 	return guarded, nil
 }
@@ -45,7 +41,7 @@ func (e *execution) write() error {
 	}
 	r, err := e.plan.Render(v)
 	if err != nil {
-		return e.state.settings.unrendered(err)
+		return e.registry.unrendered(err)
 	}
 	e.sent = e.read
 	e.sent.query = r.SQL
@@ -109,21 +105,3 @@ func (e *execution) misplaced() bool {
 // one uses is unknown here.
 var errMisplaced = unguardable("", "in its simple protocol pgx would write the arguments where the server reads no placeholders; "+
 	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain quotes or $ as arguments")
-
-// unguardable returns the error of a statement that package rewrite refuses.
-func (s *settings) unguardable(r *rewrite.Refusal) error {
-	err := &UnguardableError{Table: r.Own, Reason: r.Reason, Offset: r.Offset}
-	if r.Table >= 0 {
-		err.Table = s.tables[r.Table].name
-	}
-	return err
-}
-
-// unrendered returns the error of a guarded statement that can't be rendered.
-func (s *settings) unrendered(err error) error {
-	var r *rewrite.Refusal
-	if errors.As(err, &r) {
-		return s.unguardable(r)
-	}
-	return fmt.Errorf("sqlfence: %w", err)
-}

@@ -11,6 +11,7 @@ type guardedRows struct {
 	ctx       context.Context // the query's
 	execution *execution
 	base      driver.Rows
+	failed    bool // with any error
 	refused   bool // the refusal is reported; the rows may repeat it
 }
 
@@ -35,7 +36,11 @@ func (r *guardedRows) next(dest []driver.Value) error {
 func (r *guardedRows) close() error {
 	err := r.base.Close()
 	r.execution.release()
-	return r.answered(err)
+	err = r.answered(err)
+	if err == nil && !r.failed {
+		r.execution.reportGuarded(r.ctx)
+	}
+	return err
 }
 
 // answered returns the error that the application gets.
@@ -43,6 +48,7 @@ func (r *guardedRows) answered(err error) error {
 	if err == nil || isEnd(err) {
 		return err
 	}
+	r.failed = true
 	if r.refused {
 		typed, _ := r.execution.classify(err)
 		return typed
@@ -59,7 +65,7 @@ func (r *guardedRows) answered(err error) error {
 // than that. If there is no row, the row that the statement is for is gone. In Observe
 // mode any error has to be known before the application gets the first row.
 func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Rows, error) {
-	observes := e.state.settings.mode == Observe
+	observes := e.observes()
 	if !observes && !e.plan.Versioned {
 		return rows, nil
 	}

@@ -110,21 +110,21 @@ func serialFrom(ctx context.Context) (int64, bool) {
 // findSerial makes the execution one on rows at the context's serial, if there is
 // one and the statement writes to such rows; or it returns why it can't be.
 func (e *execution) findSerial(ctx context.Context) error {
-	if !e.state.settings.serials || !e.plan.Serial {
+	if !e.registry.serials || !e.plan.Serial {
 		return nil
 	}
 	serial, ok := serialFrom(ctx)
 	if !ok {
 		return e.requireSerial()
 	}
-	plan := e.state.rewriter().VersionedPlan(e.read.query)
+	plan := e.rewriter().VersionedPlan(e.read.query)
 	switch {
 	case plan.Verdict == rewrite.Refuse:
-		return e.state.settings.unguardable(&plan.Refusal)
+		return e.registry.unguardable(&plan.Refusal)
 	case !plan.Versioned:
 		return nil
 	}
-	table := e.state.settings.tables[plan.Tables[0]].name
+	table := e.registry.tables[plan.Tables[0]].name
 	switch {
 	case serial < 0:
 		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or higher", ErrInvalid, table, serial)
@@ -159,7 +159,7 @@ func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver
 		return res, nil
 	}
 	switch n, err := res.RowsAffected(); {
-	case err != nil && e.state.settings.mode == Observe:
+	case err != nil && !e.enforces():
 		return res, nil
 	case err != nil:
 		return res, fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: %w", err)
@@ -172,8 +172,17 @@ func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver
 // gone refuses a versioned statement that reached no row. In Observe mode it only
 // reports that.
 func (e *execution) gone(ctx context.Context) error {
-	_, err := e.refuse(ctx, e.goneError(nil))
-	e.reportSent(ctx, nil)
+	err := e.goneError(nil)
+	kind := Refused
+	if e.table(0).mode == Observe {
+		kind = WouldRefuse
+	}
+	event := e.refusal(kind, err)
+	event.Sent = e.sent.query
+	e.state.settings.report(ctx, event)
+	if kind == WouldRefuse {
+		return nil
+	}
 	return err
 }
 

@@ -6,23 +6,19 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // settings are the options of one database, checked. It is shared by the
 // connections and safe for concurrent use.
 type settings struct {
 	profile   profile
-	mode      Mode
-	tables    []*table
-	serials   bool // some table has a serial
-	locks     bool // some table has locks
-	ledgers   bool // some table has a ledger
-	rewriter  *rewrite.Rewriter
-	observers []Observer
+	registry            // all tables
+	enforced  *registry // those that aren't observed; nil if nothing is enforced
+	bypass    string    // the reason of WithBypass; empty for none
+	observers []listener
 	logger    *slog.Logger
 	source    TokenSource // nil for none
+	told      kinds // of events that somebody listens for
 
 	statements int // that a connection keeps; -1 for the driver's default
 }
@@ -45,7 +41,8 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	if err != nil {
 		o.fail(err)
 	}
-	s := &settings{profile: p, mode: o.mode, tables: o.tables, observers: o.observers, logger: o.logger, source: o.source, statements: -1}
+	s := &settings{profile: p, bypass: o.bypass, observers: o.observers, logger: o.logger, source: o.source, statements: -1}
+	s.listen()
 	if o.statements != nil {
 		s.statements = *o.statements
 	}
@@ -56,10 +53,10 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	return s, nil
 }
 
-// addTables checks the tables and makes the rewriter for them. Where the dialect is
+// addTables checks the tables and makes their registries. Where the dialect is
 // unknown, which is a fault already, their names can't be read.
 func (s *settings) addTables(o *options) {
-	var rules []rewrite.Table
+	enforced := new(registry)
 	for _, t := range o.tables {
 		faults := t.check(s.profile.database)
 		for _, fault := range faults {
@@ -69,18 +66,43 @@ func (s *settings) addTables(o *options) {
 			continue
 		}
 		t.asked = []string{t.tokenName("")}
-		rules = append(rules, t.rules)
-		s.serials = s.serials || t.rules.Serial != ""
-		s.locks = s.locks || t.rules.Lock.By != ""
-		s.ledgers = s.ledgers || t.rules.Ledger
+		if !t.modeSet {
+			t.mode = o.mode
+		}
+		s.add(t)
+		if t.mode == Enforce {
+			enforced.add(t)
+		}
 	}
 	if s.profile.database == nil {
 		return
 	}
-	var err error
-	if s.rewriter, err = rewrite.New(s.profile.dialect(), rules); err != nil {
+	if err := s.prepare(s.profile.dialect()); err != nil {
 		o.fail(err)
+		return
 	}
+	switch {
+	case o.mode == Observe && len(enforced.tables) == 0: // sqlfence's own tables are observed, too
+	case !s.observed:
+		s.enforced = &s.registry
+	default:
+		s.enforced = enforced
+		if err := enforced.prepare(s.profile.dialect()); err != nil {
+			o.fail(err)
+		}
+	}
+}
+
+// observes reports whether some refusals are only reported.
+func (s *settings) observes() bool { return s.enforced != &s.registry }
+
+// bypassReason returns why a statement with this context isn't guarded, and whether
+// there is such a reason.
+func (s *settings) bypassReason(ctx context.Context) (string, bool) {
+	if reason, ok := bypassReason(ctx); ok {
+		return reason, true
+	}
+	return s.bypass, s.bypass != ""
 }
 
 // optionsError has the faults of the options of one database. It is ErrInvalid.
@@ -96,17 +118,4 @@ func isFenced(base any) bool {
 		return true
 	}
 	return false
-}
-
-// report passes an event to the observers and the log.
-func (s *settings) report(ctx context.Context, e Event) {
-	if e.Kind == Bypassed {
-		ctx = Bypass(ctx, "") // it is for the statement, not for what an observer does
-	}
-	for _, o := range s.observers {
-		o(ctx, e)
-	}
-	if s.logger != nil {
-		s.log(ctx, e)
-	}
 }

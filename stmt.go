@@ -38,7 +38,7 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 		return nil, err
 	}
 	if err := s.use(ctx, text); err != nil {
-		e := execution{state: state, plan: plan, asked: request{query: query}}
+		e := s.execution(nil, false)
 		return nil, e.explain(err)
 	}
 	profile := state.settings.profile
@@ -56,37 +56,29 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 // defaultForm returns the text to prepare, and how many arguments the guard adds to
 // the statement's own; or why nothing may be prepared.
 func (s *stmt) defaultForm(ctx context.Context) (text string, added int, err error) {
-	settings, plan := s.state.settings, s.plan
-	if _, ok := serialFrom(ctx); ok && settings.serials && plan.Verdict == rewrite.Guard {
+	settings, e := s.state.settings, s.execution(nil, false)
+	if _, ok := serialFrom(ctx); ok && settings.serials && e.plan.Verdict == rewrite.Guard {
 		// It is likely to be executed with a serial, too.
-		plan = s.state.rewriter().VersionedPlan(s.query)
+		e.plan = e.rewriter().VersionedPlan(s.query)
 	}
 	var reason error
-	switch _, bypassed := bypassReason(ctx); {
+	switch _, bypassed := settings.bypassReason(ctx); {
 	case bypassed, own.Is(ctx, s.query):
-	case settings.mode == Observe && plan.Verdict == rewrite.Guard:
+	case e.observes():
 		// An error of the guard's must not be the application's: see observe.
-	case plan.Verdict == rewrite.Refuse:
-		reason = settings.unguardable(&plan.Refusal)
-	case plan.Params:
-		r, err := plan.Default()
+	case e.plan.Verdict == rewrite.Refuse:
+		reason = settings.unguardable(&e.plan.Refusal)
+	case e.plan.Params:
+		r, err := e.plan.Default()
 		if err == nil {
 			return r.SQL, len(r.Args), nil
 		}
 		reason = settings.unrendered(err)
 	}
 	if reason != nil {
-		err = s.refuse(ctx, reason)
+		err = e.refusePrepared(ctx, reason)
 	}
 	return s.query, 0, err
-}
-
-// refuse reports that the statement can't be prepared, and returns the reason. In Observe
-// mode it returns nil, and each execution reports the refusal.
-func (s *stmt) refuse(ctx context.Context, reason error) error {
-	e := execution{state: s.state, asked: request{query: s.query}}
-	_, err := e.refuse(ctx, reason)
-	return err
 }
 
 // use prepares base from text, unless it was prepared from it.
@@ -133,7 +125,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 }
 
 func (s *stmt) execution(args []driver.NamedValue, rows bool) execution {
-	return execution{state: s.state, rows: rows, plan: s.plan, asked: request{query: s.query, args: args, stmt: s}}
+	return execution{state: s.state, registry: &s.state.settings.registry, rows: rows, plan: s.plan, asked: request{query: s.query, args: args, stmt: s}}
 }
 
 // exec executes the base statement for this text.

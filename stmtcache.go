@@ -50,7 +50,7 @@ func newStmtCache(s *settings, base driver.Conn) stmtCache {
 		}
 	}
 	c := stmtCache{base: base, size: size, rows: s.profile.keepsRows, direct: direct}
-	if size == 0 || s.mode == Observe || len(s.tables) == 0 {
+	if size == 0 || s.enforced == nil || len(s.tables) == 0 {
 		return stmtCache{}
 	}
 	if s.profile.answers != nil {

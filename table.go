@@ -71,10 +71,34 @@ func SingleUse() Rule {
 	return func(t *table) { t.rules.SingleUse = true }
 }
 
-// Optional lets writes without a token pass unguarded; those with one are
-// guarded. Use it while an application is being converted.
+// Optional lets writes without a token pass unguarded, each with an [Unfenced] event; those
+// with one are guarded. Use it while an application is being converted.
 func Optional() Rule {
 	return func(t *table) { t.optional = true }
+}
+
+// InMode sets the mode of the table, whatever [WithMode] says: an application can be
+// converted table by table, each observed first and enforced then. All of the table's rules are in
+// this mode, also [Serial] and [EditLock]. Two different modes are refused.
+//
+// If a statement concerns tables of both modes, as one with WITH may, or one that can't be
+// read, what is enforced holds as if the observed tables weren't registered:
+//
+//   - A statement that writes to both is sent with all of its guards. If it fails, it is sent
+//     once more, in a PostgreSQL transaction behind a savepoint, with those of the enforced tables
+//     alone. If these refuse it, it is refused; else the event says why it would have been.
+//   - A statement that the enforced tables alone would have refused is refused, and one that
+//     is refused only for the observed tables is sent with the guards of the enforced ones.
+func InMode(m Mode) Rule {
+	return func(t *table) {
+		switch {
+		case m > Observe:
+			t.fail(fmt.Errorf("unknown mode %d", m))
+		case t.modeSet && t.mode != m:
+			t.fail(errors.New("InMode twice, with Enforce and Observe"))
+		}
+		t.mode, t.modeSet = m, true
+	}
 }
 
 // table is one registered table with its rules.
@@ -83,6 +107,8 @@ type table struct {
 	resource string
 	asked    []string // the token's name, as a source is asked for it
 	optional bool
+	mode     Mode
+	modeSet  bool
 	serial   *serialOptions // nil for none
 	rules    rewrite.Table
 	faults   []error

@@ -46,7 +46,7 @@ func (s *connState) followTx(query string, err error) {
 // followsTx reports whether transactions that statements begin and end have to be
 // followed: Observe mode sets savepoints in them.
 func (s *connState) followsTx() bool {
-	return s.settings.mode == Observe && s.settings.profile.errorEndsTx()
+	return s.settings.observes() && s.settings.profile.errorEndsTx()
 }
 
 // changesTx reports whether the statement begins or ends transactions that have to be

@@ -14,8 +14,9 @@
 //   - keys, serials: per-row tokens; version columns and edit locks;
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;
-//   - orm: a module of its own, for the weight of what it tests: ORMs, query builders,
-//     migrations;
+//   - orm: a module of its own, for the weight of what it tests: ORMs, query builders, and
+//     in orm/migrations docs/migrations.md and the files in schema;
+//   - adopting: docs/adopting.md;
 //   - pgbouncer: behind a connection pooler;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;

@@ -9,14 +9,12 @@ import (
 
 // Verb returns which kind of statement a text is, in capitals, for logs and metrics:
 // INSERT, UPDATE, DELETE or MERGE where it begins with that word, or where that is the
-// first write behind WITH or EXPLAIN; else its first word; empty for none. It is no
-// reading of the statement, and nothing may be decided by it.
-func (r *Rewriter) Verb(query string) string {
-	if r.dialect == nil {
-		return ""
-	}
-	tokens, err := lex.Scan(r.dialect.grammar().Lex, query, lex.SCSUnknown, nil)
-	if err != nil {
+// first write behind WITH or EXPLAIN; else its first word; empty for none, for a text that
+// can't be read, and for a dialect without guards. It is no reading of the statement, and
+// nothing may be decided by it.
+func Verb(d Dialect, query string) string {
+	tokens, ok := tokensOf(d, query)
+	if !ok {
 		return ""
 	}
 	word := func(i int) string { return strings.ToUpper(query[tokens[i].Start:tokens[i].End]) }

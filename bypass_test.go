@@ -1,0 +1,74 @@
+package sqlfence_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A database with WithBypass sends everything as it is, and tells of what would have been guarded or
+// refused, once a statement.
+func TestWithBypass(t *testing.T) {
+	for name, opts := range map[string][]sqlfence.Option{
+		"alone": nil, "observed": observeMode, "with a statement cache": {sqlfence.WithStatementCache(8)},
+	} {
+		var events told
+		base := &fake{}
+		db := base.open(t, slices.Concat(opts, []sqlfence.Option{sqlfence.WithBypass("migration 7"), events.option(), sqlfence.WithTable("books", fenced)})...)
+		for _, tt := range []struct {
+			query string
+			told  bool
+		}{
+			{"UPDATE books SET price = 1", true},
+			{"TRUNCATE books", true},
+			{"UPDATE books SET fence = 1; DELETE FROM books", true},
+			{"DELETE FROM fencing_tokens", true},
+			{"UPDATE others SET price = 1", false},
+			{"SELECT 1", false},
+		} {
+			for way, run := range runs {
+				events = nil
+				if err := run(t.Context(), db, tt.query); err != nil {
+					t.Errorf("%s, %s by %s: %v", name, tt.query, way, err)
+				}
+				base.wantSent(t, tt.query)
+				switch {
+				case !tt.told && len(events) == 0:
+				case len(events) != 1 || events[0].Kind != sqlfence.Bypassed || events[0].Reason != "migration 7" || events[0].Query != tt.query:
+					t.Errorf("%s, %s by %s: told %+v", name, tt.query, way, events)
+				}
+			}
+		}
+		events = nil
+		if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "mine"), "TRUNCATE books"); err != nil || events[0].Reason != "mine" {
+			t.Errorf("%s: told %+v; %v", name, events, err)
+		}
+	}
+}
+
+func TestWithBypassFaults(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts []sqlfence.Option
+		want string
+	}{
+		"empty":     {[]sqlfence.Option{sqlfence.WithBypass("")}, "WithBypass without a reason"},
+		"two":       {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("b")}, "WithBypass twice"},
+		"same":      {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("a")}, ""},
+		"one empty": {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("")}, "WithBypass without a reason"},
+	} {
+		db, err := sqlfence.OpenDB(&fake{}, append(tt.opts, sqlfence.WithDialect(sqlfence.SQLite))...)
+		if tt.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			db.Close()
+			continue
+		}
+		if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}

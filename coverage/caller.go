@@ -1,0 +1,66 @@
+package coverage
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// caller returns where in the program the statement was sent, such as
+// store/books.go:42; empty if the stack doesn't show it, as where a goroutine of database/sql's
+// closes rows.
+func (c *Collector) caller() string {
+	var stack [64]uintptr
+	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
+	for {
+		frame, more := frames.Next()
+		if frame.Function != "" && !c.skips(frame) {
+			dir, file := filepath.Split(frame.File)
+			return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), file, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// skips reports whether a function stands between the program and the database.
+func (c *Collector) skips(frame runtime.Frame) bool {
+	path := packageOf(frame.Function)
+	return isStandard(path) || isSqlfence(path) || isDependency(frame.File) ||
+		slices.ContainsFunc(c.skip, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+}
+
+// packageOf returns the path of a function's package: what stands before the first dot of
+// its last part.
+func packageOf(function string) string {
+	slash := strings.LastIndexByte(function, '/')
+	if dot := strings.IndexByte(function[slash+1:], '.'); dot >= 0 {
+		return function[:slash+1+dot]
+	}
+	return function
+}
+
+// between are the packages of the standard library that call a program's functions.
+var between = []string{"database/sql", "runtime", "reflect", "sync", "context", "iter", "slices", "maps", "testing", "net/http"}
+
+// isStandard reports whether a package is one of the standard library's that is found
+// in such a stack.
+func isStandard(path string) bool { return slices.Contains(between, path) }
+
+const module = "github.com/sqlfence/sqlfence"
+
+// isSqlfence reports whether a package stands between a program and the driver. Tests
+// have a path of their own.
+func isSqlfence(path string) bool {
+	rest, ok := strings.CutPrefix(path, module)
+	return ok && slices.Contains([]string{"", "/coverage", "/tokens", "/lease", "/rowlock"}, rest)
+}
+
+// isDependency reports whether a file is of a module in the module cache, also where it is
+// built with -trimpath, or of a vendor folder.
+func isDependency(file string) bool {
+	return strings.Contains(file, "@v") || strings.Contains(file, "/vendor/")
+}

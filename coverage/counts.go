@@ -1,0 +1,120 @@
+package coverage
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Counts are how often statements were executed or refused, by what became of them. One
+// execution may count as several: a write of two tables is guarded for one and unfenced for the
+// other.
+type Counts struct {
+	Guarded  int64 `json:"guarded"`  // executed with the guard
+	Refused  int64 `json:"refused"`  // see Reasons
+	Observed int64 `json:"observed"` // let through by Observe mode, would have been refused
+	Unfenced int64 `json:"unfenced"` // writes of Optional tables without a token
+	Bypassed int64 `json:"bypassed"`
+	Passed   int64 `json:"passed"` // on no registered table, or only reads
+
+	// Time is what the guarded ones took together, as sqlfence.Event.Duration; in JSON nanoseconds.
+	Time time.Duration `json:"guarded_ns"`
+}
+
+func (n *Counts) add(e *sqlfence.Event) {
+	switch e.Kind {
+	case sqlfence.Guarded:
+		n.Guarded++
+		n.Time += e.Duration
+	case sqlfence.Refused:
+		n.Refused++
+	case sqlfence.WouldRefuse:
+		n.Observed++
+	case sqlfence.Unfenced:
+		n.Unfenced++
+	case sqlfence.Bypassed:
+		n.Bypassed++
+	case sqlfence.Passed:
+		n.Passed++
+	}
+}
+
+func (n *Counts) total() int64 {
+	return n.Guarded + n.Refused + n.Observed + n.Unfenced + n.Bypassed + n.Passed
+}
+
+// A Reason is why executions of a statement were refused, or would have been, or weren't
+// guarded.
+type Reason struct {
+	Text  string `json:"text"`
+	Count int64  `json:"count"`
+
+	// Offset is the position in the statement, as it was first written, in bytes; -1 for none.
+	Offset int `json:"offset"`
+
+	// Open is true if the program has to be changed before the statement can be enforced:
+	// it can't be guarded, or its context lacks something. It is false for what the guard is
+	// there to refuse, such as stale tokens, and for a Bypass.
+	Open bool `json:"open"`
+}
+
+// guardsWork are the refusals that a program has to expect.
+var guardsWork = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrLocked}
+
+// reasonOf returns the reason that an event has, if it has one.
+func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {
+	r.Offset = -1
+	switch e.Kind {
+	case sqlfence.Bypassed:
+		r.Text = "bypassed: " + e.Reason
+	case sqlfence.Unfenced:
+		r.Text, r.Open = "no token for an Optional table", true
+	case sqlfence.Refused, sqlfence.WouldRefuse:
+		r.Text, r.Open = e.Err.Error(), true
+		for _, expected := range guardsWork {
+			if errors.Is(e.Err, expected) {
+				r.Text, r.Open = expected.Error(), false
+			}
+		}
+		if at := (*sqlfence.UnguardableError)(nil); errors.As(e.Err, &at) {
+			r.Text, r.Offset = at.Reason, at.Offset
+		}
+	default:
+		return r, false
+	}
+	r.Text = clip(r.Text, maxReason)
+	return r, true
+}
+
+// maxReason is how many bytes of a reason's text are kept.
+const maxReason = 2000
+
+// addReason counts an event's reason.
+func (s *statement) addReason(e *sqlfence.Event) {
+	r, ok := reasonOf(e)
+	if !ok {
+		return
+	}
+	if at := s.reason(r.Text); at != nil {
+		at.Count++
+		return
+	}
+	if len(s.Reasons) >= maxReasons {
+		// The last one is of all others.
+		last := &s.Reasons[maxReasons-1]
+		*last = Reason{Text: "other reasons", Offset: -1, Count: last.Count + 1, Open: last.Open || r.Open}
+		return
+	}
+	r.Count = 1
+	s.Reasons = append(s.Reasons, r)
+}
+
+func (s *statement) reason(text string) *Reason {
+	for i := range s.Reasons {
+		if s.Reasons[i].Text == text {
+			return &s.Reasons[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package coverage
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A Collector counts what became of statements. Create it with [New]. It is safe for
+// concurrent use, also by several databases.
+type Collector struct {
+	limit   int
+	callers bool
+	skip    []string
+
+	mu         sync.Mutex
+	statements map[string]*statement // by fingerprint
+	tables     map[string]*Counts
+	texts      map[string]string // the fingerprints of recent texts
+	dropped    int64
+}
+
+// statement is what is known of one fingerprint.
+type statement struct {
+	Statement
+	tables map[string]bool
+	places map[string]bool
+}
+
+// What a collector holds is bounded.
+const (
+	defaultLimit = 10_000  // fingerprints
+	maxText      = 4 << 10 // bytes, of a fingerprint
+	maxTexts     = 1_000   // whose fingerprints are remembered
+	maxReasons   = 20      // of a statement
+	maxPlaces    = 20      // of a statement
+)
+
+// An Option changes a [Collector].
+type Option func(*Collector)
+
+// WithCallers notes where in the program each statement was sent, as file and line: the
+// innermost function of the stack that is neither of Go's standard library, nor of sqlfence,
+// nor of a module in the module cache or a vendor folder, nor of a package whose path
+// begins with one of skip, such as that of the program's own database layer. Of a query
+// it may be the place where its rows were closed. At most 20 places are kept of a statement.
+func WithCallers(skip ...string) Option {
+	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }
+}
+
+// WithLimit sets how many fingerprints are kept; others are only counted, as
+// [Report.Dropped]. The default is 10,000; a number below 1 means that.
+func WithLimit(n int) Option {
+	return func(c *Collector) { c.limit = n }
+}
+
+// New returns a collector that has seen nothing.
+func New(opts ...Option) *Collector {
+	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts), texts: make(map[string]string)}
+	for _, opt := range opts {
+		opt(c)
+	}
+	if c.limit < 1 {
+		c.limit = defaultLimit
+	}
+	return c
+}
+
+// Option returns the option that has a database tell the collector of its statements.
+func (c *Collector) Option() sqlfence.Option {
+	return sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
+		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)
+}
+
+// Observe counts an event. It is a [sqlfence.Observer]; one that is given to
+// sqlfence.WithObserver without kinds isn't told of guarded statements.
+func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
+	if e.Query == "" {
+		return
+	}
+	place := ""
+	if c.callers {
+		place = c.caller()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.statement(c.fingerprint(&e))
+	if s == nil {
+		c.dropped++
+	} else {
+		s.add(&e)
+		s.addReason(&e)
+		addTo(s.tables, e.Tables...)
+		if place != "" && len(s.places) < maxPlaces {
+			addTo(s.places, place)
+		}
+	}
+	for _, table := range e.Tables {
+		counts := c.tables[table]
+		if counts == nil {
+			counts = new(Counts)
+			c.tables[table] = counts
+		}
+		counts.add(&e)
+	}
+}
+
+// fingerprint returns an event's, which is remembered for texts that come often.
+func (c *Collector) fingerprint(e *sqlfence.Event) string {
+	if f, ok := c.texts[e.Query]; ok {
+		return f
+	}
+	f := clip(e.Fingerprint(), maxText)
+	if len(e.Query) <= maxText {
+		if len(c.texts) == maxTexts {
+			clear(c.texts)
+		}
+		c.texts[e.Query] = f
+	}
+	return f
+}
+
+// statement returns that of a fingerprint; nil if there is no room for another one.
+func (c *Collector) statement(fingerprint string) *statement {
+	s := c.statements[fingerprint]
+	if s == nil && len(c.statements) < c.limit {
+		s = &statement{tables: make(map[string]bool), places: make(map[string]bool)}
+		s.Fingerprint = fingerprint
+		c.statements[fingerprint] = s
+	}
+	return s
+}
+
+func addTo(set map[string]bool, all ...string) {
+	for _, one := range all {
+		set[one] = true
+	}
+}
+
+// clip returns a text of at most n bytes and what shows that there was more.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%.*s…", n/4, text) // n/4 characters
+}

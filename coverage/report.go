@@ -1,0 +1,158 @@
+package coverage
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// A Report is what a [Collector] has seen. It encodes as JSON.
+type Report struct {
+	// Tables has the statements of each registered table that was written, or would have
+	// been, in the order of their names.
+	Tables []Table `json:"tables"`
+
+	// Statements are in the order of what is to be done: first those with open reasons,
+	// then those that were refused, bypassed, guarded, passed; of equal ones the more frequent first.
+	Statements []Statement `json:"statements"`
+
+	// Dropped is how many executions aren't in Statements, for [WithLimit].
+	Dropped int64 `json:"dropped"`
+}
+
+// A Table is what became of the writes of one table.
+type Table struct {
+	Name string `json:"name"` // as registered
+	Counts
+}
+
+// A Statement is what became of the statements with one fingerprint.
+type Statement struct {
+	Fingerprint string   `json:"fingerprint"`
+	Tables      []string `json:"tables,omitempty"` // registered, written to
+	Counts
+	Reasons []Reason `json:"reasons,omitempty"`
+	Places  []string `json:"places,omitempty"` // in the program, with WithCallers
+}
+
+// IsOpen reports whether the statement has an open reason: it can't be enforced yet.
+func (s *Statement) IsOpen() bool {
+	return slices.ContainsFunc(s.Reasons, func(r Reason) bool { return r.Open })
+}
+
+// Report returns what was seen until now.
+func (c *Collector) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := Report{Dropped: c.dropped}
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+		r.Tables = append(r.Tables, Table{name, *c.tables[name]})
+	}
+	for _, s := range c.statements {
+		one := s.Statement
+		one.Tables = slices.Sorted(maps.Keys(s.tables))
+		one.Places = slices.Sorted(maps.Keys(s.places))
+		one.Reasons = slices.Clone(s.Reasons)
+		r.Statements = append(r.Statements, one)
+	}
+	slices.SortFunc(r.Statements, func(a, b Statement) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.total(), a.total()), strings.Compare(a.Fingerprint, b.Fingerprint))
+	})
+	return r
+}
+
+// rank is the place of a statement's kind in a report.
+func (s *Statement) rank() int {
+	switch {
+	case s.IsOpen():
+		return 0
+	case s.Refused+s.Observed > 0:
+		return 1
+	case s.Bypassed > 0:
+		return 2
+	case s.Guarded > 0:
+		return 3
+	}
+	return 4
+}
+
+// WriteText writes the report as tables for people: the tables, then the statements, each
+// with its reasons and places below it. Errors are the writer's.
+func (r Report) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "guarded\trefused\tobserved\tunfenced\tbypassed\tpassed\ttable")
+	for i := range r.Tables {
+		r.Tables[i].write(t, r.Tables[i].Name)
+	}
+	fmt.Fprintln(t)
+	fmt.Fprintln(t, "guarded\trefused\tobserved\tunfenced\tbypassed\tpassed\tstatement")
+	for i := range r.Statements {
+		s := &r.Statements[i]
+		s.write(t, oneLine(s.Fingerprint))
+		for _, reason := range s.Reasons {
+			at := ""
+			if reason.Offset >= 0 {
+				at = fmt.Sprintf("at byte %d: ", reason.Offset)
+			}
+			fmt.Fprintf(t, "\t\t\t\t\t\t  %d× %s%s\n", reason.Count, at, oneLine(reason.Text))
+		}
+		if len(s.Places) > 0 {
+			fmt.Fprintf(t, "\t\t\t\t\t\t  %s\n", strings.Join(s.Places, " "))
+		}
+	}
+	if r.Dropped > 0 {
+		fmt.Fprintf(t, "\n%d executions of further statements\n", r.Dropped)
+	}
+	return t.Flush()
+}
+
+func (n *Counts) write(w io.Writer, name string) {
+	for _, count := range []int64{n.Guarded, n.Refused, n.Observed, n.Unfenced, n.Bypassed, n.Passed} {
+		if count > 0 {
+			fmt.Fprint(w, count)
+		} else {
+			fmt.Fprint(w, "–")
+		}
+		fmt.Fprint(w, "\t")
+	}
+	fmt.Fprintln(w, name)
+}
+
+// oneLine keeps a text in its cell.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// WriteJSON writes the report as indented JSON. Errors are the writer's.
+func (r Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// Check returns an error that lists the statements with open reasons, and nil if there
+// are none: all that ran is guarded, needs no guard, was refused as the guard is there to
+// do, or was bypassed for a reason. It is for a test that runs the program's own tests on an
+// observed database. A report that has dropped statements fails, too.
+func (r Report) Check() error {
+	var open []string
+	for i := range r.Statements {
+		s := &r.Statements[i]
+		for _, reason := range s.Reasons {
+			if reason.Open {
+				open = append(open, strings.TrimSpace(fmt.Sprintf("%s: %s %s", oneLine(s.Fingerprint), reason.Text, strings.Join(s.Places, " "))))
+			}
+		}
+	}
+	if r.Dropped > 0 {
+		open = append(open, fmt.Sprintf("%d executions of further statements weren't kept; raise WithLimit", r.Dropped))
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return fmt.Errorf("coverage: %d not guarded:\n  %s", len(open), strings.Join(open, "\n  "))
+}

@@ -1,0 +1,107 @@
+package sqlfence
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// What an execution tells observers.
+
+// event returns an event about the execution as it is now.
+func (e *execution) event(kind EventKind) Event {
+	return Event{Kind: kind, Query: e.asked.query, Tables: e.registry.names(e.plan), Tokens: slices.Clone(e.held.all)}
+}
+
+// refusal returns an event about a refusal.
+func (e *execution) refusal(kind EventKind, reason error) Event {
+	event := e.event(kind)
+	event.Err = reason
+	if len(event.Tables) == 0 {
+		if table := tableOf(reason); table != "" {
+			event.Tables = []string{table}
+		}
+	}
+	return event
+}
+
+// note keeps an event until the statement is sent.
+func (e *execution) note(event Event) { e.events = append(e.events, event) }
+
+// notePassed notes that the statement needs no guard, if somebody listens for that.
+func (e *execution) notePassed() {
+	if e.state.settings.told.has(Passed) {
+		e.note(Event{Kind: Passed, Query: e.asked.query})
+	}
+}
+
+// noteUnfenced notes which of the tables are written without a token.
+func (e *execution) noteUnfenced() {
+	if !e.registry.optional || !e.state.settings.told.has(Unfenced) {
+		return
+	}
+	if tables := e.tablesWhere(e.isUnfenced); len(tables) > 0 {
+		event := e.event(Unfenced)
+		event.Tables, event.Tokens = tables, nil
+		e.note(event)
+	}
+}
+
+// isUnfenced reports whether the plan's table i is Optional and there is no token for it.
+func (e *execution) isUnfenced(i int) bool {
+	t := e.table(i)
+	return t.optional && t.rules.Fenced() && len(e.held.of(i)) == 0
+}
+
+func (e *execution) tablesWhere(is func(i int) bool) (names []string) {
+	for i := range e.plan.Tables {
+		if is(i) {
+			names = append(names, e.table(i).name)
+		}
+	}
+	return names
+}
+
+// reportSent reports the pending events once the statement was sent. On ErrSkip it
+// drops them: database/sql will retry through Prepare.
+func (e *execution) reportSent(ctx context.Context, err error) {
+	if isSkip(err) {
+		return
+	}
+	for _, event := range e.events {
+		event.Sent = e.sent.query
+		e.state.settings.report(ctx, event)
+	}
+	e.events = nil
+}
+
+// begin returns when the guarded statement begins to be sent, if that is of interest.
+func (e *execution) begin() (t time.Time) {
+	if e.state.settings.told.has(Guarded) {
+		t = time.Now()
+	}
+	return t
+}
+
+// end notes that the database has executed the statement with its guard.
+func (e *execution) end(began time.Time) {
+	if !began.IsZero() {
+		e.took, e.timed = time.Since(began), true
+	}
+}
+
+// reportGuarded reports that the statement was executed with its guard, once.
+func (e *execution) reportGuarded(ctx context.Context) {
+	if !e.timed {
+		return
+	}
+	e.timed = false
+	event := e.event(Guarded)
+	if e.registry.optional {
+		event.Tables = e.tablesWhere(func(i int) bool { return !e.isUnfenced(i) })
+	}
+	if len(event.Tables) > 0 {
+		event.Sent, event.Duration = e.sent.query, e.took
+		e.state.settings.report(ctx, event)
+	}
+}

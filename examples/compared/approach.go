@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// An approach is a way to keep a holder from writing once another has taken over.
+type approach struct {
+	name string
+
+	// create is what the table books needs for it.
+	create []string
+
+	// open returns a process's pool; nil for the bare driver.
+	open func(db *database) (*sql.DB, error)
+
+	// hold makes a process the holder, or errors if another is. Done again, it is what a
+	// process does that reads what it works on again, without knowing that it has lost.
+	hold func(ctx context.Context, p *process) error
+
+	// write sends a statement as the approach wants it, and returns how many rows it wrote.
+	write func(ctx context.Context, p *process, s statement) (int64, error)
+
+	// locks: it is held by a session, and for one write only where each is true.
+	locks, each bool
+}
+
+// A statement is one of those that a holder writes with. The approaches add to its parts.
+type statement struct {
+	verb  string // "UPDATE books SET price = 20" or "DELETE FROM books"
+	where string
+	rows  []int // the ids that it reaches
+}
+
+func (s statement) String() string { return s.verb + " WHERE " + s.where }
+
+// setting adds an assignment, which a DELETE has no place for.
+func (s statement) setting(assignment string) statement {
+	if s.verb != deletes {
+		s.verb += ", " + assignment
+	}
+	return s
+}
+
+const deletes = "DELETE FROM books"
+
+// A process is A or B, with what it keeps in memory.
+type process struct {
+	db       *sql.DB
+	token    int64
+	versions map[int]int64 // by id, as it last read them
+	session  *sql.Conn
+	tx       *sql.Tx
+}
+
+// errHeld: another process holds what this one wants to.
+var errHeld = errors.New("held by another process")
+
+// A sender is a pool, a session or a transaction.
+type sender interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func send(ctx context.Context, to sender, s statement) (int64, error) {
+	result, err := to.ExecContext(ctx, s.String())
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// close ends what the process has open; a session that the server has ended errors.
+func (p *process) close() {
+	if p.tx != nil {
+		_ = p.tx.Rollback()
+	}
+	if p.session != nil {
+		_ = p.session.Close()
+	}
+	_ = p.db.Close()
+}
+
+// nothing: whoever believes it is the holder writes.
+var nothing = approach{
+	name:  "nothing",
+	hold:  func(context.Context, *process) error { return nil },
+	write: func(ctx context.Context, p *process, s statement) (int64, error) { return send(ctx, p.db, s) },
+}
+
+// version writes only rows that are at the version that was read.
+var version = approach{
+	name:   "version column",
+	create: []string{"ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 1"},
+	hold: func(ctx context.Context, p *process) error {
+		p.versions = map[int]int64{}
+		for id := 1; id <= books; id++ {
+			var v int64
+			if err := p.db.QueryRowContext(ctx, fmt.Sprintf("SELECT version FROM books WHERE id = %d", id)).Scan(&v); err != nil {
+				return err
+			}
+			p.versions[id] = v
+		}
+		return nil
+	},
+	write: func(ctx context.Context, p *process, s statement) (int64, error) {
+		s.where = "false"
+		for _, id := range s.rows {
+			s.where += fmt.Sprintf(" OR id = %d AND version = %d", id, p.versions[id])
+			p.versions[id]++
+		}
+		return send(ctx, p.db, s.setting("version = version + 1"))
+	},
+}
+
+// triggerOnColumn has each statement write its token into a column, which a trigger compares
+// with the one that is there.
+func triggerOnColumn(trigger ...string) approach {
+	return approach{
+		name:   "trigger on a token's column",
+		create: append([]string{addToken}, trigger...),
+		hold:   func(context.Context, *process) error { return nil },
+		write: func(ctx context.Context, p *process, s statement) (int64, error) {
+			return send(ctx, p.db, s.setting(fmt.Sprintf("fence_token = %d", p.token)))
+		},
+	}
+}
+
+const addToken = "ALTER TABLE books ADD COLUMN fence_token bigint NOT NULL DEFAULT 0"

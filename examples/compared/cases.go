@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// books is how many rows the table has.
+const books = 2
+
+var (
+	updateOne = statement{"UPDATE books SET price = 20", "id = 1", []int{1}}
+	deleteOne = statement{deletes, "id = 1", []int{1}}
+	updateAll = statement{"UPDATE books SET price = 20", "id > 0", []int{1, 2}}
+	takenOver = statement{"UPDATE books SET price = 30", "id = 1", []int{1}} // what B writes
+)
+
+// A situation is A and B after B has taken over.
+type situation struct {
+	approach
+	a, b  *process
+	admin *sql.DB // the table's owner, by the bare driver
+}
+
+// A late is a write that comes too late.
+type late struct {
+	head      [2]string // of its column
+	statement statement
+	waits     bool // B hasn't written yet
+	write     func(ctx context.Context, s *situation, st statement) (int64, error)
+}
+
+var cases = []late{
+	{[2]string{"late", "UPDATE"}, updateOne, false, asWanted},
+	{[2]string{"late", "DELETE"}, deleteOne, false, asWanted},
+	{[2]string{"late, of", "all rows"}, updateAll, false, asWanted},
+	{[2]string{"late, after", "reading again"}, updateOne, false, again},
+	{[2]string{"late, by code", "that forgot"}, updateOne, false, forgotten},
+	{[2]string{"before B", "has written"}, updateOne, true, asWanted},
+	{[2]string{"the owner,", "by psql"}, updateOne, false, byOwner},
+}
+
+// asWanted: A writes as the approach wants it.
+func asWanted(ctx context.Context, s *situation, st statement) (int64, error) {
+	return s.write(ctx, s.a, st)
+}
+
+// again: A takes what it holds, and reads, once more before it writes.
+func again(ctx context.Context, s *situation, st statement) (int64, error) {
+	if err := s.hold(ctx, s.a); err != nil {
+		return 0, err
+	}
+	return s.write(ctx, s.a, st)
+}
+
+// forgotten: a statement of A's program, on its pool, that knows nothing of the approach.
+func forgotten(ctx context.Context, s *situation, st statement) (int64, error) {
+	return send(ctx, s.a.db, st)
+}
+
+// byOwner: a program that takes no part.
+func byOwner(ctx context.Context, s *situation, st statement) (int64, error) {
+	return send(ctx, s.admin, st)
+}
+
+// try plays all cases of an approach, and returns its line of the table.
+func (a approach) try(ctx context.Context, db *database) (string, error) {
+	var cells []string
+	for _, c := range cases {
+		cell, err := a.play(ctx, db, c)
+		if err != nil {
+			return "", fmt.Errorf("%s %s: %w", c.head[0], c.head[1], err)
+		}
+		cells = append(cells, cell)
+	}
+	waits := "no"
+	if a.locks {
+		waits = "yes"
+	}
+	cost, err := a.measure(ctx, db)
+	return strings.Join(append(cells, waits, cost), "\t"), err
+}
+
+// play has B take over from A, and tells what became of the case's write.
+func (a approach) play(ctx context.Context, db *database, c late) (string, error) {
+	s, err := a.begin(ctx, db)
+	if err != nil {
+		return "", err
+	}
+	defer s.end()
+	if err := s.takeOver(ctx, db); err != nil {
+		return "", err
+	}
+	if !c.waits {
+		if n, err := s.write(ctx, s.b, takenOver); err != nil || n != 1 {
+			return "", fmt.Errorf("process B wrote %d rows: %w", n, err)
+		}
+	}
+	before, err := db.rows(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, refused := c.write(ctx, s, c.statement)
+	after, err := db.rows(ctx)
+	if err != nil {
+		return "", err
+	}
+	return verdict(before, after, c.statement.rows, refused), nil
+}
+
+// verdict says in a word how many of the rows were written.
+func verdict(before, after map[int]int64, rows []int, refused error) string {
+	written := 0
+	for _, id := range rows {
+		if price, there := after[id]; !there || price != before[id] {
+			written++
+		}
+	}
+	switch {
+	case written == len(rows):
+		return "LANDED"
+	case written > 0:
+		return "PART OF IT"
+	case refused != nil:
+		return "refused"
+	}
+	return "0 rows"
+}
+
+// begin makes the table and has A hold it.
+func (a approach) begin(ctx context.Context, db *database) (*situation, error) {
+	if err := db.create(ctx, a.create); err != nil {
+		return nil, err
+	}
+	s := &situation{approach: a, admin: db.admin}
+	var err error
+	if s.a, err = a.process(ctx, db); err != nil {
+		return nil, err
+	}
+	if err := a.hold(ctx, s.a); err != nil {
+		s.a.close()
+		return nil, fmt.Errorf("process A: %w", err)
+	}
+	return s, nil
+}
+
+func (s *situation) end() {
+	for _, p := range []*process{s.a, s.b} {
+		if p != nil {
+			p.close()
+		}
+	}
+}
+
+// process opens a pool of its own, and takes the next token, where there are some.
+func (a approach) process(ctx context.Context, db *database) (*process, error) {
+	open := a.open
+	if open == nil {
+		open = func(db *database) (*sql.DB, error) { return db.bare() }
+	}
+	pool, err := open(db)
+	if err != nil {
+		return nil, err
+	}
+	db.token++
+	p := &process{db: pool, token: db.token}
+	if a.open == nil {
+		return p, nil
+	}
+	store, err := tokens.New(pool)
+	if err != nil {
+		return nil, err
+	}
+	t, err := store.Issue(ctx, "books")
+	p.token = t.Value
+	return p, err
+}
+
+// takeOver makes B the holder. Where A holds by its session, B can do so only when the
+// server has ended that.
+func (s *situation) takeOver(ctx context.Context, db *database) (err error) {
+	if s.b, err = s.process(ctx, db); err != nil {
+		return err
+	}
+	err = s.hold(ctx, s.b)
+	if s.locks != (err != nil) {
+		return fmt.Errorf("process B, while A is paused: %w", err)
+	}
+	if !s.locks {
+		return nil
+	}
+	if err := db.endSession(ctx, s.a); err != nil {
+		return err
+	}
+	return s.hold(ctx, s.b)
+}
+
+// measure counts what a holder sends for a write, when it has written before.
+func (a approach) measure(ctx context.Context, db *database) (string, error) {
+	s, err := a.begin(ctx, db)
+	if err != nil {
+		return "", err
+	}
+	defer s.end()
+	const warm, counted = 3, 10
+	var statements, turns int
+	for i := range warm + counted {
+		if i == warm {
+			statements, turns = db.counted()
+		}
+		if a.each && i > 0 {
+			if err := a.hold(ctx, s.a); err != nil {
+				return "", err
+			}
+		}
+		if n, err := a.write(ctx, s.a, takenOver); err != nil || n != 1 {
+			return "", fmt.Errorf("wrote %d rows: %w", n, err)
+		}
+	}
+	nowStatements, nowTurns := db.counted()
+	return db.costs((nowStatements-statements)/counted, (nowTurns-turns)/counted), nil
+}

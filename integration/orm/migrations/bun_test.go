@@ -1,0 +1,55 @@
+package migrations_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"testing"
+	"testing/fstest"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/migrate"
+	"github.com/uptrace/bun/schema"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var bunRecipe = recipe{
+	name: "bun", bases: allBases,
+	own: func(ctx context.Context, t *testing.T, db *ownedDB) error {
+		return runBun(sqlfence.Bypass(ctx, "sqlfence's tables"), db, os.DirFS(schemaDir(db.Base)),
+			migrate.WithTableName("sqlfence_versions"), migrate.WithLocksTableName("sqlfence_locks"))
+	},
+	up: func(ctx context.Context, t *testing.T, db *ownedDB, version int) error {
+		return runBun(ctx, db, booksUpTo(t, version))
+	},
+}
+
+func runBun(ctx context.Context, db *ownedDB, files fs.FS, opts ...migrate.MigratorOption) error {
+	var dialect schema.Dialect = sqlitedialect.New()
+	if db.Dialect == sqlfence.Postgres {
+		dialect = pgdialect.New()
+	}
+	migrations := migrate.NewMigrations()
+	if err := migrations.Discover(files); err != nil {
+		return err
+	}
+	m := migrate.NewMigrator(bun.NewDB(db.DB, dialect), migrations, opts...)
+	if err := m.Init(ctx); err != nil {
+		return err
+	}
+	_, err := m.Migrate(ctx)
+	return err
+}
+
+// booksUpTo returns the first files of testdata/books; bun runs all that it is given.
+func booksUpTo(t *testing.T, version int) fs.FS {
+	files := fstest.MapFS{}
+	names, texts := schemaFiles(t, "testdata/books")
+	for i := range version {
+		files[names[i]] = &fstest.MapFile{Data: []byte(texts[i])}
+	}
+	return files
+}

@@ -1,0 +1,66 @@
+package migrations_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
+	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	migratepq "github.com/golang-migrate/migrate/v4/database/postgres"
+	migratemodernc "github.com/golang-migrate/migrate/v4/database/sqlite"
+	migratemattn "github.com/golang-migrate/migrate/v4/database/sqlite3"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+)
+
+var migrateRecipe = recipe{
+	name: "golang-migrate", bases: allBases,
+	own: func(_ context.Context, t *testing.T, db *ownedDB) error {
+		return runMigrate(db, schemaDir(db.Base), "sqlfence_versions", (*migrate.Migrate).Up)
+	},
+	up: func(_ context.Context, t *testing.T, db *ownedDB, version int) error {
+		return runMigrate(db, "testdata/books", "", func(m *migrate.Migrate) error { return m.Migrate(uint(version)) })
+	},
+	takesNoContext: true,
+}
+
+// runMigrate closes db, as golang-migrate does.
+func runMigrate(db *ownedDB, folder, versions string, up func(*migrate.Migrate) error) error {
+	instance, err := instances[db.Name](db.DB, versions)
+	if err != nil {
+		return err
+	}
+	files, err := iofs.New(os.DirFS(folder), ".")
+	if err != nil {
+		return err
+	}
+	m, err := migrate.NewWithInstance("iofs", files, db.Name, instance)
+	if err != nil {
+		return err
+	}
+	if err = up(m); errors.Is(err, migrate.ErrNoChange) {
+		err = nil
+	}
+	fromFiles, fromDatabase := m.Close()
+	return errors.Join(err, fromFiles, fromDatabase)
+}
+
+// instances make golang-migrate's driver for a base; versions is the name of its table.
+var instances = map[string]func(db *sql.DB, versions string) (database.Driver, error){
+	"pq": func(db *sql.DB, versions string) (database.Driver, error) {
+		return migratepq.WithInstance(db, &migratepq.Config{MigrationsTable: versions})
+	},
+	"pgx": func(db *sql.DB, versions string) (database.Driver, error) {
+		instance, err := migratepgx.WithInstance(db, &migratepgx.Config{MigrationsTable: versions})
+		return instance, err
+	},
+	"mattn": func(db *sql.DB, versions string) (database.Driver, error) {
+		return migratemattn.WithInstance(db, &migratemattn.Config{MigrationsTable: versions})
+	},
+	"modernc": func(db *sql.DB, versions string) (database.Driver, error) {
+		return migratemodernc.WithInstance(db, &migratemodernc.Config{MigrationsTable: versions})
+	},
+}

@@ -1,0 +1,34 @@
+package migrations_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var gooseRecipe = recipe{
+	name: "goose", bases: allBases,
+	own: func(ctx context.Context, t *testing.T, db *ownedDB) error {
+		dialect, schema := goose.Dialect(named(db.Base, "postgres", "sqlite3")), schemaDir(db.Base)
+
+		// sqlfence's own tables: the folder as it is, with a table of versions of its own.
+		own, err := goose.NewProvider(dialect, db.DB, os.DirFS(schema), goose.WithTableName("sqlfence_versions"))
+		if err != nil {
+			return err
+		}
+		_, err = own.Up(sqlfence.Bypass(ctx, "sqlfence's tables"))
+		return err
+	},
+	up: func(ctx context.Context, _ *testing.T, db *ownedDB, version int) error {
+		p, err := goose.NewProvider(goose.Dialect(named(db.Base, "postgres", "sqlite3")), db.DB, os.DirFS("testdata/books"))
+		if err != nil {
+			return err
+		}
+		_, err = p.UpTo(ctx, int64(version))
+		return err
+	},
+}

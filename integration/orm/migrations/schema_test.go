@@ -1,0 +1,149 @@
+package migrations_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/rowlock"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// The files in schema, which create sqlfence's own tables.
+
+// schemaDir is the folder for a base's database.
+func schemaDir(b harness.Base) string {
+	return filepath.Join("..", "..", "..", "schema", named(b, "postgres", "sqlite"))
+}
+
+// schemaFiles returns the files of a folder by their names, in order.
+func schemaFiles(t *testing.T, dir string) (names, texts []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.sql"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(names), err)
+	}
+	for i, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[i] = filepath.Base(name)
+		texts = append(texts, string(text))
+	}
+	return names, texts
+}
+
+// named returns one of two names, as a tool or a folder calls the base's database.
+func named(b harness.Base, postgres, sqlite string) string {
+	if b.Dialect == sqlfence.Postgres {
+		return postgres
+	}
+	return sqlite
+}
+
+// setUp has all packages create their tables.
+func setUp(t *testing.T, db *sql.DB) {
+	t.Helper()
+	store, err := tokens.New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases, err := lease.New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager, err := rowlock.NewManager(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, set := range map[string]error{"tokens": store.Setup(t.Context()), "lease": leases.Setup(t.Context()), "rowlock": manager.Setup(t.Context())} {
+		if set != nil {
+			t.Fatalf("%s: %v", name, set)
+		}
+	}
+}
+
+// definitions returns the statements that define something, in the order they were sent.
+func definitions(texts []string) (found []string) {
+	for _, text := range texts {
+		if strings.HasPrefix(text, "CREATE ") || strings.HasPrefix(text, "ALTER ") || strings.HasPrefix(text, "DO ") {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// The files have what Setup sends, byte for byte, after a line for goose.
+func TestSchemaFiles(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		db, sent := b.Counted(t, b.DSN(t))
+		setUp(t, db)
+		var files []string
+		_, texts := schemaFiles(t, schemaDir(b))
+		for _, text := range texts {
+			body, ok := strings.CutPrefix(text, "-- +goose Up\n")
+			if one, whole := strings.CutPrefix(body, "-- +goose StatementBegin\n"); whole { // with semicolons in it
+				body = strings.TrimSuffix(one, "-- +goose StatementEnd\n")
+				files = append(files, strings.TrimSuffix(body, ";\n"))
+			} else {
+				files = append(files, strings.Split(strings.TrimSuffix(body, ";\n"), ";\n\n")...)
+			}
+			if !ok || !strings.HasSuffix(body, ";\n") {
+				t.Errorf("want a line for goose, and a semicolon and a line feed at the end:\n%s", text)
+			}
+		}
+		sends := definitions(sent.Texts())
+		slices.Sort(files)
+		slices.Sort(sends)
+		sends = slices.Compact(sends) // package lease sets up the ledger, too
+		if got, want := fmt.Sprintf("%q", files), fmt.Sprintf("%q", sends); got != want {
+			t.Errorf("the files have\n%s\nSetup sends\n%s", got, want)
+		}
+	})
+}
+
+// Where the files have run, Setup changes nothing. They may run again.
+func TestSetupAfterFiles(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		source := b.DSN(t)
+		plain := b.Raw(t, source)
+		db := b.Fenced(t, source)
+		_, texts := schemaFiles(t, schemaDir(b))
+		var catalogue string
+		for round := range 2 {
+			for _, text := range texts {
+				// As migration tools send it: sqlfence lets definitions of its tables pass
+				// from its own packages alone.
+				if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "schema"), text); err != nil {
+					t.Fatalf("%v:\n%s", err, text)
+				}
+			}
+			before := defined(t, b, plain)
+			setUp(t, db)
+			if after := defined(t, b, plain); after != before || round > 0 && after != catalogue {
+				t.Errorf("round %d: there were\n%s\nnow there are\n%s", round, before, after)
+			} else {
+				catalogue = after
+			}
+		}
+	})
+}
+
+// defined returns what the database's catalogue says of tables and indexes.
+func defined(t *testing.T, b harness.Base, db *sql.DB) string {
+	t.Helper()
+	return harness.Describe(db.QueryContext(t.Context(), named(b,
+		`SELECT relname, attname, format_type(atttypid, atttypmod), attnotnull FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+			WHERE relnamespace = current_schema()::regnamespace AND attnum > 0
+		UNION SELECT proname, prosrc, tgname, tgenabled = 'A' FROM pg_proc LEFT JOIN pg_trigger ON tgfoid = pg_proc.oid
+			WHERE pronamespace = current_schema()::regnamespace ORDER BY 1, 2, 3`,
+		"SELECT name, sql FROM sqlite_schema ORDER BY name")))
+}

@@ -1,0 +1,93 @@
+-- +goose Up
+-- +goose StatementBegin
+DO $install$
+DECLARE
+	ledger oid := pg_catalog.to_regclass('fencing_tokens');
+	home text;
+	patience text := pg_catalog.current_setting('lock_timeout');
+BEGIN
+	-- Writers wait behind a lock of the table.
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
+	SELECT n.nspname INTO home
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+	WHERE c.oid = ledger AND c.relkind = 'r' AND c.relpersistence <> 't' AND NOT c.relhassubclass AND NOT c.relispartition
+		AND pg_catalog.pg_has_role(c.relowner, 'USAGE')
+		AND EXISTS (SELECT FROM pg_catalog.pg_index AS i
+			JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+			LEFT JOIN pg_catalog.pg_collation AS o ON o.oid = a.attcollation
+			WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indnkeyatts = 1 AND i.indpred IS NULL
+				AND a.attname = 'name' AND a.atttypid IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) AND o.collisdeterministic)
+		AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a
+			WHERE a.attrelid = c.oid AND a.attname = 'token' AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype));
+	IF home IS NULL THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens has to be an ordinary table with a unique name of type text and a token of type bigint, and the role to have the powers of its owner'
+			USING ERRCODE = 'object_not_in_prerequisite_state';
+	END IF;
+
+	EXECUTE pg_catalog.format($create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v1(wanted text, given bigint, number integer, asked regclass)
+RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+	held bigint;
+	same boolean;
+	rows bigint;
+	turns boolean := false; -- whoever raises the token takes the turn
+BEGIN
+	IF asked = %2$L::regclass AND starts_with(current_setting('transaction_isolation'), 'read ') -- committed, or uncommitted
+		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0)) IS NOT NULL
+		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN
+		-- Behind the locks, this query has a snapshot of its own.
+		SELECT COALESCE(max(t.token), 0), pg_catalog.int8eq(COALESCE(max(t.token), 0), given), count(*),
+			EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = asked AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
+		INTO held, same, rows, turns
+		FROM %1$I.fencing_tokens AS t WHERE t.name = wanted;
+	END IF;
+	IF NOT turns THEN
+		PERFORM pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0));
+		IF asked = %2$L::regclass THEN
+			SELECT COALESCE(max(l.token), 0), pg_catalog.int8eq(COALESCE(max(l.token), 0), given), count(*) INTO held, same, rows
+			FROM (SELECT t.token FROM %1$I.fencing_tokens AS t WHERE t.name = wanted FOR SHARE) AS l;
+		ELSE
+			EXECUTE format('SELECT COALESCE(max(l.token), 0), pg_catalog.int8eq(COALESCE(max(l.token), 0), $1), count(*)'
+				' FROM (SELECT t.token FROM %%s AS t WHERE t.name = $2 FOR SHARE) AS l', asked) INTO held, same, rows USING given, wanted;
+		END IF;
+	END IF;
+	IF same AND rows > 0 THEN
+		RETURN true;
+	ELSIF rows = 0 THEN
+		RETURN int8in(textout(concat('sqlfence:unknown:', number, ':', rows))) IS NULL;
+	END IF;
+	RETURN int8in(textout(concat('sqlfence:ledger:', number, ':', held))) IS NULL;
+END
+$function$$create$, home, pg_catalog.format('%I.fencing_tokens', home));
+
+	EXECUTE pg_catalog.format($create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_turn_v1()
+RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+	taken integer := COALESCE(NULLIF(current_setting('sqlfence.turns', true), ''), '0');
+BEGIN
+	IF taken < 256 THEN
+		PERFORM pg_advisory_xact_lock(hashtextextended(concat('sqlfence-row:', OLD.name), 0)),
+			set_config('sqlfence.turns', (taken + 1)::text, true);
+	ELSE -- the room for locks has its limits
+		LOCK TABLE %1$I.fencing_tokens IN SHARE ROW EXCLUSIVE MODE;
+	END IF;
+	RETURN NULL;
+END
+$function$$create$, home);
+
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_turn_v1') THEN
+		EXECUTE pg_catalog.format('CREATE TRIGGER sqlfence_turn_v1 AFTER UPDATE OR DELETE ON %1$I.fencing_tokens
+			FOR EACH ROW EXECUTE FUNCTION %1$I.sqlfence_turn_v1()', home);
+	END IF;
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A') THEN
+		EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ENABLE ALWAYS TRIGGER sqlfence_turn_v1', home);
+	END IF;
+	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
+END
+$install$;
+-- +goose StatementEnd
