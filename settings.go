@@ -18,7 +18,7 @@ type settings struct {
 	observers []listener
 	logger    *slog.Logger
 	source    TokenSource // nil for none
-	told      kinds // of events that somebody listens for
+	told      kinds       // of events that somebody listens for
 
 	statements int // that a connection keeps; -1 for the driver's default
 }
