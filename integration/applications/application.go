@@ -26,4 +26,4 @@ type edit struct {
 	file, old, new string
 }
 
-var applications = []application{openfga, headscale}
+var applications = []application{openfga, headscale, miniflux}

@@ -23,7 +23,7 @@ type result struct {
 
 // build compiles the tests.
 func (w *workspace) build() error {
-	return w.command(os.Stderr, "go", "test", "-c", "-o", filepath.Join(w.dir, "application.test"), "./"+w.app.tests).Run()
+	return w.command(os.Stderr, "go", "test", "-c", "-vet=off", "-o", filepath.Join(w.dir, "application.test"), "./"+w.app.tests).Run()
 }
 
 // run runs the tests in a mode.

@@ -48,7 +48,7 @@ func Open(driverName, dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.missing() || isFirst(dsn) {
+	if isFirst(dsn) || m.missing() {
 		opts := append(m.tables(), sqlfence.WithBypass("migrations"), events.option(nil))
 		return sqlfence.Open(driverName, dsn, opts...)
 	}
