@@ -38,7 +38,7 @@ func Open(driverName, dsn string) (*sql.DB, error) {
 		return nil, err
 	}
 	if mode == "unregistered" {
-		return sqlfence.Open(driverName, dsn, append(dialect(), events.option(nil))...)
+		return sqlfence.Open(driverName, dsn, append(forDriver(), events.option(nil))...)
 	}
 	kind, stale := strings.CutPrefix(mode, "stale-")
 	if stale {
@@ -70,7 +70,7 @@ func MustOpen(driverName, dsn string) *sql.DB {
 
 // tables returns the options that register the tables.
 func (m *mark) tables() []sqlfence.Option {
-	opts := dialect()
+	opts := forDriver()
 	for _, name := range m.names {
 		rule := sqlfence.Ledger()
 		if m.row {
@@ -81,10 +81,21 @@ func (m *mark) tables() []sqlfence.Option {
 	return slices.Clip(opts)
 }
 
-// dialect returns the options that a driver needs which sqlfence doesn't know.
-func dialect() []sqlfence.Option {
-	if os.Getenv("FENCED_DIALECT") == "sqlite" {
-		return []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)}
+// dialect returns the dialect of a driver that sqlfence doesn't know.
+func dialect() (d sqlfence.Dialect, ok bool) {
+	name := os.Getenv("FENCED_DIALECT")
+	for d := range sqlfence.Dialect(8) {
+		if name != "" && strings.EqualFold(d.String(), name) {
+			return d, true
+		}
+	}
+	return 0, false
+}
+
+// forDriver returns the options that the driver needs.
+func forDriver() []sqlfence.Option {
+	if d, ok := dialect(); ok {
+		return []sqlfence.Option{sqlfence.WithDialect(d)}
 	}
 	return nil
 }

@@ -53,8 +53,8 @@ func (m *mark) answers(query string) bool {
 
 // store returns the ledger.
 func (m *mark) store() (*tokens.Store, error) {
-	if len(dialect()) > 0 {
-		return tokens.New(m.plain, tokens.WithDialect(sqlfence.SQLite))
+	if d, ok := dialect(); ok {
+		return tokens.New(m.plain, tokens.WithDialect(d))
 	}
 	return tokens.New(m.plain)
 }
