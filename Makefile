@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test check lint bench suites cgo pgbouncer chromium
+.PHONY: help test check lint bench suites applications cgo pgbouncer chromium
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
@@ -21,6 +21,9 @@ bench: cgo ## measure everything in one run, about 20 minutes, and write docs/be
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 	scripts/driver-suites -write ../docs/compatibility.md
+
+applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./integration/applications -h says
+	scripts/with-postgres go run ./integration/applications -out docs/applications.md $(FLAGS)
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:

@@ -1,0 +1,135 @@
+package fenced
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// writesBefore are the writes that a holder makes before it is superseded, so that there
+// is something to overwrite.
+const writesBefore = 3
+
+// The other process writes after each pause, and waits that long for its turn.
+const (
+	pause = 2 * time.Millisecond
+	turn  = 200 * time.Millisecond
+)
+
+// A holder holds the token for all of the application's writes. A late one is superseded
+// after some of them, and goes on writing.
+type holder struct {
+	mark   *mark
+	events *log
+	late   bool
+
+	token  sqlfence.Token
+	writes atomic.Int64
+	mu     sync.Mutex // held while the other process writes
+
+	superseded atomic.Pointer[superseded] // nil until then
+}
+
+// superseded is another's token, and what the tables held when it was issued.
+type superseded struct {
+	newer  sqlfence.Token
+	before map[string]string
+}
+
+var (
+	opening sync.Mutex
+	holders = map[string]*holder{} // by database: one for the whole process
+)
+
+// holderOf returns the process's holder for a database. The first call makes the fence
+// columns or the ledger, and issues the token.
+func holderOf(dsn string, m *mark, events *log, late bool) (*holder, error) {
+	opening.Lock()
+	defer opening.Unlock()
+	if h := holders[dsn]; h != nil {
+		return h, nil
+	}
+	if err := m.prepare(); err != nil {
+		return nil, err
+	}
+	token, err := m.issue(10 * time.Second)
+	if err != nil {
+		return nil, err
+	}
+	h := &holder{mark: m, events: events, late: late, token: token}
+	holders[dsn] = h
+	return h, nil
+}
+
+// tokens is the application's token source.
+func (h *holder) tokens(context.Context, []string) ([]sqlfence.Token, error) {
+	if h.late && h.writes.Add(1) == writesBefore && !h.supersede(100*time.Millisecond) {
+		go func() {
+			for !h.supersede(10 * time.Second) {
+			}
+		}()
+	}
+	return []sqlfence.Token{h.token}, nil
+}
+
+// supersede lets another process take over, and reports whether it could. Where rows are
+// fenced, that process goes on writing all rows.
+func (h *holder) supersede(patience time.Duration) bool {
+	newer, err := h.mark.issue(patience)
+	if err != nil || !h.take(newer, patience) {
+		return false
+	}
+	h.events.line("superseded")
+	if h.mark.row {
+		go func() {
+			for {
+				time.Sleep(pause)
+				h.take(newer, turn)
+			}
+		}()
+	}
+	return true
+}
+
+// take notes what the tables hold once the other process has written them.
+func (h *holder) take(newer sqlfence.Token, patience time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mark.row && h.mark.take(newer, patience) != nil {
+		return false
+	}
+	before, err := h.mark.content(newer)
+	if err == nil {
+		h.superseded.Store(&superseded{newer, before})
+	}
+	return err == nil
+}
+
+// isLate reports whether the holder has been superseded.
+func (h *holder) isLate() bool {
+	return h.superseded.Load() != nil
+}
+
+// compare tells if anything of what was there when the holder was superseded has changed.
+func (h *holder) compare() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.superseded.Load()
+	now, err := h.mark.content(s.newer)
+	switch {
+	case err != nil:
+		h.events.line("error", err.Error())
+	case !maps.Equal(s.before, now):
+		for name := range now {
+			if now[name] != s.before[name] {
+				h.events.line("changed", name)
+			}
+		}
+	default:
+		h.events.line("same")
+	}
+}

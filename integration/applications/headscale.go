@@ -1,0 +1,27 @@
+package main
+
+// Its migrations run through the database that it opens first. It has to be opened
+// once more after them.
+var headscale = application{
+	name:     "headscale",
+	module:   "github.com/juanfont/headscale",
+	version:  "v0.26.1",
+	database: "SQLite (glebarez), gorm; gormigrate",
+	edits: []edit{
+		{"hscontrol/db/db.go", "import (\n", "import (\n\tfenced \"%s\"\n"},
+		{"hscontrol/db/db.go", `sqlite.Open(cfg.Sqlite.Path)`, `&sqlite.Dialector{Conn: fenced.MustOpen("sqlite", cfg.Sqlite.Path)}`},
+		{"hscontrol/db/db.go", `postgres.Open(dbString)`, `postgres.New(postgres.Config{Conn: fenced.MustOpen("pgx", dbString)})`},
+		{"hscontrol/db/db.go", "\tdb := HSDatabase{\n", `	if migrated, err := dbConn.DB(); err == nil {
+		migrated.Close()
+	}
+	if dbConn, err = openDB(cfg); err != nil {
+		return nil, err
+	}
+	db := HSDatabase{
+`},
+	},
+	tables:  []string{"users", "nodes", "pre_auth_keys", "api_keys", "policies"},
+	dialect: "sqlite",
+	twice:   true,
+	tests:   "hscontrol/db",
+}
