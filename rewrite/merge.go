@@ -12,7 +12,6 @@ func (p *planner) merge(w *read.Write) bool {
 			return false
 		}
 	}
-	p.onlyAdds(w)
 	return p.readable(w)
 }
 

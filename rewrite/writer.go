@@ -138,8 +138,6 @@ func (w *writer) edit(e *edit) {
 		}
 	case opCheck, opAnd:
 		w.check(e.rules)
-	case opNoneHigher:
-		w.noneHigher()
 	case opColumn:
 		if precedence[e.rules.first()].gives(w) {
 			w.write(e.text)
@@ -150,8 +148,6 @@ func (w *writer) edit(e *edit) {
 		w.beforeAssigned()
 	case opBehindAssigned:
 		w.behindAssigned()
-	case opStored:
-		w.stored()
 	case opGone:
 		w.gone()
 	}
@@ -188,7 +184,7 @@ func (w *writer) rowValue(e *edit) {
 	rule.value(w, e)
 }
 
-// rowsToken returns the token that covers the row of an edit, or NoToken.
+// rowsToken returns the token that covers the row of an edit.
 func (w *writer) rowsToken(e *edit) int {
 	begin := 0
 	if w.table > 0 {
@@ -197,11 +193,7 @@ func (w *writer) rowsToken(e *edit) int {
 	if begin == w.tables[w.table].rows {
 		return w.lo
 	}
-	token := w.rows[begin+w.plan.Targets[e.target].firstRow+int(e.row)]
-	if token == NoToken {
-		return NoToken
-	}
-	return w.lo + token
+	return w.lo + w.rows[begin+w.plan.Targets[e.target].firstRow+int(e.row)]
 }
 
 func (w *writer) write(parts ...string) { w.b.Write(parts...) }
