@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	pg "github.com/wasilibs/go-pgquery"
 
@@ -20,7 +21,11 @@ type (
 
 func (postgres) dialect() rewrite.Dialect { return rewrite.Postgres }
 
+// warm: the first parser writes what all others read, its runtime's version, without a lock.
+var warm sync.Once
+
 func (postgres) parse(sql string) (list, bool) {
+	warm.Do(func() { _, _ = pg.ParseToJSON("SELECT 1") })
 	out, err := pg.ParseToJSON(sql)
 	if err != nil {
 		return nil, false
