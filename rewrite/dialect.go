@@ -76,6 +76,10 @@ type dialect interface {
 	maxAdded() int
 	maxNumbered() int
 
+	// numbersInputs reports whether placeholders may have numbers. Else the guard has one, and
+	// an argument, for each use of a value.
+	numbersInputs() bool
+
 	// integer makes a number that is never NULL of a column that stores a token.
 	integer() (before, behind string)
 
@@ -92,6 +96,11 @@ type dialect interface {
 	// assigns assigns an expression to a column, of an UPDATE only: what it writes is an
 	// error where a condition stands.
 	assigns() (before, between, behind string)
+
+	// setsInOrder reports whether an expression of a SET list sees what those before it have
+	// assigned. The rows are checked before the first of them then, and what the rules
+	// assign stands behind the last. A column may be assigned twice, and be qualified.
+	setsInOrder() bool
 
 	// notInteger is a condition that holds for a column with another value than an
 	// integer or NULL; empty if there can't be any.
@@ -144,6 +153,13 @@ type dialect interface {
 	// ledgerInWhere reports whether the ledger's check stands in the WHERE of each
 	// write, and else in WITH before the statement.
 	ledgerInWhere() bool
+
+	// ledgerInRow reports whether, of an INSERT, it stands around a value of the first row,
+	// and else in a WHERE that the rows pass.
+	ledgerInRow() bool
+
+	// upsert is the clause by which an INSERT may update.
+	upsert() string
 }
 
 // A comparison is an operator.

@@ -13,6 +13,7 @@ type op uint8
 const (
 	opText           op = iota // edit.text
 	opAbort                    // SQLite's OR ABORT
+	opFirst                    // the check of edit.rules before the first assignment
 	opAssign                   // what edit.rules assign
 	opCheck                    // the condition of edit.rules, for a written row
 	opAnd                      // likewise, behind another condition
@@ -75,6 +76,8 @@ func (e *edit) begins() byte {
 		return ')'
 	case opWith, opValue:
 		return (e.text + " ")[0]
+	case opFirst:
+		return '`'
 	}
 	return 'C'
 }
@@ -84,7 +87,7 @@ func (e *edit) ends() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[len(e.text)-1]
-	case opWith:
+	case opWith, opFirst:
 		return ' '
 	case opBeforeAssigned:
 		return '('

@@ -9,6 +9,7 @@ const unconfirmed = "it can't be confirmed that the guard would be in the right 
 // it says what the statement said.
 var pieceKinds = [...]confirm.Kind{
 	opAbort:          confirm.OrAbort,
+	opFirst:          confirm.FirstAssignment,
 	opAssign:         confirm.Assignment,
 	opCheck:          confirm.Condition,
 	opAnd:            confirm.AndCondition,

@@ -124,12 +124,13 @@ func (serial) check(w *writer) {
 
 // assigns writes the assignment of the next serial.
 func (serial) assigns(w *writer) {
-	w.write(", ", w.rules.serial, " = ")
+	w.write(", ")
+	w.writeAssigned(w.rules.serial)
 	switch {
 	case w.lacksSerial():
 		w.raiseSerial(markerRequired)
 		return
-	case !w.comparesSerial():
+	case !w.comparesSerial() || w.dialect.setsInOrder():
 		w.increment()
 		return
 	}

@@ -32,6 +32,8 @@ func (c *Check) word(ofPiece bool) bool {
 	case f.with && begins && (s == kwUsing || s == kwFrom || s == kwOn): // of CYCLE, or names
 	case begins && c.beginsWrite(f):
 		f.verb, f.part = s, inTarget
+	case s == kwUpdate && f.writes(kwInsert) && c.before(0) == kwKey && c.before(1) == kwDuplicate && c.before(2) == kwOn:
+		f.arm, f.part, f.ended, f.cases = s, inSet, false, 0
 	case f.part == inTarget:
 		return c.target(f)
 	case f.part == atThen:
@@ -69,7 +71,20 @@ func (c *Check) target(f *frame) bool {
 	switch c.sign {
 	case kwSet:
 		f.part, f.ended, f.cases = inSet, false, 0
+		if f.verb == kwInsert && f.arm == 0 && c.dialect.onDuplicate {
+			f.part = inRow
+			return f.named
+		}
 		return f.writes(kwUpdate) && f.named
+	case kwModifier:
+		switch c.before(0) {
+		case kwUpdate, kwDelete, kwInsert, kwModifier:
+			return true
+		}
+	case kwTableOption, kwKey:
+		if f.named {
+			return true
+		}
 	case kwAs:
 		return true
 	case kwValues:
@@ -122,9 +137,9 @@ func (c *Check) begun(f *frame) (p part, ok bool) {
 	case kwSelect:
 		return inSelect, !f.ended
 	case kwValues:
-		return inValues, !f.ended && c.follows('(')
+		return inValues, !f.ended && c.follows('(') && !(c.dialect.onDuplicate && f.part == inSet)
 	case kwOn:
-		if c.follows(kwConflict) || c.follows(kwConstraint) {
+		if c.follows(kwConflict) || c.follows(kwConstraint) || c.follows(kwDuplicate, kwKey) {
 			return inRest, true
 		}
 		return inTables, true

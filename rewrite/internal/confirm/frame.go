@@ -10,6 +10,7 @@ const (
 	inTables // FROM, USING, ON
 	inWhere
 	inValues
+	inRow // behind the SET of an INSERT
 	inSelect
 	inArm  // behind a MERGE's WHEN, up to THEN
 	atThen // behind a MERGE's THEN or an upsert's DO

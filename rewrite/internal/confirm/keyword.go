@@ -15,6 +15,7 @@ const (
 	kwDelete
 	kwDistinct
 	kwDo
+	kwDuplicate
 	kwElse
 	kwEnd
 	kwExplain
@@ -24,6 +25,7 @@ const (
 	kwInto
 	kwIs
 	kwJoin
+	kwKey
 	kwMatched
 	kwMerge
 	kwNot
@@ -51,6 +53,8 @@ const (
 	kwInfix        // an operator between two operands
 	kwInsertOption // between an INSERT's columns and its rows
 	kwMatchedBy    // SOURCE and TARGET
+	kwModifier     // between a verb and its target
+	kwTableOption  // behind the target's name
 	kwPrefix       // before an operand
 	kwTail         // it begins what follows a WHERE
 	kwTailOrName   // likewise, or it is a name
@@ -87,11 +91,12 @@ type signedWord struct {
 }
 
 // maxKeyword is the length of the longest keyword.
-const maxKeyword = len("constraint")
+const maxKeyword = len("high_priority")
 
-// newKeywords returns the common words and those of one dialect.
+// newKeywords returns the common words and those of one dialect, which may have another
+// sign there.
 func newKeywords(own map[string]sign) (k keywords) {
-	for _, words := range []map[string]sign{commonWords, own} {
+	for _, words := range []map[string]sign{own, commonWords} {
 		for word, sign := range words {
 			some := &k[len(word)][word[0]-'a']
 			*some = append(*some, signedWord{word, sign})

@@ -9,6 +9,8 @@ func (c *Check) belongs(p *Piece) bool {
 	case Assignment:
 		f.full = true
 		return c.assigns(f, p) && f.ended && c.sign == ','
+	case FirstAssignment:
+		return c.assigns(f, p) && (c.before(0) == kwSet || c.before(0) == kwUpdate)
 	case BeforeValue:
 		f := c.valueOf()
 		return f != nil && c.assigns(f, p)
@@ -21,8 +23,13 @@ func (c *Check) belongs(p *Piece) bool {
 	case Column:
 		f.full = true
 		return len(c.frames) > 1 && c.parent().writes(kwInsert) && c.parent().part == inTarget
+	case BeforeRowValue:
+		return c.beginsValue(f)
 	case RowValue:
 		f.full = true
+		if f.part == inRow {
+			return f.cases == 0 && f.ended && c.sign == ','
+		}
 		row := len(c.frames) > 1 && c.parent().part == inValues
 		return (row || f.part == inSelect) && c.inserts()
 	case WithItems:
@@ -78,6 +85,18 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 		first += 2
 	}
 	return f.inWriteWhere() && c.before(first) == kwWhere
+}
+
+// beginsValue reports whether the current token begins a value of a row to insert.
+func (c *Check) beginsValue(f *frame) bool {
+	switch last := c.before(0); f.part {
+	case inRow:
+		return last == '=' && f.cases == 0
+	case inSelect:
+		return (last == kwSelect || last == kwAll || last == kwDistinct || last == ',') && f.cases == 0 && c.inserts()
+	default:
+		return len(c.frames) > 1 && c.parent().part == inValues && (last == '(' || last == ',') && f.cases == 0 && c.inserts()
+	}
 }
 
 // inserts reports whether the rows of the current frame are those of an INSERT.

@@ -78,8 +78,12 @@ func (s *scanner) at(i int) byte {
 // white space; i if there is none, and -1 if a comment has no end.
 func (s *scanner) comment(i int) int {
 	switch c := s.text[i]; {
-	case c == '-' && s.at(i+1) == '-':
+	case c == '-' && s.at(i+1) == '-' && (!s.dialect.blankComments || s.at(i+2) <= ' ' || s.at(i+2) == 0x7F):
 		return s.dialect.lineEnd(s.text, i)
+	case c == '#' && s.dialect.blankComments:
+		return s.dialect.lineEnd(s.text, i)
+	case c == '/' && s.at(i+1) == '*' && s.dialect.blankComments && (s.at(i+2) == '!' || s.at(i+3) == '!'):
+		return -1 // code, or a comment
 	case c == '/' && s.at(i+1) == '*':
 		return s.dialect.commentEnd(s.text, i)
 	case c == firstOfMark && strings.HasPrefix(s.text[i:], "\uFEFF"):
@@ -101,6 +105,9 @@ func (s *scanner) letter() {
 // introduced reads a string or name whose first quote is before i.
 func (s *scanner) introduced(in introduced, i int) {
 	s.sign, s.hi = in.sign, quoteEnd(s.text, i, s.text[i-1], in.escapes)
+	if s.dialect.twoModes {
+		s.hi = s.dialect.stringEnd(s.text, i, s.text[i-1])
+	}
 	if in.escapes {
 		s.hi = s.dialect.continuedEnd(s.text, s.hi)
 	}
@@ -110,6 +117,9 @@ func (s *scanner) introduced(in introduced, i int) {
 func (s *scanner) number() {
 	i, text := s.lo, s.text
 	for i < len(text) && (isDigit(text[i]) || text[i] == '.' && s.at(i+1) != '.') {
+		i++
+	}
+	for s.dialect.digitNames && i < len(text) && inName[text[i]] {
 		i++
 	}
 	s.sign, s.hi = signNumber, i
@@ -125,8 +135,8 @@ func (s *scanner) other(c byte) {
 		s.sign, s.hi = signWord, i
 	case c == '.' && isDigit(s.at(i+1)):
 		s.number()
-	case c == '\'':
-		s.sign, s.hi = signString, quoteEnd(s.text, i+1, c, false)
+	case c == '\'', c == '"' && d.twoModes:
+		s.sign, s.hi = signString, d.stringEnd(s.text, i+1, c)
 	case c == '"', c == '`':
 		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
 	case c == '[':
@@ -141,7 +151,7 @@ func (s *scanner) other(c byte) {
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:
-		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
+		s.sign, s.hi = signInput, d.variableEnd(s.text, i+1)
 	}
 }
 
@@ -158,7 +168,7 @@ func (s *scanner) member(stop int) sign {
 	member, end := signNumber, i
 	switch c := text[i]; c {
 	case '\'':
-		member, end = signString, quoteEnd(text, i+1, c, false)
+		member, end = signString, d.stringEnd(text, i+1, c)
 	case d.placeholder:
 		member, end = signInput, digitsEnd(text, i+1)
 		if end == i+1 && d.dollarQuotes {

@@ -16,6 +16,7 @@ var SQLite = newDialect(Dialect{
 
 	placeholder: '?',
 	variables:   ":@#$",
+	suffixes:    true,
 
 	keywords: newKeywords(map[string]sign{
 		"fetch": kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,
