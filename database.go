@@ -4,12 +4,16 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A database has the facts that this package needs about one, except its SQL, which
 // package rewrite knows.
 type database interface {
 	dialect() Dialect
+
+	// text is the SQL that sqlfence's packages share.
+	text() sqltext.Dialect
 
 	// remote reports whether it is reached over a connection that can be lost.
 	remote() bool
@@ -75,6 +79,7 @@ type failure struct {
 type postgres struct{}
 
 func (postgres) dialect() Dialect        { return Postgres }
+func (postgres) text() sqltext.Dialect   { return sqltext.Postgres }
 func (postgres) remote() bool            { return true }
 func (postgres) errorEndsTx() bool       { return true }
 func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
@@ -103,6 +108,7 @@ func (postgres) leftNothing(f failure) bool {
 type sqlite struct{}
 
 func (sqlite) dialect() Dialect        { return SQLite }
+func (sqlite) text() sqltext.Dialect   { return sqltext.SQLite }
 func (sqlite) remote() bool            { return false }
 func (sqlite) readsOnce(string) bool   { return false }
 func (sqlite) errorEndsTx() bool       { return false }
@@ -133,6 +139,7 @@ func (sqlite) leftNothing(f failure) bool {
 type mysql struct{}
 
 func (mysql) dialect() Dialect         { return MySQL }
+func (mysql) text() sqltext.Dialect    { return sqltext.MySQL }
 func (mysql) remote() bool             { return true }
 func (mysql) answered(error) bool      { return false }
 func (mysql) outdated(error) bool      { return false }
@@ -140,6 +147,6 @@ func (mysql) readsOnce(string) bool    { return true }
 func (mysql) errorEndsTx() bool        { return false }
 func (mysql) storesBytesAsText() bool  { return true }
 func (mysql) countsReturning() bool    { return false }
-func (mysql) timeType() string         { return "datetime" }
+func (mysql) timeType() string         { return "bigint" } // microseconds since 1970
 func (mysql) checksArgCount() bool     { return true }
 func (mysql) leftNothing(failure) bool { return false }

@@ -53,4 +53,4 @@ type dialect interface {
 	hasUniqueKey() string
 }
 
-var dialects = dialectopt.For[dialect](postgres{sqltext.Postgres}, sqlite{sqltext.SQLite})
+var dialects = dialectopt.For[dialect](postgres{sqltext.Postgres}, sqlite{sqltext.SQLite}, nil)

@@ -75,6 +75,14 @@
 //		token bigint NOT NULL
 //	)
 //
+// and on MySQL and MariaDB, where a text would be compared by its collation, and "books "
+// be the same as "Books",
+//
+//	CREATE TABLE IF NOT EXISTS fencing_tokens (
+//		name  varbinary(512) NOT NULL PRIMARY KEY,
+//		token bigint         NOT NULL
+//	) ENGINE=InnoDB
+//
 // An existing table of that name is used as it is if it has a unique column name, an
 // integer column token (NULL counts as 0), and no other column for which an INSERT must
 // give a value. On PostgreSQL, a column token of type integer has no room for a token

@@ -30,15 +30,43 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 // query runs a statement and returns the first value of its first row, 0 for
 // NULL, or sql.ErrNoRows.
 func (s *Store) query(ctx context.Context, query string, args ...any) (value int64, err error) {
-	err = dberr.Resend(ctx, dberr.IsSerialization, func() error {
-		value, err = s.queryOnce(ctx, query, args...)
-		return err
+	err = s.resend(ctx, func() error {
+		if s.dialect.reads == nil {
+			value, err = queryOnce(ctx, s.db, query, args...)
+			return err
+		}
+		return s.inTx(ctx, func(tx *sql.Tx) error {
+			value, err = queryOnce(ctx, tx, query, args...)
+			return err
+		})
 	})
 	return value, err
 }
 
-func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64, error) {
-	rows, err := s.db.QueryContext(own.Context(ctx, query), query, args...)
+// resend sends again after a serialization failure.
+func (s *Store) resend(ctx context.Context, send func() error) error {
+	return dberr.Resend(ctx, dberr.IsSerialization, send)
+}
+
+// inTx calls do in a transaction for one statement.
+func (s *Store) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, s.dialect.reads)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func queryOnce(ctx context.Context, db querier, query string, args ...any) (int64, error) {
+	rows, err := db.QueryContext(own.Context(ctx, query), query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -65,9 +93,15 @@ func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64
 
 // exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
-	return dberr.Resend(ctx, dberr.IsSerialization, func() error {
-		_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
-		return err
+	return s.resend(ctx, func() error {
+		if s.dialect.reads == nil {
+			_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
+			return err
+		}
+		return s.inTx(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(own.Context(ctx, query), query, args...)
+			return err
+		})
 	})
 }
 

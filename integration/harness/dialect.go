@@ -15,10 +15,11 @@ type dialect struct {
 	showsWaits bool                 // it says who waits for whom
 	bare       bool                 // placeholders are ? rather than $1
 	otherCache int                  // as [Base.Statements]: what its drivers don't have by default
+	guards     bool                 // tables can be registered
 	function   bool                 // guards can ask the ledger by a stored function
 }
 
-// dialects are those of the [Bases].
+// dialects are those of the [Stores].
 var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.Postgres: {
 		need:       func(t testing.TB) { NeedPostgres(t) },
@@ -26,13 +27,21 @@ var dialects = map[sqlfence.Dialect]dialect{
 		networked:  true,
 		showsWaits: true,
 		otherCache: 3,
+		guards:     true,
 		function:   true,
 	},
 	sqlfence.SQLite: {
-		need: func(testing.TB) {},
-		bare: true,
+		need:   func(testing.TB) {},
+		bare:   true,
+		guards: true,
 
 		otherCache: -1,
+	},
+	sqlfence.MySQL: {
+		need:      func(t testing.TB) { MySQLDSN(t) },
+		levels:    []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+		networked: true,
+		bare:      true,
 	},
 }
 

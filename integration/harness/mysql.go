@@ -57,3 +57,14 @@ func MySQLDatabase(t testing.TB) string {
 	cfg.DBName = name
 	return cfg.FormatDSN()
 }
+
+// MySQLWith returns a DSN with its configuration changed.
+func MySQLWith(t testing.TB, dsn string, change func(*mysql.Config)) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(cfg)
+	return cfg.FormatDSN()
+}

@@ -20,7 +20,7 @@ import (
 // What can't be meant is refused by every verb before anything is sent: there
 // are no tables here that could be asked.
 func TestLeaseBadInput(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases, err := lease.New(b.Raw(t, b.DSN(t)))
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 
 // An attempt that can't have taken anything leaves nobody behind to undo it.
 func TestLeaseNothingToUndo(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		leases, err := lease.New(db)
 		if err != nil {

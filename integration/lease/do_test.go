@@ -33,7 +33,7 @@ func setBookPrice(ctx context.Context, db *sql.DB, price int) error {
 func TestLeaseDoFencesItsWrites(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
 				sh, leases := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				var stale context.Context
 				err := leases.Do(t.Context(), "books", func(ctx context.Context) error {
@@ -149,7 +149,7 @@ func TestLeaseDoLost(t *testing.T) {
 // it isn't, the function's context ends before the lease does, without an answer
 // from anybody.
 func TestLeaseDoDatabaseDown(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no network")
 		}

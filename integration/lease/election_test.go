@@ -90,7 +90,7 @@ var contextless = map[string]func(db *sql.DB, price int) error{
 func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
 				sh, direct := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				first := newElectionProcess(t, sh, fence.Rule)
 				harness.Eventually(t, "a leader", first.IsLeader)
@@ -157,7 +157,7 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 
 // A request with a token of its own goes on with that in the leader's process.
 func TestElectionBesideTokensOfContexts(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		sh, _ := leaseShop(t, harness.Setting{Base: b}, sqlfence.RowFence("fence_token"))
 		p := newElectionProcess(t, sh, sqlfence.RowFence("fence_token"))
 		harness.Eventually(t, "a leader", p.IsLeader)
@@ -183,7 +183,7 @@ func TestElectionBesideTokensOfContexts(t *testing.T) {
 func TestTransactionThatOutlivesItsLeadership(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
 				sh, _ := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				now := sqlfence.Token{Name: "books", Value: 1}
 				sh.Raise(t, "books", 1)

@@ -14,7 +14,7 @@ import (
 // An ephemeral lease ends with the session of its holder, long before its ttl; a
 // persistent one doesn't. The tokens go on.
 func TestLeaseEphemeral(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		db := b.Raw(t, dsn)
 		others := harness.NewLeases(t, db)

@@ -30,7 +30,7 @@ func indexes(t *testing.T, b harness.Base, db *sql.DB) (n int) {
 // A table that an older version has made gets its index, by one of several processes, and
 // List uses it.
 func TestLeaseSetupAddsTheIndex(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		plain := b.Raw(t, dsn)
 		l := harness.MustAcquire(t, harness.NewLeases(t, plain), "jobs")
@@ -73,7 +73,7 @@ func TestLeaseSetupAddsTheIndex(t *testing.T) {
 
 // Where an index is there by another name, or may not be added, Setup leaves it at that.
 func TestLeaseSetupWithoutTheIndex(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no privileges")
 		}

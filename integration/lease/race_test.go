@@ -21,7 +21,7 @@ import (
 // Of those who ask for a key at once, also for one that nobody ever had, one
 // gets it, and the others don't raise its token: that would make the winner's stale.
 func TestLeaseOneWinner(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		db := b.Raw(t, dsn)
 		var all []*lease.Leases
@@ -181,7 +181,7 @@ func TestLeaseSetup(t *testing.T) {
 // Waiting for a connection of the pool ends with the context, and leaves the
 // caller's pool as it was.
 func TestLeasePoolIsBusy(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		leases := harness.NewLeases(t, db)
 		db.SetMaxOpenConns(1)
@@ -205,7 +205,7 @@ func TestLeasePoolIsBusy(t *testing.T) {
 // Those who race for new keys lock in one order: nobody waits for somebody who waits for
 // him, which PostgreSQL would end after a second by failing one of them.
 func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has one writer")
 		}

@@ -83,7 +83,7 @@ func TestLeaseAcquireWaits(t *testing.T) {
 // Of the waiters of a process only the first asks the database; one that goes
 // leaves the others in place.
 func TestLeaseLine(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db, c := b.Counted(t, b.DSN(t))
 		leases := harness.NewLeases(t, db)
 		c.Reset() // of what Setup asked

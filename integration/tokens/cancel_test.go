@@ -58,7 +58,7 @@ func TestTokensCancelled(t *testing.T) {
 
 // A cancelled call gives its connection back, also while the ledger is held.
 func TestTokensCancelledFreesConnection(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("a SQLite connection waits for its busy_timeout")
 		}
@@ -93,7 +93,7 @@ func TestTokensCancelledFreesConnection(t *testing.T) {
 // be given out: the next caller will get the same.
 func TestTokensCommitFails(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
-		harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		harness.EachStore(t, func(t *testing.T, b harness.Base) {
 			if b.Dialect != sqlfence.Postgres {
 				t.Skip("for PostgreSQL")
 			}
@@ -118,7 +118,7 @@ func TestTokensCommitFails(t *testing.T) {
 		})
 	})
 	t.Run("sqlite", func(t *testing.T) {
-		harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		harness.EachStore(t, func(t *testing.T, b harness.Base) {
 			if b.Dialect != sqlfence.SQLite {
 				t.Skip("for SQLite")
 			}
@@ -155,7 +155,7 @@ func TestTokensCommitFails(t *testing.T) {
 
 // A trigger that swallows the write must not make Issue go on for ever.
 func TestTokensSwallowedByTrigger(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		store := setupStore(t, db)
 		if b.Dialect == sqlfence.Postgres {

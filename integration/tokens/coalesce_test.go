@@ -37,7 +37,7 @@ func hold(t *testing.T, b harness.Base, dsn string) (release func()) {
 }
 
 func TestTokensOneStatementForEachCall(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		ctx := t.Context()
 		dsn := b.DSN(t)
 		setupStore(t, b.Raw(t, dsn))
@@ -70,7 +70,7 @@ func TestTokensOneStatementForEachCall(t *testing.T) {
 }
 
 func TestTokensCoalesce(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		setupStore(t, b.Raw(t, dsn))
 		db, c := b.Counted(t, dsn, sqlfence.WithTable("books"))

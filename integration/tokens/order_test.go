@@ -74,7 +74,7 @@ func TestTokensKeepRealTimeOrder(t *testing.T) {
 func TestTokensAtEveryIsolationLevel(t *testing.T) {
 	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
 				if b.Dialect != sqlfence.Postgres {
 					t.Skip("SQLite knows one level")
 				}

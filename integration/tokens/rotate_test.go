@@ -23,7 +23,7 @@ type rotating struct {
 
 // eachRotating runs test on every base, with a Store on a bare and a fenced database.
 func eachRotating(t *testing.T, test func(t *testing.T, b harness.Base, r rotating)) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		for _, fenced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("fenced=%v", fenced), func(t *testing.T) {
 				dsn := b.DSN(t)
@@ -200,7 +200,7 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 
 // Rows that the role can't see would keep their marks: it is told.
 func TestTokensRotateBehindRowSecurity(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no row-level security")
 		}

@@ -98,7 +98,7 @@ func TestTokensSetupRefusesAnUnusableTable(t *testing.T) {
 		{"view", "CREATE VIEW fencing_tokens AS SELECT 'books' AS name, 1 AS token", "fencing_tokens can't be used"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
 				db := b.Raw(t, b.DSN(t))
 				harness.MustExec(t, db, test.create)
 				err := harness.NewStore(t, db).Setup(t.Context())
@@ -112,7 +112,7 @@ func TestTokensSetupRefusesAnUnusableTable(t *testing.T) {
 
 // An application's role need not own the table, or be allowed to create one.
 func TestTokensSetupWithoutPrivileges(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("no roles in SQLite")
 		}

@@ -17,6 +17,8 @@ var Postgres Dialect = postgres{}
 
 type postgres struct{}
 
+func (postgres) CreateLedger() string { return createLedger }
+
 func (postgres) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
@@ -121,6 +123,7 @@ func IsUnseen(err error) bool {
 
 func (postgres) mark() byte     { return '$' }
 func (postgres) numbered() bool { return true }
+func (postgres) counts() bool   { return true }
 
 func (postgres) vocabulary() Pieces { return postgresVocabulary }
 

@@ -13,6 +13,8 @@ var SQLite Dialect = sqlite{}
 
 type sqlite struct{}
 
+func (sqlite) CreateLedger() string { return createLedger }
+
 // Quote writes backquotes: SQLite would take a name in double quotes for a text where
 // there is no such column.
 func (sqlite) Quote(name string) string {
@@ -66,6 +68,7 @@ func (sqlite) Floor() string { return Start }
 
 func (sqlite) mark() byte     { return '?' }
 func (sqlite) numbered() bool { return false } // drivers differ in how they count those
+func (sqlite) counts() bool   { return true }
 
 func (sqlite) vocabulary() Pieces { return sqliteVocabulary }
 

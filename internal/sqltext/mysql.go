@@ -1,0 +1,98 @@
+package sqltext
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// MySQL is MySQL and MariaDB, on InnoDB. What it writes reads alike under every sql_mode,
+// character set, time zone and isolation level of the session.
+//
+// Names and keys of sqlfence's tables are bytes (VARBINARY): a text would be compared by its
+// collation, most of which take "books " for "books" and "Books" for both.
+var MySQL Dialect = mysql{}
+
+type mysql struct{}
+
+// CreateLedger: a name has at most 512 bytes, and one that were longer would be cut in
+// silence where sql_mode is empty.
+func (mysql) CreateLedger() string {
+	return `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
+	name  varbinary(512) NOT NULL PRIMARY KEY,
+	token bigint         NOT NULL
+) ENGINE=InnoDB`
+}
+
+// Quote writes backquotes: double quotes are a text unless sql_mode has ANSI_QUOTES.
+func (mysql) Quote(name string) string {
+	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+}
+
+// Text is in UTF-8 whatever the session's character set. A quote or a backslash in it would
+// read in two ways, by NO_BACKSLASH_ESCAPES, and other bytes by the client's character set; so
+// such a text is written in hexadecimal.
+func (mysql) Text(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
+			return "_utf8mb4 X'" + hex.EncodeToString([]byte(s)) + "'"
+		}
+	}
+	return "_utf8mb4'" + s + "'"
+}
+
+func (mysql) Bool(b bool) string {
+	if b {
+		return "TRUE"
+	}
+	return "FALSE"
+}
+
+// Placeholder has no number: arguments count by their place in the text.
+func (mysql) Placeholder(int, Type) string { return "?" }
+
+func (mysql) Cast(Type) string { return "" }
+
+// Now is an integer, of microseconds since 1970: a DATETIME says nothing of its time zone, and
+// a TIMESTAMP means two times in the hour that comes twice in autumn, which UNIX_TIMESTAMP
+// then mixes up.
+//
+// It is the time at which the statement started. What has to be later than a wait for a lock
+// is a statement of its own, behind one that locks. SYSDATE, which is evaluated later, is
+// the same as NOW on a server with sysdate-is-now, and is local time.
+func (mysql) Now() string { return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))" }
+
+func (d mysql) After(ticks string) string { return "(" + d.Now() + " + " + ticks + ")" }
+
+func (mysql) Ticks(d time.Duration) int64 { return ticks(d, time.Microsecond) }
+
+func (mysql) Micros(time string) string { return "(" + time + ")" }
+
+// Raise is error 1059 of MariaDB, 3057 or 4163 of MySQL, all of which show the name that no lock
+// can have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out of range,
+// which is error 1690.
+func (d mysql) Raise(parts ...string) string { return raise(d, parts) }
+
+func (mysql) Raising() (before, between, behind string) {
+	return "(18446744073709551615 + GREATEST(1, COALESCE(IS_FREE_LOCK(RPAD(CONVERT(CONCAT(", ", ",
+		", ' ') USING utf8mb4), 200, _utf8mb4'.')), 1)))"
+}
+
+// Turn: the locks of a row are granted in the order of the requests.
+func (mysql) Turn(string, bool) string             { return "" }
+func (mysql) Turning(bool) (before, behind string) { return "", "" }
+
+// Floor: a promoted replica says nothing of that.
+func (mysql) Floor() string { return Start }
+
+func (mysql) mark() byte     { return '?' }
+func (mysql) numbered() bool { return false }
+func (mysql) counts() bool   { return false }
+
+func (mysql) vocabulary() Pieces { return mysqlVocabulary }
+
+var mysqlVocabulary = func() Pieces {
+	v := vocabulary(mysql{})
+	v["text"] = Func(mysql{}.Text)
+	return v
+}()

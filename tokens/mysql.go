@@ -1,0 +1,219 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// mysql is MySQL and MariaDB. What an UPDATE has written comes back as its LAST_INSERT_ID, which
+// both have, and no setting changes; the number of rows that it has written is another with
+// clientFoundRows.
+//
+// A session with autocommit = 0 commits nothing by itself. So a statement that is sent alone
+// does nothing there, by {alone}, and is then sent in a transaction; and what only reads is a
+// transaction always, since such a session would see the same rows for ever.
+//
+// Names are written into the texts: an argument would take a round trip more, and be in the
+// session's character set. The row with the empty name is what those who add names share, and
+// Repair locks; it is added with the first name.
+var mysql = dialect{
+	Dialect: sqltext.MySQL,
+	names:   sqlfence.MySQL,
+
+	issue: issueMySQL,
+	adopt: adoptMySQL,
+	floor: floored(sqltext.MySQL, "SELECT {floor}", nil),
+	reached: floored(sqltext.MySQL, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
+FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
+	current: render(sqltext.MySQL, `SELECT token FROM {ledger} WHERE name = ?`),
+	ensure:  ensureMySQL,
+
+	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = 'NO' AND column_default IS NULL AND extra = ''
+FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '{ledger}' ORDER BY ordinal_position`),
+	wants: func(c column) string {
+		switch {
+		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
+			return "varbinary(512)"
+		case c.name == "token" && !strings.HasPrefix(c.typ, "bigint"):
+			return "bigint"
+		}
+		return ""
+	},
+	unfit: render(sqltext.MySQL, `SELECT CASE
+	WHEN COALESCE(t.engine, '') <> 'InnoDB' THEN 'it is not a table of the engine InnoDB'
+	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
+		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = 'name') < 512
+		THEN 'its column name is too short, want varbinary(512)'
+	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
+		WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.non_unique = 0
+		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = 'name' AND MAX(s.sub_part) IS NULL)
+		THEN 'its column name is not unique' END
+FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = '{ledger}'`),
+	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+
+	reads: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
+
+	// Where all rows of a table are locked nobody can add one at this level.
+	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
+	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
+ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
+	raise: render(sqltext.MySQL, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
+SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
+	retire: retireMySQL,
+}
+
+// issueTextMySQL takes {count} tokens of {name}, if it has a row.
+const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = ''
+SET t.token = LAST_INSERT_ID(GREATEST(t.token, base.token) + {count})
+WHERE t.name = {name} AND t.token BETWEEN 0 AND {max} - {count} AND base.token <= {max} - {count} AND {alone}`
+
+// addTextMySQL takes {count} tokens of {name} and adds the name, where tokens start
+// from {from}. The LAST_INSERT_ID is 0 if they don't fit.
+const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, LAST_INSERT_ID({from} + {count}))
+ON DUPLICATE KEY UPDATE token = IF(COALESCE(token, 0) BETWEEN 0 AND {max} - {count},
+	LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {from}) + {count}), token + 0 * LAST_INSERT_ID(0))`
+
+const adoptTextMySQL = `INSERT INTO {ledger} (name, token) SELECT {name}, LAST_INSERT_ID({token}) FROM DUAL WHERE {alone}
+ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(GREATEST(COALESCE({ledger}.token, 0), {token}))`
+
+// alone is a condition that holds where a statement commits by itself, and always any.
+const (
+	alone  = sqltext.Raw("@@autocommit = 1")
+	always = sqltext.Raw("TRUE")
+)
+
+// errNoStart: the ledger has no row with the empty name yet.
+var errNoStart = errors.New("no start")
+
+func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
+	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(name)), "count": number(n), "alone": alone}
+	last, err = s.writeID(ctx, mysqlText(issueTextMySQL, p))
+	if err != nil || last > 0 {
+		return last, err
+	}
+	for {
+		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			from, err := startMySQL(ctx, tx)
+			switch {
+			case err != nil:
+				return err
+			case from > sqlfence.MaxToken-n:
+				return sql.ErrNoRows
+			}
+			p["from"] = number(from)
+			if last, err = execID(ctx, tx, mysqlText(addTextMySQL, p)); err == nil && last == 0 {
+				err = sql.ErrNoRows
+			}
+			return err
+		})
+		if !errors.Is(err, errNoStart) {
+			return last, err
+		}
+		if err := s.transact(ctx, addStartMySQL); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// startMySQL returns where the tokens of new names start, and keeps Repair from moving it.
+func startMySQL(ctx context.Context, tx *sql.Tx) (int64, error) {
+	const text = "SELECT GREATEST(COALESCE(token, 0), 0) FROM " + sqltext.LedgerTable + " WHERE name = '' LOCK IN SHARE MODE"
+	var start int64
+	err := tx.QueryRowContext(own.Context(ctx, text), text).Scan(&start)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, errNoStart
+	}
+	return start, err
+}
+
+// addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
+// wait for each other's lock on the gap.
+func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
+	const text = "INSERT INTO " + sqltext.LedgerTable + " (name, token) VALUES ('', 0) ON DUPLICATE KEY UPDATE token = token"
+	_, err := tx.ExecContext(own.Context(ctx, text), text)
+	return err
+}
+
+func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
+	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(token.Name)), "token": number(token.Value), "alone": alone}
+	current, err = s.writeID(ctx, mysqlText(adoptTextMySQL, p))
+	if err != nil || current > 0 {
+		return current, err
+	}
+	p["alone"] = always
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		current, err = execID(ctx, tx, mysqlText(adoptTextMySQL, p))
+		return err
+	})
+	return current, err
+}
+
+// ensureSize is how many names a statement adds.
+const ensureSize = 5000
+
+// ensureMySQL: IGNORE leaves out the names that are there, with a shared lock, which those who
+// write under the guard have as well.
+func ensureMySQL(ctx context.Context, s *Store, names []string) error {
+	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for rest := names; len(rest) > 0; {
+			n := min(len(rest), ensureSize)
+			var rows []string
+			for _, name := range rest[:n] {
+				rows = append(rows, "("+sqltext.MySQL.Text(name)+", 0)")
+			}
+			if err := execAll(ctx, tx, []string{"INSERT IGNORE INTO " + sqltext.LedgerTable + " (name, token) VALUES " + strings.Join(rows, ", ")}); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+		return nil
+	})
+}
+
+// retireMySQL finds the names of rows by the index: 0 is next to the slash.
+func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
+	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE name = {name} OR name >= {first} AND name < {last}`, sqltext.Pieces{
+		"name":  sqltext.Raw(sqltext.MySQL.Text(name)),
+		"first": sqltext.Raw(sqltext.MySQL.Text(name + "/")),
+		"last":  sqltext.Raw(sqltext.MySQL.Text(name + "0")),
+	})
+	id, err := execID(ctx, tx, text)
+	return id > 0, err
+}
+
+// writeID is execID outside of a transaction.
+func (s *Store) writeID(ctx context.Context, text string) (id int64, err error) {
+	err = s.resend(ctx, func() error {
+		id, err = execID(ctx, s.db, text)
+		return err
+	})
+	return id, err
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none.
+func execID(ctx context.Context, db execer, text string) (int64, error) {
+	result, err := db.ExecContext(own.Context(ctx, text), text)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+func mysqlText(text string, p sqltext.Pieces) string {
+	text, _ = sqltext.Render(sqltext.MySQL, text, p, pieces)
+	return text
+}
+
+func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
