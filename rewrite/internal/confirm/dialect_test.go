@@ -79,7 +79,7 @@ func TestFacts(t *testing.T) {
 }
 
 func (d *Dialect) name() string {
-	return map[*Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite"}[d]
+	return map[*Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite", MySQL: "MySQL"}[d]
 }
 
 // A dialect that lacks a fact reads some texts as another database would.

@@ -67,18 +67,18 @@ func TestMembers(t *testing.T) {
 // TestMember shows which members are taken in one step.
 func TestMember(t *testing.T) {
 	for text, want := range map[string]map[*Dialect]sign{
-		"1,":      {Postgres: signNumber, SQLite: signNumber},
+		"1,":      {Postgres: signNumber, SQLite: signNumber, MySQL: signNumber},
 		" 12 ,":   {},
-		"12,":     {Postgres: signNumber, SQLite: signNumber},
+		"12,":     {Postgres: signNumber, SQLite: signNumber, MySQL: signNumber},
 		"1.5,":    {},
 		"1a,":     {},
 		"1":       {},
 		"$1,":     {Postgres: signInput},
 		"$,":      {},
-		"?,":      {SQLite: signInput},
-		"?7,":     {SQLite: signInput},
+		"?,":      {SQLite: signInput, MySQL: signInput},
+		"?7,":     {SQLite: signInput, MySQL: signInput},
 		":a,":     {},
-		"'a''b',": {Postgres: signString, SQLite: signString},
+		"'a''b',": {Postgres: signString, SQLite: signString, MySQL: signString},
 		"'a,":     {},
 		"'a'b,":   {},
 		"a,":      {},
