@@ -28,7 +28,7 @@ var dialects = [...]struct {
 }{
 	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}},
 	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
-	MySQL:    {"MySQL", nil},
+	MySQL:    {"MySQL", mysql{sqltext.MySQL}},
 }
 
 // String returns the dialect's name as its makers write it.

@@ -20,6 +20,8 @@ const (
 	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
 	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
+	opBeforeRow                // what has the ledger asked before a value of a row to insert
+	opBehindRow                // and what stands behind it
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
 	opRepeat                   // edit.text, a part of a condition, with the placeholders edit.row of the repeats
@@ -68,7 +70,7 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[0]
-	case opAbort, opGone, opRepeat:
+	case opAbort, opGone, opRepeat, opBehindRow:
 		return ' '
 	case opAssign:
 		return ','
@@ -87,7 +89,7 @@ func (e *edit) ends() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[len(e.text)-1]
-	case opWith, opFirst:
+	case opWith, opFirst, opBeforeRow:
 		return ' '
 	case opBeforeAssigned:
 		return '('

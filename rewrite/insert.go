@@ -25,10 +25,14 @@ func (p *planner) insertInto(w *read.Write) bool {
 		or = strings.ToUpper(p.TokenText(w.OrAt))
 	}
 	if or != "" {
-		return p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT")
+		return p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert())
 	}
 	p.orAbort(w)
-	if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
+	if w.Insertion.Source == read.Assigned {
+		if !p.assignedRow(w) {
+			return false
+		}
+	} else if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
 		return false
 	}
 	for i := range w.Conflicts {
@@ -49,17 +53,28 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
-			return p.refuseTarget(c.Lo, "it names a column twice, so which value is stored is unknown; name it once")
+			return p.refuseTarget(c.Lo, twice)
 		}
-		for _, r := range p.target.rules.has {
-			if !precedence[r].inserted(p, column, c.Lo, n) {
-				return false
-			}
+		if !p.inserts(column, c.Lo, n) {
+			return false
 		}
 	}
 	if p.insertion.listed {
 		at := p.After(ins.List.Hi)
 		p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+	}
+	return true
+}
+
+// twice refuses an INSERT by which the value of a column isn't clear.
+const twice = "it names a column twice, so which value is stored is unknown; name it once"
+
+// inserts has the rules decide about column n that the INSERT names, at a token.
+func (p *planner) inserts(column string, token int32, n int) bool {
+	for _, r := range p.target.rules.has {
+		if !precedence[r].inserted(p, column, token, n) {
+			return false
+		}
 	}
 	return true
 }
@@ -132,7 +147,11 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 			return false
 		}
 	}
-	if !ins.Rows.Empty() && p.passesLedger() {
+	switch {
+	case ins.Rows.Empty() || !p.passesLedger():
+	case p.dialect.ledgerInRow():
+		return p.ledgerInRows(ins)
+	default:
 		// The rows pass one by one through the ledger's condition.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))

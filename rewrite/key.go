@@ -66,11 +66,16 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 
 // rowKey notes where the key's value stands in a row.
 func (p *planner) rowKey(row read.Span) bool {
-	item, to := p.Item(row, p.insertion.key), p.to()
-	c, ok := p.Constant(item)
+	return p.keyOf(p.Item(row, p.insertion.key))
+}
+
+// keyOf notes the key that is the value of a new row.
+func (p *planner) keyOf(value read.Span) bool {
+	c, ok := p.Constant(value)
 	if !ok {
-		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
+		return p.refuseTarget(value.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
 	}
+	to := p.to()
 	to.Keys = append(to.Keys, KeyValue(c))
 	return true
 }

@@ -40,6 +40,19 @@ func (ledger) check(w *writer) {
 	}
 }
 
+// aroundRow writes what stands before or behind a value of a row to insert.
+func (w *writer) aroundRow(e *edit) {
+	switch {
+	case !precedence[ruleLedger].refuses(w):
+	case e.op == opBehindRow:
+		w.write(" END")
+	default:
+		w.write("CASE WHEN ")
+		w.check(e.rules)
+		w.write(" THEN ")
+	}
+}
+
 // ledgerItems writes the comparison for all of the tables where it stands in WITH:
 // with "WITH" before the statement, or with "" at the head of its own WITH.
 //

@@ -16,6 +16,8 @@ var pieceKinds = [...]confirm.Kind{
 	opWith:           confirm.WithItems,
 	opColumn:         confirm.Column,
 	opValue:          confirm.RowValue,
+	opBeforeRow:      confirm.BeforeRowValue,
+	opBehindRow:      confirm.BehindRowValue,
 	opBeforeAssigned: confirm.BeforeValue,
 	opBehindAssigned: confirm.BehindValue,
 	opGone:           confirm.Returning,

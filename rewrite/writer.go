@@ -146,6 +146,8 @@ func (w *writer) edit(e *edit) {
 		}
 	case opValue:
 		w.rowValue(e)
+	case opBeforeRow, opBehindRow:
+		w.aroundRow(e)
 	case opBeforeAssigned:
 		w.beforeAssigned()
 	case opBehindAssigned:

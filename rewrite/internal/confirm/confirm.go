@@ -30,7 +30,8 @@ const (
 	AndCondition                    // in the WHERE of a write, behind WHERE or AND
 	Column                          // a column at the end of those that an INSERT names
 	RowValue                        // a value at the end of a row to insert
-	BeforeRowValue                  // what stands before a value of a row to insert
+	BeforeRowValue                  // the head of a CASE around a value of a row to insert
+	BehindRowValue                  // and its END
 	WithItems                       // items of the first WITH, with or without that word
 	OrAbort                         // OR ABORT behind the verb
 	Returning                       // RETURNING of an INSERT

@@ -24,7 +24,14 @@ func (c *Check) belongs(p *Piece) bool {
 		f.full = true
 		return len(c.frames) > 1 && c.parent().writes(kwInsert) && c.parent().part == inTarget
 	case BeforeRowValue:
-		return c.beginsValue(f)
+		if !c.beginsValue(f) {
+			return false
+		}
+		f.cases++
+		return true
+	case BehindRowValue:
+		f.cases--
+		return c.before(0) != ',' && f.cases == 0 && f.ended && (f.part == inRow || f.part == inSelect || len(c.frames) > 1 && c.parent().part == inValues)
 	case RowValue:
 		f.full = true
 		if f.part == inRow {

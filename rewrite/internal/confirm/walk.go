@@ -129,7 +129,7 @@ func (c *Check) skip(p *Piece) bool {
 	c.hi = end
 	c.record(signNumber)
 	f := c.top()
-	f.ended, f.head = last != ',', false
+	f.ended, f.head = last != ',' && p.Kind != BeforeRowValue, false
 	f.with = f.with || p.Kind == WithItems && first == kwWith
 	return depth == 0 && end <= p.Hi && !c.failed
 }

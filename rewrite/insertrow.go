@@ -1,0 +1,89 @@
+package rewrite
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+
+// assignedRow plans an INSERT whose row is a SET list.
+func (p *planner) assignedRow(w *read.Write) bool {
+	p.insertion = insertion{listed: true, key: -1}
+	t, set := &p.target, &w.Set
+	if set.Empty() {
+		return true // it can't be read
+	}
+	var seen []string
+	for n := range set.Items {
+		item := &set.Items[n]
+		column, _ := p.Name(int(item.Names.Lo))
+		for _, before := range seen {
+			if before == column {
+				return p.refuseTarget(item.Lo, twice)
+			}
+		}
+		seen = append(seen, column)
+		if !p.inserts(column, item.Lo, n) {
+			return false
+		}
+	}
+	if t.rules.Key != "" {
+		if p.insertion.key < 0 {
+			return p.refuseTarget(set.Lo, "the rows' keys are unknown before the statement runs; name the key column")
+		}
+		if !p.keyOf(p.PlainValue(set.Items[p.insertion.key])) {
+			return false
+		}
+	}
+	at := p.After(set.Hi)
+	p.eachAdded(func(r int, a added) { p.addValue(at, r, a, ", "+a.column+" = ", 0) })
+	if !p.passesLedger() {
+		return true
+	}
+	for _, item := range set.Items {
+		if value := p.PlainValue(item); p.ledgerAround(value) {
+			return true
+		}
+	}
+	return p.refuseTarget(set.Lo, noValue)
+}
+
+// noValue refuses an INSERT without a value that the ledger's check can stand around.
+const noValue = "the ledger can't be asked where no column has a value; write one instead of DEFAULT"
+
+// ledgerInRows has the ledger asked by the first row of each part of an INSERT's rows: it is
+// evaluated before anything is inserted.
+func (p *planner) ledgerInRows(ins *read.Insertion) bool {
+	for i := range ins.Arms {
+		arm := &ins.Arms[i]
+		switch {
+		case arm.Select:
+			return p.refuseTarget(ins.SourceAt, "the ledger can't be asked by an INSERT ... SELECT here; select the rows first, and write INSERT ... VALUES")
+		case len(arm.Rows) == 0:
+			continue // it can't be read
+		case !p.ledgerInFirst(arm.Rows[0]):
+			return p.refuseTarget(ins.SourceAt, noValue)
+		}
+	}
+	return true
+}
+
+// ledgerInFirst puts the ledger's check around the first value of a row that isn't DEFAULT.
+func (p *planner) ledgerInFirst(row read.Span) bool {
+	for n := 0; ; n++ {
+		value := p.Item(row, n)
+		if value.Empty() {
+			return false
+		}
+		if p.ledgerAround(value) {
+			return true
+		}
+	}
+}
+
+// ledgerAround puts the ledger's check around a value, if that isn't DEFAULT.
+func (p *planner) ledgerAround(value read.Span) bool {
+	if value.Empty() || p.Word(value.Lo, "default") {
+		return false
+	}
+	at := p.Offset(value.Lo)
+	p.insert(at, opBeforeRow, setOf(ruleLedger), "")
+	p.insert(p.After(value.Hi), opBehindRow, setOf(ruleLedger), "")
+	return true
+}
