@@ -131,6 +131,9 @@ func (t *Text) addSpan(s Span, first, done, all int) {
 func (t *Text) rows() bool {
 	begin, first, ok := t.i, len(t.spans), true
 	for {
+		if t.grammar.rowConstructors {
+			t.accept("row")
+		}
 		open := t.tok()
 		if !open.Is('(') || int(open.Mate) == t.i+1 {
 			ok = t.fail(ExpectedRow, t.i)

@@ -143,6 +143,8 @@ func (t *Text) statement() {
 // write reads the statement of the region if it is a write of rows.
 func (t *Text) write() bool {
 	switch {
+	case t.grammar.own != nil:
+		return t.grammar.own.write(t)
 	case t.accept("update"):
 		t.update()
 	case t.accept("delete"):
