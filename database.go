@@ -135,18 +135,28 @@ func (sqlite) leftNothing(f failure) bool {
 	return dberr.LeftNothing(f.err, f.aborts) && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
 }
 
-// mysql is known by name only: no table is guarded there yet.
 type mysql struct{}
 
-func (mysql) dialect() Dialect         { return MySQL }
-func (mysql) text() sqltext.Dialect    { return sqltext.MySQL }
-func (mysql) remote() bool             { return true }
-func (mysql) answered(error) bool      { return false }
-func (mysql) outdated(error) bool      { return false }
-func (mysql) readsOnce(string) bool    { return true }
-func (mysql) errorEndsTx() bool        { return false }
-func (mysql) storesBytesAsText() bool  { return true }
-func (mysql) countsReturning() bool    { return false }
-func (mysql) timeType() string         { return "bigint" } // microseconds since 1970
-func (mysql) checksArgCount() bool     { return true }
-func (mysql) leftNothing(failure) bool { return false }
+func (mysql) dialect() Dialect        { return MySQL }
+func (mysql) text() sqltext.Dialect   { return sqltext.MySQL }
+func (mysql) remote() bool            { return true }
+func (mysql) readsOnce(string) bool   { return false }
+func (mysql) errorEndsTx() bool       { return false } // but for a deadlock's, which leaves nothing to go on with
+func (mysql) storesBytesAsText() bool { return true }
+func (mysql) countsReturning() bool   { return false }
+func (mysql) timeType() string        { return "bigint" } // microseconds since 1970
+func (mysql) checksArgCount() bool    { return true }
+
+func (mysql) answered(err error) bool {
+	_, ok := dberr.MySQLNumber(err)
+	return ok && !dberr.IsSessionEnd(err)
+}
+
+// outdated: the server prepares a statement again by itself.
+func (mysql) outdated(error) bool { return false }
+
+// A deadlock's error has rolled back the transaction, and so have some others.
+func (mysql) leftNothing(f failure) bool {
+	_, ok := dberr.MySQLNumber(f.err)
+	return f.byGuard || ok && !f.inTx && !dberr.IsSessionEnd(f.err)
+}

@@ -111,8 +111,11 @@ func (c *Check) begins(p *Piece) bool {
 // skip goes to the last token of a piece, which the current one begins, and reports
 // whether the piece ends with it and has closed the brackets that it opened.
 func (c *Check) skip(p *Piece) bool {
-	depth, first, last, end := 0, c.sign, c.sign, c.hi
-	for c.lo < p.Hi {
+	depth, first, last, end, stop := 0, c.sign, c.sign, c.hi, p.Hi
+	for c.text[stop-1] == ' ' { // what follows isn't read twice
+		stop--
+	}
+	for c.lo < stop {
 		switch c.sign {
 		case '(', '[':
 			depth++
@@ -122,7 +125,7 @@ func (c *Check) skip(p *Piece) bool {
 			}
 		}
 		last, end = c.sign, c.hi
-		if end >= p.Hi || !c.scanner.next() {
+		if end >= stop || !c.scanner.next() {
 			break
 		}
 	}
