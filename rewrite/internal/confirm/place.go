@@ -1,6 +1,10 @@
 package confirm
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
 
 // belongs reports whether a piece may begin with the current token.
 func (c *Check) belongs(p *Piece) bool {
@@ -9,6 +13,8 @@ func (c *Check) belongs(p *Piece) bool {
 	case Assignment:
 		f.full = true
 		return c.assigns(f, p) && f.ended && c.sign == ','
+	case LeadingAssignment:
+		return f.leading && c.assigns(f, p) && endsWithComma(c.text[p.Lo:p.Hi])
 	case BeforeValue:
 		f := c.valueOf()
 		return f != nil && c.assigns(f, p)
@@ -20,7 +26,8 @@ func (c *Check) belongs(p *Piece) bool {
 		return f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
 	case Column:
 		f.full = true
-		return len(c.frames) > 1 && c.parent().writes(kwInsert) && c.parent().part == inTarget
+		return len(c.frames) > 1 && c.parent().writes(kwInsert) && !f.partition &&
+			(c.parent().part == inTarget || c.parent().part == inAlias)
 	case RowValue:
 		f.full = true
 		row := len(c.frames) > 1 && c.parent().part == inValues
@@ -39,6 +46,9 @@ func (c *Check) belongs(p *Piece) bool {
 func (c *Check) assigns(f *frame, p *Piece) bool {
 	return f.part == inSet && f.cases == 0 && c.isOwn(f, p)
 }
+
+// endsWithComma reports whether the last token of a piece is a comma.
+func endsWithComma(piece string) bool { return strings.HasSuffix(strings.TrimRight(piece, " "), ",") }
 
 // valueOf returns the frame in which the value is assigned that the current token
 // begins: behind =, or in a row of values behind that. It may be nil.
@@ -59,7 +69,8 @@ func (c *Check) valueOf() *frame {
 }
 
 // checks reports whether a condition begins with a piece that comes next: that of a
-// frame's WHERE or arm. A user's own stands around it as CASE WHEN (...) THEN.
+// frame's WHERE or arm. A user's own stands around it as CASE WHEN (...) THEN, and may stand
+// before that.
 func (c *Check) checks(f *frame, p *Piece) bool {
 	first := 0
 	if c.before(0) == kwThen {
@@ -75,6 +86,9 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 		return c.before(first) == kwAnd && (c.before(first+1) == kwMatched || c.before(first+1) == kwMatchedBy)
 	}
 	if c.before(first) == kwAnd && c.before(first+1) == signNumber { // behind an AndCondition
+		first += 2
+	}
+	if c.dialect.conditions && c.before(first) == kwAnd && c.before(first+1) == ')' {
 		first += 2
 	}
 	return f.inWriteWhere() && c.before(first) == kwWhere
@@ -96,6 +110,9 @@ func (c *Check) inserts() bool {
 
 // isOwn reports whether a piece is written for the table that a frame writes to.
 func (c *Check) isOwn(f *frame, p *Piece) bool {
+	if f.tables.joined {
+		return c.isOneOf(f, p)
+	}
 	if !f.named || len(p.Target) < len(`""`) {
 		return false
 	}
