@@ -20,6 +20,7 @@ const (
 	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
 	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
+	opRowAssign                // the same as an assignment, behind a comma and the column
 	opBeforeRow                // what has the ledger asked before a value of a row to insert
 	opBehindRow                // and what stands behind it
 	opBeforeAssigned           // what stands before a serial that the statement assigns
@@ -76,7 +77,7 @@ func (e *edit) begins() byte {
 		return ','
 	case opBehindAssigned:
 		return ')'
-	case opWith, opValue:
+	case opWith, opValue, opRowAssign:
 		return (e.text + " ")[0]
 	case opFirst:
 		return '`'

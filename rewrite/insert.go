@@ -59,9 +59,11 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 			return false
 		}
 	}
-	if p.insertion.listed {
-		at := p.After(ins.List.Hi)
-		p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+	for _, list := range []read.Span{ins.List, ins.RowColumns} {
+		if !list.Empty() {
+			at := p.After(list.Hi)
+			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+		}
 	}
 	return true
 }

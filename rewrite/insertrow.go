@@ -32,7 +32,12 @@ func (p *planner) assignedRow(w *read.Write) bool {
 		}
 	}
 	at := p.After(set.Hi)
-	p.eachAdded(func(r int, a added) { p.addValue(at, r, a, ", "+a.column+" = ", 0) })
+	p.eachAdded(func(r int, a added) {
+		p.addValue(at, r, a, ", "+a.column+" = ", 0)
+		if a.value == "" {
+			p.edits[len(p.edits)-1].op = opRowAssign
+		}
+	})
 	if !p.passesLedger() {
 		return true
 	}

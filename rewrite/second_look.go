@@ -9,13 +9,14 @@ const unconfirmed = "it can't be confirmed that the guard would be in the right 
 // it says what the statement said.
 var pieceKinds = [...]confirm.Kind{
 	opAbort:          confirm.OrAbort,
-	opFirst:          confirm.FirstAssignment,
+	opFirst:          confirm.LeadingAssignment,
 	opAssign:         confirm.Assignment,
 	opCheck:          confirm.Condition,
 	opAnd:            confirm.AndCondition,
 	opWith:           confirm.WithItems,
 	opColumn:         confirm.Column,
 	opValue:          confirm.RowValue,
+	opRowAssign:      confirm.Assignment,
 	opBeforeRow:      confirm.BeforeRowValue,
 	opBehindRow:      confirm.BehindRowValue,
 	opBeforeAssigned: confirm.BeforeValue,

@@ -144,7 +144,7 @@ func (w *writer) edit(e *edit) {
 		if precedence[e.rules.first()].gives(w) {
 			w.write(e.text)
 		}
-	case opValue:
+	case opValue, opRowAssign:
 		w.rowValue(e)
 	case opBeforeRow, opBehindRow:
 		w.aroundRow(e)

@@ -32,8 +32,8 @@ func (c *Check) word(ofPiece bool) bool {
 	case f.with && begins && (s == kwUsing || s == kwFrom || s == kwOn): // of CYCLE, or names
 	case begins && c.beginsWrite(f):
 		f.verb, f.part = s, inTarget
-	case s == kwUpdate && f.writes(kwInsert) && c.before(0) == kwKey && c.before(1) == kwDuplicate && c.before(2) == kwOn:
-		f.arm, f.part, f.ended, f.cases = s, inSet, false, 0
+		f.tables.lo = c.hi
+	case c.mysqlWord(f):
 	case f.part == inTarget:
 		return c.target(f)
 	case f.part == atThen:
@@ -71,20 +71,7 @@ func (c *Check) target(f *frame) bool {
 	switch c.sign {
 	case kwSet:
 		f.part, f.ended, f.cases = inSet, false, 0
-		if f.verb == kwInsert && f.arm == 0 && c.dialect.onDuplicate {
-			f.part = inRow
-			return f.named
-		}
 		return f.writes(kwUpdate) && f.named
-	case kwModifier:
-		switch c.before(0) {
-		case kwUpdate, kwDelete, kwInsert, kwModifier:
-			return true
-		}
-	case kwTableOption, kwKey:
-		if f.named {
-			return true
-		}
 	case kwAs:
 		return true
 	case kwValues:
@@ -118,6 +105,11 @@ func (c *Check) clause(f *frame) bool {
 		f.cases = 0
 		f.verb, f.arm = 0, 0 // so that nothing behind it is confirmed
 	}
+	if p == inTables {
+		c.joinsTables(f)
+	} else if f.tables.hi == 0 {
+		f.tables.hi = c.lo
+	}
 	f.part, f.ended, f.or = p, false, false
 	return true
 }
@@ -137,7 +129,7 @@ func (c *Check) begun(f *frame) (p part, ok bool) {
 	case kwSelect:
 		return inSelect, !f.ended
 	case kwValues:
-		return inValues, !f.ended && c.follows('(') && !(c.dialect.onDuplicate && f.part == inSet)
+		return inValues, !f.ended && c.follows('(') && !(f.part == inSet && f.arm == kwUpdate) // VALUES(column)
 	case kwOn:
 		if c.follows(kwConflict) || c.follows(kwConstraint) || c.follows(kwDuplicate, kwKey) {
 			return inRest, true

@@ -79,6 +79,8 @@ func TestMember(t *testing.T) {
 		"?7,":     {SQLite: signInput, MySQL: signInput},
 		":a,":     {},
 		"'a''b',": {Postgres: signString, SQLite: signString, MySQL: signString},
+		"'a\\b',": {Postgres: signString, SQLite: signString, MySQL: signString},
+		"'a\\',":  {Postgres: signString, SQLite: signString},
 		"'a,":     {},
 		"'a'b,":   {},
 		"a,":      {},

@@ -56,16 +56,6 @@ func quoteEnd(s string, i int, quote byte, escapes bool) int {
 	return -1
 }
 
-// stringEnd returns the place behind the quote that ends the string which has begun before
-// i; -1 where that depends on a setting.
-func (d *Dialect) stringEnd(s string, i int, quote byte) int {
-	end := quoteEnd(s, i, quote, false)
-	if d.twoModes && quoteEnd(s, i, quote, true) != end {
-		return -1
-	}
-	return end
-}
-
 // continuedEnd returns the end of a string with escapes that has come to i, which
 // goes on behind a newline.
 func (d *Dialect) continuedEnd(s string, i int) int {
@@ -100,15 +90,13 @@ func dollarEnd(s string, i int) int {
 	return endOf(s, behind, s[i:behind])
 }
 
-// variableEnd returns the end of a named placeholder or variable, with the suffixes of Tcl
-// that SQLite takes.
-func (d *Dialect) variableEnd(s string, i int) int {
+// variableEnd returns the end of a named placeholder, with the suffixes of Tcl that
+// SQLite takes.
+func variableEnd(s string, i int) int {
 	for i < len(s) {
 		switch {
 		case inName[s[i]]:
 			i++
-		case !d.suffixes:
-			return i
 		case strings.HasPrefix(s[i:], "::"):
 			i += 2
 		case s[i] == '(':

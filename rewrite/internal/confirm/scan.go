@@ -78,12 +78,10 @@ func (s *scanner) at(i int) byte {
 // white space; i if there is none, and -1 if a comment has no end.
 func (s *scanner) comment(i int) int {
 	switch c := s.text[i]; {
-	case c == '-' && s.at(i+1) == '-' && (!s.dialect.blankComments || s.at(i+2) <= ' ' || s.at(i+2) == 0x7F):
+	case c == '-' && s.at(i+1) == '-' && s.dialect.dashes(s.text, i), c == '#' && s.dialect.hashComments:
 		return s.dialect.lineEnd(s.text, i)
-	case c == '#' && s.dialect.blankComments:
-		return s.dialect.lineEnd(s.text, i)
-	case c == '/' && s.at(i+1) == '*' && s.dialect.blankComments && (s.at(i+2) == '!' || s.at(i+3) == '!'):
-		return -1 // code, or a comment
+	case c == '/' && s.at(i+1) == '*' && s.dialect.isCode(s.text, i):
+		return -1
 	case c == '/' && s.at(i+1) == '*':
 		return s.dialect.commentEnd(s.text, i)
 	case c == firstOfMark && strings.HasPrefix(s.text[i:], "\uFEFF"):
@@ -119,9 +117,6 @@ func (s *scanner) number() {
 	for i < len(text) && (isDigit(text[i]) || text[i] == '.' && s.at(i+1) != '.') {
 		i++
 	}
-	for s.dialect.digitNames && i < len(text) && inName[text[i]] {
-		i++
-	}
 	s.sign, s.hi = signNumber, i
 }
 
@@ -135,9 +130,13 @@ func (s *scanner) other(c byte) {
 		s.sign, s.hi = signWord, i
 	case c == '.' && isDigit(s.at(i+1)):
 		s.number()
-	case c == '\'', c == '"' && d.twoModes:
+	case isDigit(c):
+		s.numberOrName()
+	case c == '\'':
 		s.sign, s.hi = signString, d.stringEnd(s.text, i+1, c)
-	case c == '"', c == '`':
+	case c == '"':
+		s.sign, s.hi = signName, d.stringEnd(s.text, i+1, c)
+	case c == '`':
 		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
 	case c == '[':
 		s.sign, s.hi = signName, endOf(s.text, i, "]")
@@ -151,7 +150,7 @@ func (s *scanner) other(c byte) {
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:
-		s.sign, s.hi = signInput, d.variableEnd(s.text, i+1)
+		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
 	}
 }
 

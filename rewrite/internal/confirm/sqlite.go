@@ -16,7 +16,6 @@ var SQLite = newDialect(Dialect{
 
 	placeholder: '?',
 	variables:   ":@#$",
-	suffixes:    true,
 
 	keywords: newKeywords(map[string]sign{
 		"fetch": kwTailOrName, "for": kwTailOrName, "offset": kwTailOrName, "window": kwTailOrName,

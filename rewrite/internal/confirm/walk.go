@@ -112,7 +112,7 @@ func (c *Check) begins(p *Piece) bool {
 // whether the piece ends with it and has closed the brackets that it opened.
 func (c *Check) skip(p *Piece) bool {
 	depth, first, last, end, stop := 0, c.sign, c.sign, c.hi, p.Hi
-	for c.text[stop-1] == ' ' { // what follows isn't read twice
+	for c.text[stop-1] == ' ' { // the token behind it isn't to be seen twice
 		stop--
 	}
 	for c.lo < stop {
