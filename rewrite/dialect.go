@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
@@ -21,14 +22,15 @@ const (
 )
 
 // dialects has every dialect with its name, as its makers write it, and what the guard
-// says in its SQL; nil where it can't be guarded.
+// says in its SQL; nil where it can't be guarded. Names are read in all of them.
 var dialects = [...]struct {
 	name string
 	says dialect
+	lex  *lex.Rules
 }{
-	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}},
-	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
-	MySQL:    {"MySQL", nil},
+	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}, lex.Postgres},
+	SQLite:   {"SQLite", sqlite{sqltext.SQLite}, lex.SQLite},
+	MySQL:    {"MySQL", nil, lex.MySQL},
 }
 
 // String returns the dialect's name as its makers write it.
@@ -51,6 +53,14 @@ func (d Dialect) guarded() (dialect, error) {
 		}
 	}
 	return nil, fmt.Errorf("%v can't be guarded yet, only %s", d, strings.Join(can, " and "))
+}
+
+// names returns how the dialect reads names.
+func (d Dialect) names() (*lex.Rules, error) {
+	if d == 0 || int(d) >= len(dialects) {
+		return nil, fmt.Errorf("%v has no names", d)
+	}
+	return dialects[d].lex, nil
 }
 
 // A dialect is what the guard says in the SQL of one database. A method that returns

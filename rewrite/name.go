@@ -3,21 +3,21 @@ package rewrite
 // ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
 // returns it as the database would after folding: schema (or "") and name.
 func ParseName(d Dialect, s string) (schema, name string, err error) {
-	says, err := d.guarded()
+	rules, err := d.names()
 	if err != nil {
 		return "", "", err
 	}
-	return says.grammar().Lex.ParseName(s)
+	return rules.ParseName(s)
 }
 
 // ParseColumn reads the name of a column, and returns it as the database would after
 // folding.
 func ParseColumn(d Dialect, s string) (string, error) {
-	says, err := d.guarded()
+	rules, err := d.names()
 	if err != nil {
 		return "", err
 	}
-	return says.grammar().Lex.ParseColumn(s)
+	return rules.ParseColumn(s)
 }
 
 // InTransaction reports whether a connection is in a transaction after it has executed

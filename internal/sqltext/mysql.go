@@ -53,6 +53,17 @@ func (mysql) Placeholder(int, Type) string { return "?" }
 
 func (mysql) Cast(Type) string { return "" }
 
+// Convert names the character set: without it the text would be in the session's.
+func (mysql) Convert(x string, t Type) string {
+	switch t {
+	case Text:
+		return "CAST(" + x + " AS CHAR CHARACTER SET utf8mb4)"
+	case Bigint:
+		return "CAST(" + x + " AS SIGNED)"
+	}
+	return x
+}
+
 // Now is an integer, of microseconds since 1970: a DATETIME says nothing of its time zone, and
 // a TIMESTAMP means two times in the hour that comes twice in autumn, which UNIX_TIMESTAMP
 // then mixes up.
@@ -74,8 +85,8 @@ func (mysql) Micros(time string) string { return "(" + time + ")" }
 func (d mysql) Raise(parts ...string) string { return raise(d, parts) }
 
 func (mysql) Raising() (before, between, behind string) {
-	return "(18446744073709551615 + GREATEST(1, COALESCE(IS_FREE_LOCK(RPAD(CONVERT(CONCAT(", ", ",
-		", ' ') USING utf8mb4), 200, _utf8mb4'.')), 1)))"
+	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(CONVERT(CONCAT(", ", ",
+		", ' ') USING utf8mb4), 200, _utf8mb4'.'))))"
 }
 
 // Turn: the locks of a row are granted in the order of the requests.
@@ -91,8 +102,4 @@ func (mysql) counts() bool   { return false }
 
 func (mysql) vocabulary() Pieces { return mysqlVocabulary }
 
-var mysqlVocabulary = func() Pieces {
-	v := vocabulary(mysql{})
-	v["text"] = Func(mysql{}.Text)
-	return v
-}()
+var mysqlVocabulary = vocabulary(mysql{})
