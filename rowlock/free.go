@@ -44,7 +44,7 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	}
 	ticks := sqltext.Value(m.dialect.Ticks(-silence))
 	return m.free(ctx, "free silent", condition{
-		"session <> '' AND heartbeat <= {after CAST({silence} AS bigint)}", sqltext.Pieces{"silence": ticks},
+		"session <> '' AND heartbeat <= {after {bigint {silence}}}", sqltext.Pieces{"silence": ticks},
 	})
 }
 
@@ -97,13 +97,13 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 			}
 		}
 		n, err := t.exec(ctx, q, `DELETE FROM rowlocks WHERE table_name = {tablename} AND row_key = {heldrow} AND user_id = {helduser}
-	AND session = {heldsession} AND {micros since} = CAST({heldsince} AS bigint) AND `+c.text, key, held)
+	AND session = {heldsession} AND {micros since} = {bigint {heldsince}} AND `+c.text, key, held)
 		if err != nil || n == 0 {
 			freed = 0
 			return err
 		}
 		freed, err = t.exec(ctx, q, "UPDATE {table} SET "+setFree+` WHERE {row}
-	AND {holder} = {helduser} AND {micros {since}} = CAST({heldsince} AS bigint)`, key, held)
+	AND `+t.dialect.same("{holder}", "{helduser}")+` AND {micros {since}} = {bigint {heldsince}}`, key, held)
 		return err
 	})
 	if err != nil {

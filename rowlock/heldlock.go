@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -72,10 +71,15 @@ type condition struct {
 func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
 	text, args := sqltext.Render(m.dialect, `SELECT table_name, row_key, user_id, session, {micros since}, {micros expiry}, {micros heartbeat}
 	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces)
-	err = dberr.Resend(ctx, dberr.IsSerialization, func() error {
-		all, err = scanHeldLocks(m.db.QueryContext(own.Context(ctx, text), text, args...))
+	read := func(ctx context.Context, q querier) error {
+		all, err = scanHeldLocks(q.QueryContext(ctx, text, args...))
 		return err
-	})
+	}
+	if m.dialect.severalStatements() {
+		err = transact(ctx, m.db, m.dialect, read)
+	} else {
+		err = dberr.Resend(ctx, dberr.IsSerialization, func() error { return read(ctx, owned{m.db}) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: list: %w", explainMissing(m.dialect, err))
 	}

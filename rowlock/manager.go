@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -27,18 +26,6 @@ type Manager struct {
 	mu     sync.Mutex
 	tables map[string]*Table
 }
-
-// create is what doc.go shows; {time} is a type of the dialect.
-const create = `CREATE TABLE IF NOT EXISTS rowlocks (
-	table_name text NOT NULL,
-	row_key    text NOT NULL,
-	user_id    text NOT NULL,
-	session    text NOT NULL,
-	since      {time} NOT NULL,
-	expiry     {time} NOT NULL,
-	heartbeat  {time} NOT NULL,
-	PRIMARY KEY (table_name, row_key)
-)`
 
 // NewManager returns a Manager on db, which may be fenced by sqlfence or not; the caller
 // closes it. NewManager sends nothing to the database. [WithDialect] is the only option
@@ -76,13 +63,10 @@ func (m *Manager) add(t *Table) error {
 // Setup creates the table rowlocks if there is none. It may be called at every
 // start, by several processes at once.
 func (m *Manager) Setup(ctx context.Context) error {
-	text := createText(m.dialect)
+	text := m.dialect.create()
 	_, err := m.db.ExecContext(own.Context(ctx, text), text)
 	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}
 	return nil
 }
-
-// createText is create in a dialect.
-func createText(d dialect) string { return strings.ReplaceAll(create, "{time}", d.timeType()) }

@@ -47,7 +47,15 @@ func (postgres) lockRow() string { return "SELECT 1 FROM {table} WHERE {row} FOR
 
 func (postgres) isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
 
-func (postgres) timeType() string { return "timestamptz" }
+func (postgres) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+	return setReturning(ctx, q, t, list, key, others)
+}
+
+func (postgres) severalStatements() bool          { return false }
+func (postgres) create() string                   { return createWith("timestamptz") }
+func (postgres) upsert() string                   { return upsert }
+func (postgres) binary(expression string) string  { return expression }
+func (postgres) same(column, value string) string { return column + " = " + value }
 
 func (postgres) checkTime(typ string) (want string) {
 	if typ != "timestamp with time zone" {

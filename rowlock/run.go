@@ -55,7 +55,7 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 	switch {
 	case t.tx != nil:
 		return fn(ctx, owned{t.tx})
-	case t.manager != nil: // its table is written, too
+	case t.manager != nil || t.dialect.severalStatements(): // with a manager its table is written, too
 		return transact(ctx, t.db, t.dialect, fn)
 	}
 	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })

@@ -37,7 +37,15 @@ func (sqlite) lockRow() string { return "" }
 // isolation: SQLite's transactions have one level, which drivers take for the default.
 func (sqlite) isolation() sql.IsolationLevel { return sql.LevelDefault }
 
-func (sqlite) timeType() string { return "bigint" }
+func (sqlite) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+	return setReturning(ctx, q, t, list, key, others)
+}
+
+func (sqlite) severalStatements() bool          { return false }
+func (sqlite) create() string                   { return createWith("bigint") }
+func (sqlite) upsert() string                   { return upsert }
+func (sqlite) binary(expression string) string  { return expression }
+func (sqlite) same(column, value string) string { return column + " = " + value }
 
 func (sqlite) checkTime(typ string) (want string) {
 	if !isInteger(typ) {

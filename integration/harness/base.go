@@ -137,12 +137,19 @@ func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
 	return append([]sqlfence.Option{sqlfence.WithStatementCache(max(b.Statements, 0))}, opts...)
 }
 
-// registered returns the option of a registered table, where one can be.
-func (b Base) registered(t testing.TB) []sqlfence.Option {
+// Registered returns the option of a registered table, where one can be.
+func (b Base) Registered(t testing.TB, name string, rules ...sqlfence.Rule) []sqlfence.Option {
+	t.Helper()
 	if !b.dialect(t).guards {
 		return nil
 	}
-	return []sqlfence.Option{sqlfence.WithTable("books")}
+	return []sqlfence.Option{sqlfence.WithTable(name, rules...)}
+}
+
+// AtLevel returns a data source name whose sessions are at an isolation level.
+func (b Base) AtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
+	t.Helper()
+	return b.dialect(t).atLevel(t, dsn, level)
 }
 
 // Counted is Fenced with a counter between sqlfence and the base driver, which

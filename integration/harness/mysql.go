@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"os"
 	"strings"
 	"testing"
@@ -67,4 +68,20 @@ func MySQLWith(t testing.TB, dsn string, change func(*mysql.Config)) string {
 	}
 	change(cfg)
 	return cfg.FormatDSN()
+}
+
+// mysqlAtLevel: MariaDB had another name for it before version 11.1.
+func mysqlAtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
+	t.Helper()
+	var name, value string
+	const known = "SHOW VARIABLES WHERE variable_name IN ('tx_isolation', 'transaction_isolation')"
+	if err := MySQL.Raw(t, dsn).QueryRow(known).Scan(&name, &value); err != nil {
+		t.Fatal(err)
+	}
+	return MySQLWith(t, dsn, func(c *mysql.Config) {
+		if c.Params == nil {
+			c.Params = make(map[string]string)
+		}
+		c.Params[name] = "'" + strings.ToUpper(strings.ReplaceAll(level.String(), " ", "-")) + "'"
+	})
 }

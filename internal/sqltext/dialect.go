@@ -40,6 +40,9 @@ type Dialect interface {
 	// Cast is what stands behind a placeholder for its type; empty for [Untyped].
 	Cast(t Type) string
 
+	// Convert makes a value of the type of an expression.
+	Convert(expression string, t Type) string
+
 	// Now is the database's clock at the time of evaluation, which comes after any wait
 	// for a lock; not the start of the transaction. In MySQL it is the start of the
 	// statement. Times are of the type timestamptz in PostgreSQL, and integers in SQLite and
@@ -112,5 +115,7 @@ func vocabulary(d Dialect) Pieces {
 		"floor":  Raw(d.Floor()),
 		"after":  Func(d.After),
 		"micros": Func(d.Micros),
+		"text":   Func(func(x string) string { return d.Convert(x, Text) }),
+		"bigint": Func(func(x string) string { return d.Convert(x, Bigint) }),
 	}
 }

@@ -21,6 +21,9 @@ func TestDialectsSpell(t *testing.T) {
 		{"a placeholder", func(d Dialect) string { return d.Placeholder(12, Untyped) }, "$12", "?12", "?"},
 		{"a placeholder of a text", func(d Dialect) string { return d.Placeholder(1, Text) }, "$1::text", "?1", "?"},
 		{"a placeholder of an integer", func(d Dialect) string { return d.Placeholder(2, Bigint) }, "$2::bigint", "?2", "?"},
+		{"an integer", func(d Dialect) string { return d.Convert("a", Bigint) }, "CAST(a AS bigint)", "CAST(a AS bigint)", "CAST(a AS SIGNED)"},
+		{"a text of it", func(d Dialect) string { return d.Convert("a", Text) }, "CAST(a AS text)", "CAST(a AS text)", "CAST(a AS CHAR CHARACTER SET utf8mb4)"},
+		{"as it is", func(d Dialect) string { return d.Convert("a", Untyped) }, "a", "a", "a"},
 		{"a time to come", func(d Dialect) string { return d.After("5") },
 			"(pg_catalog.clock_timestamp() + 5 * interval '1 microsecond')",
 			"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + 5)",
@@ -30,7 +33,7 @@ func TestDialectsSpell(t *testing.T) {
 			"CAST((a - b) * 1000 AS INTEGER)", "(a - b)"},
 		{"a raise", func(d Dialect) string { return d.Raise("'x:'", "t.a") },
 			"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('x:', t.a)))", "json_extract('{}', 'x:' || t.a)",
-			"(18446744073709551615 + GREATEST(1, COALESCE(X"},
+			"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT('x:', t.a, ' ') USING utf8mb4), _utf8mb4''), 200, _utf8mb4'.'))))"},
 		{"a turn", func(d Dialect) string { return d.Turn("$1", false) },
 			"pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", "", ""},
 		{"a shared turn", func(d Dialect) string { return d.Turn("$1", true) },
@@ -69,7 +72,7 @@ func TestTicksAreNeverShorter(t *testing.T) {
 // Every dialect has the whole vocabulary, and nothing in it is empty.
 func TestDialectsKnowTheSamePieces(t *testing.T) {
 	for _, d := range All() {
-		for _, name := range []string{"ledger", "now", "after x", "micros x", "start", "floor"} {
+		for _, name := range []string{"ledger", "now", "after x", "micros x", "text x", "bigint x", "start", "floor"} {
 			if text, _ := Render(d, "{"+name+"}"); text == "" || strings.Contains(text, "{") {
 				t.Errorf("%T: {%s} is %q", d, name, text)
 			}

@@ -53,6 +53,17 @@ func (mysql) Placeholder(int, Type) string { return "?" }
 
 func (mysql) Cast(Type) string { return "" }
 
+// Convert names the character set: without it the text would be in the session's.
+func (mysql) Convert(x string, t Type) string {
+	switch t {
+	case Text:
+		return "CAST(" + x + " AS CHAR CHARACTER SET utf8mb4)"
+	case Bigint:
+		return "CAST(" + x + " AS SIGNED)"
+	}
+	return x
+}
+
 // Now is an integer, of microseconds since 1970: a DATETIME says nothing of its time zone, and
 // a TIMESTAMP means two times in the hour that comes twice in autumn, which UNIX_TIMESTAMP
 // then mixes up.
@@ -95,8 +106,4 @@ func (mysql) counts() bool   { return false }
 
 func (mysql) vocabulary() Pieces { return mysqlVocabulary }
 
-var mysqlVocabulary = func() Pieces {
-	v := vocabulary(mysql{})
-	v["text"] = Func(mysql{}.Text)
-	return v
-}()
+var mysqlVocabulary = vocabulary(mysql{})

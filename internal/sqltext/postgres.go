@@ -17,6 +17,8 @@ var Postgres Dialect = postgres{}
 
 type postgres struct{}
 
+func (postgres) Convert(x string, t Type) string { return convert(x, t) }
+
 func (postgres) CreateLedger() string { return createLedger }
 
 func (postgres) Quote(name string) string {

@@ -13,6 +13,8 @@ var SQLite Dialect = sqlite{}
 
 type sqlite struct{}
 
+func (sqlite) Convert(x string, t Type) string { return convert(x, t) }
+
 func (sqlite) CreateLedger() string { return createLedger }
 
 // Quote writes backquotes: SQLite would take a name in double quotes for a text where
