@@ -10,7 +10,6 @@ import (
 // A dialect is what the checks say to one database.
 type dialect struct {
 	named       sqlfence.Dialect
-	fenced      bool     // tables can be registered
 	blob        string   // the type of a column of bytes
 	numbered    bool     // placeholders are $1 rather than ?
 	returning   bool     // a write may have RETURNING
@@ -37,7 +36,6 @@ func dialectOf(d sqlfence.Dialect) *dialect {
 
 var postgres = dialect{
 	named:     sqlfence.Postgres,
-	fenced:    true,
 	blob:      "bytea",
 	numbered:  true,
 	returning: true,
@@ -58,7 +56,6 @@ var postgres = dialect{
 
 var sqlite = dialect{
 	named:     sqlfence.SQLite,
-	fenced:    true,
 	blob:      "blob",
 	oneWriter: true,
 	returning: true,
@@ -72,7 +69,6 @@ var sqlite = dialect{
 
 var mysql = dialect{
 	named:  sqlfence.MySQL,
-	fenced: true,
 	blob:   "blob",
 	upsert: "ON DUPLICATE KEY UPDATE price = VALUES(price)",
 	name:   "SELECT DATABASE()",

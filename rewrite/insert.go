@@ -144,16 +144,16 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
 		return false
 	}
+	asks := !ins.Rows.Empty() && p.passesLedger()
+	if asks && p.dialect.ledgerInRow() && !p.ledgerInRows(ins) {
+		return false
+	}
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
 		}
 	}
-	switch {
-	case ins.Rows.Empty() || !p.passesLedger():
-	case p.dialect.ledgerInRow():
-		return p.ledgerInRows(ins)
-	default:
+	if asks && !p.dialect.ledgerInRow() {
 		// The rows pass one by one through the ledger's condition.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))

@@ -1,6 +1,10 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // assignedRow plans an INSERT whose row is a SET list.
 func (p *planner) assignedRow(w *read.Write) bool {
@@ -13,10 +17,8 @@ func (p *planner) assignedRow(w *read.Write) bool {
 	for n := range set.Items {
 		item := &set.Items[n]
 		column, _ := p.Name(int(item.Names.Lo))
-		for _, before := range seen {
-			if before == column {
-				return p.refuseTarget(item.Lo, twice)
-			}
+		if slices.Contains(seen, column) {
+			return p.refuseTarget(item.Lo, twice)
 		}
 		seen = append(seen, column)
 		if !p.inserts(column, item.Lo, n) {
@@ -31,22 +33,21 @@ func (p *planner) assignedRow(w *read.Write) bool {
 			return false
 		}
 	}
+	if p.passesLedger() && !slices.ContainsFunc(set.Items, func(a read.Assignment) bool { return p.ledgerAround(p.PlainValue(a)) }) {
+		return p.refuseTarget(set.Lo, noValue)
+	}
 	at := p.After(set.Hi)
-	p.eachAdded(func(r int, a added) {
-		p.addValue(at, r, a, ", "+a.column+" = ", 0)
-		if a.value == "" {
-			p.edits[len(p.edits)-1].op = opRowAssign
+	p.eachAdded(func(_ int, a added) {
+		if a.value != "" {
+			p.insertText(at, ", "+a.column+" = "+a.value)
 		}
 	})
-	if !p.passesLedger() {
-		return true
-	}
-	for _, item := range set.Items {
-		if value := p.PlainValue(item); p.ledgerAround(value) {
-			return true
+	p.eachAdded(func(r int, a added) {
+		if a.value == "" {
+			p.insert(at, opRowAssign, setOf(r), ", "+a.column+" = ")
 		}
-	}
-	return p.refuseTarget(set.Lo, noValue)
+	})
+	return true
 }
 
 // noValue refuses an INSERT without a value that the ledger's check can stand around.

@@ -31,7 +31,7 @@ func (mysql) maxInputs() int { return 65535 }
 
 func (d mysql) maxAdded() int { return d.maxInputs() }
 
-func (d mysql) maxNumbered() int { return d.maxInputs() }
+func (mysql) maxNumbered() int { return 0 }
 
 func (mysql) numbersInputs() bool { return false }
 
