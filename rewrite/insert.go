@@ -145,7 +145,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	if asks && p.dialect.ledgerInRow() && !p.ledgerInRows(ins) {
+	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.ledgerInRows(ins) {
 		return false
 	}
 	for i := range ins.Arms {
@@ -183,7 +183,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 		if p.insertion.key >= 0 && !p.rowKey(row) {
 			return false
 		}
-		p.addValues(p.After(row.Hi), first+int32(n))
+		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
 	}
 	if p.target.rules.Key != "" && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
@@ -211,13 +211,19 @@ func (p *planner) selection(arm *read.RowArm) bool {
 	case arm.Empty:
 		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
 	}
-	p.addValues(p.After(arm.Columns.Hi), 0)
+	p.addValues(p.After(arm.Columns.Hi), 0, true)
 	return true
 }
 
-// addValues adds the rules' values behind the last one of a row.
-func (p *planner) addValues(at, row int32) {
-	p.eachAdded(func(r int, a added) { p.addValue(at, r, a, ", ", row) })
+// addValues adds the rules' values behind the last one of a row, the first of an arm or
+// another.
+func (p *planner) addValues(at, row int32, first bool) {
+	p.eachAdded(func(r int, a added) {
+		p.addValue(at, r, a, ", ", row)
+		if first && a.value == "" && p.asksByMark() {
+			p.edits[len(p.edits)-1].op = opValueAsking
+		}
+	})
 }
 
 // passesLedger reports whether the rows of an INSERT have to pass through the ledger's

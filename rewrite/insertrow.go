@@ -2,7 +2,9 @@ package rewrite
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
@@ -33,7 +35,7 @@ func (p *planner) assignedRow(w *read.Write) bool {
 			return false
 		}
 	}
-	if p.passesLedger() && !slices.ContainsFunc(set.Items, func(a read.Assignment) bool { return p.ledgerAround(p.PlainValue(a)) }) {
+	if p.passesLedger() && !p.asksByMark() && !slices.ContainsFunc(set.Items, func(a read.Assignment) bool { return p.ledgerAround(p.PlainValue(a)) }) {
 		return p.refuseTarget(set.Lo, noValue)
 	}
 	at := p.After(set.Hi)
@@ -44,14 +46,24 @@ func (p *planner) assignedRow(w *read.Write) bool {
 	})
 	p.eachAdded(func(r int, a added) {
 		if a.value == "" {
-			p.insert(at, opRowAssign, setOf(r), ", "+a.column+" = ")
+			o := opRowAssign
+			if p.asksByMark() {
+				o = opRowAssignAsking
+			}
+			p.insert(at, o, setOf(r), ", "+a.column+" = ")
 		}
 	})
 	return true
 }
 
+// asksByMark reports whether the ledger is asked before the mark's value in the first of
+// the rows, and not before one of the application's.
+func (p *planner) asksByMark() bool {
+	return p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != ""
+}
+
 // noValue refuses an INSERT without a value that the ledger's check can stand around.
-const noValue = "the ledger can't be asked where no column has a value; write one instead of DEFAULT"
+const noValue = "the ledger is asked before a value of the first row, and none of them is a placeholder or a plain constant; write one so"
 
 // ledgerInRows has the ledger asked by the first row of each part of an INSERT's rows: it is
 // evaluated before anything is inserted.
@@ -70,7 +82,7 @@ func (p *planner) ledgerInRows(ins *read.Insertion) bool {
 	return true
 }
 
-// ledgerInFirst puts the ledger's check around the first value of a row that isn't DEFAULT.
+// ledgerInFirst puts the ledger's check around a value of a row.
 func (p *planner) ledgerInFirst(row read.Span) bool {
 	for n := 0; ; n++ {
 		value := p.Item(row, n)
@@ -83,9 +95,16 @@ func (p *planner) ledgerInFirst(row read.Span) bool {
 	}
 }
 
-// ledgerAround puts the ledger's check around a value, if that isn't DEFAULT.
+// ledgerAround puts the ledger's check around a value, if that is stored alike inside of a
+// CASE: a placeholder, NULL, or a plain constant. To some servers NOW() or 0x41 isn't.
 func (p *planner) ledgerAround(value read.Span) bool {
-	if value.Empty() || p.Word(value.Lo, "default") {
+	switch tok := value.Lo; {
+	case value.Hi-value.Lo != 1:
+		return false
+	case p.Word(tok, "null"), p.Tokens[tok].Kind == lex.Param:
+	case p.Tokens[tok].Kind == lex.Text && p.TokenText(tok)[0] == '\'':
+	case p.Tokens[tok].Kind == lex.Number && strings.Trim(p.TokenText(tok), "0123456789.") == "":
+	default:
 		return false
 	}
 	at := p.Offset(value.Lo)

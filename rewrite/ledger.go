@@ -47,10 +47,15 @@ func (w *writer) aroundRow(e *edit) {
 	case e.op == opBehindRow:
 		w.write(" END")
 	default:
-		w.write("CASE WHEN ")
-		w.check(e.rules)
-		w.write(" THEN ")
+		w.askBefore()
 	}
+}
+
+// askBefore writes the head of a CASE by which the ledger is asked before a value.
+func (w *writer) askBefore() {
+	w.write("CASE WHEN ")
+	w.check(setOf(ruleLedger))
+	w.write(" THEN ")
 }
 
 // ledgerItems writes the comparison for all of the tables where it stands in WITH:

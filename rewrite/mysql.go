@@ -88,10 +88,11 @@ func (d mysql) withLedgerFunction(string) dialect { return d }
 
 // ledgerCheck locks the ledger's row, which reads its newest committed version whatever the
 // isolation level, and holds off the next token until this transaction ends. Without a
-// unique index a name may have several rows, of which the highest counts.
+// unique index a name may have several rows, of which the highest counts. As a table without
+// one of its own it is asked once, and before the first row: also where no row is met.
 func (mysql) ledgerCheck(w *writer, token int) {
 	const newest = "COALESCE(MAX(CAST(" + ledgerTable + ".token AS SIGNED)), 0)"
-	w.write("(SELECT CASE WHEN ")
+	w.write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
 	w.compare(equal, token, newest)
 	w.write(" THEN TRUE WHEN COUNT(*) = 0 THEN ")
 	w.raiseCondition(markerUnknown, token, "COUNT(*)")
@@ -99,5 +100,5 @@ func (mysql) ledgerCheck(w *writer, token int) {
 	w.raiseCondition(markerLedger, token, newest)
 	w.write(" END FROM " + ledgerTable + " WHERE " + ledgerTable + ".name = ")
 	w.field(token, fieldName)
-	w.write(" LOCK IN SHARE MODE)")
+	w.write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
 }

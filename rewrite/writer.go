@@ -144,7 +144,7 @@ func (w *writer) edit(e *edit) {
 		if precedence[e.rules.first()].gives(w) {
 			w.write(e.text)
 		}
-	case opValue, opRowAssign:
+	case opValue, opValueAsking, opRowAssign, opRowAssignAsking:
 		w.rowValue(e)
 	case opBeforeRow, opBehindRow:
 		w.aroundRow(e)
@@ -185,7 +185,14 @@ func (w *writer) rowValue(e *edit) {
 		return
 	}
 	w.write(e.text)
+	asks := (e.op == opValueAsking || e.op == opRowAssignAsking) && precedence[ruleLedger].refuses(w)
+	if asks {
+		w.askBefore()
+	}
 	rule.value(w, e)
+	if asks {
+		w.write(" END")
+	}
 }
 
 // rowsToken returns the token that covers the row of an edit.

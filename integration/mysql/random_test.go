@@ -222,6 +222,7 @@ var rulesets = map[string][]sqlfence.Rule{
 	"ledger": {sqlfence.Ledger()},
 	"serial": {sqlfence.RowFence("fence_token"), sqlfence.Serial("serial")},
 	"key":    {sqlfence.RowFence("fence_token"), sqlfence.Key("id")},
+	"both":   {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
 }
 
 // TestRandomWrites compares what random writes do with what they do by the bare driver, with
