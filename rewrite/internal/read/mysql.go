@@ -132,16 +132,16 @@ func (t *Text) mysqlDelete() {
 		t.i = begin
 	}
 	from, ok := t.tables()
-	switch {
-	case !ok || !several && (!first || from.joined),
-		t.i != t.stop && !t.isWord(t.tok(), "where", "order", "limit", "returning"):
+	if several && ok {
+		from.joined = true
+		deleted, ok = from.resolve(deleted)
+	} else {
+		deleted = from.tables
+	}
+	if !ok || !several && (!first || from.joined) ||
+		t.i != t.stop && !t.isWord(t.tok(), "where", "order", "limit", "returning") {
 		t.unreadable(int(head.At))
 		return
-	case !several:
-		deleted = from.tables
-	default:
-		from.joined = true
-		deleted = from.resolve(deleted)
 	}
 	t.writesTo(&head, from, deleted, func(w *Write) { t.mysqlTail(w) })
 }

@@ -151,11 +151,11 @@ func TestMySQLWanted(t *testing.T) {
 // differ in their case are two.
 func TestMySQLSpelling(t *testing.T) {
 	for in, want := range map[string]string{
-		"UPDATE Shop.Books AS `B` SET a = 1":     "Books `B`",
-		"UPDATE Books SET a = 1":                 "Books",
-		"DELETE shop.Books, X FROM Shop.`BOOKS`": "`BOOKS`",
-		"DELETE FROM shop.Books.* USING pens":    "Books",
-		"INSERT INTO Shop.Books VALUES (1)":      "Books",
+		"UPDATE Shop.Books AS `B` SET a = 1":   "Books `B`",
+		"UPDATE Books SET a = 1":               "Books",
+		"DELETE shop.Books FROM Shop.`BOOKS`":  "`BOOKS`",
+		"DELETE FROM shop.books.* USING Books": "Books",
+		"INSERT INTO Shop.Books VALUES (1)":    "Books",
 	} {
 		w := first(t, MySQL, in)
 		target := w.Writes[0].Target

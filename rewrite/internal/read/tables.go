@@ -194,21 +194,21 @@ func (table *Target) called(schema, name string) bool {
 	return name == table.Name && (schema == "" || table.Schema == "" || schema == table.Schema)
 }
 
-// resolve returns the tables that names mean; a name that means none stands for itself.
-func (from *source) resolve(names []Target) (tables []Target) {
+// resolve returns the tables that names mean; ok is false if one means none: it may be no
+// name, as HISTORY is none in MariaDB.
+func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 	for _, n := range names {
-		found := false
+		before := len(tables)
 		for _, table := range from.tables {
 			if table.called(n.Schema, n.Name) {
 				tables = append(tables, table)
-				found = true
 			}
 		}
-		if !found {
-			tables = append(tables, n)
+		if len(tables) == before {
+			return nil, false
 		}
 	}
-	return tables
+	return tables, true
 }
 
 // writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses,
