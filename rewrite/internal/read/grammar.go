@@ -37,6 +37,7 @@ type Grammar struct {
 	doubleEquals    bool // a == 1 is a = 1
 	qualifiedSet    bool // SET table.column = 1, and := for =
 	rowConstructors bool // VALUES ROW(1, 2)
+	emptyRows       bool // () VALUES ()
 	onDuplicate     bool // ON DUPLICATE KEY UPDATE, and VALUES(column) in it
 	behindColumns   []string
 

@@ -32,6 +32,7 @@ var MySQL = &Grammar{
 	plainInBrackets: true,
 	qualifiedSet:    true,
 	rowConstructors: true,
+	emptyRows:       true,
 	onDuplicate:     true,
 	behindColumns:   slices.Concat(commonEnds, []string{"offset", "fetch", "for", "into"}),
 
