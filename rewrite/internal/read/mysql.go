@@ -40,6 +40,7 @@ var MySQL = &Grammar{
 		"end escape except intersect offset returning window"),
 		map[role]string{operator: "xor div rlike", prefix: "binary interval"}),
 	windowLooksOn: true,
+	clauseNames:   true,
 	pipesMayBeOr:  true,
 	arrowMayFail:  true,
 	mathMayFail:   true,
