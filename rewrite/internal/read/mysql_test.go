@@ -169,6 +169,16 @@ func TestMySQLSpelling(t *testing.T) {
 	}
 }
 
+// More tables than the servers join aren't read.
+func TestMySQLManyTables(t *testing.T) {
+	for n, want := range map[int]PartKind{maxTables: WritePart, maxTables + 1: UnreadablePart} {
+		sql := "UPDATE books" + strings.Repeat(", pens", n-1) + " SET books.a = 1"
+		if x := first(t, MySQL, sql); x.Parts[0].Kind != want {
+			t.Errorf("%d tables: got %+v", n, x.Parts[0])
+		}
+	}
+}
+
 func TestMySQLDepth(t *testing.T) {
 	deep := "UPDATE " + strings.Repeat("(", maxDepth+1) + "books" + strings.Repeat(")", maxDepth+1) + " SET a = 1"
 	if x := first(t, MySQL, deep); x.Parts[0].Kind != UnreadablePart {
