@@ -173,7 +173,7 @@ func (s *scanner) next() *Error {
 		return s.twoModeText(start)
 	case c == '@' && s.rules.atVariables:
 		return s.atVariable()
-	case strings.IndexByte(`$[]\`, c) >= 0 && s.rules.twoModes:
+	case s.rules.twoModes && strings.IndexByte(`$[]\`, c) >= 0:
 		return &Error{start, strangeByte, Unread}
 	case c == '.' && IsDigit(s.at(1)):
 		s.number()

@@ -100,7 +100,7 @@ func (t *Text) fail(reason Reason, at int) bool {
 // It fails where a word could be a keyword or a name.
 func (t *Text) until(words ...string) (at int, ok bool) {
 	var p phrase
-	if t.i > 0 && t.Tokens[t.i-1].Is(')') {
+	if t.grammar.clauseNames && t.i > 0 && t.Tokens[t.i-1].Is(')') {
 		p.place = complete
 	}
 	for ; t.i < t.stop; t.i = t.skip(t.i) {

@@ -37,6 +37,7 @@ type Grammar struct {
 	doubleEquals    bool // a == 1 is a = 1
 	qualifiedSet    bool // SET table.column = 1, and := for =
 	rowConstructors bool // VALUES ROW(1, 2)
+	emptyRows       bool // () VALUES ()
 	onDuplicate     bool // ON DUPLICATE KEY UPDATE, and VALUES(column) in it
 	behindColumns   []string
 
@@ -46,6 +47,7 @@ type Grammar struct {
 	operatorCalls  bool // OPERATOR(schema.+) and AT TIME ZONE
 	withNoClause   bool // WITH TIME ZONE and WITH UNIQUE KEYS
 	windowLooksOn  bool // WINDOW is a keyword only before name AS
+	clauseNames    bool // words that begin the clauses behind a query are names where an operand is wanted
 	pipesMayBeOr   bool // || is OR, by a setting
 	arrowMayFail   bool // -> and ->>
 	mathMayFail    bool // casts and arithmetic

@@ -32,6 +32,7 @@ var MySQL = &Grammar{
 	plainInBrackets: true,
 	qualifiedSet:    true,
 	rowConstructors: true,
+	emptyRows:       true,
 	onDuplicate:     true,
 	behindColumns:   slices.Concat(commonEnds, []string{"offset", "fetch", "for", "into"}),
 
@@ -39,6 +40,7 @@ var MySQL = &Grammar{
 		"end escape except intersect offset returning window"),
 		map[role]string{operator: "xor div rlike", prefix: "binary interval"}),
 	windowLooksOn: true,
+	clauseNames:   true,
 	pipesMayBeOr:  true,
 	arrowMayFail:  true,
 	mathMayFail:   true,
@@ -111,9 +113,7 @@ func (t *Text) mysqlUpdate() {
 		t.unreadable(int(head.At))
 		return
 	}
-	t.writesTo(&head, from, from.tables, func(w *Write) {
-		_ = t.updates(w) && t.mysqlTail(w)
-	})
+	t.writesTo(&head, from, from.tables)
 }
 
 // mysqlDelete reads DELETE after its first word.
@@ -124,30 +124,37 @@ func (t *Text) mysqlUpdate() {
 func (t *Text) mysqlDelete() {
 	head := Write{Verb: Delete, At: int32(t.i - 1)}
 	t.modifiers(&head, "low_priority", "quick", "ignore")
-	first := t.accept("from")
-	begin := t.i
-	deleted, ok := t.deletedNames()
-	several := ok && (first && t.accept("using") || !first && t.accept("from"))
-	if !several {
-		t.i = begin
+	if t.accept("from") && !t.deletesSeveral() {
+		from, ok := t.tables()
+		if !ok || from.joined || !t.endsTables() {
+			t.unreadable(int(head.At))
+			return
+		}
+		t.writesTo(&head, from, from.tables)
+		return
 	}
-	from, ok := t.tables()
-	switch {
-	case !ok || !several && (!first || from.joined),
-		t.i != t.stop && !t.isWord(t.tok(), "where", "order", "limit", "returning"):
+	names, ok := t.deletedNames()
+	ok = ok && (t.accept("from") || t.accept("using"))
+	from, isFrom := t.tables()
+	deleted, known := from.resolve(names)
+	if !ok || !isFrom || !known || !t.endsTables() {
 		t.unreadable(int(head.At))
 		return
-	case !several:
-		deleted = from.tables
-	default:
-		from.joined = true
-		deleted = from.resolve(deleted)
 	}
-	t.writesTo(&head, from, deleted, func(w *Write) { t.mysqlTail(w) })
+	from.joined = true
+	t.writesTo(&head, from, deleted)
 }
 
-// mysqlTail reads what follows the SET list of an UPDATE, or the tables of a DELETE.
-func (t *Text) mysqlTail(w *Write) bool {
+// endsTables reports whether the tables of a DELETE may end here.
+func (t *Text) endsTables() bool {
+	return t.i == t.stop || t.isWord(t.tok(), "where", "order", "limit", "returning")
+}
+
+// mysqlClauses reads what follows the tables of an UPDATE or DELETE.
+func (t *Text) mysqlClauses(w *Write) bool {
+	if w.Verb == Update && !t.updates(w) {
+		return false
+	}
 	w.From = int32(t.i)
 	if !t.where(&w.Where, "order", "limit", "returning") {
 		return false

@@ -151,11 +151,11 @@ func TestMySQLWanted(t *testing.T) {
 // differ in their case are two.
 func TestMySQLSpelling(t *testing.T) {
 	for in, want := range map[string]string{
-		"UPDATE Shop.Books AS `B` SET a = 1":     "Books `B`",
-		"UPDATE Books SET a = 1":                 "Books",
-		"DELETE shop.Books, X FROM Shop.`BOOKS`": "`BOOKS`",
-		"DELETE FROM shop.Books.* USING pens":    "Books",
-		"INSERT INTO Shop.Books VALUES (1)":      "Books",
+		"UPDATE Shop.Books AS `B` SET a = 1":   "Books `B`",
+		"UPDATE Books SET a = 1":               "Books",
+		"DELETE shop.Books FROM Shop.`BOOKS`":  "`BOOKS`",
+		"DELETE FROM shop.books.* USING Books": "Books",
+		"INSERT INTO Shop.Books VALUES (1)":    "Books",
 	} {
 		w := first(t, MySQL, in)
 		target := w.Writes[0].Target
@@ -165,6 +165,16 @@ func TestMySQLSpelling(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// More tables than the servers join aren't read.
+func TestMySQLManyTables(t *testing.T) {
+	for n, want := range map[int]PartKind{maxTables: WritePart, maxTables + 1: UnreadablePart} {
+		sql := "UPDATE books" + strings.Repeat(", pens", n-1) + " SET books.a = 1"
+		if x := first(t, MySQL, sql); x.Parts[0].Kind != want {
+			t.Errorf("%d tables: got %+v", n, x.Parts[0])
 		}
 	}
 }

@@ -33,6 +33,7 @@ type Text struct {
 	rowArms   []RowArm
 	conflicts []Conflict
 	arms      []Arm
+	joined    []Target
 }
 
 // Open splits src into tokens. A write is read beyond its target if wanted, or nil,

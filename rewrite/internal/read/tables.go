@@ -10,7 +10,9 @@ type source struct {
 
 // tables reads the tables of an UPDATE or DELETE, up to what isn't part of them.
 func (t *Text) tables() (from source, ok bool) {
+	from.tables = t.joined[:0]
 	ok = t.tableList(&from)
+	t.joined = from.tables
 	return from, ok && len(from.tables) > 0
 }
 
@@ -74,7 +76,13 @@ func (t *Text) beginsQuery() bool {
 	return t.isWord(&t.Tokens[i], "select", "with", "values", "table")
 }
 
+// maxTables is how many tables the servers join: MAX_TABLES of both.
+const maxTables = 61
+
 func (t *Text) namedTable(from *source) bool {
+	if len(from.tables) == maxTables {
+		return false
+	}
 	table := Target{At: int32(t.i)}
 	var ok bool
 	if table.Schema, table.Name, t.i, ok = t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i); !ok {
@@ -166,6 +174,13 @@ func (t *Text) joinWords() bool {
 	return false
 }
 
+// deletesSeveral reports whether what stands behind DELETE FROM are the names before USING.
+func (t *Text) deletesSeveral() bool {
+	_, _, next, _ := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
+	behind := &t.Tokens[next]
+	return behind.Is(',') || behind.Is('*') || t.isWord(behind, "using")
+}
+
 // deletedNames reads the names before FROM or USING in a DELETE: name[.*], ...
 func (t *Text) deletedNames() (names []Target, ok bool) {
 	for {
@@ -194,26 +209,26 @@ func (table *Target) called(schema, name string) bool {
 	return name == table.Name && (schema == "" || table.Schema == "" || schema == table.Schema)
 }
 
-// resolve returns the tables that names mean; a name that means none stands for itself.
-func (from *source) resolve(names []Target) (tables []Target) {
+// resolve returns the tables that names mean; ok is false if one means none: it may be no
+// name, as HISTORY is none in MariaDB.
+func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 	for _, n := range names {
-		found := false
+		before := len(tables)
 		for _, table := range from.tables {
 			if table.called(n.Schema, n.Name) {
 				tables = append(tables, table)
-				found = true
 			}
 		}
-		if !found {
-			tables = append(tables, n)
+		if len(tables) == before {
+			return nil, false
 		}
 	}
-	return tables
+	return tables, true
 }
 
 // writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses,
-// that rest reads. An UPDATE of several tables writes to those of which it assigns a column.
-func (t *Text) writesTo(head *Write, from source, targets []Target, rest func(w *Write)) {
+// which come next. An UPDATE of several tables writes to those of which it assigns a column.
+func (t *Text) writesTo(head *Write, from source, targets []Target) {
 	t.reads(int(head.At), int(head.At)+1)
 	head.Joined = from.joined
 	wanted := t.wanted == nil
@@ -221,13 +236,13 @@ func (t *Text) writesTo(head *Write, from source, targets []Target, rest func(w 
 		wanted = wanted || t.wanted(table.Schema, table.Name)
 	}
 	if wanted {
-		rest(head)
+		t.mysqlClauses(head)
 		t.finish(head)
 	}
-	for _, table := range targets {
+	for i := range targets {
 		w := *head
 		if w.Joined && !w.Set.Empty() {
-			assigned, at := t.assigned(head.Set.Items, &table, from)
+			assigned, at := t.assigned(head.Set.Items, &targets[i], from)
 			if !assigned {
 				continue
 			}
@@ -237,9 +252,10 @@ func (t *Text) writesTo(head *Write, from source, targets []Target, rest func(w 
 		}
 		t.part(WritePart, int(w.At), int(w.At))
 		t.Parts[len(t.Parts)-1].Write = int32(len(t.Writes))
-		w.Depth, w.Target = int32(t.depth), table
+		w.Depth, w.Target = int32(t.depth), targets[i]
 		*t.newWrite() = w
 	}
+	clear(t.joined)
 }
 
 // assigned reports whether a SET list assigns, or may assign, a column of a table; at is

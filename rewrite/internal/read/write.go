@@ -115,7 +115,7 @@ func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
 // An Insertion is what an INSERT or the INSERT of a MERGE's arm inserts.
 type Insertion struct {
-	List    Span // what is in the bracket of the columns; zero for none
+	List    Span // what is in the bracket of the columns; zero for none. MySQL's may be empty, which is as none
 	Columns []Span
 
 	Overriding int32 // the word behind OVERRIDING, SYSTEM or USER
