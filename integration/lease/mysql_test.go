@@ -1,0 +1,60 @@
+package lease_test
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A lease is what it is for everybody as soon as it is granted, extended and released,
+// whatever the session's settings are.
+func TestLeaseInMySQLSessions(t *testing.T) {
+	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
+		ctx := t.Context()
+		leases, others := harness.NewLeases(t, db), harness.NewLeases(t, plain)
+		for round := int64(1); round <= 3; round++ {
+			for _, key := range []string{"jobs", "Jobs", "jobs ", "bücher"} {
+				l := harness.MustAcquire(t, leases, key, lease.Owner("ädä"))
+				harness.WantToken(t, l, key, 2*round-1)
+				if _, ok, err := others.TryAcquire(ctx, key); ok || err != nil {
+					t.Errorf("%q was taken by another: %v, %v", key, ok, err)
+				}
+				if again, ok, err := leases.TryAcquire(ctx, key, lease.Owner("ädä"), lease.Refresh(), lease.TTL(time.Minute)); !ok || err != nil || again.LockID() != l.LockID() {
+					t.Errorf("%q isn't its owner's any more: %v, %v", key, ok, err)
+				}
+				if err := l.Extend(ctx, time.Hour); err != nil {
+					t.Error(err)
+				}
+				info, ok, err := others.Lookup(ctx, key)
+				if err != nil || !ok || info.Holder != "ädä" || info.ExpiresAt.Sub(info.AcquiredAt) < time.Hour || time.Since(info.AcquiredAt).Abs() > time.Minute {
+					t.Errorf("Lookup: %+v, %v, %v", info, ok, err)
+				}
+				harness.MustRelease(t, l)
+				if err := leases.Release(ctx, l.LockID()); !errors.Is(err, lease.ErrNotHeld) {
+					t.Errorf("a second release: %v", err)
+				}
+				taken := harness.MustAcquire(t, others, key)
+				harness.WantToken(t, taken, key, 2*round)
+				if locked, err := leases.IsLocked(ctx, key); !locked || err != nil {
+					t.Errorf("%q isn't locked: %v", key, err)
+				}
+				harness.MustRelease(t, taken)
+				if live, err := leases.List(ctx); len(live) != 0 || err != nil {
+					t.Errorf("left: %v, %v", live, err)
+				}
+			}
+		}
+		ephemeral := harness.MustAcquire(t, leases, "short", lease.Ephemeral())
+		if _, ok, err := others.TryAcquire(ctx, "short"); ok || err != nil {
+			t.Errorf("a live ephemeral lease was taken: %v, %v", ok, err)
+		}
+		harness.MustRelease(t, ephemeral)
+		if n, err := leases.Sweep(ctx); n != 5 || err != nil {
+			t.Errorf("swept %d, %v", n, err)
+		}
+	})
+}
