@@ -120,7 +120,7 @@ func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
 	return statement{text: `SELECT 1 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = 'fencing_leases' AND column_name = 'expires_at' AND seq_in_index = 1`}
+WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' AND seq_in_index = 1`}
 }
 
 // probe plans without running.

@@ -104,7 +104,7 @@ func (mysql) checkTime(typ string) (want string) {
 }
 
 func (mysql) listColumns() string {
-	return `SELECT LOWER(column_name), LOWER(column_type), is_nullable = 'NO' FROM information_schema.columns
+	return `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' FROM information_schema.columns
 	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare}`
 }
 

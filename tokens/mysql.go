@@ -35,8 +35,8 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 	current: render(sqltext.MySQL, `SELECT token FROM {ledger} WHERE name = ?`),
 	ensure:  ensureMySQL,
 
-	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = 'NO' AND column_default IS NULL AND extra = ''
-FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '{ledger}' ORDER BY ordinal_position`),
+	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = _utf8mb4''
+FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
 		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
@@ -47,15 +47,15 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		return ""
 	},
 	unfit: render(sqltext.MySQL, `SELECT CASE
-	WHEN COALESCE(t.engine, '') <> 'InnoDB' THEN 'it is not a table of the engine InnoDB'
+	WHEN COALESCE(t.engine, _utf8mb4'') <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
 	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
-		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = 'name') < 512
-		THEN 'its column name is too short, want varbinary(512)'
+		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = _utf8mb4'name') < 512
+		THEN _utf8mb4'its column name is too short, want varbinary(512)'
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
 		WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.non_unique = 0
-		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = 'name' AND MAX(s.sub_part) IS NULL)
-		THEN 'its column name is not unique' END
-FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = '{ledger}'`),
+		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
+		THEN _utf8mb4'its column name is not unique' END
+FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
 	reads: &sql.TxOptions{},

@@ -102,7 +102,9 @@ func EachMySQLSession(t *testing.T, test func(t *testing.T, db, plain *sql.DB)) 
 		"snapshot isolation": params(map[string]string{"innodb_snapshot_isolation": "1"}),
 		"off and snapshot":   params(map[string]string{"innodb_snapshot_isolation": "1", "autocommit": "0"}),
 		"utf16":              params(map[string]string{"collation_connection": "utf16_general_ci"}),
-		"latin1":             func(c *mysql.Config) { c.Collation, c.Params = "latin1_swedish_ci", map[string]string{"charset": "latin1"} },
+		"latin1": func(c *mysql.Config) {
+			c.Collation, c.Params = "latin1_swedish_ci", map[string]string{"charset": "latin1"}
+		},
 		"interpolated":       func(c *mysql.Config) { c.InterpolateParams = true },
 		"times parsed":       func(c *mysql.Config) { c.ParseTime, c.Loc = true, time.Local },
 		"several statements": func(c *mysql.Config) { c.MultiStatements = true },
