@@ -95,16 +95,13 @@ func constants(texts map[string]string) sqltext.Pieces {
 
 func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
-// write and reading are the transactions that statements are sent in. What is read is
-// committed, whatever the session's level, and locks nothing.
-var (
-	write   = &sql.TxOptions{}
-	reading = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
-)
+// atDefault are the options of the transactions that statements are sent in: another level can't
+// be set where a session with autocommit = 0 has begun one already.
+var atDefault = &sql.TxOptions{}
 
 // texts returns a statement of these texts, of which the last one answers.
-func texts(tx *sql.TxOptions, p sqltext.Pieces, all ...string) statement {
-	s := statement{tx: tx}
+func texts(p sqltext.Pieces, all ...string) statement {
+	s := statement{tx: atDefault}
 	for i, text := range all {
 		text = render(sqltext.MySQL, text, p, mysqlPieces)
 		if i < len(all)-1 {
@@ -123,14 +120,14 @@ func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
 	return statement{text: `SELECT 1 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = 'fencing_leases' AND column_name = 'expires_at' AND seq_in_index = 1`}
+WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' AND seq_in_index = 1`}
 }
 
 // probe plans without running.
 func (mysql) probe(ctx context.Context, db *database, _ bool) error {
 	p := constants(map[string]string{"key": "", "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
-	return db.query(ctx, ignore, texts(reading, p, "EXPLAIN "+takeMySQL))
+	return db.query(ctx, ignore, texts(p, "EXPLAIN "+takeMySQL))
 }
 
 // take looks first, so that an attempt at a held lease waits for nobody, and nobody for it: who
@@ -180,15 +177,17 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 	if k.lease {
 		return nil
 	}
-	_, err := db.exec(ctx, texts(write, p, addMySQL))
+	_, err := db.exec(ctx, texts(p, addMySQL))
 	return err
 }
 
 // look reads what there is. A lease is won if the same attempt has taken it, sent before, or
-// the owner has it; that is read again as committed.
+// the owner has it; that is read again with a lock, as it may not be committed where the
+// level is READ UNCOMMITTED.
 func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) (found keptRows, err error) {
-	alone := true
-	for _, tx := range []*sql.TxOptions{nil, reading} {
+	s := texts(p, seenMySQL)
+	s.tx = nil
+	for again := true; again; {
 		var commits bool
 		scan := func(rows *sql.Rows) error {
 			var w wonRow
@@ -197,17 +196,18 @@ func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Piece
 			return err
 		}
 		*o = outcome{sent: time.Now()}
-		if err := queryOnce(ctx, db.db, scan, texts(tx, p, seenMySQL)); err != nil {
+		if err := queryOnce(ctx, db.db, scan, s); err != nil {
 			return found, err
 		}
 		mine := o.live && o.won != nil && (o.won.LockID == r.lockID || r.owner != "" && o.holder == r.owner)
 		if !mine {
 			o.won = nil
 		}
-		if commits && !mine && alone {
-			break
+		again = s.tx == nil && (mine || !commits)
+		s.tx = atDefault
+		if mine {
+			s.text += " LOCK IN SHARE MODE"
 		}
-		alone = false
 	}
 	return found, nil
 }
@@ -225,7 +225,7 @@ func (d mysql) refresh(ctx context.Context, db *database, r *request, o *outcome
 
 // takeFree takes the lease unless another has taken it meanwhile.
 func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
-	tx, err := db.db.BeginTx(ctx, write)
+	tx, err := db.db.BeginTx(ctx, atDefault)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committ
 
 // undo waits for a take that is about to commit.
 func (mysql) undo(key, lockID string) statement {
-	return texts(write, constants(map[string]string{"key": key, "lock": lockID}),
+	return texts(constants(map[string]string{"key": key, "lock": lockID}),
 		"UPDATE fencing_leases SET lock_id = NULL, session = NULL, expires_at = {now} WHERE {column} = {key} AND lock_id = {lock}")
 }
 
@@ -296,11 +296,11 @@ func (mysql) undo(key, lockID string) statement {
 func (mysql) extend(lockID string, ttl time.Duration) statement {
 	p := constants(map[string]string{"lock": lockID})
 	p["ttl"] = number(sqltext.MySQL.Ticks(ttl))
-	return texts(write, p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
+	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
 }
 
 func (mysql) release(lockID, release string, _ bool) statement {
-	return texts(write, constants(map[string]string{"lock": lockID, "release": release}),
+	return texts(constants(map[string]string{"lock": lockID, "release": release}),
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
 		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}")
 }
@@ -309,21 +309,21 @@ func (mysql) notifies() bool { return false }
 
 func (mysql) list(column, value string) statement {
 	if column == "" {
-		return texts(reading, nil, listMySQL+" ORDER BY l.{column}")
+		return texts(nil, listMySQL+" ORDER BY l.{column}")
 	}
-	return texts(reading, constants(map[string]string{"value": value}), listMySQL+" AND l."+sqltext.MySQL.Quote(column)+" = {value}")
+	return texts(constants(map[string]string{"value": value}), listMySQL+" AND l."+sqltext.MySQL.Quote(column)+" = {value}")
 }
 
 func (mysql) ended(lockID string) statement {
-	return texts(reading, constants(map[string]string{"lock": lockID}), "SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
+	return texts(constants(map[string]string{"lock": lockID}), "SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
 }
 
 func (mysql) released(release string) statement {
-	return texts(reading, constants(map[string]string{"release": release}), "SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release}")
+	return texts(constants(map[string]string{"release": release}), "SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release}")
 }
 
 func (mysql) sweep() statement {
-	return texts(write, nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}")
+	return texts(nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}")
 }
 
 // session uses a lock by name, which the server drops when the session ends. Each server

@@ -29,6 +29,11 @@ type dialect interface {
 	// binary makes a value of a text, or of an integer, that is equal only to itself.
 	binary(expression string) string
 
+	// stored makes of a value what a column of rowlocks has for it, and shown of a column what
+	// is read.
+	stored(value string) string
+	shown(column string) string
+
 	// same is a condition that a column has a value, of any type.
 	same(column, value string) string
 

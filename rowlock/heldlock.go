@@ -35,7 +35,7 @@ type Filter struct {
 func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 	where, pieces := "expiry > {now}", sqltext.Pieces{}
 	if f.Table != "" {
-		where += " AND table_name = {wanted_table}"
+		where += " AND table_name = {stored {wanted_table}}"
 		pieces["wanted_table"] = sqltext.Value(f.Table)
 	}
 	if f.Row != "" {
@@ -47,7 +47,7 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		where += " AND row_key = {wanted_row}"
+		where += " AND row_key = {stored {wanted_row}}"
 		pieces["wanted_row"] = sqltext.Value(text)
 	}
 	if f.User != nil {
@@ -55,7 +55,7 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		where += " AND user_id = {wanted_user}"
+		where += " AND user_id = {stored {wanted_user}}"
 		pieces["wanted_user"] = sqltext.Value(user)
 	}
 	return m.list(ctx, condition{where, pieces})
@@ -69,8 +69,9 @@ type condition struct {
 
 // list reads the locks, live or lapsed, for which c holds.
 func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
-	text, args := sqltext.Render(m.dialect, `SELECT table_name, row_key, user_id, session, {micros since}, {micros expiry}, {micros heartbeat}
-	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces)
+	text, args := sqltext.Render(m.dialect, `SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
+	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces,
+		sqltext.Pieces{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
 	read := func(ctx context.Context, q querier) error {
 		all, err = scanHeldLocks(q.QueryContext(ctx, text, args...))
 		return err

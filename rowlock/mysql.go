@@ -38,10 +38,11 @@ func (d mysql) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate
 
 // set locks the row first, so that the clock is read after any wait.
 func (d mysql) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
-	for _, text := range []string{d.lockRow(), "UPDATE {table} SET " + list + " WHERE {row}"} {
-		if _, err := t.exec(ctx, q, text, key, others); err != nil {
-			return rowState{}, err
-		}
+	if err := t.lock(ctx, q, key); err != nil {
+		return rowState{}, err
+	}
+	if _, err := t.exec(ctx, q, "UPDATE {table} SET "+list+" WHERE {row}", key, others); err != nil {
+		return rowState{}, err
 	}
 	text, args := t.render("SELECT {state} FROM {table} WHERE {row}", key, others)
 	return readState(ctx, q, text, args, nil, 0)
@@ -52,9 +53,13 @@ func (mysql) severalStatements() bool { return true }
 // binary: most collations take A for a, and some a full-width 0 for 0.
 func (mysql) binary(expression string) string { return "CAST(" + expression + " AS BINARY)" }
 
+// stored: rowlocks has bytes, of a text in UTF-8, whatever the session's character set.
+func (d mysql) stored(value string) string { return d.binary("CONVERT(" + value + " USING utf8mb4)") }
+func (mysql) shown(column string) string   { return "CONVERT(" + column + " USING utf8mb4)" }
+
 // same: a number and a text would be compared as floating numbers, by which '7x' is 7.
 func (d mysql) same(column, value string) string {
-	return d.binary("CONVERT("+column+" USING utf8mb4)") + " = " + d.binary("CONVERT("+value+" USING utf8mb4)")
+	return d.stored(column) + " = " + d.stored(value)
 }
 
 func (mysql) upsert() string {
@@ -99,7 +104,7 @@ func (mysql) checkTime(typ string) (want string) {
 }
 
 func (mysql) listColumns() string {
-	return `SELECT LOWER(column_name), LOWER(column_type), is_nullable = 'NO' FROM information_schema.columns
+	return `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' FROM information_schema.columns
 	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare}`
 }
 

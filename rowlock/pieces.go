@@ -18,6 +18,7 @@ func lockPieces(d dialect, c columns) sqltext.Pieces {
 		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since), "expiry": sqltext.Raw(c.expiry),
 
 		"holder": sqltext.Raw(holder),
+		"stored": sqltext.Func(d.stored),
 
 		// Conditions, none of which is ever NULL. Free: nobody is named. Live: somebody
 		// is, and the lock hasn't lapsed. Mine: {user} is named. Open: {user} may take it.

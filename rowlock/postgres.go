@@ -55,6 +55,8 @@ func (postgres) severalStatements() bool          { return false }
 func (postgres) create() string                   { return createWith("timestamptz") }
 func (postgres) upsert() string                   { return upsert }
 func (postgres) binary(expression string) string  { return expression }
+func (postgres) stored(value string) string       { return value }
+func (postgres) shown(column string) string       { return column }
 func (postgres) same(column, value string) string { return column + " = " + value }
 
 func (postgres) checkTime(typ string) (want string) {

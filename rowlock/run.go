@@ -67,6 +67,24 @@ func (t *Table) exec(ctx context.Context, q querier, text string, key []any, oth
 	return changed(q.ExecContext(ctx, text, args...))
 }
 
+// lock keeps others from changing the row, where the transaction's first write doesn't. It is
+// a query: go-sql-driver/mysql 1.10 waits for ever for the end of the rows of a prepared
+// statement that it executes.
+func (t *Table) lock(ctx context.Context, q querier, key []any) error {
+	if t.dialect.lockRow() == "" {
+		return nil
+	}
+	text, args := t.render(t.dialect.lockRow(), key, nil)
+	rows, err := q.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
+}
+
 func changed(result sql.Result, err error) (int, error) {
 	if err != nil {
 		return 0, err

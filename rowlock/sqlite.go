@@ -45,6 +45,8 @@ func (sqlite) severalStatements() bool          { return false }
 func (sqlite) create() string                   { return createWith("bigint") }
 func (sqlite) upsert() string                   { return upsert }
 func (sqlite) binary(expression string) string  { return expression }
+func (sqlite) stored(value string) string       { return value }
+func (sqlite) shown(column string) string       { return column }
 func (sqlite) same(column, value string) string { return column + " = " + value }
 
 func (sqlite) checkTime(typ string) (want string) {

@@ -44,6 +44,7 @@ type dialect struct {
 	installFunction, findFunction string
 
 	// Within a transaction.
+	before   string                                                                     // is sent before it
 	level    *sql.TxOptions                                                             // each statement sees what was committed before it
 	begin    []string                                                                   // what comes first
 	lock     []string                                                                   // keeps others from raising tokens

@@ -35,8 +35,8 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 	current: render(sqltext.MySQL, `SELECT token FROM {ledger} WHERE name = ?`),
 	ensure:  ensureMySQL,
 
-	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = 'NO' AND column_default IS NULL AND extra = ''
-FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '{ledger}' ORDER BY ordinal_position`),
+	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = _utf8mb4''
+FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
 		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
@@ -47,21 +47,23 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		return ""
 	},
 	unfit: render(sqltext.MySQL, `SELECT CASE
-	WHEN COALESCE(t.engine, '') <> 'InnoDB' THEN 'it is not a table of the engine InnoDB'
+	WHEN COALESCE(t.engine, _utf8mb4'') <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
 	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
-		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = 'name') < 512
-		THEN 'its column name is too short, want varbinary(512)'
+		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = _utf8mb4'name') < 512
+		THEN _utf8mb4'its column name is too short, want varbinary(512)'
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
 		WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.non_unique = 0
-		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = 'name' AND MAX(s.sub_part) IS NULL)
-		THEN 'its column name is not unique' END
-FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = '{ledger}'`),
+		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
+		THEN _utf8mb4'its column name is not unique' END
+FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
-	reads: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
+	reads: &sql.TxOptions{},
 
-	// Where all rows of a table are locked nobody can add one at this level.
+	// Where all rows of a table are locked nobody can add one at this level. It can't be set
+	// where a session with autocommit = 0 has begun a transaction.
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+	before:   "COMMIT",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
 	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
@@ -70,19 +72,17 @@ SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
 	retire: retireMySQL,
 }
 
-// issueTextMySQL takes {count} tokens of {name}, if it has a row.
+// issueTextMySQL takes {count} tokens of {name}, if it has a row. It is an UPDATE also where a
+// name was just added: the LAST_INSERT_ID of an INSERT is that of an AUTO_INCREMENT column, if
+// the table has one.
 const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = ''
-SET t.token = LAST_INSERT_ID(GREATEST(t.token, base.token) + {count})
-WHERE t.name = {name} AND t.token BETWEEN 0 AND {max} - {count} AND base.token <= {max} - {count} AND {alone}`
+SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
+WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
 
-// addTextMySQL takes {count} tokens of {name} and adds the name, where tokens start
-// from {from}. The LAST_INSERT_ID is 0 if they don't fit.
-const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, LAST_INSERT_ID({from} + {count}))
-ON DUPLICATE KEY UPDATE token = IF(COALESCE(token, 0) BETWEEN 0 AND {max} - {count},
-	LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {from}) + {count}), token + 0 * LAST_INSERT_ID(0))`
+const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) WHERE name = {name} AND {alone}`
 
-const adoptTextMySQL = `INSERT INTO {ledger} (name, token) SELECT {name}, LAST_INSERT_ID({token}) FROM DUAL WHERE {alone}
-ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(GREATEST(COALESCE({ledger}.token, 0), {token}))`
+// addTextMySQL adds a name, or locks its row.
+const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
 
 // alone is a condition that holds where a statement commits by itself, and always any.
 const (
@@ -94,66 +94,37 @@ const (
 var errNoStart = errors.New("no start")
 
 func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
-	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(name)), "count": number(n), "alone": alone}
-	last, err = s.writeID(ctx, mysqlText(issueTextMySQL, p))
-	if err != nil || last > 0 {
-		return last, err
-	}
-	for {
-		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			from, err := startMySQL(ctx, tx)
-			switch {
-			case err != nil:
-				return err
-			case from > sqlfence.MaxToken-n:
-				return sql.ErrNoRows
-			}
-			p["from"] = number(from)
-			if last, err = execID(ctx, tx, mysqlText(addTextMySQL, p)); err == nil && last == 0 {
-				err = sql.ErrNoRows
-			}
-			return err
-		})
-		if !errors.Is(err, errNoStart) {
-			return last, err
-		}
+	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(name)), "count": number(n)}
+	last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+	for errors.Is(err, errNoStart) {
 		if err := s.transact(ctx, addStartMySQL); err != nil {
 			return 0, err
 		}
+		last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
 	}
+	return last, err
 }
 
-// startMySQL returns where the tokens of new names start, and keeps Repair from moving it.
-func startMySQL(ctx context.Context, tx *sql.Tx) (int64, error) {
-	const text = "SELECT GREATEST(COALESCE(token, 0), 0) FROM " + sqltext.LedgerTable + " WHERE name = '' LOCK IN SHARE MODE"
-	var start int64
-	err := tx.QueryRowContext(own.Context(ctx, text), text).Scan(&start)
+// lockStartMySQL keeps Repair from moving where the tokens of new names start.
+func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
+	const text = "SELECT 1 FROM " + sqltext.LedgerTable + " WHERE name = '' LOCK IN SHARE MODE"
+	var found int
+	err := tx.QueryRowContext(own.Context(ctx, text), text).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, errNoStart
+		return errNoStart
 	}
-	return start, err
+	return err
 }
 
 // addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
 // wait for each other's lock on the gap.
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
-	const text = "INSERT INTO " + sqltext.LedgerTable + " (name, token) VALUES ('', 0) ON DUPLICATE KEY UPDATE token = token"
-	_, err := tx.ExecContext(own.Context(ctx, text), text)
-	return err
+	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''")})})
 }
 
 func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
-	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(token.Name)), "token": number(token.Value), "alone": alone}
-	current, err = s.writeID(ctx, mysqlText(adoptTextMySQL, p))
-	if err != nil || current > 0 {
-		return current, err
-	}
-	p["alone"] = always
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		current, err = execID(ctx, tx, mysqlText(adoptTextMySQL, p))
-		return err
-	})
-	return current, err
+	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(token.Name)), "token": number(token.Value)}
+	return s.writeID(ctx, adoptTextMySQL, p, func(context.Context, *sql.Tx) error { return nil })
 }
 
 // ensureSize is how many names a statement adds.
@@ -189,10 +160,29 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 	return id > 0, err
 }
 
-// writeID is execID outside of a transaction.
-func (s *Store) writeID(ctx context.Context, text string) (id int64, err error) {
+// writeID sends a text alone and returns its LAST_INSERT_ID. If it did nothing, it sends it in a
+// transaction in which first comes before, and adds the name: sql.ErrNoRows if that does nothing, either.
+func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, first func(context.Context, *sql.Tx) error) (id int64, err error) {
+	p["alone"] = alone
 	err = s.resend(ctx, func() error {
-		id, err = execID(ctx, s.db, text)
+		id, err = execID(ctx, s.db, mysqlText(text, p))
+		return err
+	})
+	if err != nil || id > 0 {
+		return id, err
+	}
+	p["alone"] = always
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := first(ctx, tx); err != nil {
+			return err
+		}
+		if err := execAll(ctx, tx, []string{mysqlText(addTextMySQL, p)}); err != nil {
+			return err
+		}
+		id, err = execID(ctx, tx, mysqlText(text, p))
+		if err == nil && id == 0 {
+			err = sql.ErrNoRows
+		}
 		return err
 	})
 	return id, err

@@ -109,10 +109,11 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 // deadlock.
 func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		tx, err := s.db.BeginTx(ctx, s.dialect.level)
+		tx, end, err := s.begin(ctx)
 		if err != nil {
 			return err
 		}
+		defer end()
 		defer tx.Rollback()
 		if err := execAll(ctx, tx, s.dialect.begin); err != nil {
 			return err
@@ -122,6 +123,26 @@ func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *s
 		}
 		return tx.Commit()
 	})
+}
+
+// begin begins a transaction, behind what has to come before.
+func (s *Store) begin(ctx context.Context) (tx *sql.Tx, end func() error, err error) {
+	none := func() error { return nil }
+	if s.dialect.before == "" {
+		tx, err = s.db.BeginTx(ctx, s.dialect.level)
+		return tx, none, err
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, none, err
+	}
+	if _, err = conn.ExecContext(own.Context(ctx, s.dialect.before), s.dialect.before); err == nil {
+		tx, err = conn.BeginTx(ctx, s.dialect.level)
+	}
+	if err != nil {
+		_ = conn.Close()
+	}
+	return tx, conn.Close, err
 }
 
 // execAll runs statements one after the other.

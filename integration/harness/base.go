@@ -38,7 +38,7 @@ var Bases = []Base{
 // than Bases. MySQL's counts the rows that an UPDATE changes, or those that it finds.
 var Stores = append(slices.Clone(Bases),
 	Base{"mysql", "mysql", sqlfence.MySQL, 0},
-	Base{"mysql found rows", "mysql", sqlfence.MySQL, 0},
+	Base{"mysql-found-rows", "mysql", sqlfence.MySQL, 0},
 )
 
 // databases create a fresh database for a base, by its name, and return the data source
@@ -47,7 +47,7 @@ var databases = map[string]func(testing.TB, Base) string{
 	"pq":    func(t testing.TB, _ Base) string { return postgresSchema(t) },
 	"pgx":   func(t testing.TB, _ Base) string { return postgresSchema(t) },
 	"mysql": func(t testing.TB, _ Base) string { return MySQLDatabase(t) },
-	"mysql found rows": func(t testing.TB, _ Base) string {
+	"mysql-found-rows": func(t testing.TB, _ Base) string {
 		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows = true })
 	},
 	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"database/sql"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -26,8 +27,9 @@ var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.Postgres: {
 		need:   func(t testing.TB) { NeedPostgres(t) },
 		levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
-		atLevel: func(t testing.TB, dsn string, level sql.IsolationLevel) string {
-			return withParam(t, dsn, "default_transaction_isolation", strings.ToLower(level.String()))
+		atLevel: func(_ testing.TB, dsn string, level sql.IsolationLevel) string {
+			// Not by withParam: pgx takes a plus for a plus.
+			return dsn + "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(level.String()))
 		},
 		networked:  true,
 		showsWaits: true,

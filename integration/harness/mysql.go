@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -84,4 +85,39 @@ func mysqlAtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
 		}
 		c.Params[name] = "'" + strings.ToUpper(strings.ReplaceAll(level.String(), " ", "-")) + "'"
 	})
+}
+
+// EachMySQLSession runs test for sessions that differ in what changes how statements are read,
+// committed and answered. plain is a session like most, on the same database.
+func EachMySQLSession(t *testing.T, test func(t *testing.T, db, plain *sql.DB)) {
+	t.Helper()
+	params := func(list map[string]string) func(*mysql.Config) {
+		return func(c *mysql.Config) { c.Params = list }
+	}
+	for name, change := range map[string]func(*mysql.Config){
+		"autocommit off":     params(map[string]string{"autocommit": "0"}),
+		"no sql_mode":        params(map[string]string{"sql_mode": "''"}),
+		"other sql_mode":     params(map[string]string{"sql_mode": "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE,IGNORE_SPACE,NO_ZERO_DATE,STRICT_ALL_TABLES'"}),
+		"another time zone":  params(map[string]string{"time_zone": "'-07:30'"}),
+		"snapshot isolation": params(map[string]string{"innodb_snapshot_isolation": "1"}),
+		"off and snapshot":   params(map[string]string{"innodb_snapshot_isolation": "1", "autocommit": "0"}),
+		"utf16":              params(map[string]string{"collation_connection": "utf16_general_ci"}),
+		"latin1": func(c *mysql.Config) {
+			c.Collation, c.Params = "latin1_swedish_ci", map[string]string{"charset": "latin1"}
+		},
+		"interpolated":       func(c *mysql.Config) { c.InterpolateParams = true },
+		"times parsed":       func(c *mysql.Config) { c.ParseTime, c.Loc = true, time.Local },
+		"several statements": func(c *mysql.Config) { c.MultiStatements = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := MySQLDatabase(t)
+			db, plain := MySQL.Raw(t, MySQLWith(t, dsn, change)), MySQL.Raw(t, dsn)
+			if err := db.Ping(); strings.Contains(fmt.Sprint(err), "Unknown system variable") {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			test(t, db, plain)
+		})
+	}
 }

@@ -86,7 +86,8 @@ func TestLeaseTokenLimit(t *testing.T) {
 		var log bytes.Buffer
 		leases := harness.NewLeases(t, db, lease.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		set := func(key string, value int64) {
-			harness.MustExec(t, db, fmt.Sprintf("INSERT INTO fencing_tokens (name, token) VALUES ('%s', %d) ON CONFLICT (name) DO UPDATE SET token = excluded.token", key, value))
+			harness.MustExec(t, db, fmt.Sprintf("DELETE FROM fencing_tokens WHERE name = '%s'", key))
+			harness.MustExec(t, db, fmt.Sprintf("INSERT INTO fencing_tokens (name, token) VALUES ('%s', %d)", key, value))
 		}
 		set("jobs", sqlfence.WarnToken-2)
 		harness.MustRelease(t, harness.MustAcquire(t, leases, "jobs"))

@@ -73,7 +73,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 	if !ok {
 		t.Skip("this is the other process of TestLeaseStoppedProcess")
 	}
-	for _, b := range harness.Bases {
+	for _, b := range harness.Stores {
 		if b.Name != name {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 // Each verb is one statement on PostgreSQL; on SQLite, which can't write to two
 // tables by one, Acquire is two in a transaction.
 func TestLeaseStatements(t *testing.T) {
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db, c := b.Counted(t, b.DSN(t))
 		leases := harness.NewLeases(t, db)
 		var l *lease.Lease

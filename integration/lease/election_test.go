@@ -157,7 +157,7 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 
 // A request with a token of its own goes on with that in the leader's process.
 func TestElectionBesideTokensOfContexts(t *testing.T) {
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh, _ := leaseShop(t, harness.Setting{Base: b}, sqlfence.RowFence("fence_token"))
 		p := newElectionProcess(t, sh, sqlfence.RowFence("fence_token"))
 		harness.Eventually(t, "a leader", p.IsLeader)

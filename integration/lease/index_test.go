@@ -30,7 +30,7 @@ func indexes(t *testing.T, b harness.Base, db *sql.DB) (n int) {
 // A table that an older version has made gets its index, by one of several processes, and
 // List uses it.
 func TestLeaseSetupAddsTheIndex(t *testing.T) {
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		plain := b.Raw(t, dsn)
 		l := harness.MustAcquire(t, harness.NewLeases(t, plain), "jobs")

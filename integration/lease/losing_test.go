@@ -181,7 +181,7 @@ func (d *losingDatabase) update(what string) bool {
 // on PostgreSQL with all of an answer lost, and with all behind its rows.
 func eachLoser(t *testing.T, test func(t *testing.T, d *losingDatabase)) {
 	t.Helper()
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		direct := harness.NewLeases(t, b.Raw(t, dsn))
 		run := func(name string, resends bool, l *loser, open func(t *testing.T) *sql.DB) {

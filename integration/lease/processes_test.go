@@ -35,7 +35,7 @@ const (
 // was taken while another was live, that tokens rise, and that no write with an
 // older token landed after a newer one.
 func TestLeaseProcesses(t *testing.T) {
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		db := b.Raw(t, dsn)
 		harness.NewLeases(t, db)

@@ -168,7 +168,7 @@ func TestLeaseSetup(t *testing.T) {
 			t.Errorf("Setup ended a lease: %v, %v", locked, err)
 		}
 		harness.MustExec(t, db, "DROP TABLE fencing_leases")
-		harness.MustExec(t, db, "CREATE TABLE fencing_leases (key text)")
+		harness.MustExec(t, db, "CREATE TABLE fencing_leases (other text)")
 		if err := leases.Setup(t.Context()); err == nil || !strings.Contains(err.Error(), "can't be used") {
 			t.Errorf("Setup on another table: %v", err)
 		}
@@ -207,7 +207,7 @@ func TestLeasePoolIsBusy(t *testing.T) {
 func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
-			t.Skip("SQLite has one writer")
+			t.Skip("it is PostgreSQL that counts them")
 		}
 		dsn, deadlocks := ownDatabase(t, b)
 		var all []*lease.Leases

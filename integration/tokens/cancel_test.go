@@ -161,6 +161,8 @@ func TestTokensSwallowedByTrigger(t *testing.T) {
 		if b.Dialect == sqlfence.Postgres {
 			harness.MustExec(t, db, "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
 			harness.MustExec(t, db, "CREATE TRIGGER swallow BEFORE INSERT ON fencing_tokens FOR EACH ROW EXECUTE FUNCTION swallow()")
+		} else if b.Dialect == sqlfence.MySQL {
+			t.Skip("no trigger of MySQL's can leave a row out")
 		} else {
 			harness.MustExec(t, db, "CREATE TRIGGER swallow BEFORE INSERT ON fencing_tokens BEGIN SELECT RAISE(IGNORE); END")
 		}

@@ -228,7 +228,7 @@ func TestTokensWithoutTimelines(t *testing.T) {
 // Two spellings of one text are one name, wherever it is given.
 func TestNamesAreNormalized(t *testing.T) {
 	const composed, decomposed = "caf\u00e9", "cafe\u0301"
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		ctx := t.Context()
 		dsn := b.DSN(t)
 		db := b.Raw(t, dsn)

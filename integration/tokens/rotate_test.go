@@ -23,7 +23,7 @@ type rotating struct {
 
 // eachRotating runs test on every base, with a Store on a bare and a fenced database.
 func eachRotating(t *testing.T, test func(t *testing.T, b harness.Base, r rotating)) {
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, fenced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("fenced=%v", fenced), func(t *testing.T) {
 				dsn := b.DSN(t)
