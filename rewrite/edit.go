@@ -16,12 +16,14 @@ const (
 	opAssign                   // what edit.rules assign
 	opCheck                    // the condition of edit.rules, for a written row
 	opAnd                      // likewise, behind another condition
+	opNoneHigher               // likewise, for the tokens of all rows
 	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
 	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
 	opRepeat                   // edit.text, a part of a condition, with the placeholders edit.row of the repeats
+	opStored                   // the RETURNING that checks the keys of the rows as they were stored
 	opGone                     // the RETURNING that distinguishes an inserted row from an updated one
 )
 
@@ -67,7 +69,7 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[0]
-	case opAbort, opGone, opRepeat:
+	case opAbort, opGone, opStored, opRepeat:
 		return ' '
 	case opAssign:
 		return ','

@@ -18,7 +18,16 @@ func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fen
 
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
-func (rowFence) value(w *writer, e *edit) { w.field(w.rowsToken(e), fieldValue) }
+func (rowFence) value(w *writer, e *edit) {
+	switch token := w.rowsToken(e); {
+	case token == NoToken:
+		w.write("0")
+	case w.observe && w.target.replaces:
+		w.highest()
+	default:
+		w.field(token, fieldValue)
+	}
+}
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {

@@ -12,10 +12,12 @@ var pieceKinds = [...]confirm.Kind{
 	opAssign:         confirm.Assignment,
 	opCheck:          confirm.Condition,
 	opAnd:            confirm.AndCondition,
+	opNoneHigher:     confirm.AndCondition,
 	opWith:           confirm.WithItems,
 	opColumn:         confirm.Column,
 	opValue:          confirm.RowValue,
 	opBeforeAssigned: confirm.BeforeValue,
 	opBehindAssigned: confirm.BehindValue,
+	opStored:         confirm.Returning,
 	opGone:           confirm.Returning,
 }

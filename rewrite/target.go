@@ -45,6 +45,12 @@ func (p *planner) write(w *read.Write) bool {
 	return p.insertInto(w)
 }
 
+// onlyAdds notes whether the write needs no token, once it is known what it does.
+func (p *planner) onlyAdds(w *read.Write) {
+	updates := slices.ContainsFunc(w.Conflicts, func(c read.Conflict) bool { return c.Update })
+	p.to().New = p.target.rules.UnfencedInserts && !p.to().Changes && !p.to().replaces && !updates
+}
+
 // addTarget notes a write to a registered table.
 func (p *planner) addTarget(table int, t *read.Target) {
 	if p.plan == nil {
@@ -93,9 +99,10 @@ func (p *planner) readable(w *read.Write) bool {
 
 // orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause
 // of the table's constraints: by that a write could delete other rows, whatever their
-// tokens.
+// tokens, and one that needs none would.
 func (p *planner) orAbort(w *read.Write) {
-	if w.Or == read.OrNone && p.dialect.declaresConflicts() && len(p.target.rules.columns) > 0 {
+	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts
+	if w.Or == read.OrNone && w.Verb != read.Replace && p.dialect.declaresConflicts() && stores {
 		p.insert(p.After(w.At+1), opAbort, 0, "")
 		p.plan.Aborts = true
 	}
