@@ -103,7 +103,8 @@ func Optional() Rule {
 // exists before them, such as an order to its customer, a [Key] on that column fences new
 // rows, too.
 //
-// In SQLite such an INSERT says OR ABORT, also without a token (see [RowFence]).
+// In SQLite such an INSERT says OR ABORT, also without a token (see [RowFence]). It isn't a
+// rule for a full-text table there, which takes commands such as 'delete-all' by INSERT.
 func UnfencedInserts() Rule {
 	return func(t *table) { t.rules.UnfencedInserts = true }
 }

@@ -12,6 +12,7 @@ type insertion struct {
 	listed   bool    // it names its columns
 	key      int     // which of them is the key, or -1
 	names    ruleSet // whose columns are among them
+	doubtful bool    // the rows' keys may be others than those that show
 	returned bool    // the rows' keys don't show, but each row's is checked once it is stored
 	unmarked bool    // the rows' keys don't show, so their tokens are left to the default
 }

@@ -60,7 +60,7 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 
 // showedKeys reports whether the keys of all rows to be inserted are known.
 func (p *planner) showedKeys() bool {
-	return !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys, func(k KeyValue) bool { return k.Unknown })
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys, func(k KeyValue) bool { return k.Unknown })
 }
 
 func (key) inserted(p *planner, column string, token int32, n int) bool {
@@ -69,6 +69,8 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 		p.insertion.key = n
 	case p.dialect.isRowNumber(column) && !p.target.rules.UnfencedInserts:
 		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
+	case p.dialect.isRowNumber(column):
+		p.insertion.doubtful = true
 	}
 	return true
 }
@@ -79,8 +81,9 @@ const newRows = ", or let new rows do without a token, by the rule UnfencedInser
 // showsKeys decides about rows whose keys, or columns, the statement doesn't show.
 func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
+	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
-	hidden := t.Key != "" && (overridden || p.insertion.key < 0 || ins.Source != read.Values && !p.selectsKeys(ins))
+	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 || ins.Source != read.Values && !p.selectsKeys(ins))
 	switch {
 	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
 		p.insertion.returned = true
@@ -99,6 +102,20 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... VALUES"+newRows)
 	}
 	return true
+}
+
+// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which
+// have NULL for a constant by which the rows are grouped.
+func (p *planner) groupsBySets(ins *read.Insertion) bool {
+	if !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return arm.Select }) {
+		return false
+	}
+	for i := ins.Arms[0].After; i < ins.Rows.Hi; i++ {
+		if p.Word(i, "grouping", "rollup", "cube") {
+			return true
+		}
+	}
+	return false
 }
 
 // readsKeys reports whether each row's key is read.
@@ -120,7 +137,7 @@ func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 		}
 		return !p.selectsKeys(ins) && !slices.ContainsFunc(ins.Arms, makes)
 	}
-	shown := true
+	shown := !p.insertion.doubtful
 	for _, arm := range ins.Arms {
 		for _, row := range arm.Rows {
 			item := p.Item(row, p.insertion.key)
@@ -174,7 +191,7 @@ func (p *planner) selectsKeys(ins *read.Insertion) bool {
 		}
 		return ok
 	}
-	return ins.Source == read.Query && !ins.Rows.Empty() && !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
+	return ins.Source == read.Query && !p.insertion.doubtful && !ins.Rows.Empty() && !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
 }
 
 // rowKey notes where the key's value stands: an item of a row, or of what is selected.

@@ -20,7 +20,7 @@ func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
 func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
-	case token == NoToken:
+	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
 		w.write("0")
 	case w.observe && w.target.replaces:
 		w.highest()

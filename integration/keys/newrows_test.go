@@ -98,7 +98,11 @@ func TestNewRowsMoveNone(t *testing.T) {
 			visible := harness.Write{Query: "INSERT INTO books (id, isbn) VALUES (7, $1) ON CONFLICT (isbn) DO UPDATE SET id = excluded.id", Args: []any{"i1"}}
 			_, err := form.Run(harness.HoldingKeys(t, 1, 5), sh.DB, visible.As(sh.Dialect))
 			harness.WantError(t, err, sqlfence.ErrOutOfScope)
-			for _, columns := range []string{"(isbn) VALUES ($1)", "(id, isbn) VALUES (3 + 4, $1)"} {
+			hide := []string{"(isbn) VALUES ($1)", "(id, isbn) VALUES (3 + 4, $1)", "VALUES (7, $1, 10, 0, 0)", "SELECT 7, $1, 10, 0, 0 WHERE true"}
+			if sh.Dialect == sqlfence.SQLite {
+				hide = append(hide, "(id, rowid, isbn) VALUES (1, 7, $1)", "(_rowid_, isbn, id) VALUES (7, $1, 1)")
+			}
+			for _, columns := range hide {
 				hidden := harness.Write{Query: "INSERT INTO books " + columns + " ON CONFLICT (isbn) DO UPDATE SET id = excluded.id", Args: []any{"i1"}}
 				_, err := form.Run(harness.HoldingKeys(t, 1, 5), sh.DB, hidden.As(sh.Dialect))
 				harness.WantError(t, err, sqlfence.ErrUnguardable)

@@ -165,6 +165,11 @@ func (l *insertLab) check(t *testing.T, before, after map[int64]book, tokens map
 		if _, old := before[id]; old {
 			continue
 		}
+		for was, b := range before {
+			if l.keyed && b.isbn == is.isbn && after[was] != b {
+				t.Errorf("row %d came to be %d", was, id)
+			}
+		}
 		value, held := token(id)
 		switch {
 		case !held && !l.new:
@@ -259,7 +264,25 @@ func (i *insertWriter) statement() string {
 	if i.r.IntN(4) == 0 {
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == "id" })
 	}
-	text := verb + " INTO books (" + strings.Join(columns, ", ") + ") " + i.source(columns)
+	if slices.Contains(columns, "id") {
+		switch n := i.r.IntN(12); {
+		case n == 0: // the rows' columns aren't named
+			columns = []string{"id", "isbn", "price", "writer", "fence_token"}
+			return verb + " INTO books " + i.source(columns) + i.behind()
+		case n == 1 && sqlite: // the key has another name, besides
+			columns = slices.Insert(columns, i.r.IntN(len(columns)+1), i.one("rowid", "oid", "_rowid_"))
+			i.certain = false
+		}
+	}
+	into := strings.Join(columns, ", ") + ") "
+	if !sqlite && i.r.IntN(8) == 0 {
+		into += i.one("OVERRIDING USER VALUE ", "OVERRIDING SYSTEM VALUE ")
+	}
+	return verb + " INTO books (" + into + i.source(columns) + i.behind()
+}
+
+// behind writes what follows the rows.
+func (i *insertWriter) behind() (text string) {
 	switch i.r.IntN(8) {
 	case 0:
 		text += " ON CONFLICT DO NOTHING"
@@ -308,6 +331,8 @@ func (i *insertWriter) row(columns []string, pens bool) string {
 			if pens && i.r.IntN(3) > 0 {
 				values[n] = "'i' || p.id"
 			}
+		case "writer", "fence_token":
+			values[n] = "0"
 		case "price":
 			values[n] = i.one("20", "21", "22")
 		default:

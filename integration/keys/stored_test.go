@@ -109,3 +109,43 @@ func TestKeyThatAQueryStores(t *testing.T) {
 		}
 	})
 }
+
+// A constant by which the rows are grouped may be NULL in a row.
+func TestKeyThatIsNull(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect == sqlfence.SQLite {
+			t.Skip("SQLite has no GROUPING SETS")
+		}
+		for _, fence := range harness.Fences {
+			sh := harness.Setting{Base: b}.Shop(t, fence.Rule, sqlfence.Key("isbn"))
+			resetKeys(t, sh, 5)
+			unchanged := sh.Unchanged(t)
+			for _, by := range []string{"ROLLUP (1)", "CUBE (1)", "GROUPING SETS ((1), ())"} {
+				for _, query := range []string{
+					"INSERT INTO books (isbn, id) SELECT '7', 20 FROM pens GROUP BY " + by,
+					"INSERT INTO books (isbn, id) SELECT '7', 21 FROM pens UNION ALL SELECT '7', 20 FROM pens GROUP BY " + by,
+				} {
+					_, err := sh.DB.ExecContext(harness.HoldingKeys(t, 7, 5), query)
+					harness.WantError(t, err, sqlfence.ErrOutOfScope)
+				}
+			}
+			unchanged()
+		}
+	})
+}
+
+// Observed, a token doesn't mark the rows of other keys.
+func TestKeyThatIsObserved(t *testing.T) {
+	eachStored(t, func(t *testing.T, sh *harness.Shop, fence string, form harness.Form, w harness.Write) {
+		if fence == "ledger" {
+			return
+		}
+		db := sh.Fenced(t, sh.Source, sqlfence.WithMode(sqlfence.Observe), harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
+		if _, err := form.Run(harness.HoldingKeys(t, 8, 5), db, w); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := sh.State(t, true), "1:10@5 2:10@5 3:10@5 7:10@0"; got != want {
+			t.Errorf("left %s, want %s", got, want)
+		}
+	})
+}
