@@ -32,8 +32,8 @@ import (
 // own, and it is run by Exec. It takes SELECT on the column. In SQLite it is refused. For keys
 // that the database makes, see [UnfencedInserts].
 //
-// A row keeps its key. A statement may assign the column only if the context carries
-// one token of the table, and only that token's key: as an argument, as a plain
+// A row keeps its key. A statement may assign the column to itself. Otherwise it may assign it
+// only if the context carries one token of the table, and only that token's key: as an argument, as a plain
 // constant, or as the key of the row that an upsert was to insert. An argument or a
 // constant may have a cast to an integer type, uuid, text or varchar; in SQLite to TEXT.
 // Don't use a generated column, or one that a trigger changes: when such a key changes,

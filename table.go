@@ -18,10 +18,8 @@ type Rule func(*table)
 // enforced. In SQLite a guarded statement says OR ABORT. So where a constraint of the
 // table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error.
 //
-// SQLite's REPLACE and INSERT OR REPLACE delete the rows in the way, and their tokens with
-// them. So they are refused as stale if any row of the table holds a higher token: give the
-// column an index. They can't be guarded with [Key], [SingleUse], [Serial] or [EditLock],
-// as DEFAULT VALUES, or with DO UPDATE.
+// SQLite's REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE delete the rows in the way, and
+// their tokens with them: they are refused ([ErrUnguardable]).
 //
 // A row can't know whether its token was ever issued: any higher number passes, and
 // refuses all lower ones from then on, also those of honest holders. Nor does a
@@ -44,7 +42,8 @@ func RowFence(column string) Rule {
 //
 // On SQLite:
 //
-//   - REPLACE and UPDATE OR REPLACE pass if the table has no other rule; see also [RowFence].
+//   - REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE are guarded if the table has no other
+//     rule but [Resource], [Optional] or [UnfencedInserts]; else they are refused.
 //   - The ledger has to be in the database file of the guarded table.
 //   - INSERT ... SELECT * between tables with generated columns fails; name the
 //     columns instead.

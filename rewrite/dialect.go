@@ -86,10 +86,6 @@ type dialect interface {
 	// compares compares two integers; neither is NULL.
 	compares(c comparison) (before, between, behind string)
 
-	// higher is a condition that holds for a column whose token is higher than an integer, or
-	// which holds none; an index on it serves.
-	higher() (before, between, behind string)
-
 	// greatest returns the higher one of two integers.
 	greatest() (before, between, behind string)
 

@@ -16,7 +16,6 @@ const (
 	opAssign                   // what edit.rules assign
 	opCheck                    // the condition of edit.rules, for a written row
 	opAnd                      // likewise, behind another condition
-	opNoneHigher               // likewise, for the tokens of all rows
 	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
 	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text

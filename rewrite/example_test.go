@@ -18,7 +18,7 @@ func Example() {
 	for _, query := range []string{
 		"SELECT price FROM books WHERE id = ?",
 		"UPDATE books SET price = ? WHERE id = ?",
-		"INSERT OR FAIL INTO books (id, price) VALUES (?, ?)",
+		"REPLACE INTO books (id, price) VALUES (?, ?)",
 	} {
 		plan := r.Plan(query)
 		fmt.Println(plan.Verdict)
@@ -46,7 +46,7 @@ func Example() {
 	//   UPDATE OR ABORT books SET price = ?, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?2 THEN ?2 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?
 	//   argument 2 is 42
 	// refuse
-	//   OR FAIL may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
+	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
 	// stale: the row has token 43
 }
 

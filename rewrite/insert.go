@@ -3,6 +3,7 @@ package rewrite
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -38,6 +39,18 @@ func (p *planner) insertInto(w *read.Write) bool {
 	p.onlyAdds(w)
 	p.returns(w)
 	return p.readable(w)
+}
+
+// orClause decides about the OR clause.
+func (p *planner) orClause(w *read.Write) bool {
+	or := ""
+	switch {
+	case replaces(w) && !p.mayReplace():
+		or = "REPLACE"
+	case w.Or == read.OrFail || w.Or == read.OrOther:
+		or = strings.ToUpper(p.TokenText(w.OrAt))
+	}
+	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT")
 }
 
 // columnList plans the list of columns.
@@ -133,10 +146,10 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 			return false
 		}
 	}
-	if !ins.Rows.Empty() && (p.passesLedger() || p.comparesAll()) {
-		// The rows pass one by one through the conditions.
+	if !ins.Rows.Empty() && p.passesLedger() {
+		// The rows pass one by one through the ledger's condition.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
-		p.conditionsBehind(p.After(ins.Rows.Hi))
+		p.ledgerBehind(p.After(ins.Rows.Hi))
 	}
 	return true
 }
@@ -213,17 +226,9 @@ func (p *planner) passesLedger() bool {
 	return p.target.rules.Ledger && p.dialect.ledgerInWhere()
 }
 
-func (p *planner) conditionsBehind(at int32) {
+func (p *planner) ledgerBehind(at int32) {
 	p.insertText(at, ") WHERE ")
-	if p.passesLedger() {
-		p.insert(at, opAnd, setOf(ruleLedger), "")
-		if p.comparesAll() {
-			p.insertText(at, " AND ")
-		}
-	}
-	if p.comparesAll() {
-		p.insert(at, opNoneHigher, 0, "")
-	}
+	p.insert(at, opAnd, setOf(ruleLedger), "")
 }
 
 // defaultValues turns DEFAULT VALUES, at a token, into a row of what the rules add alone.
@@ -263,7 +268,7 @@ func (p *planner) defaultValues(token int32) {
 	})
 	p.insertText(end, ")")
 	if ledger {
-		p.conditionsBehind(end)
+		p.ledgerBehind(end)
 	}
 }
 

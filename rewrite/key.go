@@ -33,12 +33,24 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 		column, ok := p.Name(int(i))
 		switch {
 		case !ok || column != p.target.rules.Key && !p.dialect.isRowNumber(column):
+		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
 			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the row out of its token's scope; "+
 				"leave the column out, or assign the row's own key as an argument or as a plain constant")
 		}
 	}
 	return true
+}
+
+// keepsKey reports whether an item assigns the row its own key, by the column's name. Where
+// that could be another table's, too, the databases call it ambiguous.
+func (p *planner) keepsKey(a *read.Assignment) bool {
+	value := p.PlainValue(*a)
+	if of, column, ok := p.Qualified(value); ok {
+		return column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
+	}
+	column, ok := p.Name(int(value.Lo))
+	return ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key
 }
 
 // newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
@@ -50,8 +62,8 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 		return true
 	}
-	column, ok := p.Excluded(value)
-	if !ok || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
+	of, column, _ := p.Qualified(value)
+	if of != "excluded" || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
 		return false
 	}
 	to.AssignsKey = true

@@ -138,7 +138,6 @@ type Target struct {
 	// MERGE with such an arm. It is false for an upsert, which may insert.
 	Changes bool
 
-	replaces  bool   // it may delete rows that are in the way of new ones
 	firstRow  int    // among all rows of Keys of the table
 	qualifier string // what its columns are qualified with in the guard
 	schema    string // as the statement names it, quoted and with its dot; else empty

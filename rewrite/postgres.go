@@ -57,8 +57,6 @@ func (postgres) compares(c comparison) (before, between, behind string) {
 	return [...]string{equal: "pg_catalog.int8eq(", less: "pg_catalog.int8lt(", lessOrEqual: "pg_catalog.int8le("}[c], ", ", ")"
 }
 
-func (postgres) higher() (before, between, behind string) { return "", " > ", "" }
-
 func (postgres) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
 
 // assigns: a condition would compare a number with a record.

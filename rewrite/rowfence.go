@@ -22,8 +22,6 @@ func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
 	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
 		w.write("0")
-	case w.observe && w.target.replaces:
-		w.highest()
 	default:
 		w.field(token, fieldValue)
 	}

@@ -12,7 +12,6 @@ var pieceKinds = [...]confirm.Kind{
 	opAssign:         confirm.Assignment,
 	opCheck:          confirm.Condition,
 	opAnd:            confirm.AndCondition,
-	opNoneHigher:     confirm.AndCondition,
 	opWith:           confirm.WithItems,
 	opColumn:         confirm.Column,
 	opValue:          confirm.RowValue,

@@ -43,10 +43,6 @@ func (sqlite) compares(c comparison) (before, between, behind string) {
 	return "", [...]string{equal: " = ", less: " < ", lessOrEqual: " <= "}[c], ""
 }
 
-// higher: compared with a cast, a text is converted to a number, and what can't be is higher
-// than all numbers.
-func (sqlite) higher() (before, between, behind string) { return "", " > CAST(", " AS INTEGER)" }
-
 func (sqlite) greatest() (before, between, behind string) { return "max(", ", ", ")" }
 
 func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }

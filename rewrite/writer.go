@@ -138,8 +138,6 @@ func (w *writer) edit(e *edit) {
 		}
 	case opCheck, opAnd:
 		w.check(e.rules)
-	case opNoneHigher:
-		w.noneHigher()
 	case opColumn:
 		if precedence[e.rules.first()].gives(w) {
 			w.write(e.text)

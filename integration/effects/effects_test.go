@@ -163,10 +163,8 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 			if problem != "" && !random {
 				t.Errorf("%s, %s by %s, fresh: %s\n%s\n%s", s.name, rules, way, problem, s.sql, fresh.difference())
 			}
-			// IGNORE leaves out rows that it reaches: they raise and get no mark. REPLACE is refused
-			// for a newer mark of any row.
-			replaces := strings.Contains(strings.ToUpper(s.sql), "REPLACE INTO")
-			if rules == "row" && p.Verdict == rewrite.Guard && problem == "" && !random && !replaces && !s.is("update or ignore") {
+			// IGNORE leaves out rows that it reaches: they raise and get no mark.
+			if rules == "row" && p.Verdict == rewrite.Guard && problem == "" && !random && !s.is("update or ignore") {
 				beside := l.run(effectTokens(t, freshToken), t, l.fenced[rules], s, way, fresh.raiseUntouched()...)
 				if problem := compareEffects(plain[i], beside, rules, p.Verdict); problem != "" {
 					t.Errorf("%s, %s by %s, beside rows with newer marks: %s\n%s\n%s", s.name, rules, way, problem, s.sql, beside.difference())

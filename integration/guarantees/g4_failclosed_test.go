@@ -26,7 +26,8 @@ var unguardable = map[sqlfence.Dialect][]string{
 	sqlfence.SQLite: {
 		"DROP TABLE books",
 		"ALTER TABLE books RENAME TO old",
-		"INSERT OR FAIL INTO books (id, price) VALUES (1, 30)",
+		"REPLACE INTO books (id, price) VALUES (1, 30)",
+		"INSERT OR REPLACE INTO books (id, price) VALUES (1, 30)",
 		"UPDATE OR REPLACE books SET price = 30",
 		"CREATE TRIGGER r AFTER INSERT ON pens BEGIN UPDATE books SET price = 30; END",
 		"UPDATE pens SET price = 30; UPDATE books SET price = 30",

@@ -19,6 +19,8 @@ func TestNewRowsCanFail(t *testing.T) {
 			map[string][]string{"TestNewRowsReplaceNone": {"mattn", "modernc"}}},
 		{"rows move to hidden keys", "rewrite/key.go", "|| !p.showedKeys() ", "",
 			map[string][]string{"TestNewRowsMoveNone": all}},
+		{"rows move to other tables' keys", "rewrite/key.go", "p.dialect.Quote(of) == p.target.qualifier && of", "of",
+			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": all}},
 		{"rows move to new keys", "key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
 			map[string][]string{"TestNewRowsMoveNone": all}},
 	} {
@@ -38,12 +40,10 @@ func TestReplaceCanFail(t *testing.T) {
 		name, file, old, new string
 		tests                map[string][]string
 	}{
-		{"no look at the other rows", "rewrite/replace.go", "if !w.compared() {", "if true {",
-			map[string][]string{"TestG1ReplaceRefusesAnOlderToken": sqlite}},
-		{"marks compared as texts", "rewrite/sqlite.go", `" > CAST(", " AS INTEGER)"`, `" > ", ""`,
-			map[string][]string{"TestG1ReplaceRefusesAnOlderToken": sqlite}},
-		{"marks that fall", "rewrite/rowfence.go", "w.observe && w.target.replaces", "false",
-			map[string][]string{"TestG1ReplaceIsObserved": sqlite}},
+		{"beside other rules", "rewrite/target.go", "p.target.rules.Ledger && len(p.target.rules.columns) == 0", "true",
+			map[string][]string{"TestG4ReplaceBesideOtherRules": sqlite, "TestG4FailClosed": sqlite}},
+		{"no look at the ledger", "rewrite/insert.go", "if !ins.Rows.Empty() && p.passesLedger() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && !ins.Rows.Empty() && p.passesLedger() {",
+			map[string][]string{"TestG2Replace": sqlite}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }

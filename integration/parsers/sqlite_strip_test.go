@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/meyer/ast"
@@ -192,17 +191,9 @@ func (u *sqliteUnguarder) bare(e ast.Expr) ast.Expr {
 }
 
 func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
-	conditions := 0
 	if u.rules.Ledger {
-		conditions++
-	}
-	if u.rules.FenceColumn != "" && (s.Replace || s.OrConflict == ast.ConflictReplace) {
-		conditions++ // no row has a higher mark
-	}
-	if conditions > 0 {
 		outer, ok := s.Select.Cores[0].(*ast.SelectQuery)
-		ok = ok && len(outer.From) == 1 && outer.From[0].Select != nil && len(andTerms(outer.Where)) == conditions
-		if !u.need(ok && !slices.ContainsFunc(andTerms(outer.Where), func(e ast.Expr) bool { return !isLedger(e) }), "the rows lack a condition") {
+		if !u.need(ok && len(outer.From) == 1 && outer.From[0].Select != nil && u.where(outer.Where, false, true) == nil, "the rows lack the ledger") {
 			return
 		}
 		s.Select = outer.From[0].Select

@@ -82,7 +82,7 @@ func (c *Check) target(f *frame) bool {
 	switch {
 	case (c.sign == kwInto || c.sign == kwFrom || c.sign == kwOr) && !f.named:
 	case c.sign == kwOnly:
-	case c.sign == kwInsertOption && f.inserts() && f.named:
+	case c.sign == kwInsertOption && f.writes(kwInsert) && f.named:
 	case c.clause(f):
 	default:
 		c.operand()

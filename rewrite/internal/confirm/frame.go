@@ -38,9 +38,6 @@ type frame struct {
 // writes reports whether the frame's statement, or an arm of it, is one of a verb.
 func (f *frame) writes(verb sign) bool { return f.verb == verb || f.arm == verb }
 
-// inserts reports whether it inserts rows, also by the other word for INSERT OR REPLACE.
-func (f *frame) inserts() bool { return f.writes(kwInsert) || f.verb == kwReplace }
-
 // inWriteWhere reports whether the frame is in the WHERE of a write: not in that of
 // a conflict's index.
 func (f *frame) inWriteWhere() bool {

@@ -20,7 +20,7 @@ func (c *Check) belongs(p *Piece) bool {
 		return f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
 	case Column:
 		f.full = true
-		return len(c.frames) > 1 && c.parent().inserts() && c.parent().part == inTarget
+		return len(c.frames) > 1 && c.parent().writes(kwInsert) && c.parent().part == inTarget
 	case RowValue:
 		f.full = true
 		row := len(c.frames) > 1 && c.parent().part == inValues
@@ -84,7 +84,7 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 func (c *Check) inserts() bool {
 	for n := len(c.frames) - 1; n >= 0; n-- {
 		f := &c.frames[n]
-		if f.inserts() {
+		if f.writes(kwInsert) {
 			return true
 		}
 		if f.verb != 0 {
