@@ -17,5 +17,6 @@ var pieceKinds = [...]confirm.Kind{
 	opValue:          confirm.RowValue,
 	opBeforeAssigned: confirm.BeforeValue,
 	opBehindAssigned: confirm.BehindValue,
+	opStored:         confirm.Returning,
 	opGone:           confirm.Returning,
 }
