@@ -18,7 +18,8 @@ import (
 // [Leases.List]; writes to the table wait until it is built. Where that isn't allowed Setup
 // logs it and goes on.
 //
-// A table that can't be used is left as it is; the error says what is wrong.
+// A table that can't be used is left as it is; the error says what is wrong, and is a
+// [*sqlfence.SetupError] if a privilege is missing. Other errors are the database's.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err
