@@ -55,6 +55,20 @@ func TestTableByTable(t *testing.T) {
 	})
 }
 
+// A table whose name is misspelled isn't guarded. The report shows it.
+func TestMisspelledTable(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b)
+		seen := coverage.New()
+		db := b.Fenced(t, sh.Source, seen.Option(), sqlfence.WithTable("bokos"))
+		harness.MustExec(t, db, "UPDATE books SET price = 20 WHERE id = 1")
+		report := seen.Report()
+		if len(report.Tables) != 0 || len(report.Statements) != 1 || report.Statements[0].Passed != 1 {
+			t.Errorf("the report has %+v", report)
+		}
+	})
+}
+
 func report(w io.Writer, seen *coverage.Collector) error {
 	return seen.Report().WriteText(w)
 }
