@@ -62,7 +62,7 @@ func (e Event) Verb() string { return rewrite.Verb(e.Dialect, e.Query) }
 // each call.
 func (e Event) Fingerprint() string { return rewrite.Fingerprint(e.Dialect, e.Query) }
 
-// An EventKind is the kind of an [Event].
+// An EventKind is the kind of an [Event]. The zero value is none.
 type EventKind int
 
 const (
