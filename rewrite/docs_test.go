@@ -41,6 +41,13 @@ rule or a procedure that writes to the table, nor a partition, a parent or a chi
 isn't registered itself. DO is refused if its code can build statements at run time, even if
 it names no registered table.
 
+An INSERT that names no columns gets the token behind the values of its rows, where a migration
+that adds the fence column has put it. The statement asks the database whether that
+is its place, and fails with ErrUnguardable where it isn't: where the rows have fewer values, have
+one for the fence column themselves, or, in SQLite, another column stands behind it. In PostgreSQL the
+number of values has to be in the text, which * hides, and a domain among the columns must
+take NULL.
+
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
 silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore gets OR
 ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -124,7 +123,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 			p.defaultValues(ins.SourceAt)
 		}
 		return true
-	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
+	case !p.insertion.listed && !p.columnsKnown(ins):
 		return false
 	}
 	for i := range ins.Arms {
@@ -140,16 +139,6 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// columnsKnown refuses an INSERT without a list of columns where one has to be added.
-func (p *planner) columnsKnown(at int32) bool {
-	which := ""
-	p.eachAdded(func(_ int, a added) { which = cmp.Or(which, a.what) })
-	if which == "" {
-		return true
-	}
-	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
-}
-
 // rowArm plans one VALUES or SELECT.
 func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	if arm.Select {
@@ -162,7 +151,11 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 		if p.insertion.key >= 0 && !p.rowKey(row) {
 			return false
 		}
-		p.addValues(p.After(row.Hi), first+int32(n))
+		if p.places(arm, n) {
+			p.place(p.After(row.Hi), row)
+		} else {
+			p.addValues(p.After(row.Hi), first+int32(n))
+		}
 	}
 	if p.target.rules.Key != "" && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
@@ -190,7 +183,11 @@ func (p *planner) selection(arm *read.RowArm) bool {
 	case arm.Empty:
 		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
 	}
-	p.addValues(p.After(arm.Columns.Hi), 0)
+	if p.insertion.listed {
+		p.addValues(p.After(arm.Columns.Hi), 0)
+	} else {
+		p.place(p.After(arm.Columns.Hi), arm.Columns)
+	}
 	return true
 }
 

@@ -72,6 +72,12 @@ type Plan struct {
 	// Rows reports whether a write has RETURNING, or is run by EXPLAIN.
 	Rows bool
 
+	// Placed is where the rows of an INSERT begin that names no columns, so that the token
+	// stands behind their values, in bytes from the statement's start; 0 for none. If the
+	// fence column isn't the next one, the guard raises, or the database refuses the
+	// statement by an error of its own.
+	Placed int
+
 	// Alone reports whether nothing but blanks stands behind the statement and its
 	// semicolon, so that a driver that prepares the text has prepared all of it.
 	Alone bool
@@ -127,6 +133,8 @@ type Target struct {
 	firstRow  int    // among all rows of Keys of the table
 	qualifier string // what its columns are qualified with in the guard
 	schema    string // as the statement names it, quoted and with its dot; else empty
+
+	schemaName string // the same, normalised
 }
 
 // A KeyValue is the source of a row's key in a statement: the argument called Name or,

@@ -15,6 +15,7 @@ var pieceKinds = [...]confirm.Kind{
 	opWith:           confirm.WithItems,
 	opColumn:         confirm.Column,
 	opValue:          confirm.RowValue,
+	opPlaced:         confirm.RowValue,
 	opBeforeAssigned: confirm.BeforeValue,
 	opBehindAssigned: confirm.BehindValue,
 	opGone:           confirm.Returning,

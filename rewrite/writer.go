@@ -144,6 +144,8 @@ func (w *writer) edit(e *edit) {
 		}
 	case opValue:
 		w.rowValue(e)
+	case opPlaced:
+		w.placedValue(e)
 	case opBeforeAssigned:
 		w.beforeAssigned()
 	case opBehindAssigned:
