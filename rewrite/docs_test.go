@@ -48,6 +48,11 @@ one for the fence column themselves, or, in SQLite, another column stands behind
 number of values has to be in the text, which * hides, and a domain among the columns must
 take NULL.
 
+Several statements in one text are guarded one by one, if they write and read rows only and have
+no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, those
+before it stay or go as without sqlfence: PostgreSQL undoes all of the text, SQLite the statement
+alone, unless a transaction is rolled back.
+
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
 silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore gets OR
 ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as
