@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/own"
@@ -177,10 +178,18 @@ func (e *execution) collect(ctx context.Context) (outcome, error) {
 	} else {
 		e.noteUnfenced()
 	}
-	if len(e.held.all) == 0 && !e.plan.Tokenless { // all of the tables are Optional
+	if len(e.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs any
 		return passed, nil
 	}
 	return guarded, nil
+}
+
+// abortsUnfenced reports whether the statement needs the guard's OR ABORT although it needs
+// no token: a constraint's declaration could have it delete rows that are there.
+func (e *execution) abortsUnfenced() bool {
+	return e.plan.Aborts && slices.ContainsFunc(e.plan.Targets, func(t rewrite.Target) bool {
+		return t.New && !e.table(t.Table).optional
+	})
 }
 
 // findTokens finds the context's tokens for the plan's tables, and checks that the
@@ -192,6 +201,11 @@ func (e *execution) findTokens(ctx context.Context) error {
 	for i := range e.plan.Targets {
 		if e.plan.Targets[i].Keys != nil {
 			if err := e.matchRows(i); err != nil {
+				return err
+			}
+		}
+		if e.plan.Targets[i].OneKey {
+			if err := e.oneKey(i); err != nil {
 				return err
 			}
 		}

@@ -17,7 +17,7 @@ type registry struct {
 	serials  bool // some table has a serial
 	locks    bool // some table has locks
 	ledgers  bool // some table has a ledger
-	optional bool // some table is Optional
+	optional bool // some table is Optional, or has UnfencedInserts
 	observed bool // some table is observed
 }
 
@@ -27,7 +27,7 @@ func (r *registry) add(t *table) {
 	r.serials = r.serials || t.rules.Serial != ""
 	r.locks = r.locks || t.rules.Lock.By != ""
 	r.ledgers = r.ledgers || t.rules.Ledger
-	r.optional = r.optional || t.optional
+	r.optional = r.optional || t.optional || t.rules.UnfencedInserts
 	r.observed = r.observed || t.mode == Observe
 }
 

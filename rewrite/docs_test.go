@@ -69,6 +69,7 @@ type docGroup struct{ hazard, title string }
 var docGroups = []docGroup{
 	{"plain", "UPDATE, DELETE and INSERT"},
 	{"insert", "INSERT: where the rows come from"},
+	{"new", "INSERT into a table with Key and UnfencedInserts"},
 	{"conflict", "INSERT: ON CONFLICT"},
 	{"assignment", "UPDATE: SET"},
 	{"condition", "WHERE"},
@@ -93,7 +94,7 @@ var docGroups = []docGroup{
 
 // rules are those that a section's statements are shown with.
 func (g docGroup) rules() string {
-	if g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" {
+	if g.hazard == "new" || g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" {
 		return g.hazard
 	}
 	return "row"

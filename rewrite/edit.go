@@ -23,6 +23,7 @@ const (
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
 	opRepeat                   // edit.text, a part of a condition, with the placeholders edit.row of the repeats
+	opStored                   // the RETURNING that checks the keys of the rows as they were stored
 	opGone                     // the RETURNING that distinguishes an inserted row from an updated one
 )
 
@@ -68,7 +69,7 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[0]
-	case opAbort, opGone, opRepeat:
+	case opAbort, opGone, opStored, opRepeat:
 		return ' '
 	case opAssign:
 		return ','

@@ -11,9 +11,10 @@ import (
 // it is another one than the fence column, it raises.
 
 // columnsKnown refuses an INSERT without a list of columns where one has to be added, unless
-// the database can be asked whether a value behind the others is for that column.
+// the database can be asked whether a value behind the others is for that column. It can't
+// where each row has a token of its own, or may have none: then a row could bring its own.
 func (p *planner) columnsKnown(ins *read.Insertion) bool {
-	which, adds, places := "", 0, true
+	which, adds, places := "", 0, p.target.rules.Key == "" && !p.target.rules.UnfencedInserts
 	p.eachAdded(func(_ int, a added) {
 		which, places = cmp.Or(which, a.what), places && a.places
 		adds++

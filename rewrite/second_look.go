@@ -18,5 +18,6 @@ var pieceKinds = [...]confirm.Kind{
 	opPlaced:         confirm.RowValue,
 	opBeforeAssigned: confirm.BeforeValue,
 	opBehindAssigned: confirm.BehindValue,
+	opStored:         confirm.Returning,
 	opGone:           confirm.Returning,
 }

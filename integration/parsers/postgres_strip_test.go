@@ -206,6 +206,9 @@ func (u *unguarder) insert(n object, table *rewrite.Table) {
 			u.rows(query, placed)
 		}
 	}
+	if checks := items(n, "returningList"); table.Key != "" && len(checks) == 1 && hasMarker(get(checks[0], "ResTarget", "val", "CaseExpr")) {
+		delete(n, "returningList") // for keys that don't show
+	}
 	if on, _ := n["onConflictClause"].(object); on["action"] == "ONCONFLICT_UPDATE" {
 		u.set(on, table)
 		if table.FenceColumn == "" && table.Key != "" {

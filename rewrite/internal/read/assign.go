@@ -90,15 +90,14 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 	return value, values == columns && !value.Empty()
 }
 
-// Excluded returns the column of a value that is a column of the row that was to be
-// inserted: excluded.column.
-func (t *Text) Excluded(value Span) (column string, ok bool) {
+// Qualified returns the names of a value that is the column of a table, or of the row that
+// was to be inserted: excluded.column.
+func (t *Text) Qualified(value Span) (of, column string, ok bool) {
 	i := int(value.Lo)
 	if value.Hi-value.Lo != 3 || !t.Tokens[i+1].Is('.') {
-		return "", false
+		return "", "", false
 	}
-	if of, _ := t.Name(i); of != "excluded" {
-		return "", false
-	}
-	return t.Name(i + 2)
+	of, named := t.Name(i)
+	column, ok = t.Name(i + 2)
+	return of, column, named && ok
 }

@@ -55,6 +55,30 @@ func (t *Text) Item(s Span, n int) Span {
 	return span(lo, t.itemEnd(lo, hi))
 }
 
+// Selected returns the item number n, from 0, of the columns of a SELECT, without its AS;
+// ok is false where it can't be told which that is.
+func (t *Text) Selected(columns Span, n int) (item Span, ok bool) {
+	lo, hi := int(columns.Lo), int(columns.Hi)
+	if t.isWord(&t.Tokens[lo], "distinct", "all") {
+		if lo++; t.isWord(&t.Tokens[lo], "on") {
+			lo = t.skip(lo + 1)
+		}
+	}
+	for i, end := lo, 0; i < hi; i = end + 1 {
+		end = t.itemEnd(i, hi)
+		if i == end || t.Tokens[end-1].Is('*') {
+			return Span{}, false // it may stand for any number of columns
+		}
+		if n--; n < 0 {
+			if end > i+2 && t.isWord(&t.Tokens[end-2], "as") {
+				end -= 2
+			}
+			return span(i, end), true
+		}
+	}
+	return Span{}, false
+}
+
 // FoldsByLocale returns the first word of the text that, by the database's locale,
 // may or may not be one of the names for which of gives a result that isn't
 // negative; or -1.
