@@ -142,7 +142,7 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 		return refused, e.unplanned
 	case e.plan.Verdict == rewrite.Refuse:
 		return refused, e.registry.unguardable(&e.plan.Refusal)
-	case e.plan.Several && !e.runsSeveral():
+	case e.plan.Several > 0 && !e.runsSeveral():
 		return refused, e.registry.several(e.plan)
 	}
 	if decided, err := e.collect(ctx); decided != guarded {

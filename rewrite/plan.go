@@ -83,9 +83,10 @@ type Plan struct {
 	// statement by an error of its own.
 	Placed int
 
-	// Several reports whether the text has several statements, each of which is guarded.
-	// It is to be executed without arguments, by what executes all of them.
-	Several bool
+	// Several is 0 for a single statement, and else where another one of the text's begins,
+	// in bytes from its start. The text is to be executed without arguments, by what
+	// executes all of them.
+	Several int
 
 	// Alone reports whether nothing but blanks stands behind the statement and its
 	// semicolon, so that a driver that prepares the text has prepared all of it.

@@ -90,7 +90,7 @@ func (p *planner) guarded() *Plan {
 	plan.Verdict = Guard
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
-	plan.Params = !plan.Several && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
+	plan.Params = plan.Several == 0 && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}

@@ -23,7 +23,9 @@ func (p *planner) isTogether(count int) bool {
 	case p.versioned && p.plan.Serial:
 		return p.refuse(p.written[0], p.Lo, several+", whose rows can't be counted under WithSerial; send each by itself")
 	}
-	p.plan.Several = true
+	if p.plan.Several == 0 {
+		p.plan.Several = int(p.Offset(p.Lo))
+	}
 	return true
 }
 
