@@ -38,7 +38,8 @@ as BÜCHER to bücher in LATIN1.
 
 sqlfence doesn't recognise a name that a function builds at run time, nor a view, a trigger, a
 rule or a procedure that writes to the table, nor a partition, a parent or a child of it that
-isn't registered itself. DO is refused if its code can build statements at run time, even if
+isn't registered itself, nor a shadow table of SQLite's FTS5, nor an EXECUTE of what was prepared
+under Bypass. DO is refused if its code can build statements at run time, even if
 it names no registered table.
 
 An INSERT that names no columns gets the token behind the values of its rows, where a migration

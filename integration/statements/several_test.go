@@ -156,6 +156,31 @@ func TestSeveralStatementsOfTwoTables(t *testing.T) {
 	})
 }
 
+// Each row has a token of its own, in whichever statement it is written.
+func TestSeveralStatementsByKey(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
+		s.Reset(t, 5)
+		token := func(key string, value int64) sqlfence.Token { return sqlfence.Token{Name: "books/" + key, Value: value} }
+		const text = "INSERT INTO books (id, price) VALUES (7, 7), (8, 8); UPDATE books SET price = 30 WHERE id = 1; INSERT INTO books (id) VALUES (9); DELETE FROM books WHERE id = 2"
+		ctx := sqlfence.WithFence(t.Context(), token("1", 6), token("2", 4), token("7", 10), token("8", 11), token("9", 12))
+		if _, err := s.DB.ExecContext(ctx, text); !errors.Is(err, sqlfence.ErrStale) || !strings.Contains(err.Error(), "books/2") {
+			t.Errorf("%v, want stale books/2", err)
+		}
+		s.Reset(t, 5)
+		if _, err := s.DB.ExecContext(sqlfence.WithFence(ctx, token("2", 5)), text+"; UPDATE books SET price = 1 WHERE id = 3"); !errors.Is(err, sqlfence.ErrOutOfScope) {
+			t.Errorf("%v, want ErrOutOfScope for 3", err)
+		}
+		s.Reset(t, 5)
+		if _, err := s.DB.ExecContext(sqlfence.WithFence(ctx, token("2", 5)), text); err != nil {
+			t.Error(err)
+		}
+		if got := s.State(t, true); got != "1:30@6 3:10@5 7:7@10 8:8@11 9:10@12" {
+			t.Errorf("books are %s", got)
+		}
+	})
+}
+
 // What doesn't run all of the statements, or may run one twice, is refused, and so is a
 // text that does more than write and read rows.
 func TestSeveralStatementsRefused(t *testing.T) {
