@@ -161,7 +161,9 @@ func TestSeveralStatementsByKey(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
 		s.Reset(t, 5)
-		token := func(key string, value int64) sqlfence.Token { return sqlfence.Token{Name: "books/" + key, Value: value} }
+		token := func(key string, value int64) sqlfence.Token {
+			return sqlfence.Token{Name: "books/" + key, Value: value}
+		}
 		const text = "INSERT INTO books (id, price) VALUES (7, 7), (8, 8); UPDATE books SET price = 30 WHERE id = 1; INSERT INTO books (id) VALUES (9); DELETE FROM books WHERE id = 2"
 		ctx := sqlfence.WithFence(t.Context(), token("1", 6), token("2", 4), token("7", 10), token("8", 11), token("9", 12))
 		if _, err := s.DB.ExecContext(ctx, text); !errors.Is(err, sqlfence.ErrStale) || !strings.Contains(err.Error(), "books/2") {
