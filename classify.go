@@ -53,10 +53,6 @@ func (e *execution) classify(err error) (error, bool) {
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
 			typed = lockedError(e.table(m.Table), m, err)
 		}
-	case rewrite.Misplaced:
-		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
-			typed = e.misplacedToken(e.table(m.Table), err)
-		}
 	case rewrite.Conflict, rewrite.Assigned, rewrite.Required, rewrite.Gone, rewrite.NotSerial:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
 			typed = e.serialError(m, err)
@@ -66,15 +62,6 @@ func (e *execution) classify(err error) (error, bool) {
 		return err, false
 	}
 	return typed, true
-}
-
-// misplacedToken returns the error of an INSERT that names no columns, and whose values aren't
-// those of the columns before the fence column.
-func (e *execution) misplacedToken(t *table, err error) error {
-	refused := refusedBy(err, t, fmt.Sprintf("the INSERT names no columns, and the one behind its values isn't the fence column %q, as it has to be; "+
-		"name the columns, without that one: INSERT INTO table (column, ...)", t.rules.FenceColumn))
-	refused.Offset = e.plan.Placed
-	return refused
 }
 
 // refusedToken returns the typed error for a token that the guard refused.

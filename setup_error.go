@@ -58,18 +58,17 @@ func (e *execution) explain(err error) error {
 	if thing, ok := missing.Find(err, tables...); ok {
 		return &SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}
-	return e.explainRefused(err)
+	return e.explainRule(err)
 }
 
-// explainRefused returns the error of a guarded statement as one of those that say that it
-// can't be guarded, where the database has refused what the guard has added; else as it is.
-func (e *execution) explainRefused(err error) error {
+// explainRule returns an UnguardableError where the database has refused what the guard has
+// added, because of a rule of the table's; else the error as it is.
+func (e *execution) explainRule(err error) error {
+	if !dberr.IsWithByRule(err) || strings.Contains(strings.ToLower(e.read.query), "with") {
+		return err
+	}
 	for i := range e.plan.Tables {
-		t := e.table(i)
-		switch {
-		case e.plan.Placed > 0 && t.rules.FenceColumn != "" && dberr.IsMisfit(err):
-			return e.misplacedToken(t, err)
-		case t.rules.Ledger && dberr.IsWithByRule(err) && !strings.Contains(strings.ToLower(e.read.query), "with"):
+		if t := e.table(i); t.rules.Ledger {
 			return refusedBy(err, t, "a rule makes several statements of this one, which PostgreSQL does only without WITH, "+
 				"where the ledger is asked; guard the table by RowFence, or write a trigger instead of the rule")
 		}

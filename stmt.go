@@ -77,12 +77,6 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Ar
 			return r.SQL, r.Args, nil
 		}
 		reason = settings.unrendered(err)
-	case e.plan.Placed > 0: // without the guard's value the text may have too few
-		text, err := settings.show(e.plan)
-		if err == nil {
-			return text, nil, nil
-		}
-		reason = err
 	}
 	if reason != nil {
 		err = e.refusePrepared(ctx, reason)

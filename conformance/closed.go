@@ -26,6 +26,7 @@ var unguardable = []string{
 	"UPDATE books SET price = 30, fence_token = 1",
 	`UPDATE books SET "fence_token" = 1`,
 	"INSERT INTO books (id, fence_token) VALUES (7, 1)",
+	"INSERT INTO books VALUES (7, 'i7', 30, 0, NULL, NULL, 1, 1)",
 	"UPDATE books SET price = 30 WHERE id = 1) OR (true",
 	"UPDATE books SET price = 30 WHERE 'unfinished",
 }

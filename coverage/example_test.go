@@ -39,9 +39,9 @@ func Example() {
 		{holder, "INSERT INTO books (id, price) VALUES (?, ?)", []any{1, 10}},
 		{holder, "INSERT INTO books (id, price) VALUES (?, ?), (?, ?)", []any{2, 10, 3, 12}},
 		{holder, "UPDATE books SET price = ? WHERE id = ?", []any{30, 1}},
-		{old, "UPDATE books SET price = ? WHERE id = ?", []any{20, 1}},                // refused: outdated
-		{holder, "INSERT INTO books (id, price, fence_token) VALUES (4, 10, 0)", nil}, // refused: can't be guarded
-		{ctx, "UPDATE authors SET name = 'Ada L.' WHERE id = 1", nil},                 // let through: there is no token
+		{old, "UPDATE books SET price = ? WHERE id = ?", []any{20, 1}}, // refused: outdated
+		{holder, "INSERT INTO books VALUES (4, 10, 0)", nil},           // refused: can't be guarded
+		{ctx, "UPDATE authors SET name = 'Ada L.' WHERE id = 1", nil},  // let through: there is no token
 		{ctx, "INSERT INTO orders (id, book) VALUES (?, ?)", []any{1, 1}},
 	} {
 		_, err := db.ExecContext(run.ctx, run.query, run.args...)
@@ -63,8 +63,8 @@ func Example() {
 	// –        –        –         1         –         –       orders
 	//
 	// guarded  refused  observed  unfenced  bypassed  passed  statement
-	// –        1        –         –         –         –       INSERT INTO books (id, price, fence_token) VALUES (?)
-	//                                                           1× at byte 30: it names the fence column, which only sqlfence writes; leave the column out
+	// –        1        –         –         –         –       INSERT INTO books VALUES (?)
+	//                                                           1× at byte 18: the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)
 	// –        –        –         1         –         –       INSERT INTO orders (id, book) VALUES (?)
 	//                                                           1× no token for an Optional table
 	// –        –        1         –         –         –       UPDATE authors SET name = ? WHERE id = ?
@@ -79,7 +79,7 @@ func Example() {
 	// –        –        –         –         –         1       CREATE TABLE orders (id integer PRIMARY KEY, book integer, fence_token integer)
 	//
 	// coverage: 3 not guarded:
-	//   INSERT INTO books (id, price, fence_token) VALUES (?): it names the fence column, which only sqlfence writes; leave the column out
+	//   INSERT INTO books VALUES (?): the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)
 	//   INSERT INTO orders (id, book) VALUES (?): no token for an Optional table
 	//   UPDATE authors SET name = ? WHERE id = ?: sqlfence: no fencing token: table "authors": the context carries no token called "authors"; add one with WithFence, or have a source give it (WithTokens)
 }

@@ -108,17 +108,6 @@ type dialect interface {
 	// definesTables reports whether the rows of a table are the definitions of tables.
 	definesTables(table string) bool
 
-	// insertsWhole reports whether an INSERT that names no columns has to have values for
-	// all of them; else those of the first columns will do.
-	insertsWhole() bool
-
-	// countAll counts rows.
-	countAll() string
-
-	// columnBehind writes a source of one row if the fence column is the one that an
-	// INSERT fills which names no columns, from a value behind so many others; else of none.
-	columnBehind(w *writer, others int)
-
 	// isRowNumber reports whether a column is another name for the table's key.
 	isRowNumber(column string) bool
 

@@ -42,13 +42,6 @@ isn't registered itself, nor a shadow table of SQLite's FTS5, nor an EXECUTE of 
 under Bypass. DO is refused if its code can build statements at run time, even if
 it names no registered table.
 
-An INSERT that names no columns gets the token behind the values of its rows, where a migration
-that adds the fence column has put it. The statement asks the database whether that
-is its place, and fails with ErrUnguardable where it isn't: where the rows have fewer values, have
-one for the fence column themselves, or, in SQLite, another column stands behind it. In PostgreSQL the
-number of values has to be in the text, which * hides, and a domain among the columns must
-take NULL.
-
 Several statements in one text are guarded one by one, if they write and read rows only and have
 no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, those
 before it stay or go as without sqlfence: PostgreSQL undoes all of the text, SQLite the statement

@@ -19,7 +19,6 @@ const (
 	opWith                     // the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
 	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
-	opPlaced                   // likewise, where no column is named: the value of the one behind edit.row others
 	opBeforeAssigned           // what stands before a serial that the statement assigns
 	opBehindAssigned           // and behind it
 	opRepeat                   // edit.text, a part of a condition, with the placeholders edit.row of the repeats
@@ -75,7 +74,7 @@ func (e *edit) begins() byte {
 		return ','
 	case opBehindAssigned:
 		return ')'
-	case opWith, opValue, opPlaced:
+	case opWith, opValue:
 		return (e.text + " ")[0]
 	}
 	return 'C'

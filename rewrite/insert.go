@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -137,7 +138,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 			p.defaultValues(ins.SourceAt)
 		}
 		return true
-	case !p.insertion.listed && !p.columnsKnown(ins):
+	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
 		return false
 	}
 	for i := range ins.Arms {
@@ -153,6 +154,16 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
+// columnsKnown refuses an INSERT without a list of columns where one has to be added.
+func (p *planner) columnsKnown(at int32) bool {
+	which := ""
+	p.eachAdded(func(_ int, a added) { which = cmp.Or(which, a.what) })
+	if which == "" {
+		return true
+	}
+	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
+}
+
 // rowArm plans one VALUES or SELECT.
 func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	if arm.Select {
@@ -165,11 +176,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}
-		if p.places(arm, n) {
-			p.place(p.After(row.Hi), row)
-		} else {
-			p.addValues(p.After(row.Hi), first+int32(n))
-		}
+		p.addValues(p.After(row.Hi), first+int32(n))
 	}
 	if p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
@@ -204,11 +211,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 	case arm.Empty:
 		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
 	}
-	if p.insertion.listed {
-		p.addValues(p.After(arm.Columns.Hi), row)
-	} else {
-		p.place(p.After(arm.Columns.Hi), arm.Columns)
-	}
+	p.addValues(p.After(arm.Columns.Hi), row)
 	return true
 }
 

@@ -24,7 +24,6 @@ const (
 	markerRequired  = "required"
 	markerGone      = "gone"
 	markerNotSerial = "serial" // what the serial column holds follows
-	markerPlace     = "place"  // 0 follows
 	markerLocked    = "locked" // since, expiry and holder of the lock follow
 )
 
@@ -75,7 +74,6 @@ const (
 	NotSerial              // the serial column holds no integer, or the highest one
 	Assigned               // the statement assigned a serial that doesn't raise the row's
 	Required               // the statement would update a row, and has no serial
-	Misplaced              // the fence column isn't the next one behind the values of an INSERT
 )
 
 // ReadMarker finds a guard's marker in the text of a database's error.
@@ -93,7 +91,7 @@ func ReadMarker(message string) (Marker, bool) {
 	}
 	m := Marker{Token: number}
 	switch kind {
-	case markerConflict, markerAssigned, markerRequired, markerGone, markerNotSerial, markerLocked, markerPlace:
+	case markerConflict, markerAssigned, markerRequired, markerGone, markerNotSerial, markerLocked:
 		m = Marker{Table: number}
 	}
 	switch kind {
@@ -118,8 +116,6 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Kind = Gone
 	case markerRequired:
 		m.Kind = Required
-	case markerPlace:
-		m.Kind = Misplaced
 	case markerLocked:
 		m.Kind = Locked
 		if !m.readLocked(message[:i], detail) {

@@ -77,12 +77,6 @@ type Plan struct {
 	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
 	Rows bool
 
-	// Placed is where the rows of an INSERT begin that names no columns, so that the token
-	// stands behind their values, in bytes from the statement's start; 0 for none. If the
-	// fence column isn't the next one, the guard raises, or the database refuses the
-	// statement by an error of its own.
-	Placed int
-
 	// Several is 0 for a single statement, and else where another one of the text's begins,
 	// in bytes from its start. The text is to be executed without arguments, by what
 	// executes all of them.
@@ -152,8 +146,6 @@ type Target struct {
 	firstRow  int    // among all rows of Keys of the table
 	qualifier string // what its columns are qualified with in the guard
 	schema    string // as the statement names it, quoted and with its dot; else empty
-
-	schemaName string // the same, normalised
 }
 
 // A KeyValue is the source of a row's key in a statement: the argument called Name or,

@@ -70,21 +70,6 @@ func (postgres) asInteger() string { return "::bigint" }
 
 func (postgres) definesTables(string) bool { return false }
 
-func (postgres) insertsWhole() bool { return false }
-
-func (postgres) countAll() string { return "pg_catalog.count(*)" }
-
-// columnBehind takes the columns from the table's row type, as the statement itself does:
-// by the catalogue's tables a transaction might see those of an older snapshot.
-func (postgres) columnBehind(w *writer, others int) {
-	w.write("pg_catalog.json_object_keys(pg_catalog.row_to_json(pg_catalog.json_populate_record(NULL::",
-		w.target.schema, w.rules.name, ", '{}'))) WITH ORDINALITY AS filled(name, place) WHERE pg_catalog.texteq(filled.name, ")
-	w.b.Text(w.rules.FenceColumn)
-	w.write(") AND pg_catalog.int8eq(filled.place, ")
-	w.b.Int(int64(others) + 1)
-	w.write(")")
-}
-
 func (postgres) isRowNumber(string) bool { return false }
 
 func (postgres) declaresConflicts() bool { return false }

@@ -75,7 +75,6 @@ type added struct {
 	what   string // what the rule keeps there
 	column string // quoted
 	value  string // the same for all rows and renderings, or empty
-	places bool   // a row may have its value where no column is named
 }
 
 // A rowWrite is the way in which an existing row is written.

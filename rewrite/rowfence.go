@@ -14,9 +14,7 @@ func (rowFence) columns(t *Table) []*string {
 
 func (rowFence) withoutTokens() bool { return false }
 
-func (rowFence) adds(t *Table) added {
-	return added{what: "fence", column: t.fence, places: true}
-}
+func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fence} }
 
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 

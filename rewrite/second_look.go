@@ -15,7 +15,6 @@ var pieceKinds = [...]confirm.Kind{
 	opWith:           confirm.WithItems,
 	opColumn:         confirm.Column,
 	opValue:          confirm.RowValue,
-	opPlaced:         confirm.RowValue,
 	opBeforeAssigned: confirm.BeforeValue,
 	opBehindAssigned: confirm.BehindValue,
 	opStored:         confirm.Returning,

@@ -98,7 +98,7 @@ func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
 
 func (serial) withoutTokens() bool { return true }
 
-func (serial) adds(t *Table) added { return added{what: "serial", column: t.serial, value: "1"} }
+func (serial) adds(t *Table) added { return added{"serial", t.serial, "1"} }
 
 func (serial) gives(*writer) bool { return false }
 

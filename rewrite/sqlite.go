@@ -65,24 +65,6 @@ var schemaTables = []string{"sqlite_schema", "sqlite_master", "sqlite_temp_schem
 
 func (sqlite) definesTables(table string) bool { return slices.Contains(schemaTables, table) }
 
-func (sqlite) insertsWhole() bool { return true }
-
-func (sqlite) countAll() string { return "count(*)" }
-
-// columnBehind: a row has a value for each column that table_info shows, or the statement
-// is an error. So the value behind the others is for the last one.
-func (sqlite) columnBehind(w *writer, _ int) {
-	w.write("(SELECT name FROM pragma_table_info(")
-	w.b.Text(w.rules.Name)
-	if schema := w.target.schemaName; schema != "" {
-		w.write(", ")
-		w.b.Text(schema)
-	}
-	w.write(") ORDER BY cid DESC LIMIT 1) AS last WHERE last.name = ")
-	w.b.Text(w.rules.FenceColumn)
-	w.write(" COLLATE NOCASE")
-}
-
 // isRowNumber: these are other names for an INTEGER PRIMARY KEY.
 func (sqlite) isRowNumber(column string) bool {
 	return column == "rowid" || column == "oid" || column == "_rowid_"

@@ -72,7 +72,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		schema = p.dialect.Quote(t.Schema) + "."
 	}
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
-	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema, schemaName: t.Schema})
+	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()

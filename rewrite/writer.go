@@ -144,8 +144,6 @@ func (w *writer) edit(e *edit) {
 		}
 	case opValue:
 		w.rowValue(e)
-	case opPlaced:
-		w.placedValue(e)
 	case opBeforeAssigned:
 		w.beforeAssigned()
 	case opBehindAssigned:

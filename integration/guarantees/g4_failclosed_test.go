@@ -36,6 +36,7 @@ var unguardable = map[sqlfence.Dialect][]string{
 		"UPDATE books SET (price, fence_token) = (30, 1)",
 		`UPDATE books SET "fence_token" = 1`,
 		"INSERT INTO books (id, fence_token) VALUES (7, 1)",
+		"INSERT INTO books VALUES (7, 'i7', 30, 0, 1)",
 		"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET fence_token = 1",
 		"UPDATE books SET price = 30 WHERE id = 1) OR (true",
 		"UPDATE books SET price = 30 WHERE 'unfinished",

@@ -194,16 +194,15 @@ func conjuncts(cond any) list {
 
 func (u *unguarder) insert(n object, table *rewrite.Table) {
 	if table.FenceColumn != "" {
-		placed := n["cols"] == nil
-		if !placed && str(u.last(n, "cols"), "ResTarget", "name") != fenceColumn {
+		if str(u.last(n, "cols"), "ResTarget", "name") != fenceColumn {
 			u.fail("the columns have no guard")
 		}
 		query, _ := get(n, "selectStmt", "SelectStmt").(object)
-		if rows := items(query, "valuesLists"); !placed && n["cols"] == nil && len(rows) == 1 && len(items(rows[0], "List", "items")) == 1 {
+		if rows := items(query, "valuesLists"); n["cols"] == nil && len(rows) == 1 && len(items(rows[0], "List", "items")) == 1 {
 			u.value(items(rows[0], "List", "items")[0])
 			delete(n, "selectStmt") // was DEFAULT VALUES
 		} else {
-			u.rows(query, placed)
+			u.rows(query)
 		}
 	}
 	if checks := items(n, "returningList"); table.Key != "" && len(checks) == 1 && hasMarker(get(checks[0], "ResTarget", "val", "CaseExpr")) {
@@ -217,36 +216,24 @@ func (u *unguarder) insert(n object, table *rewrite.Table) {
 	}
 }
 
-// rows takes the mark off each row, in every arm of a query; placed says that no column is
-// named.
-func (u *unguarder) rows(query object, placed bool) {
+// rows takes the mark off each row, in every arm of a query.
+func (u *unguarder) rows(query object) {
 	switch {
 	case query == nil:
 		u.fail("no rows to guard")
 	case query["op"] != "SETOP_NONE":
 		left, _ := query["larg"].(object)
 		right, _ := query["rarg"].(object)
-		u.rows(left, placed)
-		u.rows(right, placed)
+		u.rows(left)
+		u.rows(right)
 	case query["valuesLists"] != nil:
-		for i, row := range items(query, "valuesLists") {
+		for _, row := range items(query, "valuesLists") {
 			if l, _ := get(row, "List").(object); l != nil {
-				value := u.last(l, "items")
-				u.mark(value, placed && (i == 0 || hasMarker(value)))
+				u.value(u.last(l, "items"))
 			}
 		}
 	default:
-		u.mark(get(u.last(query, "targetList"), "ResTarget", "val"), placed)
-	}
-}
-
-// mark checks that n is the token's value, or asks for its place.
-func (u *unguarder) mark(n any, placed bool) {
-	switch {
-	case !placed:
-		u.value(n)
-	case get(n, "SubLink") == nil || !strings.Contains(fmt.Sprint(n), "sqlfence:place:"):
-		u.fail("a row doesn't ask for the token's place")
+		u.value(get(u.last(query, "targetList"), "ResTarget", "val"))
 	}
 }
 
@@ -272,11 +259,10 @@ func (u *unguarder) arm(n object, table *rewrite.Table) {
 		}
 	case "CMD_INSERT":
 		if table.FenceColumn != "" {
-			placed := n["targetList"] == nil
-			if !placed && str(u.last(n, "targetList"), "ResTarget", "name") != fenceColumn {
+			if str(u.last(n, "targetList"), "ResTarget", "name") != fenceColumn {
 				u.fail("the columns have no guard")
 			}
-			u.mark(u.last(n, "values"), placed)
+			u.value(u.last(n, "values"))
 		}
 	}
 }

@@ -209,14 +209,12 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 		s.Columns, s.Select, s.DefaultValues = nil, nil, true
 	case u.rules.FenceColumn != "":
 		n := len(s.Columns) - 1
-		if !u.need(n < 0 || s.Columns[n].Name == fenceColumn, "the columns have no guard") {
+		if !u.need(n >= 0 && s.Columns[n].Name == fenceColumn, "the columns have no guard") {
 			return
 		}
-		if n >= 0 {
-			s.Columns = s.Columns[:n]
-		}
+		s.Columns = s.Columns[:n]
 		for _, core := range s.Select.Cores {
-			u.rows(core, n < 0)
+			u.rows(core)
 		}
 	}
 	for _, c := range s.Upserts {
@@ -227,30 +225,19 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 	}
 }
 
-// rows takes the mark off each row; placed says that no column is named.
-func (u *sqliteUnguarder) rows(core ast.SelectCore, placed bool) {
+// rows takes the mark off each row.
+func (u *sqliteUnguarder) rows(core ast.SelectCore) {
 	switch core := core.(type) {
 	case *ast.ValuesClause:
 		for i, row := range core.Rows {
-			last := row[len(row)-1]
-			u.mark(last, placed && (i == 0 || marked(last)))
+			u.value(row[len(row)-1])
 			core.Rows[i] = row[:len(row)-1]
 		}
 	case *ast.SelectQuery:
 		n := len(core.Columns) - 1
-		u.mark(core.Columns[n].Expr, placed)
+		u.value(core.Columns[n].Expr)
 		core.Columns = core.Columns[:n]
 	}
-}
-
-// mark checks that e is the token's value, or asks for its place.
-func (u *sqliteUnguarder) mark(e ast.Expr, placed bool) {
-	if !placed {
-		u.value(e)
-		return
-	}
-	_, isSubquery := e.(*ast.SubqueryExpr)
-	u.need(isSubquery && strings.Contains(dump(e), "sqlfence:place:"), "a row doesn't ask for the token's place")
 }
 
 // value checks that e is the token's value.

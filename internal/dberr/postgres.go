@@ -23,11 +23,8 @@ const (
 	DeadlockDetected      = "40P01"
 	DuplicateObject       = "42710"
 	DuplicateTable        = "42P07"
-	GeneratedAlways       = "428C9"
 	InsufficientPrivilege = "42501"
-	SyntaxError           = "42601"
 	UndefinedColumn       = "42703"
-	DatatypeMismatch      = "42804"
 	UndefinedFunction     = "42883"
 	UndefinedTable        = "42P01"
 	UndefinedSchema       = "3F000"
@@ -92,4 +89,10 @@ func IsPassing(err error) bool {
 		return true
 	}
 	return code == lockNotAvailable
+}
+
+// IsWithByRule reports whether err is PostgreSQL's for a statement with WITH of which a
+// rule makes several. Its messages are translated, but for the keywords.
+func IsWithByRule(err error) bool {
+	return SQLState(err) == FeatureNotSupported && strings.Contains(err.Error(), "WITH")
 }
