@@ -142,11 +142,20 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 		return refused, e.unplanned
 	case e.plan.Verdict == rewrite.Refuse:
 		return refused, e.registry.unguardable(&e.plan.Refusal)
+	case e.plan.Several > 0 && !e.runsSeveral():
+		return refused, e.registry.several(e.plan)
 	}
 	if decided, err := e.collect(ctx); decided != guarded {
 		return decided, err
 	}
 	return e.render()
+}
+
+// runsSeveral reports whether the execution runs all statements of a text, and each of them
+// once: an Exec of the connection itself, without arguments. For an observed table it might
+// send them a second time.
+func (e *execution) runsSeveral() bool {
+	return !e.rows && e.read.stmt == nil && len(e.read.args) == 0 && !e.observes()
 }
 
 // collect finds what the statement is to be compared with: the serial and the

@@ -66,6 +66,12 @@ func (r *registry) unguardable(why *rewrite.Refusal) error {
 	return err
 }
 
+// several returns the error of several statements that are refused for how they are sent.
+func (r *registry) several(p *rewrite.Plan) error {
+	return &UnguardableError{Table: r.tables[p.Tables[0]].name, Offset: p.Several, Reason: "it writes to a registered table and is one of several statements in one text, " +
+		"which only an Exec without arguments runs, where no table is observed; send each by itself"}
+}
+
 // unrendered returns the error of a guarded statement that can't be rendered.
 func (r *registry) unrendered(err error) error {
 	var why *rewrite.Refusal

@@ -38,8 +38,14 @@ as BÜCHER to bücher in LATIN1.
 
 sqlfence doesn't recognise a name that a function builds at run time, nor a view, a trigger, a
 rule or a procedure that writes to the table, nor a partition, a parent or a child of it that
-isn't registered itself. DO is refused if its code can build statements at run time, even if
+isn't registered itself, nor a shadow table of SQLite's FTS5, nor an EXECUTE of what was prepared
+under Bypass. DO is refused if its code can build statements at run time, even if
 it names no registered table.
+
+Several statements in one text are guarded one by one, if they write and read rows only and have
+no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, those
+before it stay or go as without sqlfence: PostgreSQL undoes all of the text, SQLite the statement
+alone, unless a transaction is rolled back.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
 silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore gets OR

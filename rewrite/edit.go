@@ -16,7 +16,7 @@ const (
 	opAssign                   // what edit.rules assign
 	opCheck                    // the condition of edit.rules, for a written row
 	opAnd                      // likewise, behind another condition
-	opWith                     // the ledger's statements, behind edit.text: WITH or nothing
+	opWith                     // the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
 	opColumn                   // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                    // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opBeforeAssigned           // what stands before a serial that the statement assigns
@@ -33,7 +33,7 @@ type edit struct {
 	apart  side
 	rules  ruleSet
 	target int32 // index in Plan.Targets
-	row    int32
+	row    int32 // of an INSERT; of opPlaced and opWith see there
 	inputs int32 // how many of the statement's placeholders stand before it, if these have no numbers
 	text   string
 }

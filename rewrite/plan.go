@@ -77,6 +77,11 @@ type Plan struct {
 	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
 	Rows bool
 
+	// Several is 0 for a single statement, and else where another one of the text's begins,
+	// in bytes from its start. The text is to be executed without arguments, by what
+	// executes all of them.
+	Several int
+
 	// Alone reports whether nothing but blanks stands behind the statement and its
 	// semicolon, so that a driver that prepares the text has prepared all of it.
 	Alone bool

@@ -122,7 +122,7 @@ func (w *writer) edit(e *edit) {
 		}
 		return
 	case opWith:
-		w.ledgerItems(e.text)
+		w.ledgerItems(e.text, w.plan.Targets[e.target:e.row])
 		return
 	case opRepeat:
 		w.repeat(e)
