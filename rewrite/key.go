@@ -116,7 +116,7 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
 		p.insertion.returned = true
 		p.to().OneKey = true
-		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0
+		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0 && !p.explained
 	case t.UnfencedInserts:
 		// Without a list the rows might bring a mark of their own.
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults

@@ -95,6 +95,15 @@ func TestKeyThatATriggerStores(t *testing.T) {
 // A query would get what checks the keys.
 func TestKeyThatAQueryStores(t *testing.T) {
 	eachStored(t, func(t *testing.T, sh *harness.Shop, _ string, _ harness.Form, w harness.Write) {
+		unchanged := sh.Unchanged(t)
+		if explained, err := sh.DB.QueryContext(harness.HoldingKeys(t, 8, 5), "EXPLAIN ANALYZE "+w.Query, w.Args...); err != nil {
+			harness.WantError(t, err, sqlfence.ErrOutOfScope)
+		} else {
+			for explained.Next() {
+			}
+			harness.WantError(t, errors.Join(explained.Err(), explained.Close()), sqlfence.ErrOutOfScope)
+		}
+		unchanged()
 		rows, err := sh.DB.QueryContext(harness.HoldingKeys(t, 7, 5), w.Query, w.Args...)
 		if w.Name != "in with" {
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
