@@ -37,7 +37,8 @@ import (
 // constant, or as the key of the row that an upsert was to insert. An argument or a
 // constant may have a cast to an integer type, uuid, text or varchar; in SQLite to TEXT.
 // Don't use a generated column, or one that a trigger changes: when such a key changes,
-// the statement doesn't show that the row moves out of its token's scope.
+// the statement doesn't show that the row moves out of its token's scope. Nor does it in SQLite
+// if the key is called rowid, and the table has a name of its own for that column.
 //
 // With [Ledger], all tokens that the context carries for rows of the table must be
 // current, also those for rows that the statement doesn't reach.

@@ -16,7 +16,9 @@ type Rule func(*table)
 // table that holds the highest token that has written the row; NULL and 0 mean that
 // no token has. Only sqlfence writes it. May be combined with [Ledger]; both are then
 // enforced. In SQLite a guarded statement says OR ABORT. So where a constraint of the
-// table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error.
+// table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error. By SQLite's rules
+// that also holds for what the table's triggers write: an INSERT OR IGNORE or OR REPLACE in one
+// is OR ABORT then; write ON CONFLICT DO NOTHING or DO UPDATE there.
 //
 // SQLite's REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE delete the rows in the way, and
 // their tokens with them: they are refused ([ErrUnguardable]).
@@ -102,7 +104,8 @@ func Optional() Rule {
 // exists before them, such as an order to its customer, a [Key] on that column fences new
 // rows, too.
 //
-// In SQLite such an INSERT says OR ABORT, also without a token (see [RowFence]). It isn't a
+// In SQLite such an INSERT says OR ABORT, also without a token and also where the table's
+// triggers write (see [RowFence]). It isn't a
 // rule for a full-text table there, which takes commands such as 'delete-all' by INSERT.
 func UnfencedInserts() Rule {
 	return func(t *table) { t.rules.UnfencedInserts = true }

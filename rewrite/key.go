@@ -2,7 +2,9 @@ package rewrite
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
@@ -50,7 +52,21 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 		return column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
 	}
 	column, ok := p.Name(int(value.Lo))
-	return ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key
+	return ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
+}
+
+// isColumn reports whether a name that is the value of an item is read as a column. SQLite
+// takes a text for a name only where no value may stand. A word such as user or default is
+// a column only where it could be assigned without quotes, too, and SQLite's current_date
+// not even then.
+func (p *planner) isColumn(token int32, a *read.Assignment) bool {
+	switch p.Tokens[token].Kind {
+	case lex.Quoted:
+		return true
+	case lex.Word:
+		return p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
+	}
+	return false
 }
 
 // newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
@@ -100,7 +116,7 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
 		p.insertion.returned = true
 		p.to().OneKey = true
-		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0
+		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0 && !p.explained
 	case t.UnfencedInserts:
 		// Without a list the rows might bring a mark of their own.
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults

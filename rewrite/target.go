@@ -109,7 +109,7 @@ func (p *planner) mayReplace() bool { return p.target.rules.Ledger && len(p.targ
 // of the table's constraints: by that a write could delete other rows, whatever their
 // tokens, and one that needs none would.
 func (p *planner) orAbort(w *read.Write) {
-	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts
+	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
 	if w.Or == read.OrNone && !replaces(w) && p.dialect.declaresConflicts() && stores {
 		p.insert(p.After(w.At+1), opAbort, 0, "")
 		p.plan.Aborts = true

@@ -221,6 +221,7 @@ func TestKeyCannotBeMoved(t *testing.T) {
 		{Name: "away, the first time", Query: "UPDATE books SET isbn = $1, price = 30, isbn = 'i2' WHERE id = 2", Args: []any{"i9"}},
 		{Name: "by two equal signs", Query: "UPDATE books SET isbn == 'i9' WHERE id = 2", Args: nil},
 		{Name: "by the row's number", Query: "UPDATE books SET rowid = 9 WHERE id = 2", Args: nil},
+		{Name: "to a text like the column's name", Query: "UPDATE books SET isbn = 'isbn' WHERE id = 2", Args: nil},
 	}
 	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
 		all := slices.Concat(moves, onPostgres)

@@ -165,3 +165,38 @@ func TestNewRowsReplaceNone(t *testing.T) {
 		}
 	})
 }
+
+// SQLite runs the writes of triggers with the OR clause of the statement. An upsert keeps its
+// own, and an UPDATE by the token of the whole table says no OR ABORT.
+func TestNewRowsKeepTriggers(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.SQLite {
+			t.Skip("only SQLite has OR clauses")
+		}
+		for _, fence := range harness.Fences {
+			sh := harness.Setting{Base: b}.Shop(t, fence.Rule, sqlfence.UnfencedInserts())
+			sh.Reset(t, 5)
+			sh.Exec(t, "CREATE TABLE seen (n integer PRIMARY KEY, times integer NOT NULL)")
+			sh.Exec(t, "INSERT INTO seen VALUES (1, 0), (2, 0)")
+			sh.Exec(t, `CREATE TRIGGER added AFTER INSERT ON books BEGIN
+				INSERT INTO seen VALUES (1, 0) ON CONFLICT DO NOTHING;
+				INSERT INTO seen VALUES (1, 0) ON CONFLICT (n) DO UPDATE SET times = times + 1;
+			END`)
+			sh.Exec(t, "CREATE TRIGGER changed AFTER UPDATE ON books BEGIN INSERT OR IGNORE INTO seen VALUES (2, 0); INSERT OR REPLACE INTO seen VALUES (2, 1); END")
+			if _, err := sh.DB.ExecContext(t.Context(), "INSERT INTO books (isbn) VALUES ('i7')"); err != nil {
+				t.Errorf("%s: %v", fence.Name, err)
+			}
+			want := "1:1 2:0"
+			if fence.Name == "ledger" {
+				want = "1:1 2:1"
+				if _, err := sh.DB.ExecContext(harness.Holding(t, 5), "UPDATE books SET price = 30 WHERE id = 1"); err != nil {
+					t.Errorf("%s: %v", fence.Name, err)
+				}
+			}
+			var got string
+			if err := sh.Plain.QueryRowContext(t.Context(), "SELECT group_concat(n || ':' || times, ' ') FROM seen").Scan(&got); err != nil || got != want {
+				t.Errorf("%s: triggers left %s, want %s: %v", fence.Name, got, want, err)
+			}
+		}
+	})
+}

@@ -95,6 +95,15 @@ func TestKeyThatATriggerStores(t *testing.T) {
 // A query would get what checks the keys.
 func TestKeyThatAQueryStores(t *testing.T) {
 	eachStored(t, func(t *testing.T, sh *harness.Shop, _ string, _ harness.Form, w harness.Write) {
+		unchanged := sh.Unchanged(t)
+		if explained, err := sh.DB.QueryContext(harness.HoldingKeys(t, 8, 5), "EXPLAIN ANALYZE "+w.Query, w.Args...); err != nil {
+			harness.WantError(t, err, sqlfence.ErrOutOfScope)
+		} else {
+			for explained.Next() {
+			}
+			harness.WantError(t, errors.Join(explained.Err(), explained.Close()), sqlfence.ErrOutOfScope)
+		}
+		unchanged()
 		rows, err := sh.DB.QueryContext(harness.HoldingKeys(t, 7, 5), w.Query, w.Args...)
 		if w.Name != "in with" {
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
@@ -146,6 +155,40 @@ func TestKeyThatIsObserved(t *testing.T) {
 		}
 		if got, want := sh.State(t, true), "1:10@5 2:10@5 3:10@5 7:10@0"; got != want {
 			t.Errorf("left %s, want %s", got, want)
+		}
+	})
+}
+
+// A star may stand for several columns, or for none: what looks like the key may go
+// elsewhere.
+func TestKeyBehindAStar(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect == sqlfence.SQLite {
+			t.Skip("SQLite has no tables or values without columns")
+		}
+		for _, fence := range harness.Fences {
+			for _, rules := range [][]sqlfence.Rule{{fence.Rule, sqlfence.Key("id")}, {fence.Rule, sqlfence.Key("id"), sqlfence.UnfencedInserts()}} {
+				sh := harness.Setting{Base: b}.Shop(t, rules...)
+				sh.Exec(t, "CREATE TYPE pair AS (isbn text, id int)")
+				sh.Exec(t, "CREATE TYPE nothing AS ()")
+				for _, query := range []string{
+					"INSERT INTO books (isbn, id, price) SELECT a.* AS x, 7, b.* FROM (VALUES ('x', 9)) AS a, (SELECT) AS b",
+					"INSERT INTO books (isbn, id, price) SELECT a.* x, 7, b.* FROM (VALUES ('x', 9)) AS a, (SELECT) AS b",
+					"INSERT INTO books (isbn, id, price) SELECT (a.*), 7, b.* FROM (VALUES ('x', 9)) AS a, (SELECT) AS b",
+					"INSERT INTO books (isbn, id, price) VALUES ((ROW('x', 9)::pair).*, 7, (ROW()::nothing).*)",
+					"MERGE INTO books USING ((VALUES ('x', 9)) AS a CROSS JOIN (SELECT) AS b) ON false WHEN NOT MATCHED THEN INSERT (isbn, id, price) VALUES (a.*, 7, b.*)",
+				} {
+					resetKeys(t, sh, 5)
+					_, err := sh.DB.ExecContext(harness.HoldingKeys(t, 7, 5), query)
+					if err == nil && len(rules) == 2 {
+						t.Errorf("%s passed", query)
+					}
+					var marked int
+					if err := sh.Plain.QueryRowContext(t.Context(), "SELECT count(*) FROM books WHERE id = 9 AND fence_token > 0").Scan(&marked); err != nil || marked > 0 {
+						t.Errorf("%s marked %d rows of another key: %v", query, marked, err)
+					}
+				}
+			}
 		}
 	})
 }

@@ -21,6 +21,8 @@ func TestNewRowsCanFail(t *testing.T) {
 			map[string][]string{"TestNewRowsMoveNone": all}},
 		{"rows move to other tables' keys", "rewrite/key.go", "p.dialect.Quote(of) == p.target.qualifier && of", "of",
 			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": all}},
+		{"rows move to keys spelled like the column", "rewrite/key.go", "&& p.isColumn(value.Lo, a)", "",
+			map[string][]string{"TestKeyCannotBeMoved": {"mattn", "modernc"}}},
 		{"rows move to new keys", "key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
 			map[string][]string{"TestNewRowsMoveNone": all}},
 	} {

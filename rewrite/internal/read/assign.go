@@ -79,8 +79,8 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 	values := 0
 	for i, hi := lo+1, int(open.Mate); i <= hi; values++ {
 		to := t.itemEnd(i, hi)
-		if t.Tokens[to-1].Is('*') {
-			return Span{}, false // it may stand for any number of values
+		if t.spreads(i, to) {
+			return Span{}, false
 		}
 		if values == place {
 			value = span(i, to)
