@@ -75,8 +75,8 @@ func bypassReason(ctx context.Context) (string, bool) {
 }
 
 // tokens returns those of the tokens that are for the table; none if it takes none, or if
-// it is Optional and there is none.
-func (t *table) tokens(given []Token) ([]Token, error) {
+// none is needed and there is none.
+func (t *table) tokens(given []Token, needed bool) ([]Token, error) {
 	if !t.rules.Fenced() {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func (t *table) tokens(given []Token) ([]Token, error) {
 			return nil, &tokenError{t.name, err}
 		}
 	}
-	if len(found) == 0 && !t.optional {
+	if len(found) == 0 && needed {
 		return nil, &refusal{sentinel: ErrNoFence, table: t.name,
 			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)", t.name, t.tokenName("<"+t.rules.Key+">"))}
 	}

@@ -93,7 +93,8 @@
 //     only create them pass: CREATE VIEW, CREATE FUNCTION;
 //   - SQL that is hidden from it otherwise: EXECUTE of a statement that was prepared
 //     under [Bypass], a text handed to a function that runs it, such as dblink_exec,
-//     and in SQLite a second ATTACH of the same file for a table that is
+//     or to a procedure by a CALL that spells the table's name with escapes or passes it as
+//     an argument, and in SQLite a second ATTACH of the same file for a table that is
 //     registered with its schema. PostgreSQL's DO is read, and refused if it
 //     names a registered table or can put a statement together at run time;
 //   - a table's rows by another name. In PostgreSQL a partition, a parent and a

@@ -125,11 +125,21 @@ type UnguardableError struct {
 	// error concerns no position. For a statement that a pgx.QueryRewriter has written
 	// it is the position in that text.
 	Offset int
+
+	err error // the base driver's, where the database refused; else nil
 }
 
 // unguardable returns an UnguardableError about no place in the statement.
 func unguardable(table, reason string) *UnguardableError {
 	return &UnguardableError{Table: table, Reason: reason, Offset: -1}
+}
+
+// refusedBy returns one about a statement that the database has refused with err for what
+// the guard has added.
+func refusedBy(err error, t *table, reason string) *UnguardableError {
+	e := unguardable(t.name, reason)
+	e.err = err
+	return e
 }
 
 func (e *UnguardableError) Error() string {
@@ -148,6 +158,9 @@ func (e *UnguardableError) Error() string {
 	}
 	return fmt.Sprintf("%v: %s%s", ErrUnguardable, where, e.Reason)
 }
+
+// Unwrap returns the base driver's error where it was the database that refused, else nil.
+func (e *UnguardableError) Unwrap() error { return e.err }
 
 // Is reports whether target is [ErrUnguardable].
 func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardable }

@@ -47,10 +47,10 @@ func (e *execution) noteUnfenced() {
 	}
 }
 
-// isUnfenced reports whether the plan's table i is Optional and there is no token for it.
+// isUnfenced reports whether the plan's table i needs no token and there is none for it.
 func (e *execution) isUnfenced(i int) bool {
 	t := e.table(i)
-	return t.optional && t.rules.Fenced() && len(e.held.of(i)) == 0
+	return (t.optional || t.rules.UnfencedInserts) && t.rules.Fenced() && len(e.held.of(i)) == 0
 }
 
 func (e *execution) tablesWhere(is func(i int) bool) (names []string) {

@@ -87,6 +87,32 @@ func ExampleOpenDB() {
 	// <nil>
 }
 
+// The database makes the keys of new readers, so nobody has a token for them.
+func ExampleUnfencedInserts() {
+	var connector = &fake{} // your driver's connector
+	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.Postgres),
+		sqlfence.WithTable("readers", sqlfence.RowFence("fence_token"), sqlfence.Key("id"), sqlfence.UnfencedInserts()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	ctx := context.Background()
+
+	_, err = db.ExecContext(ctx, "INSERT INTO readers (name) VALUES ($1)", "Ann")
+	fmt.Println(err)
+
+	_, err = db.ExecContext(ctx, "UPDATE readers SET name = $1 WHERE id = $2", "Anne", 7)
+	fmt.Println(errors.Is(err, sqlfence.ErrNoFence))
+
+	ctx = sqlfence.WithFence(ctx, sqlfence.Token{Name: "readers/7", Value: 42})
+	_, err = db.ExecContext(ctx, "UPDATE readers SET name = $1 WHERE id = $2", "Anne", 7)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// true
+	// <nil>
+}
+
 func ExampleBypass() {
 	observe := func(_ context.Context, e sqlfence.Event) { fmt.Println(e.Kind, "-", e.Reason, "-", e.Query) }
 	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite),

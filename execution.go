@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/own"
@@ -141,11 +142,20 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 		return refused, e.unplanned
 	case e.plan.Verdict == rewrite.Refuse:
 		return refused, e.registry.unguardable(&e.plan.Refusal)
+	case e.plan.Several > 0 && !e.runsSeveral():
+		return refused, e.registry.several(e.plan)
 	}
 	if decided, err := e.collect(ctx); decided != guarded {
 		return decided, err
 	}
 	return e.render()
+}
+
+// runsSeveral reports whether the execution runs all statements of a text, and each of them
+// once: an Exec of the connection itself, without arguments. For an observed table it might
+// send them a second time.
+func (e *execution) runsSeveral() bool {
+	return !e.rows && e.read.stmt == nil && len(e.read.args) == 0 && !e.observes()
 }
 
 // collect finds what the statement is to be compared with: the serial and the
@@ -168,10 +178,18 @@ func (e *execution) collect(ctx context.Context) (outcome, error) {
 	} else {
 		e.noteUnfenced()
 	}
-	if len(e.held.all) == 0 && !e.plan.Tokenless { // all of the tables are Optional
+	if len(e.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs any
 		return passed, nil
 	}
 	return guarded, nil
+}
+
+// abortsUnfenced reports whether the statement needs the guard's OR ABORT although it needs
+// no token: a constraint's declaration could have it delete rows that are there.
+func (e *execution) abortsUnfenced() bool {
+	return e.plan.Aborts && slices.ContainsFunc(e.plan.Targets, func(t rewrite.Target) bool {
+		return t.New && !e.table(t.Table).optional
+	})
 }
 
 // findTokens finds the context's tokens for the plan's tables, and checks that the
@@ -183,6 +201,11 @@ func (e *execution) findTokens(ctx context.Context) error {
 	for i := range e.plan.Targets {
 		if e.plan.Targets[i].Keys != nil {
 			if err := e.matchRows(i); err != nil {
+				return err
+			}
+		}
+		if e.plan.Targets[i].OneKey {
+			if err := e.oneKey(i); err != nil {
 				return err
 			}
 		}

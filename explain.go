@@ -25,7 +25,8 @@ type Explanation struct {
 
 // Explain returns what db would make of a statement, without sending anything: the text
 // with its guard, or why it can't be guarded. It tells how the statement is read; whether it is
-// sent depends on its context's tokens, the modes of its tables, and [Bypass], too. Where
+// sent depends on its context's tokens, the modes of its tables, and [Bypass], too. No
+// observer is told. Explain may be called by several goroutines at once. Where
 // the guard's values would be placeholders, their numbers show which; where they would be written
 // into the text, they are shown as the token 1.
 //

@@ -39,12 +39,12 @@ func (h *heldTokens) find(ctx context.Context, e *execution) error {
 // choose takes the tokens for the plan's tables from those that are given.
 func (h *heldTokens) choose(e *execution, given []Token) (err error) {
 	if len(e.plan.Tables) == 1 {
-		h.all, err = e.table(0).tokens(given)
+		h.all, err = e.table(0).tokens(given, e.needsToken(0))
 		return err
 	}
 	h.first = make([]int, len(e.plan.Tables))
 	for i := range e.plan.Tables {
-		tokens, err := e.table(i).tokens(given)
+		tokens, err := e.table(i).tokens(given, e.needsToken(i))
 		if err != nil {
 			return err
 		}
@@ -52,6 +52,20 @@ func (h *heldTokens) choose(e *execution, given []Token) (err error) {
 		h.all = append(h.all, tokens...)
 	}
 	return nil
+}
+
+// needsToken reports whether the statement is refused without a token for the plan's
+// table i: not if it only adds rows that need none.
+func (e *execution) needsToken(i int) bool {
+	if e.table(i).optional {
+		return false
+	}
+	for n := range e.plan.Targets {
+		if target := &e.plan.Targets[n]; target.Table == i && !target.New {
+			return true
+		}
+	}
+	return false
 }
 
 // drop leaves no tokens: in Observe mode serials are also counted where the write

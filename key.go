@@ -26,12 +26,19 @@ import (
 // its dashes. Names of tokens are in Unicode's normalization form C, so a row whose key
 // isn't can't be written.
 //
-// A row keeps its key. A statement may assign the column only if the context carries
-// one token of the table, and only that token's key: as an argument, as a plain
+// In PostgreSQL an INSERT that names the column, but whose keys are seen only when it runs,
+// as those of INSERT ... SELECT or of an expression, is checked by a RETURNING that the guard
+// adds: if the context carries one token of the table, the statement has no RETURNING of its
+// own, and it is run by Exec. It takes SELECT on the column. In SQLite it is refused. For keys
+// that the database makes, see [UnfencedInserts].
+//
+// A row keeps its key. A statement may assign the column to itself. Otherwise it may assign it
+// only if the context carries one token of the table, and only that token's key: as an argument, as a plain
 // constant, or as the key of the row that an upsert was to insert. An argument or a
 // constant may have a cast to an integer type, uuid, text or varchar; in SQLite to TEXT.
 // Don't use a generated column, or one that a trigger changes: when such a key changes,
-// the statement doesn't show that the row moves out of its token's scope.
+// the statement doesn't show that the row moves out of its token's scope. Nor does it in SQLite
+// if the key is called rowid, and the table has a name of its own for that column.
 //
 // With [Ledger], all tokens that the context carries for rows of the table must be
 // current, also those for rows that the statement doesn't reach.
@@ -87,27 +94,47 @@ func (t *table) outOfScope(key string, err error) error {
 func (e *execution) matchRows(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.held.of(target.Table)
-	if len(tokens) == 0 { // Optional, and there is none
+	if len(tokens) == 0 { // none is needed, and there is none
 		return nil
 	}
 	keys := make(map[string]int, len(tokens))
 	for n, token := range tokens {
 		keys[t.key(token)] = n
 	}
+	// A row that moves to the key of a new one would leave its token's scope.
+	free := t.rules.UnfencedInserts && !target.AssignsKey
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
-		if err != nil {
-			return err
-		}
 		n, ok := keys[key]
-		if !ok {
+		switch {
+		case err == nil && ok:
+			rows[row] = n
+		case free:
+			rows[row] = rewrite.NoToken
+		case err != nil:
+			return err
+		default:
 			return t.outOfScope(key, nil)
 		}
-		rows[row] = n
 	}
-	if len(tokens) > 1 {
+	if len(tokens) > 1 || t.rules.UnfencedInserts {
 		e.held.addRows(target.Table, len(e.plan.Tables), rows)
+	}
+	return nil
+}
+
+// oneKey refuses several tokens where the keys of new rows are checked once they are
+// stored, and a query, which would get what checks them.
+func (e *execution) oneKey(i int) error {
+	target := &e.plan.Targets[i]
+	t, tokens := e.table(target.Table), e.held.of(target.Table)
+	switch {
+	case len(tokens) > 1:
+		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and the context carries several tokens for this table; "+
+			"write INSERT ... VALUES with the keys as arguments, or insert the rows of one token per call")
+	case len(tokens) == 1 && e.rows && e.plan.ReturnsChecks:
+		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and a query can't check them; run it with Exec")
 	}
 	return nil
 }
@@ -120,7 +147,7 @@ func (e *execution) keepKeys(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.held.of(target.Table)
 	switch len(tokens) {
-	case 0: // Optional, and there is none
+	case 0: // none is needed, and there is none
 		return nil
 	case 1:
 	default:
@@ -142,6 +169,9 @@ func (e *execution) keepKeys(i int) error {
 // keyText returns the text of a row's key: of a constant, or of an argument, which is
 // sent as the value that was read.
 func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
+	if k.Unknown {
+		return "", unguardable(t.name, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
+	}
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}

@@ -44,7 +44,9 @@ type Option func(*options)
 // "shop.books", folded as the database folds it unless it is written in double
 // quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
 // books in any schema; "shop.books" for that one, and for an unqualified books,
-// which may resolve to it. The tables of sqlfence's own packages (fencing_tokens,
+// which may resolve to it. A table that is registered twice, also with and without its
+// schema, is refused; so are a nil rule, and rules that contradict each other. Whether
+// the table exists isn't looked at. The tables of sqlfence's own packages (fencing_tokens,
 // fencing_leases, rowlocks) are always guarded, and refused here. In PostgreSQL write
 // a name with capital letters outside of ASCII in double quotes: without them the
 // database folds it in a way that depends on its encoding.
@@ -60,7 +62,8 @@ func WithTable(name string, rules ...Rule) Option {
 }
 
 // WithDialect names the dialect. It is needed only for drivers that sqlfence
-// doesn't know; one that contradicts a known driver is refused.
+// doesn't know; one that contradicts a known driver is refused, and so are two different
+// ones.
 func WithDialect(d Dialect) Option {
 	return func(o *options) {
 		if _, ok := databaseOf(d); !ok {
@@ -98,7 +101,8 @@ func WithMode(m Mode) Option {
 // instead of this one.
 //
 // Open another database for it than the application's, and close it behind the migration.
-// An empty reason is refused, and so are two different ones.
+// A source of tokens isn't asked there. An empty reason is refused, and so are two different
+// ones.
 func WithBypass(reason string) Option {
 	return func(o *options) {
 		switch {
@@ -130,7 +134,8 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 }
 
 // WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access
-// (info), and writes of [Optional] tables without a token (debug) are logged. By default nothing is logged. Nil is refused.
+// (info), and writes of [Optional] tables without a token (debug) are logged. By default
+// nothing is logged. Of several the last holds; nil is refused.
 //
 // A refusal has the attributes query and error; where they are known table, token, or
 // serial, current, which is the token or serial in the database or who holds the lock; and

@@ -54,6 +54,10 @@ var profiles = map[string]profile{
 	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true, statements: 64},
 	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true, statements: 64, keepsRows: true},
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
+
+	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
+	// nothing to keep.
+	"github.com/glebarez/go-sqlite": {database: sqlite{}, noOptions: true, skipsArgCheck: true},
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such

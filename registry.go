@@ -17,7 +17,7 @@ type registry struct {
 	serials  bool // some table has a serial
 	locks    bool // some table has locks
 	ledgers  bool // some table has a ledger
-	optional bool // some table is Optional
+	optional bool // some table is Optional, or has UnfencedInserts
 	observed bool // some table is observed
 }
 
@@ -27,7 +27,7 @@ func (r *registry) add(t *table) {
 	r.serials = r.serials || t.rules.Serial != ""
 	r.locks = r.locks || t.rules.Lock.By != ""
 	r.ledgers = r.ledgers || t.rules.Ledger
-	r.optional = r.optional || t.optional
+	r.optional = r.optional || t.optional || t.rules.UnfencedInserts
 	r.observed = r.observed || t.mode == Observe
 }
 
@@ -64,6 +64,12 @@ func (r *registry) unguardable(why *rewrite.Refusal) error {
 		err.Table = r.tables[why.Table].name
 	}
 	return err
+}
+
+// several returns the error of several statements that are refused for how they are sent.
+func (r *registry) several(p *rewrite.Plan) error {
+	return &UnguardableError{Table: r.tables[p.Tables[0]].name, Offset: p.Several, Reason: "it writes to a registered table and is one of several statements in one text, " +
+		"which only an Exec without arguments runs, where no table is observed; send each by itself"}
 }
 
 // unrendered returns the error of a guarded statement that can't be rendered.

@@ -29,7 +29,7 @@ func (e *execution) write() error {
 	// Of one table and token, which is common, the values stay on the stack.
 	var token [1]rewrite.Token
 	var table [1]rewrite.TableValues
-	if len(e.plan.Tables) == 1 && len(e.held.all) <= 1 {
+	if len(e.plan.Tables) == 1 && len(e.held.all) <= 1 && e.held.rows == nil {
 		t := e.table(0)
 		for i := range e.held.all {
 			token[i] = t.value(e.held.all[i])

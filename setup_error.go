@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/missing"
 )
 
@@ -56,6 +57,21 @@ func (e *execution) explain(err error) error {
 	}
 	if thing, ok := missing.Find(err, tables...); ok {
 		return &SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
+	}
+	return e.explainRule(err)
+}
+
+// explainRule returns an UnguardableError where the database has refused what the guard has
+// added, because of a rule of the table's; else the error as it is.
+func (e *execution) explainRule(err error) error {
+	if !dberr.IsWithByRule(err) || strings.Contains(strings.ToLower(e.read.query), "with") {
+		return err
+	}
+	for i := range e.plan.Tables {
+		if t := e.table(i); t.rules.Ledger {
+			return refusedBy(err, t, "a rule makes several statements of this one, which PostgreSQL does only without WITH, "+
+				"where the ledger is asked; guard the table by RowFence, or write a trigger instead of the rule")
+		}
 	}
 	return err
 }

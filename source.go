@@ -38,7 +38,8 @@ type TokenSource func(ctx context.Context, names []string) ([]Token, error)
 // table. It isn't asked for statements that touch no registered table, are refused anyway,
 // or run under [Bypass], nor when a statement is prepared. A token from the source guards a
 // write as one from the context does. Where the source has none, a write is [ErrNoFence],
-// or passes unguarded on an [Optional] table; an error of the source refuses it there, too.
+// or passes unguarded on an [Optional] table, and where [UnfencedInserts] needs none; an error of
+// the source refuses it there, too.
 // In [Observe] mode such a write is reported and passes.
 //
 // A source tells who may write now. A program that read under one token, lost its lease,

@@ -69,6 +69,8 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Ar
 		// An error of the guard's must not be the application's: see observe.
 	case e.plan.Verdict == rewrite.Refuse:
 		reason = settings.unguardable(&e.plan.Refusal)
+	case e.plan.Several > 0:
+		reason = settings.several(e.plan)
 	case e.plan.Params:
 		r, err := e.plan.Default()
 		if err == nil {

@@ -16,7 +16,12 @@ type Rule func(*table)
 // table that holds the highest token that has written the row; NULL and 0 mean that
 // no token has. Only sqlfence writes it. May be combined with [Ledger]; both are then
 // enforced. In SQLite a guarded statement says OR ABORT. So where a constraint of the
-// table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error.
+// table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error. By SQLite's rules
+// that also holds for what the table's triggers write: an INSERT OR IGNORE or OR REPLACE in one
+// is OR ABORT then; write ON CONFLICT DO NOTHING or DO UPDATE there.
+//
+// SQLite's REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE delete the rows in the way, and
+// their tokens with them: they are refused ([ErrUnguardable]).
 //
 // A row can't know whether its token was ever issued: any higher number passes, and
 // refuses all lower ones from then on, also those of honest holders. Nor does a
@@ -39,6 +44,8 @@ func RowFence(column string) Rule {
 //
 // On SQLite:
 //
+//   - REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE are guarded if the table has no other
+//     rule but [Resource], [Optional] or [UnfencedInserts]; else they are refused.
 //   - The ledger has to be in the database file of the guarded table.
 //   - INSERT ... SELECT * between tables with generated columns fails; name the
 //     columns instead.
@@ -75,6 +82,33 @@ func SingleUse() Rule {
 // with one are guarded. Use it while an application is being converted.
 func Optional() Rule {
 	return func(t *table) { t.optional = true }
+}
+
+// UnfencedInserts lets a statement that can only add rows run without a token: nobody
+// holds one for a row that isn't there yet. It is for tables whose keys the database makes,
+// by a sequence, AUTOINCREMENT or a DEFAULT, or computes, as in INSERT ... SELECT; with
+// [Key] those statements are refused otherwise.
+//
+// It holds for INSERT, also with ON CONFLICT DO NOTHING, and for a MERGE that does nothing
+// else; REPLACE, and an upsert with DO UPDATE, still need a token, as they may
+// change a row. A token that the context carries is used all the same: a new row
+// whose key the statement shows, and whose token is there, stores it, and [Ledger] compares
+// all of the context's tokens for the table. An upsert may add a row that none of its
+// tokens is for, and is refused where it meets one.
+//
+// What it gives up: a process that has lost its token can still add rows. And a row that
+// is added without its token has an empty mark, so that the first token to write it passes,
+// however old; the fence column has to be nullable, or to have 0 as its default. That is also
+// so for a key that comes back after its row was deleted, as in a SQLite table without
+// AUTOINCREMENT. No INSERT may name the fence column. Where rows belong to something that
+// exists before them, such as an order to its customer, a [Key] on that column fences new
+// rows, too.
+//
+// In SQLite such an INSERT says OR ABORT, also without a token and also where the table's
+// triggers write (see [RowFence]). It isn't a
+// rule for a full-text table there, which takes commands such as 'delete-all' by INSERT.
+func UnfencedInserts() Rule {
+	return func(t *table) { t.rules.UnfencedInserts = true }
 }
 
 // InMode sets the mode of the table, whatever [WithMode] says: an application can be
@@ -144,7 +178,7 @@ func (t *table) once(field *string, rule, value string) {
 func (t *table) check(db database) []error {
 	if t.rules.FenceColumn == "" {
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
-		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional {
+		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional || t.rules.UnfencedInserts {
 			t.rules.Ledger = true
 		}
 		if t.rules.SingleUse {

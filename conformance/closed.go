@@ -21,8 +21,8 @@ var closedChecks = []check{
 var unguardable = []string{
 	"DROP TABLE books",
 	"ALTER TABLE books RENAME TO old",
-	"UPDATE books SET price = 30; UPDATE books SET price = 40",
-	"UPDATE pens SET price = 30; UPDATE books SET price = 30",
+	"DROP TABLE pens; UPDATE books SET price = 40",
+	"UPDATE pens SET price = 30; UPDATE books SET price = 30; COMMIT",
 	"UPDATE books SET price = 30, fence_token = 1",
 	`UPDATE books SET "fence_token" = 1`,
 	"INSERT INTO books (id, fence_token) VALUES (7, 1)",

@@ -56,7 +56,8 @@ func WithLimit(n int) Option {
 	return func(c *Collector) { c.limit = n }
 }
 
-// New returns a collector that has seen nothing.
+// New returns a collector that has seen nothing. By default it keeps 10,000 fingerprints
+// ([WithLimit]), and no places in the program ([WithCallers]).
 func New(opts ...Option) *Collector {
 	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts), texts: make(map[string]string)}
 	for _, opt := range opts {
@@ -68,14 +69,16 @@ func New(opts ...Option) *Collector {
 	return c
 }
 
-// Option returns the option that has a database tell the collector of its statements.
+// Option returns the option that has a database tell the collector of its statements. It may
+// be given to several databases.
 func (c *Collector) Option() sqlfence.Option {
 	return sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
 		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)
 }
 
 // Observe counts an event. It is a [sqlfence.Observer]; one that is given to
-// sqlfence.WithObserver without kinds isn't told of guarded statements.
+// sqlfence.WithObserver without kinds isn't told of guarded statements. It is safe for
+// concurrent use.
 func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	if e.Query == "" {
 		return

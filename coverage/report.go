@@ -45,7 +45,8 @@ func (s *Statement) IsOpen() bool {
 	return slices.ContainsFunc(s.Reasons, func(r Reason) bool { return r.Open })
 }
 
-// Report returns what was seen until now.
+// Report returns what was seen until now. The collector goes on counting; the report is
+// a copy.
 func (c *Collector) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()

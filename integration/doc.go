@@ -21,6 +21,7 @@
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
 //   - negative: the tests above fail when a part of the guard is removed;
+//   - applications: a program that runs other people's programs' own tests through sqlfence;
 //   - suites: a program that runs the drivers' own tests through sqlfence;
 //   - parsers: a module of its own, which compares rewrite with the databases' parsers.
 //

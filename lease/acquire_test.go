@@ -66,6 +66,19 @@ func TestSetupFails(t *testing.T) {
 			}
 		})
 	}
+	// A privilege on the table that is missing isn't that of creating one.
+	onPostgres(t, func(t *testing.T, d *database) {
+		d.failing(func(_ context.Context, c fakedb.Call) error {
+			if strings.HasPrefix(c.Query, "EXPLAIN") && strings.Contains(c.Query, "fencing_leases") {
+				return stateError("42501")
+			}
+			return nil
+		})
+		err := d.new(t).Setup(t.Context())
+		if sent := sprint(d.Sent()); err == nil || !strings.Contains(err.Error(), "fencing_leases can't be used") || strings.Contains(sent, "CREATE TABLE IF NOT EXISTS fencing_leases") {
+			t.Errorf("%v, after%s", err, sent)
+		}
+	})
 	eachDatabase(t, func(t *testing.T, d *database) {
 		d.failing(func(context.Context, fakedb.Call) error { return errLost })
 		if err := d.new(t).Setup(t.Context()); !errors.Is(err, errLost) {

@@ -32,7 +32,7 @@ import (
 // with. Other work that reads and then writes should take the token before it reads:
 // [sqlfence.WithFence] with the token of [Election.Lease].
 //
-// It is safe for concurrent use.
+// [NewElection] returns one; the zero value can't be used. It is safe for concurrent use.
 type Election struct {
 	key     string
 	terms   []Term
@@ -82,7 +82,8 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 // Run campaigns until this process leads, keeps the lease by heartbeats as [Leases.Do] does,
 // and campaigns again when it has been lost, until ctx ends. Then it releases the lease, if
 // Elected has returned, and returns nil. Failures of the database are logged, and tried
-// again after pauses of up to 5 s.
+// again after pauses of up to 5 s. When Run has returned it may be called again, but not by
+// two at once.
 //
 // Errors are what trying again doesn't change: [ErrInvalid], also if the election is
 // running already; [sqlfence.ErrTokenLimit]; a [*sqlfence.SetupError] if a table is missing
@@ -113,8 +114,8 @@ func (e *Election) Resign() {
 	}
 }
 
-// IsLeader reports whether this process leads and has not been asked to stop. It looks at
-// the clock, as [Lease.Err] does. By the time that the answer is read it may be outdated:
+// IsLeader reports whether this process leads and has not been asked to stop: false before
+// [Election.Run] as well. It looks at the clock, as [Lease.Err] does. By the time that the answer is read it may be outdated:
 // what depends on it needs the token.
 func (e *Election) IsLeader() bool {
 	p := e.current.Load()

@@ -18,7 +18,8 @@ import (
 // [Leases.List]; writes to the table wait until it is built. Where that isn't allowed Setup
 // logs it and goes on.
 //
-// A table that can't be used is left as it is; the error says what is wrong.
+// A table that can't be used is left as it is; the error says what is wrong, and is a
+// [*sqlfence.SetupError] if a privilege is missing. Other errors are the database's.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err
@@ -34,15 +35,20 @@ func (m *Leases) Setup(ctx context.Context) error {
 	return m.index(ctx)
 }
 
-// usable probes the table, and if that fails once more after it was created or changed.
+// usable probes the table, and if that fails once more after it was created or changed. A
+// privilege that is missing is one on a table that is there.
 func (m *Leases) usable(ctx context.Context, waits bool, change statement) error {
-	if m.dialect.probe(ctx, &m.database, waits) == nil {
+	err := m.dialect.probe(ctx, &m.database, waits)
+	if err == nil {
 		return nil
 	}
-	if err := m.create(ctx, change); err != nil {
-		return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
+	if dberr.SQLState(err) != dberr.InsufficientPrivilege {
+		if err := m.create(ctx, change); err != nil {
+			return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
+		}
+		err = m.dialect.probe(ctx, &m.database, waits)
 	}
-	if err := m.dialect.probe(ctx, &m.database, waits); err != nil {
+	if err != nil {
 		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", explain(m.dialect, err))
 	}
 	return nil

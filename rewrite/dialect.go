@@ -138,6 +138,9 @@ type dialect interface {
 	// and in different ways those of one that returns rows.
 	countsLastRows() bool
 
+	// guardsSeveral reports whether a text may have several statements of which one is guarded.
+	guardsSeveral() bool
+
 	// ledgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.
 	ledgerCheck(w *writer, token int)

@@ -38,8 +38,14 @@ as BÜCHER to bücher in LATIN1.
 
 sqlfence doesn't recognise a name that a function builds at run time, nor a view, a trigger, a
 rule or a procedure that writes to the table, nor a partition, a parent or a child of it that
-isn't registered itself. DO is refused if its code can build statements at run time, even if
+isn't registered itself, nor a shadow table of SQLite's FTS5, nor an EXECUTE of what was prepared
+under Bypass. DO is refused if its code can build statements at run time, even if
 it names no registered table.
+
+Several statements in one text are guarded one by one, if they write and read rows only and have
+no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, those
+before it stay or go as without sqlfence: PostgreSQL undoes all of the text, SQLite the statement
+alone, unless a transaction is rolled back.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
 silently. A guarded INSERT or UPDATE of a table with a row fence or a key therefore gets OR
@@ -57,6 +63,7 @@ type docGroup struct{ hazard, title string }
 var docGroups = []docGroup{
 	{"plain", "UPDATE, DELETE and INSERT"},
 	{"insert", "INSERT: where the rows come from"},
+	{"new", "INSERT into a table with Key and UnfencedInserts"},
 	{"conflict", "INSERT: ON CONFLICT and ON DUPLICATE KEY UPDATE"},
 	{"assignment", "UPDATE: SET"},
 	{"condition", "WHERE"},
@@ -82,7 +89,7 @@ var docGroups = []docGroup{
 
 // rules are those that a section's statements are shown with.
 func (g docGroup) rules() string {
-	if g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" {
+	if g.hazard == "new" || g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" {
 		return g.hazard
 	}
 	return "row"
@@ -211,8 +218,8 @@ func (k *docKind) fits(line *docLine) bool {
 }
 
 // examples returns some of the statements: the first ones that are tested in each
-// dialect of the line, then the first of each dialect. Of those that are refused one
-// is enough, since the reason is beside it.
+// dialect of the line, or in several, then the first of each dialect. Of those that are
+// refused one is enough, since the reason is beside it.
 func (l *docLine) examples() (shown []string) {
 	most := 4
 	if l.refusals() > 0 {
@@ -224,7 +231,9 @@ func (l *docLine) examples() (shown []string) {
 				if k.lacks(l) {
 					code += " (" + k.dialects() + ")"
 				}
-				shown = append(shown, code)
+				if !slices.Contains(shown, code) {
+					shown = append(shown, code)
+				}
 			}
 		}
 	}
@@ -232,8 +241,9 @@ func (l *docLine) examples() (shown []string) {
 	if most == 1 && len(shown) == 1 {
 		return shown
 	}
+	add(most, func(k docKind) bool { return strings.Contains(k.dialects(), ",") })
 	for d := range docDialects {
-		add(min(most+1, len(shown)+1), func(k docKind) bool { return k.verdicts[d] != "" && k.lacks(l) })
+		add(min(most+len(docDialects)-1, len(shown)+1), func(k docKind) bool { return k.verdicts[d] != "" && k.lacks(l) })
 	}
 	return shown
 }

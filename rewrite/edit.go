@@ -17,7 +17,7 @@ const (
 	opAssign                    // what edit.rules assign
 	opCheck                     // the condition of edit.rules, for a written row
 	opAnd                       // likewise, behind another condition
-	opWith                      // the ledger's statements, behind edit.text: WITH or nothing
+	opWith                      // the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
 	opColumn                    // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                     // the rule's value for the row edit.row of an INSERT, behind edit.text
 	opValueAsking               // the same, after the ledger was asked
@@ -28,6 +28,7 @@ const (
 	opBeforeAssigned            // what stands before a serial that the statement assigns
 	opBehindAssigned            // and behind it
 	opRepeat                    // edit.text, a part of a condition, with the placeholders edit.row of the repeats
+	opStored                    // the RETURNING that checks the keys of the rows as they were stored
 	opGone                      // the RETURNING that distinguishes an inserted row from an updated one
 )
 
@@ -38,7 +39,7 @@ type edit struct {
 	apart  side
 	rules  ruleSet
 	target int32 // index in Plan.Targets
-	row    int32
+	row    int32 // of an INSERT; of opPlaced and opWith see there
 	inputs int32 // how many of the statement's placeholders stand before it, if these have no numbers
 	text   string
 }
@@ -73,7 +74,7 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[0]
-	case opAbort, opGone, opRepeat, opBehindRow:
+	case opAbort, opGone, opStored, opRepeat, opBehindRow:
 		return ' '
 	case opAssign:
 		return ','

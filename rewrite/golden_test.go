@@ -39,6 +39,12 @@ var rulesets = map[string]struct {
 	"single":    {Table{Name: "books", FenceColumn: "fence_token", SingleUse: true}, Values{}},
 	"key":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id"}, Values{}},
 	"two":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
+	"new":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{}},
+	"newnone":   {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{Tables: []TableValues{{Unfenced: true}}}},
+	"newmixed":  {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{Tables: []TableValues{{Rows: []int{0, NoToken}}}}},
+	"newledger": {Table{Name: "books", Ledger: true, Key: "id", UnfencedInserts: true}, Values{}},
+	"newall":    {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Serial: "serial", UnfencedInserts: true}, Values{}},
+	"newempty":  {Table{Name: "books", Ledger: true, UnfencedInserts: true}, Values{Tables: []TableValues{{Unfenced: true}}}},
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
 	"keyboth":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Key: "id"}, Values{}},
 	"literal":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Literal: true}},
@@ -86,20 +92,36 @@ func byRow(rules string) bool {
 	return t.Serial != "" || t.locks()
 }
 
+// mayInsertNothing reports whether a plan's guard may have nothing to insert.
+func mayInsertNothing(p *Plan, rules string) bool {
+	unfenced := slices.ContainsFunc(rulesets[rules].values.Tables, func(v TableValues) bool { return v.Unfenced })
+	changes := slices.ContainsFunc(p.Targets, func(t Target) bool { return !t.New })
+	return byRow(rules) || unfenced || !changes
+}
+
 // values returns what the plan of a sample is rendered with.
 func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values
 	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
-	two := v.Tables != nil
+	two, unfenced := v.Tables != nil, false
+	second := 1 // the token of the second row
+	if two {
+		unfenced = v.Tables[0].Unfenced
+		if rows := v.Tables[0].Rows; rows != nil {
+			second = rows[1]
+		}
+	}
 	v.Literal = v.Literal || !p.Params
 	v.Tables = make([]TableValues, len(p.Tables))
 	for i := range v.Tables {
 		switch t := &v.Tables[i]; {
 		case !p.rules(i).Fenced():
+		case unfenced:
+			t.Unfenced = true
 		case two:
 			t.Tokens = tokens
-			for row := range keysOf(p) { // the second row has the second token
-				t.Rows = append(t.Rows, row%2&^(row/2))
+			for row := range keysOf(p) { // the second row has the second token, or none
+				t.Rows = append(t.Rows, row%2&^(row/2)*second)
 			}
 		default:
 			t.Tokens = tokens[i : i+1]

@@ -35,6 +35,56 @@ func TestHoles(t *testing.T) {
 	}
 }
 
+// TestValueThatIsNotTheKey has values that look like the key's column and are none, so that
+// the row would come to have another key.
+func TestValueThatIsNotTheKey(t *testing.T) {
+	for _, tt := range []struct {
+		d        Dialect
+		key, set string
+		keeps    bool
+	}{
+		{Postgres, "isbn", "isbn = isbn", true},
+		{Postgres, "isbn", `"isbn" = "isbn"`, true},
+		{Postgres, "isbn", `isbn = "isbn"`, true},
+		{Postgres, "user", `"user" = "user"`, true},
+		{Postgres, "user", `"user" = books.user`, true},
+		{Postgres, "user", `"user" = user`, false},
+		{Postgres, "user", `U&"us\0065r" = USER`, false},
+		{Postgres, "null", `"null" = null`, false},
+		{Postgres, "default", `"default" = DEFAULT`, false},
+		{Postgres, "current_user", `"current_user" = current_user`, false},
+		{SQLite, "isbn", "isbn = isbn", true},
+		{SQLite, "isbn", "'isbn' = [isbn]", true},
+		{SQLite, "isbn", "isbn = 'books'.'isbn'", true},
+		{SQLite, "isbn", "'isbn' = isbn", false},
+		{SQLite, "null", `"null" = null`, false},
+		{SQLite, "current_date", "current_date = current_date", false},
+		{SQLite, "current_date", "current_date = \"current_date\"", true},
+	} {
+		for _, table := range []Table{{Name: "books", FenceColumn: "fence_token", Key: tt.key}, {Name: "books", Ledger: true, Key: tt.key}} {
+			for _, sql := range []string{"UPDATE books SET " + tt.set, "INSERT INTO books (price) VALUES (1) ON CONFLICT (price) DO UPDATE SET " + tt.set} {
+				table.UnfencedInserts = true
+				r, err := New(tt.d, []Table{table})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p := r.Plan(sql); (p.Verdict == Guard) != tt.keeps {
+					t.Errorf("%v, %s: %v, %s", tt.d, sql, p.Verdict, p.Refusal.Reason)
+				}
+			}
+		}
+	}
+	// A text is a key like any other.
+	r, err := New(SQLite, []Table{{Name: "books", FenceColumn: "fence_token", Key: "isbn"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.Plan("UPDATE books SET isbn = 'isbn'")
+	if p.Verdict != Guard || !p.Targets[0].AssignsKey || len(p.Targets[0].NewKeys) != 1 || p.Targets[0].NewKeys[0].Text != "isbn" {
+		t.Errorf("%v, %+v", p.Verdict, p.Targets)
+	}
+}
+
 // TestLedgerItemIsNotShadowed has a WITH inside of another with an item called as the one
 // that the guard's raises ask: false there, they would raise nothing.
 func TestLedgerItemIsNotShadowed(t *testing.T) {

@@ -10,22 +10,18 @@ import (
 
 // An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
-	listed bool    // it names its columns
-	key    int     // which of them is the key, or -1
-	names  ruleSet // whose columns are among them
+	listed   bool    // it names its columns
+	key      int     // which of them is the key, or -1
+	names    ruleSet // whose columns are among them
+	doubtful bool    // the rows' keys may be others than those that show
+	returned bool    // the rows' keys don't show, but each row's is checked once it is stored
+	unmarked bool    // the rows' keys don't show, so their tokens are left to the default
 }
 
 // insertInto plans an INSERT.
 func (p *planner) insertInto(w *read.Write) bool {
-	or := ""
-	switch {
-	case w.Verb == read.Replace:
-		or = "REPLACE"
-	case w.Or == read.OrFail || w.Or == read.OrReplace || w.Or == read.OrOther:
-		or = strings.ToUpper(p.TokenText(w.OrAt))
-	}
-	if or != "" {
-		return p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert())
+	if !p.orClause(w) {
+		return false
 	}
 	p.orAbort(w)
 	if w.Insertion.Source == read.Assigned {
@@ -43,11 +39,25 @@ func (p *planner) insertInto(w *read.Write) bool {
 	if w.ConflictsEnd > 0 && !p.versionedUpsert(w) {
 		return false
 	}
+	p.checkStored(w)
+	p.onlyAdds(w)
 	p.returns(w)
 	return p.readable(w)
 }
 
-// columnList plans the list of columns, to which it adds those of the rules.
+// orClause decides about the OR clause.
+func (p *planner) orClause(w *read.Write) bool {
+	or := ""
+	switch {
+	case replaces(w) && !p.mayReplace():
+		or = "REPLACE"
+	case w.Or == read.OrFail || w.Or == read.OrOther:
+		or = strings.ToUpper(p.TokenText(w.OrAt))
+	}
+	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert())
+}
+
+// columnList plans the list of columns.
 func (p *planner) columnList(ins *read.Insertion) bool {
 	p.insertion = insertion{listed: !ins.List.Empty(), key: -1}
 	for n, c := range ins.Columns {
@@ -57,12 +67,6 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 		}
 		if !p.inserts(column, c.Lo, n) {
 			return false
-		}
-	}
-	for _, list := range []read.Span{ins.List, ins.RowColumns} {
-		if !list.Empty() {
-			at := p.After(list.Hi)
-			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
 		}
 	}
 	return true
@@ -81,10 +85,21 @@ func (p *planner) inserts(column string, token int32, n int) bool {
 	return true
 }
 
+// addColumns adds the columns of the rules to the lists of columns.
+func (p *planner) addColumns(ins *read.Insertion) {
+	for _, list := range []read.Span{ins.List, ins.RowColumns} {
+		if !list.Empty() {
+			at := p.After(list.Hi)
+			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+		}
+	}
+}
+
 // eachAdded calls f for each column that the rules add to the rows.
 func (p *planner) eachAdded(f func(r int, a added)) {
 	for _, r := range p.target.rules.has {
-		if a := precedence[r].adds(p.target.rules); a.column != "" && !p.insertion.names.has(r) {
+		unmarked := r == ruleRowFence && p.insertion.unmarked
+		if a := precedence[r].adds(p.target.rules); a.column != "" && !p.insertion.names.has(r) && !unmarked {
 			f(r, a)
 		}
 	}
@@ -128,12 +143,11 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if ins.SourceAt == 0 {
 		return true // it can't be read
 	}
-	t := &p.target
+	if !p.showsKeys(w, ins) {
+		return false
+	}
+	p.addColumns(ins)
 	switch {
-	case ins.Overriding > 0 && t.rules.Key != "" && !p.Word(ins.Overriding, "system"):
-		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database may choose them; leave OVERRIDING USER VALUE out")
-	case t.rules.Key != "" && (ins.Source != read.Values || p.insertion.key < 0):
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES")
 	case ins.Source == read.NoSource:
 		return true // it can't be read
 	case ins.Source == read.Defaults:
@@ -180,12 +194,12 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	first := int32(len(p.to().Keys))
 	p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
-		if p.insertion.key >= 0 && !p.rowKey(row) {
+		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}
 		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
 	}
-	if p.target.rules.Key != "" && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
+	if p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
 	}
 	return true
@@ -196,13 +210,20 @@ func (p *planner) growRows(rows int) {
 	adds := 0
 	p.eachAdded(func(int, added) { adds++ })
 	p.edits = slices.Grow(p.edits, adds*rows)
-	if p.insertion.key >= 0 {
+	if p.readsKeys() {
 		p.to().Keys = slices.Grow(p.to().Keys, rows)
 	}
 }
 
-// selection adds to the columns of a SELECT.
+// selection adds to the columns of a SELECT, all of whose rows have one key.
 func (p *planner) selection(arm *read.RowArm) bool {
+	row := int32(len(p.to().Keys))
+	if p.readsKeys() {
+		item, _ := p.Selected(arm.Columns, p.insertion.key)
+		if !p.rowKey(item) {
+			return false
+		}
+	}
 	adds := false
 	p.eachAdded(func(int, added) { adds = true })
 	switch {
@@ -211,7 +232,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 	case arm.Empty:
 		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
 	}
-	p.addValues(p.After(arm.Columns.Hi), 0, true)
+	p.addValues(p.After(arm.Columns.Hi), row, true)
 	return true
 }
 

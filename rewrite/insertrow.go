@@ -11,7 +11,7 @@ import (
 // assignedRow plans an INSERT whose row is a SET list.
 func (p *planner) assignedRow(w *read.Write) bool {
 	p.insertion = insertion{listed: true, key: -1}
-	t, set := &p.target, &w.Set
+	set := &w.Set
 	if set.Empty() {
 		return true // it can't be read
 	}
@@ -27,13 +27,8 @@ func (p *planner) assignedRow(w *read.Write) bool {
 			return false
 		}
 	}
-	if t.rules.Key != "" {
-		if p.insertion.key < 0 {
-			return p.refuseTarget(set.Lo, "the rows' keys are unknown before the statement runs; name the key column")
-		}
-		if !p.keyOf(p.PlainValue(set.Items[p.insertion.key])) {
-			return false
-		}
+	if !p.showsKeys(w, &w.Insertion) || p.readsKeys() && !p.rowKey(p.PlainValue(set.Items[p.insertion.key])) {
+		return false
 	}
 	if p.passesLedger() && !p.asksByMark() && !slices.ContainsFunc(set.Items, func(a read.Assignment) bool { return p.ledgerAround(p.PlainValue(a)) }) {
 		return p.refuseTarget(set.Lo, noValue)
@@ -59,7 +54,7 @@ func (p *planner) assignedRow(w *read.Write) bool {
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
 // the rows, and not before one of the application's.
 func (p *planner) asksByMark() bool {
-	return p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != ""
+	return p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
 // noValue refuses an INSERT without a value that the ledger's check can stand around.

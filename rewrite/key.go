@@ -1,6 +1,12 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // A key is the column that selects each row's token. A row of which none of the
 // statement's tokens is for is out of their scope.
@@ -29,6 +35,7 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 		column, ok := p.Name(int(i))
 		switch {
 		case !ok || column != p.target.rules.Key && !p.dialect.isRowNumber(column):
+		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
 			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the row out of its token's scope; "+
 				"leave the column out, or assign the row's own key as an argument or as a plain constant")
@@ -37,46 +44,192 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 	return true
 }
 
+// keepsKey reports whether an item assigns the row its own key, by the column's name. Where
+// that could be another table's, too, the databases call it ambiguous.
+func (p *planner) keepsKey(a *read.Assignment) bool {
+	value := p.PlainValue(*a)
+	if of, column, ok := p.Qualified(value); ok {
+		return column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
+	}
+	column, ok := p.Name(int(value.Lo))
+	return ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
+}
+
+// isColumn reports whether a name that is the value of an item is read as a column. SQLite
+// takes a text for a name only where no value may stand. A word such as user or default is
+// a column only where it could be assigned without quotes, too, and SQLite's current_date
+// not even then.
+func (p *planner) isColumn(token int32, a *read.Assignment) bool {
+	switch p.Tokens[token].Kind {
+	case lex.Quoted:
+		return true
+	case lex.Word:
+		return p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
+	}
+	return false
+}
+
 // newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
 // the row that was to be inserted, which is one of [Target.Keys]. Where the table is called
 // excluded itself that may be another's.
 func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
 	if c, ok := p.Constant(value); ok {
-		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue(c))
+		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 		return true
 	}
 	column, ok := p.Excluded(value)
-	if !ok || !upsert || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
+	if !ok || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
 		return false
 	}
 	to.AssignsKey = true
 	return true
 }
 
+// showedKeys reports whether the keys of all rows to be inserted are known.
+func (p *planner) showedKeys() bool {
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys, func(k KeyValue) bool { return k.Unknown })
+}
+
 func (key) inserted(p *planner, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
-	case p.dialect.isRowNumber(column):
+	case p.dialect.isRowNumber(column) && !p.target.rules.UnfencedInserts:
 		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
+	case p.dialect.isRowNumber(column):
+		p.insertion.doubtful = true
 	}
 	return true
 }
 
-// rowKey notes where the key's value stands in a row.
-func (p *planner) rowKey(row read.Span) bool {
-	return p.keyOf(p.Item(row, p.insertion.key))
+// newRows is the way out for rows whose keys don't show.
+const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
+
+// showsKeys decides about rows whose keys, or columns, the statement doesn't show.
+func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
+	t := p.target.rules
+	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
+	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
+	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 || ins.Source != read.Values && ins.Source != read.Assigned && !p.selectsKeys(ins))
+	switch {
+	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
+		p.insertion.returned = true
+		p.to().OneKey = true
+		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0 && !p.explained
+	case t.UnfencedInserts:
+		// Without a list the rows might bring a mark of their own.
+		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
+	case hidden && overridden:
+		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database may choose them; leave OVERRIDING USER VALUE out"+newRows)
+	case hidden && w.Returning > 0 && p.insertion.key >= 0 && !p.dialect.countsLastRows():
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
+	case hidden && p.insertion.key < 0:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES"+newRows)
+	case hidden:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... VALUES"+newRows)
+	}
+	return true
 }
 
-// keyOf notes the key that is the value of a new row.
-func (p *planner) keyOf(value read.Span) bool {
-	c, ok := p.Constant(value)
-	if !ok {
-		return p.refuseTarget(value.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
+// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which
+// have NULL for a constant by which the rows are grouped.
+func (p *planner) groupsBySets(ins *read.Insertion) bool {
+	if !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return arm.Select }) {
+		return false
 	}
+	for i := ins.Arms[0].After; i < ins.Rows.Hi; i++ {
+		if p.Word(i, "grouping", "rollup", "cube") {
+			return true
+		}
+	}
+	return false
+}
+
+// readsKeys reports whether each row's key is read.
+func (p *planner) readsKeys() bool {
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
+}
+
+// mayReturn reports whether the keys of an INSERT don't show, but can be checked in a
+// RETURNING, which sees each row as it was stored. The statement has to name the key, or else
+// the database makes one that nobody has a token for.
+func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
+	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || p.dialect.countsLastRows() {
+		return false
+	}
+	if ins.Source == read.Query {
+		makes := func(arm read.RowArm) bool {
+			item, ok := p.Selected(arm.Columns, p.insertion.key)
+			return arm.Select && ok && p.makesKey(item)
+		}
+		return !p.selectsKeys(ins) && !slices.ContainsFunc(ins.Arms, makes)
+	}
+	shown := !p.insertion.doubtful
+	for _, arm := range ins.Arms {
+		for _, row := range arm.Rows {
+			item := p.Item(row, p.insertion.key)
+			if p.makesKey(item) {
+				return false
+			}
+			_, ok := p.Constant(item)
+			shown = shown && ok
+		}
+	}
+	return !shown
+}
+
+// makesKey reports whether a value is a new key, which nobody has a token for: it has a call
+// without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
+func (p *planner) makesKey(item read.Span) bool {
+	for i := item.Lo; i < item.Hi; i++ {
+		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
+			return true
+		}
+	}
+	return item.Empty()
+}
+
+// checkStored has the keys of the stored rows checked.
+func (p *planner) checkStored(w *read.Write) {
+	if p.insertion.returned {
+		p.plan.Rows = true
+		p.insert(p.After(w.ConflictsEnd), opStored, 0, "")
+	}
+}
+
+// stored writes the RETURNING that raises for a row with another key than the token's.
+func (w *writer) stored() {
+	if !w.compared() {
+		return
+	}
+	w.write(" RETURNING ")
+	w.byKey(func(int) { w.write("1") }, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
+}
+
+// selectsKeys reports whether each part of a query selects a constant as the key.
+func (p *planner) selectsKeys(ins *read.Insertion) bool {
+	selects := func(arm read.RowArm) bool {
+		if !arm.Select {
+			return true // its rows are looked at one by one
+		}
+		item, ok := p.Selected(arm.Columns, p.insertion.key)
+		if ok {
+			_, ok = p.Constant(item)
+		}
+		return ok
+	}
+	return ins.Source == read.Query && !p.insertion.doubtful && !ins.Rows.Empty() && !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
+}
+
+// rowKey notes where the key's value stands: an item of a row, or of what is selected.
+func (p *planner) rowKey(item read.Span) bool {
 	to := p.to()
-	to.Keys = append(to.Keys, KeyValue(c))
+	c, ok := p.Constant(item)
+	if !ok && !p.target.rules.UnfencedInserts {
+		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant"+newRows)
+	}
+	to.Keys = append(to.Keys, KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 	return true
 }
 

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -58,8 +60,8 @@ func (w *writer) askBefore() {
 	w.write(" THEN ")
 }
 
-// ledgerItems writes the comparison for all of the tables where it stands in WITH:
-// with "WITH" before the statement, or with "" at the head of its own WITH.
+// ledgerItems writes the comparison for the tables of a statement's targets where it stands
+// in WITH: with "WITH" before the statement, or with "" at the head of its own WITH.
 //
 // The UPDATE changes nothing, as its condition is always true or raises; should it
 // be false all the same, the division raises. As a data-modifying WITH it always
@@ -69,9 +71,12 @@ func (w *writer) askBefore() {
 //
 // Where a rule asks before it raises, the check is an item of its own, which is
 // evaluated once, when it is asked for first.
-func (w *writer) ledgerItems(with string) {
+func (w *writer) ledgerItems(with string, targets []Target) {
 	separator := with
 	for table := range w.plan.Tables {
+		if !slices.ContainsFunc(targets, func(t Target) bool { return t.Table == table }) {
+			continue
+		}
 		w.chooseTable(table)
 		asked := w.asksLedger()
 		for i := w.lo; i < w.hi && precedence[ruleLedger].refuses(w); i++ {

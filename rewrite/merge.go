@@ -12,6 +12,7 @@ func (p *planner) merge(w *read.Write) bool {
 			return false
 		}
 	}
+	p.onlyAdds(w)
 	return p.readable(w)
 }
 

@@ -76,6 +76,10 @@ func (mysql) writesInWith() bool { return false }
 
 func (mysql) countsLastRows() bool { return true }
 
+// guardsSeveral: a text may have several only with an option of the driver's, and a block has
+// semicolons of its own.
+func (mysql) guardsSeveral() bool { return false }
+
 func (mysql) shadowsLedger(item string) bool { return item == ledgerTable }
 
 func (mysql) ledgerInWhere() bool { return true }

@@ -69,8 +69,18 @@ type Plan struct {
 	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
-	// Rows reports whether a write has RETURNING, or is run by EXPLAIN.
+	// ReturnsChecks reports whether the guard adds a RETURNING to the statement where it
+	// compares tokens: it returns rows that nobody asked for then, and has to be run by what
+	// discards them.
+	ReturnsChecks bool
+
+	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
 	Rows bool
+
+	// Several is 0 for a single statement, and else where another one of the text's begins,
+	// in bytes from its start. The text is to be executed without arguments, by what
+	// executes all of them.
+	Several int
 
 	// Alone reports whether nothing but blanks stands behind the statement and its
 	// semicolon, so that a driver that prepares the text has prepared all of it.
@@ -109,8 +119,9 @@ func (p *Plan) rows(i int) int {
 type Target struct {
 	Table int // index in Plan.Tables
 
-	// Keys has, for each row of an INSERT, the source of the value of the table's key
-	// column. Nil for other writes and for tables without Key.
+	// Keys has, for each row of an INSERT, and for each SELECT, whose rows all have one,
+	// the source of the value of the table's key column. Nil for other writes and for tables
+	// without Key.
 	Keys []KeyValue
 
 	// AssignsKey reports whether an UPDATE or upsert assigns the key column. Its rows
@@ -119,6 +130,14 @@ type Target struct {
 	// NewKeys has the source of each assigned value that isn't a row's of Keys.
 	AssignsKey bool
 	NewKeys    []KeyValue
+
+	// OneKey reports whether the rows' keys don't show, so that Keys is nil, and each row's is
+	// compared with the token once it is stored. The caller has to refuse several tokens.
+	OneKey bool
+
+	// New reports whether the write needs no token: it can only add rows, to a table with
+	// [Table.UnfencedInserts].
+	New bool
 
 	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a
 	// MERGE with such an arm. It is false for an upsert, which may insert.
@@ -130,8 +149,10 @@ type Target struct {
 }
 
 // A KeyValue is the source of a row's key in a statement: the argument called Name or,
-// if no argument has a name, the one numbered Ordinal; or else a constant.
+// if no argument has a name, the one numbered Ordinal; or else a constant. It is Unknown
+// for a row of a table with [Table.UnfencedInserts] whose key the statement doesn't show.
 type KeyValue struct {
+	Unknown bool
 	Name    string // of a named argument, without its prefix; "" for none
 	Ordinal int    // 1-based; 0 for none
 	Text    string // of a constant, where Name is "" and Ordinal is 0

@@ -30,6 +30,7 @@ type planner struct {
 	target    target    // of the write that is being planned
 	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
 	explained bool      // a statement is run by EXPLAIN
+	apart     bool      // a statement is one that none which is guarded may stand beside
 }
 
 var planners = sync.Pool{New: func() any { return new(planner) }}
@@ -54,7 +55,7 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 
 // release keeps a planner for another text.
 func (p *planner) release() {
-	p.plan, p.refused, p.explained = nil, nil, false
+	p.plan, p.refused, p.explained, p.apart = nil, nil, false, false
 	p.repeats, p.written, p.targets, p.assigns = repeats{}, nil, nil, nil
 	if cap(p.edits) > maxRoom {
 		p.edits = nil
@@ -69,7 +70,7 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsEncoding() && p.statement() && p.isAlone(count) && p.endsAlone(count)
+		ok = p.keepsEncoding() && p.statement() && p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:
@@ -89,7 +90,7 @@ func (p *planner) guarded() *Plan {
 	plan.Verdict = Guard
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
-	plan.Params = p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
+	plan.Params = plan.Several == 0 && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}
@@ -123,12 +124,6 @@ func (p *planner) countInputs() {
 	}
 }
 
-// isAlone refuses a write that isn't the text's only statement.
-func (p *planner) isAlone(count int) bool {
-	return count == 1 || len(p.written) == 0 ||
-		p.refuse(p.written[0], p.Lo, "it writes to a registered table and is one of several statements in one text; send each by itself")
-}
-
 // endsAlone notes whether anything stands behind the statement's semicolon, be it a comment.
 // It refuses a versioned statement there, where a driver may take that for another statement
 // and count its rows.
@@ -139,23 +134,6 @@ func (p *planner) endsAlone(count int) bool {
 	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
 	return p.plan.Alone || !p.plan.Versioned || !p.dialect.countsLastRows() ||
 		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would count the rows of the text after it; leave that text out")
-}
-
-// ledgerEdit puts the ledger's check where it belongs, if that is before the statement.
-func (p *planner) ledgerEdit() {
-	if p.dialect.ledgerInWhere() {
-		return
-	}
-	with := "WITH"
-	if p.HasWith {
-		with = ""
-	}
-	for _, table := range p.written {
-		if p.tables[table].Ledger {
-			p.edits = append(p.edits, edit{at: p.CTEAt, op: opWith, text: with})
-			return
-		}
-	}
 }
 
 // refuse notes why the statement can't be guarded; the first reason stays.

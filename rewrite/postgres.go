@@ -86,6 +86,8 @@ func (postgres) writesInWith() bool { return true }
 
 func (postgres) countsLastRows() bool { return false }
 
+func (postgres) guardsSeveral() bool { return true }
+
 // shadowsLedger: a WITH inside of another may have an item of the name that the guard
 // gives to the ledger's check. The raises inside of it would ask that one.
 func (postgres) shadowsLedger(item string) bool {

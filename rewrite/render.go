@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
@@ -159,7 +160,7 @@ func (p *Plan) isDefault(v *Values) bool {
 		return false
 	}
 	for i := range v.Tables {
-		if v.Tables[i].Unfenced || len(v.Tables[i].Tokens) > 1 {
+		if t := &v.Tables[i]; t.Unfenced || len(t.Tokens) > 1 || slices.Contains(t.Rows, NoToken) {
 			return false
 		}
 	}

@@ -18,7 +18,14 @@ func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fen
 
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
-func (rowFence) value(w *writer, e *edit) { w.field(w.rowsToken(e), fieldValue) }
+func (rowFence) value(w *writer, e *edit) {
+	switch token := w.rowsToken(e); {
+	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
+		w.write("0")
+	default:
+		w.field(token, fieldValue)
+	}
+}
 
 func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {

@@ -23,5 +23,6 @@ var pieceKinds = [...]confirm.Kind{
 	opBehindRow:       confirm.BehindRowValue,
 	opBeforeAssigned:  confirm.BeforeValue,
 	opBehindAssigned:  confirm.BehindValue,
+	opStored:          confirm.Returning,
 	opGone:            confirm.Returning,
 }

@@ -80,6 +80,8 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 		return p.refuseTarget(w.ConflictsAt, "an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; write UPDATE, or INSERT for a new row")
 	case p.insertion.names.has(ruleSerial):
 		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert can't name the serial column; leave the column out")
+	case p.insertion.returned:
+		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert has to show the rows' keys; pass them as arguments, or write constants")
 	case w.Returning > 0:
 		return p.refuseTarget(w.Returning, "under WithSerial an upsert can't have RETURNING; write UPDATE, or leave RETURNING out")
 	}

@@ -84,6 +84,8 @@ func (sqlite) writesInWith() bool { return false }
 
 func (sqlite) countsLastRows() bool { return true }
 
+func (sqlite) guardsSeveral() bool { return true }
+
 func (sqlite) shadowsLedger(item string) bool { return item == ledgerTable }
 
 func (sqlite) ledgerInWhere() bool { return true }

@@ -8,13 +8,32 @@ import (
 // statement plans the statement that was read last, part by part.
 func (p *planner) statement() bool {
 	p.explained = p.explained || p.Explained
+	first := len(p.targets)
 	for i := range p.Parts {
 		if !p.part(&p.Parts[i]) {
 			return false
 		}
 	}
-	p.ledgerEdit()
+	p.ledgerEdit(first)
 	return true
+}
+
+// ledgerEdit puts the ledger's check where it belongs, if that is before the statement,
+// which has the targets from first on.
+func (p *planner) ledgerEdit(first int) {
+	if p.dialect.ledgerInWhere() {
+		return
+	}
+	with := "WITH"
+	if p.HasWith {
+		with = ""
+	}
+	for i := first; i < len(p.targets); i++ {
+		if p.tables[p.written[p.targets[i].Table]].Ledger {
+			p.edits = append(p.edits, edit{at: p.CTEAt, op: opWith, text: with, target: int32(first), row: int32(len(p.targets))})
+			return
+		}
+	}
 }
 
 func (p *planner) part(part *read.Part) bool {

@@ -13,7 +13,13 @@ type Table struct {
 	Key         string // column that selects the row's token; empty for one token per table
 	Ledger      bool   // compare with fencing_tokens
 	SingleUse   bool   // refuse a token equal to the row's
-	Serial      string // column of the row's version, which every write raises; empty for none
+
+	// UnfencedInserts lets a write that only adds rows run without a token (see
+	// [Target.New]), and rows be added whose keys the statement doesn't show. Their fence
+	// column is left to its default.
+	UnfencedInserts bool
+
+	Serial string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of existing rows unless their statement is versioned.
 	// The caller has to refuse statements that only write existing rows (see

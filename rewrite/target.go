@@ -48,6 +48,12 @@ func (p *planner) write(w *read.Write) bool {
 	return p.insertInto(w)
 }
 
+// onlyAdds notes whether the write needs no token, once it is known what it does.
+func (p *planner) onlyAdds(w *read.Write) {
+	updates := slices.ContainsFunc(w.Conflicts, func(c read.Conflict) bool { return c.Update })
+	p.to().New = p.target.rules.UnfencedInserts && !p.to().Changes && !replaces(w) && !updates
+}
+
 // addTarget notes a write to a registered table.
 func (p *planner) addTarget(table int, t *read.Target) {
 	if p.plan == nil {
@@ -94,11 +100,20 @@ func (p *planner) readable(w *read.Write) bool {
 	return p.refuseTarget(f.At, f.Reason.String())
 }
 
+// replaces reports whether the write deletes the rows that are in the way of its own, by
+// any unique index: SQLite's REPLACE.
+func replaces(w *read.Write) bool { return w.Verb == read.Replace || w.Or == read.OrReplace }
+
+// mayReplace reports whether a write may delete such rows: if one token covers the whole
+// table, and no rule keeps something in its rows that would be lost.
+func (p *planner) mayReplace() bool { return p.target.rules.Ledger && len(p.target.rules.columns) == 0 }
+
 // orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause
 // of the table's constraints: by that a write could delete other rows, whatever their
-// tokens.
+// tokens, and one that needs none would.
 func (p *planner) orAbort(w *read.Write) {
-	if w.Or == read.OrNone && p.dialect.declaresConflicts() && len(p.target.rules.columns) > 0 {
+	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
+	if w.Or == read.OrNone && !replaces(w) && p.dialect.declaresConflicts() && stores {
 		p.insert(p.After(w.At+1), opAbort, 0, "")
 		p.plan.Aborts = true
 	}

@@ -7,7 +7,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 // OR FAIL keeps the rows changed before one that breaks a constraint, and each has
 // its token; an error that a guard raises undoes the statement.
 func (p *planner) update(w *read.Write) bool {
-	if w.Or == read.OrReplace || w.Or == read.OrOther {
+	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed statement; write UPDATE without it")
 	}
 	if !p.versions(w) {

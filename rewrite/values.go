@@ -44,9 +44,13 @@ type TableValues struct {
 
 	// Rows has, for each row of the [Target.Keys] of the table's targets, in their
 	// order, the index in Tokens of the token that covers it. It can be nil for a
-	// table with one token.
+	// table with one token. [NoToken] is for a row that none covers, of a table with
+	// [Table.UnfencedInserts].
 	Rows []int
 }
+
+// NoToken stands among [TableValues.Rows] for a new row without a token.
+const NoToken = -1
 
 // check returns an error unless the values are complete for a plan to guard.
 func (v *Values) check(p *Plan) error {
@@ -84,7 +88,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
 	}
 	for _, token := range v.Rows {
-		if token < 0 || token >= len(v.Tokens) {
+		if token >= len(v.Tokens) || token < 0 && !(token == NoToken && rules.UnfencedInserts) {
 			return fmt.Errorf("an entry of Rows is token %d of %d", token, len(v.Tokens))
 		}
 	}

@@ -122,7 +122,7 @@ func (w *writer) edit(e *edit) {
 		}
 		return
 	case opWith:
-		w.ledgerItems(e.text)
+		w.ledgerItems(e.text, w.plan.Targets[e.target:e.row])
 		return
 	case opRepeat:
 		w.repeat(e)
@@ -152,6 +152,8 @@ func (w *writer) edit(e *edit) {
 		w.beforeAssigned()
 	case opBehindAssigned:
 		w.behindAssigned()
+	case opStored:
+		w.stored()
 	case opGone:
 		w.gone()
 	}
@@ -195,7 +197,7 @@ func (w *writer) rowValue(e *edit) {
 	}
 }
 
-// rowsToken returns the token that covers the row of an edit.
+// rowsToken returns the token that covers the row of an edit, or NoToken.
 func (w *writer) rowsToken(e *edit) int {
 	begin := 0
 	if w.table > 0 {
@@ -204,7 +206,11 @@ func (w *writer) rowsToken(e *edit) int {
 	if begin == w.tables[w.table].rows {
 		return w.lo
 	}
-	return w.lo + w.rows[begin+w.plan.Targets[e.target].firstRow+int(e.row)]
+	token := w.rows[begin+w.plan.Targets[e.target].firstRow+int(e.row)]
+	if token == NoToken {
+		return NoToken
+	}
+	return w.lo + token
 }
 
 func (w *writer) write(parts ...string) { w.b.Write(parts...) }

@@ -47,6 +47,11 @@ type column struct {
 // listColumns returns the table's columns by their quoted names.
 func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, error) {
 	text, args := t.render(t.dialect.listColumns(), nil, nil)
+	return readColumns(ctx, q, t.dialect, text, args)
+}
+
+// readColumns reads what a query of listColumns yields: nothing if there is no such table.
+func readColumns(ctx context.Context, q querier, d dialect, text string, args []any) (map[string]column, error) {
 	rows, err := q.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, 
 		if err := rows.Scan(&name, &c.typ, &c.notNull); err != nil {
 			return nil, err
 		}
-		found[t.dialect.Quote(name)] = c
+		found[d.Quote(name)] = c
 	}
 	return found, rows.Err()
 }

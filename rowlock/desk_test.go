@@ -204,11 +204,21 @@ func (s statement) between(from, to string) statement {
 	return statement{text, s.args}
 }
 
+// asksForRowlocks reports whether s looks into the catalogue for the table rowlocks.
+func (s statement) asksForRowlocks() bool {
+	return s.has("pragma_table_info('rowlocks')") || s.has("pg_attribute") && slices.Contains(s.args, any("rowlocks"))
+}
+
 func (d *desk) execute(s statement) (fakedb.Answer, error) {
 	if d.tables.held == nil && s.has(" rowlocks ") && !s.has("CREATE TABLE") {
 		return fakedb.Answer{}, errors.New("no such table: rowlocks")
 	}
 	switch {
+	case s.asksForRowlocks():
+		if d.tables.held == nil {
+			return fakedb.Answer{Columns: []string{"name", "type", "notnull"}}, nil
+		}
+		return fakedb.Answer{Columns: []string{"name", "type", "notnull"}, Rows: [][]any{{"table_name", "text", true}}}, nil
 	case s.has("indisunique"), s.has("pragma_index_list("):
 		return fakedb.Answer{Rows: [][]any{{d.unique}}}, nil
 	case s.has("pg_attribute"), s.has("pragma_table_info("):

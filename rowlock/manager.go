@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Manager lists the locks of the tables that it is given to by [WithManager], and frees
@@ -60,11 +60,23 @@ func (m *Manager) add(t *Table) error {
 	return nil
 }
 
-// Setup creates the table rowlocks if there is none. It may be called at every
-// start, by several processes at once.
+// Setup creates the table rowlocks if there is none; if there is one, Setup needs no
+// privilege to create one. It may be called at every start, by several processes at once.
+// Errors are the database's.
 func (m *Manager) Setup(ctx context.Context) error {
-	text := m.dialect.create()
-	_, err := m.db.ExecContext(own.Context(ctx, text), text)
+	text, args := sqltext.Render(m.dialect, m.dialect.listColumns(), sqltext.Pieces{
+		"regclass": sqltext.Value("rowlocks"), "tableargs": sqltext.SQL("'rowlocks'"),
+		"schema": sqltext.SQL("NULL"), "bare": sqltext.Value("rowlocks"),
+	})
+	db := owned{m.db}
+	found, err := readColumns(ctx, db, m.dialect, text, args)
+	if err != nil {
+		return fmt.Errorf("rowlock: setup: look for rowlocks: %w", err)
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	_, err = db.ExecContext(ctx, m.dialect.create())
 	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}

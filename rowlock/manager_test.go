@@ -61,11 +61,25 @@ func TestSetup(t *testing.T) {
 		if _, err := table.Request(t.Context(), ada); err != nil {
 			t.Error(err)
 		}
+		d.Sent()
+		if err := m.Setup(t.Context()); err != nil || strings.Contains(strings.Join(texts(d.Sent()), ""), "CREATE") {
+			t.Errorf("Setup where the table is there: %v, and it creates something", err)
+		}
+		d.tables.held = nil
 		for code, want := range map[string]bool{"23505": true, "42P07": true, "42710": true, "42501": false} {
-			d.fails = func(fakedb.Call) error { return sqlState(code) }
+			d.fails = func(c fakedb.Call) error {
+				if !strings.HasPrefix(c.Query, "CREATE TABLE") {
+					return nil
+				}
+				return sqlState(code)
+			}
 			if err := m.Setup(t.Context()); (err == nil) != want || err != nil && !errors.Is(err, sqlState(code)) {
 				t.Errorf("Setup, where the database says %s: %v", code, err)
 			}
+		}
+		d.fails = func(fakedb.Call) error { return errors.New("lost") }
+		if err := m.Setup(t.Context()); err == nil {
+			t.Error("Setup succeeds where it can't look for the table")
 		}
 	})
 }

@@ -4,67 +4,20 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
-
-	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
+	"github.com/sqlfence/sqlfence/examples/internal/scratch"
 	"github.com/sqlfence/sqlfence/lease"
 )
-
-// A source is a fresh database that nobody else uses: an SQLite file in a
-// temporary folder, or a PostgreSQL schema. drop removes it.
-type source struct {
-	driver, dsn string
-	drop        func() error
-}
-
-func fresh(ctx context.Context, dsn string) (*source, error) {
-	if dsn == "" {
-		dir, err := os.MkdirTemp("", "sqlfence-worker-")
-		if err != nil {
-			return nil, err
-		}
-		return &source{sqlite.Driver, sqlite.DSN(filepath.Join(dir, "jobs.db")), func() error { return os.RemoveAll(dir) }}, nil
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return nil, err
-	}
-	admin, err := sql.Open("pgx", dsn)
-	if err != nil {
-		return nil, err
-	}
-	schema := "sqlfence_worker_" + strings.ToLower(rand.Text()[:10])
-	if _, err := admin.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
-		return nil, errors.Join(err, admin.Close())
-	}
-	q := u.Query()
-	q.Set("search_path", schema)
-	u.RawQuery = q.Encode()
-	return &source{"pgx", u.String(), func() error {
-		// Interrupted or not, the schema goes: hence a context of its own.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
-		return errors.Join(err, admin.Close())
-	}}, nil
-}
 
 const jobs = 5
 
 // create makes the queue and the tables of the leases, and returns the bare
 // database. A migration would do the same.
-func (s *source) create(ctx context.Context) (*sql.DB, error) {
-	db, err := sql.Open(s.driver, s.dsn)
+func create(ctx context.Context, source *scratch.Database) (*sql.DB, error) {
+	db, err := sql.Open(source.Driver, source.DSN)
 	if err != nil {
 		return nil, err
 	}

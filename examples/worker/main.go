@@ -21,6 +21,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/sqlfence/sqlfence/examples/internal/scratch"
 )
 
 var errStaleLanded = errors.New("the stale write landed")
@@ -46,12 +48,12 @@ func main() {
 func run(ctx context.Context, w io.Writer, dsn string, fenced bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	src, err := fresh(ctx, dsn)
+	src, err := scratch.New(ctx, "worker", dsn)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.drop()) }()
-	queue, err := src.create(ctx)
+	defer func() { err = errors.Join(err, src.Drop()) }()
+	queue, err := create(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func run(ctx context.Context, w io.Writer, dsn string, fenced bool) (err error) 
 const stopAt = 2
 
 // play stops the leader A in the middle of a job, until B has finished that job.
-func play(ctx context.Context, st *story, src *source, fenced bool) error {
+func play(ctx context.Context, st *story, src *scratch.Database, fenced bool) error {
 	a, err := startWorker(ctx, st, "A", src, fenced)
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sqlfence/sqlfence/examples/internal/scratch"
 )
 
 // A story is what the workers do, written line by line for a person to read.
@@ -71,13 +73,13 @@ type worker struct {
 	err   error
 }
 
-func startWorker(ctx context.Context, st *story, name string, src *source, fenced bool) (*worker, error) {
+func startWorker(ctx context.Context, st *story, name string, src *scratch.Database, fenced bool) (*worker, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %v %s", workerEnv, name, src.driver, fenced, src.dsn))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %v %s", workerEnv, name, src.Driver, fenced, src.DSN))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

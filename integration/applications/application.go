@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"regexp"
+	"time"
+)
 
 // An application is somebody else's program, and what has to be changed in it.
 type application struct {
@@ -8,16 +11,26 @@ type application struct {
 	module   string
 	version  string
 	database string
+	note     string // a sentence for the report
 	edits    []edit
 	tables   []string
-	dialect  string // sqlite for a driver that sqlfence doesn't know
-	twice    bool   // it is opened for its migrations, then once more
+	migrates bool   // its edits say when its migrations have run; else a missing table tells
 	tests    string // the folder of the package whose tests are run
 	skip     string // tests that can't run everywhere, for go test -skip
+	columns  string // tests, as a regular expression, that compare columns with a list: RowFence adds one
 
-	// serve starts the application beside its tests, if they are its clients; nil if they
-	// use the database themselves.
-	serve func(w *workspace, env []string) (tests []string, stop func() (time.Duration, error), err error)
+	// requires are the modules that a program of the time before modules needs.
+	requires []string
+
+	// start makes what the tests need beside the application, which gets env: a database, or
+	// the application itself if the tests are its clients. It returns the tests' environment. stop
+	// removes it, and returns the time that the application took. Nil if they need nothing.
+	start func(w *workspace, env []string) (tests []string, stop func() (time.Duration, error), err error)
+}
+
+// listsColumns reports whether a test compares a table's columns with a list of its own.
+func (a *application) listsColumns(test string) bool {
+	return a.columns != "" && regexp.MustCompile(a.columns).MatchString(test)
 }
 
 // An edit replaces the only place in a file where old stands. New stands for %s with the
@@ -26,4 +39,4 @@ type edit struct {
 	file, old, new string
 }
 
-var applications = []application{openfga, headscale, miniflux}
+var applications = []application{openfga, headscale, miniflux, dex, pocketbase}

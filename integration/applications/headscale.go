@@ -12,7 +12,7 @@ var headscale = application{
 		{"hscontrol/db/db.go", `sqlite.Open(cfg.Sqlite.Path)`, `&sqlite.Dialector{Conn: fenced.MustOpen("sqlite", cfg.Sqlite.Path)}`},
 		{"hscontrol/db/db.go", `postgres.Open(dbString)`, `postgres.New(postgres.Config{Conn: fenced.MustOpen("pgx", dbString)})`},
 		{"hscontrol/db/db.go", "\tdb := HSDatabase{\n", `	if migrated, err := dbConn.DB(); err == nil {
-		migrated.Close()
+		fenced.Close(migrated)
 	}
 	if dbConn, err = openDB(cfg); err != nil {
 		return nil, err
@@ -20,8 +20,8 @@ var headscale = application{
 	db := HSDatabase{
 `},
 	},
-	tables:  []string{"users", "nodes", "pre_auth_keys", "api_keys", "policies"},
-	dialect: "sqlite",
-	twice:   true,
-	tests:   "hscontrol/db",
+	note:     "The tests that fail start a PostgreSQL server of their own, which doesn't run as root.",
+	tables:   []string{"users", "nodes", "pre_auth_keys", "api_keys", "policies"},
+	migrates: true,
+	tests:    "hscontrol/db",
 }

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
-
-	_ "github.com/lib/pq"
 )
 
 // Its tests are clients of its server, which runs beside them.
@@ -31,7 +27,7 @@ var miniflux = application{
 	tables: []string{"users", "sessions", "user_sessions", "categories", "feeds", "entries", "enclosures",
 		"icons", "feed_icons", "integrations", "api_keys", "acme_cache", "webauthn_credentials"},
 	tests: "internal/api",
-	serve: serveMiniflux,
+	start: serveMiniflux,
 }
 
 func serveMiniflux(w *workspace, env []string) ([]string, func() (time.Duration, error), error) {
@@ -73,7 +69,7 @@ func serveMiniflux(w *workspace, env []string) ([]string, func() (time.Duration,
 			return 0, err
 		}
 		log.Close()
-		return server.ProcessState.UserTime() + server.ProcessState.SystemTime(), drop()
+		return server.ProcessState.UserTime(), drop()
 	}
 	if err := waitFor("http://" + address + "/healthcheck"); err != nil {
 		return nil, nil, errors.Join(err, server.Process.Kill())
@@ -81,28 +77,6 @@ func serveMiniflux(w *workspace, env []string) ([]string, func() (time.Duration,
 	return []string{"TEST_MINIFLUX_BASE_URL=http://" + address, "TEST_MINIFLUX_ADMIN_USERNAME=admin", "TEST_MINIFLUX_ADMIN_PASSWORD=test123",
 		"TEST_MINIFLUX_FEED_URL=" + site.URL + "/feed.xml", "TEST_MINIFLUX_WEBSITE_URL=" + site.URL + "/",
 		"TEST_MINIFLUX_FEED_TITLE=A feed", "TEST_MINIFLUX_SUBSCRIPTION_TITLE=A feed"}, stop, nil
-}
-
-// newDatabase makes an empty database on the server of SQLFENCE_POSTGRES_DSN.
-func newDatabase(name string) (dsn string, drop func() error, err error) {
-	server := os.Getenv("SQLFENCE_POSTGRES_DSN")
-	u, err := url.Parse(server)
-	if err != nil || server == "" {
-		return "", nil, errors.Join(errors.New("SQLFENCE_POSTGRES_DSN is no URL; run this by scripts/with-postgres"), err)
-	}
-	db, err := sql.Open("postgres", server)
-	if err != nil {
-		return "", nil, err
-	}
-	name = fmt.Sprintf("%s_%d", name, time.Now().UnixNano())
-	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
-		return "", nil, err
-	}
-	u.Path = name
-	return u.String(), func() error {
-		_, err := db.Exec("DROP DATABASE " + name + " WITH (FORCE)")
-		return errors.Join(err, db.Close())
-	}, nil
 }
 
 // feed is a site with a feed, for an application that reads feeds.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,7 +17,7 @@ import (
 // A result is what one run of an application's tests came to.
 type result struct {
 	passed, failed map[string]bool
-	cpu            time.Duration // of the process that uses the database
+	cpu            time.Duration // user time of the process that uses the database, without what fenced spends
 	events         map[string]int
 	refusals       map[string]int // by reason, statement and error
 }
@@ -26,25 +27,27 @@ func (w *workspace) build() error {
 	return w.command(os.Stderr, "go", "test", "-c", "-vet=off", "-o", filepath.Join(w.dir, "application.test"), "./"+w.app.tests).Run()
 }
 
-// run runs the tests in a mode.
-func (w *workspace) run(mode string) (*result, error) {
+// run runs the tests in a mode. Quietly, it has no events, and its time counts.
+func (w *workspace) run(mode string, quiet bool) (*result, error) {
 	dir, err := os.MkdirTemp("", "application")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	log := filepath.Join(dir, "events")
-	env := []string{"FENCED_MODE=" + mode, "FENCED_LOG=" + log, "FENCED_DIALECT=" + w.app.dialect, "FENCED_TABLES=" + strings.Join(w.app.tables, ","), "TMPDIR=" + dir}
-	if w.app.twice {
-		env = append(env, "FENCED_TWICE=yes")
+	env := []string{"FENCED_MODE=" + mode, "FENCED_LOG=" + log, "FENCED_TABLES=" + strings.Join(w.app.tables, ","), "TMPDIR=" + dir}
+	if quiet {
+		env = append(env, "FENCED_QUIET=yes")
+	}
+	if w.app.migrates {
+		env = append(env, "FENCED_MIGRATES=yes")
 	}
 	stop := func() (time.Duration, error) { return 0, nil }
-	if w.app.serve != nil {
-		more, stopped, err := w.app.serve(w, append(env, "DIR="+dir))
-		if err != nil {
+	if w.app.start != nil {
+		var err error
+		if env, stop, err = w.app.start(w, env); err != nil {
 			return nil, err
 		}
-		env, stop = more, stopped
 	}
 	var out bytes.Buffer
 	args := []string{"-test.v", "-test.timeout=5m"}
@@ -58,12 +61,12 @@ func (w *workspace) run(mode string) (*result, error) {
 	if err := c.Run(); err != nil && !errors.As(err, &exit) {
 		return nil, err
 	}
-	r := &result{cpu: c.ProcessState.UserTime() + c.ProcessState.SystemTime()}
+	r := &result{cpu: c.ProcessState.UserTime()}
 	served, err := stop()
 	if err != nil {
 		return nil, err
 	}
-	if w.app.serve != nil {
+	if served > 0 {
 		r.cpu = served
 	}
 	r.readTests(out.String())
@@ -75,13 +78,17 @@ func (w *workspace) run(mode string) (*result, error) {
 
 var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL): (\S+)`)
 
+// passing is what follows an address or a time in the name of a test.
+var passing = regexp.MustCompile(`0x[0-9a-f]{6}.*|time\.Date\(.*`)
+
 func (r *result) readTests(out string) {
 	r.passed, r.failed = map[string]bool{}, map[string]bool{}
 	for _, m := range verdict.FindAllStringSubmatch(out, -1) {
+		name := passing.ReplaceAllString(m[2], "")
 		if m[1] == "PASS" {
-			r.passed[m[2]] = true
+			r.passed[name] = true
 		} else {
-			r.failed[m[2]] = true
+			r.failed[name] = true
 		}
 	}
 }
@@ -104,11 +111,19 @@ func (r *result) readEvents(path string) error {
 			return err
 		}
 		kind := texts[0]
+		if kind == "spent" {
+			spent, err := strconv.ParseInt(texts[1], 10, 64)
+			if err != nil {
+				return err
+			}
+			r.cpu -= time.Duration(spent)
+			continue
+		}
 		if strings.HasSuffix(kind, "refused") {
 			kind += " " + texts[1]
 		}
 		r.events[kind]++
-		if len(texts) > 1 && (len(texts) < 2 || texts[1] != "stale") {
+		if len(texts) > 1 && texts[1] != "stale" {
 			r.refusals[strings.Join(texts, " | ")]++
 		}
 	}

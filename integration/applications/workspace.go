@@ -23,31 +23,30 @@ type workspace struct {
 	changed  int    // lines
 }
 
-// newWorkspace copies an application of the module proxy, or from source if that isn't
-// empty, and changes it.
-func newWorkspace(app *application, checkout, dir, source string) (*workspace, error) {
-	w := &workspace{app: app, checkout: checkout, dir: dir}
+// make copies an application of the module proxy, or from source if that isn't empty, and
+// changes it.
+func (w *workspace) make(source string) error {
 	if source == "" {
 		var err error
-		if source, err = download(app.module + "@" + app.version); err != nil {
-			return nil, err
+		if source, err = download(w.app.module + "@" + w.app.version); err != nil {
+			return err
 		}
 	}
-	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
-		return nil, err
+	if err := os.CopyFS(w.dir, os.DirFS(source)); err != nil {
+		return err
 	}
-	if err := makeWritable(dir); err != nil {
-		return nil, err
+	if err := makeWritable(w.dir); err != nil {
+		return err
 	}
-	for _, e := range app.edits {
+	for _, e := range w.app.edits {
 		if err := w.apply(e); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := os.CopyFS(filepath.Join(dir, fencedPath), os.DirFS(filepath.Join(checkout, "integration/applications/fenced"))); err != nil {
-		return nil, err
+	if err := os.CopyFS(filepath.Join(w.dir, fencedPath), os.DirFS(filepath.Join(w.checkout, "integration/applications/fenced"))); err != nil {
+		return err
 	}
-	return w, w.require()
+	return w.require()
 }
 
 // download fetches a module through the Go module proxy.
@@ -93,9 +92,16 @@ func (w *workspace) apply(e edit) error {
 
 // require adds sqlfence to the application's go.mod.
 func (w *workspace) require() error {
-	err := w.command(os.Stderr, "go", "mod", "edit",
-		"-require=github.com/sqlfence/sqlfence@v0.0.0", "-replace=github.com/sqlfence/sqlfence="+w.checkout).Run()
-	if err != nil {
+	if len(w.app.requires) > 0 {
+		if err := w.command(os.Stderr, "go", "mod", "init", w.app.module).Run(); err != nil {
+			return err
+		}
+	}
+	args := []string{"mod", "edit", "-require=github.com/sqlfence/sqlfence@v0.0.0", "-replace=github.com/sqlfence/sqlfence=" + w.checkout}
+	for _, module := range w.app.requires {
+		args = append(args, "-require="+module)
+	}
+	if err := w.command(os.Stderr, "go", args...).Run(); err != nil {
 		return err
 	}
 	return w.command(os.Stderr, "go", "mod", "download", "github.com/ngrok/sqlmw").Run()

@@ -45,6 +45,9 @@ func TestEffects(t *testing.T) {
 			if s.plan(t, b, "row").Verdict == rewrite.Refuse && s.plan(t, b, "ledger").Verdict == rewrite.Refuse {
 				continue
 			}
+			if s.plan(t, b, "ledger").Several > 0 { // only by Exec, and in SQLite one of them may stay
+				continue
+			}
 			run++
 			if err := l.effects(t, s); err != nil {
 				first, _, _ := strings.Cut(err.Error(), "\n")

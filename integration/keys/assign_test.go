@@ -119,6 +119,76 @@ func TestKeyMayBeAssignedToItself(t *testing.T) {
 	})
 }
 
+// A statement may name the key itself as its new value, as upserts do for the sake of
+// RETURNING: then every row keeps its key, whatever tokens there are.
+func TestKeyMayBeAssignedByItsName(t *testing.T) {
+	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
+		sh.EachForm(t, func(t *testing.T, send func(context.Context, harness.Write) (int64, error)) {
+			for _, w := range []harness.Write{
+				{Name: "update", Query: "UPDATE books SET isbn = isbn, price = $1 WHERE id = 2", Args: []any{30}},
+				{Name: "update from another table", Query: "UPDATE books SET isbn = books.isbn, price = $1 FROM (SELECT 1 AS n) AS p WHERE books.id = 2 AND p.n = 1", Args: []any{30}},
+				{Name: "upsert", Query: "INSERT INTO books (id, isbn) VALUES ($1, 'i2') ON CONFLICT (isbn) DO UPDATE SET isbn = books.isbn, price = 30", Args: []any{8}},
+			} {
+				for _, keys := range [][]string{{"i2"}, {"i2", "i9"}} {
+					resetISBNs(t, sh)
+					if n, err := send(holdingISBNs(t, 5, keys...), w); n != 1 || err != nil {
+						t.Errorf("%s: %d rows, %v", w.Name, n, err)
+					}
+					if got := isbns(t, sh); got != "1:i1:10 2:i2:30 3:i3:10" {
+						t.Errorf("%s left %s", w.Name, got)
+					}
+				}
+				resetISBNs(t, sh)
+				unchanged := sh.Unchanged(t)
+				_, err := send(holdingISBNs(t, 4, "i2"), w)
+				harness.WantError(t, err, sqlfence.ErrStale)
+				_, err = send(holdingISBNs(t, 5, "i9"), w)
+				harness.WantError(t, err, sqlfence.ErrOutOfScope)
+				unchanged()
+				if t.Failed() {
+					t.Fatalf("by %s", w.Name)
+				}
+			}
+		})
+		resetISBNs(t, sh)
+		_, err := sh.DB.ExecContext(holdingISBNs(t, 5, "i2", "i9"), `UPDATE books AS b SET "isbn" = b."isbn", price = 30 WHERE b.id = 2`)
+		if got := isbns(t, sh); err != nil || got != "1:i1:10 2:i2:30 3:i3:10" {
+			t.Errorf("update of an alias: %v, left %s", err, got)
+		}
+	})
+}
+
+// The key's name may be another table's, too: then the statement is refused, by sqlfence or
+// by the database.
+func TestKeyIsNotAssignedFromAnotherTable(t *testing.T) {
+	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
+		resetISBNs(t, sh)
+		sh.Exec(t, "CREATE TABLE others (id int, isbn text)")
+		sh.Exec(t, "INSERT INTO others VALUES (2, 'i9')")
+		unchanged := sh.Unchanged(t)
+		for _, query := range []string{
+			"UPDATE books SET isbn = isbn FROM others WHERE books.id = others.id",
+			"UPDATE books SET isbn = isbn FROM (SELECT 2 AS n, 'i9' AS isbn) AS o WHERE books.id = n",
+			"UPDATE books SET isbn = isbn FROM others AS a JOIN others AS b USING (isbn) WHERE books.id = 2",
+			"UPDATE books SET isbn = others.isbn FROM others WHERE books.id = others.id",
+			"UPDATE books SET isbn = o.isbn FROM others AS o WHERE books.id = o.id",
+			"UPDATE books SET isbn = books.isbn FROM others AS books WHERE price = 10",
+			"UPDATE books AS b SET isbn = books.isbn FROM others AS books WHERE b.id = books.id",
+			"UPDATE books AS b SET isbn = isbn FROM others AS books WHERE b.id = books.id",
+			"UPDATE books SET isbn = excluded.isbn FROM others AS excluded WHERE books.id = excluded.id",
+			"UPDATE books AS excluded SET isbn = excluded.isbn FROM others WHERE excluded.id = others.id",
+			"WITH books AS (SELECT 2 AS n, 'i9' AS isbn) UPDATE books SET isbn = isbn FROM books AS o WHERE id = n",
+		} {
+			for _, keys := range [][]string{{"i2"}, {"i2", "i9"}} {
+				if _, err := sh.DB.ExecContext(holdingISBNs(t, 5, keys...), query); err == nil {
+					t.Errorf("%s passed", query)
+				}
+			}
+		}
+		unchanged()
+	})
+}
+
 // A row can be taken neither out of its token's scope nor into another's.
 func TestKeyCannotBeMoved(t *testing.T) {
 	moves := []harness.Write{
@@ -151,6 +221,7 @@ func TestKeyCannotBeMoved(t *testing.T) {
 		{Name: "away, the first time", Query: "UPDATE books SET isbn = $1, price = 30, isbn = 'i2' WHERE id = 2", Args: []any{"i9"}},
 		{Name: "by two equal signs", Query: "UPDATE books SET isbn == 'i9' WHERE id = 2", Args: nil},
 		{Name: "by the row's number", Query: "UPDATE books SET rowid = 9 WHERE id = 2", Args: nil},
+		{Name: "to a text like the column's name", Query: "UPDATE books SET isbn = 'isbn' WHERE id = 2", Args: nil},
 	}
 	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
 		all := slices.Concat(moves, onPostgres)

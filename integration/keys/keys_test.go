@@ -40,6 +40,7 @@ func TestKeyComparesEachRowWithItsToken(t *testing.T) {
 		{Name: "update", Query: "UPDATE books SET price = $1 WHERE id IN (1, 2)", Args: []any{30}},
 		{Name: "delete", Query: "DELETE FROM books WHERE id < $1", Args: []any{3}},
 		{Name: "upsert", Query: "INSERT INTO books (id, isbn, price) VALUES ($1, $2, 30), ($3, $4, 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: []any{1, "i1", 2, "i2"}},
+		{Name: "upsert of queries", Query: "INSERT INTO books (isbn, id, price) SELECT 'i1', 1, 30 WHERE 30 = $1 UNION ALL SELECT 'i2', 2, 30 FROM books WHERE id = 3 ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: []any{30}},
 		{Name: "upsert of constants", Query: "INSERT INTO books (id, isbn, price) VALUES (2, 'i2', 30), (1, 'i1', 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: nil},
 	}
 	eachKeyed(t, func(t *testing.T, sh *harness.Shop, fence string, send func(context.Context, harness.Write) (int64, error)) {
@@ -89,6 +90,7 @@ func TestKeyRefusesRowsOutOfScope(t *testing.T) {
 		{Name: "delete", Query: "DELETE FROM books WHERE id = $1", Args: []any{2}},
 		{Name: "delete of all", Query: "DELETE FROM books", Args: nil},
 		{Name: "insert", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2)", Args: []any{7, "i7"}},
+		{Name: "insert from a query", Query: "INSERT INTO books (isbn, id) SELECT 'i7', 7 AS id FROM books WHERE id = $1", Args: []any{1}},
 		{Name: "insert of a constant", Query: "INSERT INTO books (id, isbn) VALUES (7, $1)", Args: []any{"i7"}},
 		{Name: "insert with another column first", Query: "INSERT INTO books (isbn, id) VALUES ($1, $2)", Args: []any{"i7", 7}},
 		{Name: "insert of several", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2), ($3, $4)", Args: []any{8, "i8", 7, "i7"}},
@@ -124,7 +126,7 @@ func TestKeyRefusesKeysThatCannotBeSeen(t *testing.T) {
 			"INSERT INTO books VALUES (1, 'i1')",
 			"INSERT INTO books (id) VALUES (3 + 4)",
 			"INSERT INTO books (id) VALUES (NULL)",
-			"INSERT INTO books (id) SELECT 7",
+			"INSERT INTO books (id) SELECT 7 + 0",
 			"INSERT INTO books DEFAULT VALUES",
 			"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 7",
 		} {

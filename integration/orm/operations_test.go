@@ -65,7 +65,8 @@ is guarded where the context holds the record's token and no other one of the ta
 else refused: ErrUnguardable, "it assigns the key column".
 
 ² With a ` + "`Key`" + ` by a column that the database fills in, such as an identity or a serial, it
-is refused: the row's key is unknown before the statement runs.
+is refused: the row's key is unknown before the statement runs. With ` + "`UnfencedInserts`" + ` besides,
+new rows need none, and it is guarded; an upsert needs a token all the same.
 
 ³ Where the column is a row fence's: ErrUnguardable, "it assigns the fence column".
 

@@ -17,13 +17,18 @@ func (postgres) renumber(any, int, []rewrite.Arg) {}
 // missing at a write to a registered table, or stands elsewhere, is an error.
 func (postgres) unguard(tree any, rules ruleSet, ledgers int) error {
 	stmts := tree.(list)
-	stmt := stmts[len(stmts)-1].(object)["stmt"]
-	if query := get(stmt, "ExplainStmt", "query"); query != nil {
-		stmt = query
-	}
-	for _, body := range stmt.(object) {
-		if n := dropLedger(body.(object)); n != ledgers {
-			return fmt.Errorf("%d tables of the ledger, %d statements", ledgers, n)
+	for i := range stmts {
+		stmt := stmts[i].(object)["stmt"]
+		if query := get(stmt, "ExplainStmt", "query"); query != nil {
+			stmt = query
+		}
+		if len(stmts) > 1 {
+			ledgers = ledgersOf(postgres{}.writes(stmts[i:i+1]).rows, rules)
+		}
+		for _, body := range stmt.(object) {
+			if n := dropLedger(body.(object)); n != ledgers {
+				return fmt.Errorf("%d tables of the ledger, %d statements", ledgers, n)
+			}
 		}
 	}
 	u := unguarder{rules: rules}
@@ -32,6 +37,17 @@ func (postgres) unguard(tree any, rules ruleSet, ledgers int) error {
 		u.err = errors.New("a guard stands where no write is")
 	}
 	return u.err
+}
+
+// ledgersOf returns how many of the tables have a ledger.
+func ledgersOf(tables []string, rules ruleSet) (n int) {
+	slices.Sort(tables)
+	for _, name := range slices.Compact(tables) {
+		if t := rules.of(name); t != nil && t.Ledger {
+			n++
+		}
+	}
+	return n
 }
 
 // dropLedger removes the ledger's statements from the head of the WITH, and
@@ -188,6 +204,9 @@ func (u *unguarder) insert(n object, table *rewrite.Table) {
 		} else {
 			u.rows(query)
 		}
+	}
+	if checks := items(n, "returningList"); table.Key != "" && len(checks) == 1 && hasMarker(get(checks[0], "ResTarget", "val", "CaseExpr")) {
+		delete(n, "returningList") // for keys that don't show
 	}
 	if on, _ := n["onConflictClause"].(object); on["action"] == "ONCONFLICT_UPDATE" {
 		u.set(on, table)

@@ -48,7 +48,7 @@ var parts = []part{
 			"SELECT ON fencing_leases", "DELETE ON fencing_leases"}, (*role).administer},
 }
 
-// Each part succeeds with just its privileges. Without one of those that sqlfence adds it
+// Each part succeeds with just its privileges, Setup included: none may create anything. Without one of those that sqlfence adds it
 // fails, and the error has a GRANT, which helps.
 func TestPrivileges(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -162,6 +162,9 @@ func (r *role) lease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := leases.Setup(ctx); err != nil {
+		return err
+	}
 	for _, options := range [][]lease.Term{{lease.TTL(time.Minute)}, {lease.Ephemeral()}} {
 		held, ok, err := leases.TryAcquire(ctx, "jobs", options...)
 		if err != nil {
@@ -184,6 +187,9 @@ func (r *role) edit(ctx context.Context) error {
 	}
 	invoice, err := rowlock.New(r.db, "invoice", rowlock.WithManager(m))
 	if err != nil {
+		return err
+	}
+	if err := m.Setup(ctx); err != nil {
 		return err
 	}
 	if _, err := invoice.Request(ctx, rowlock.Edit{ID: 7, Serial: 1, User: "ada"}); err != nil {

@@ -149,3 +149,27 @@ func TestMySQLCodes(t *testing.T) {
 		}
 	}
 }
+
+func TestWithByRule(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		byRule bool
+	}{
+		{nil, false},
+		{errors.New("WITH"), false},
+		{textError{"0A000", "WITH kann hier nicht verwendet werden"}, true},
+		{textError{"0A000", "with"}, false},
+		{textError{"42601", "WITH"}, false},
+	} {
+		if IsWithByRule(test.err) != test.byRule {
+			t.Errorf("%v: by a rule %v, want %v", test.err, !test.byRule, test.byRule)
+		}
+	}
+}
+
+type textError struct {
+	stateError
+	text string
+}
+
+func (e textError) Error() string { return e.text }

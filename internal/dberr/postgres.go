@@ -91,3 +91,9 @@ func IsPassing(err error) bool {
 	}
 	return code == lockNotAvailable
 }
+
+// IsWithByRule reports whether err is PostgreSQL's for a statement with WITH of which a
+// rule makes several. Its messages are translated, but for the keywords.
+func IsWithByRule(err error) bool {
+	return SQLState(err) == FeatureNotSupported && strings.Contains(err.Error(), "WITH")
+}

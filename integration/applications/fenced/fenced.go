@@ -2,18 +2,17 @@
 // environment names. The parent program copies it into the application, whose own lines
 // only call it.
 //
-//	FENCED_MODE    alone, unregistered, row, ledger, stale-row or stale-ledger
-//	FENCED_TABLES  the tables to register, separated by commas
-//	FENCED_TWICE   yes if each database is opened for its migrations first, then again
-//	FENCED_DIALECT sqlite for a driver that sqlfence doesn't know
-//	FENCED_LOG     a file to which each event adds a line
+//	FENCED_MODE     alone, unregistered, row, ledger, stale-row or stale-ledger
+//	FENCED_TABLES   the tables to register, separated by commas
+//	FENCED_MIGRATES yes if the application calls Migrated or Close after its migrations
+//	FENCED_LOG      a file to which each event adds a line
+//	FENCED_QUIET    yes if events aren't wanted, because the time is measured
 package fenced
 
 import (
 	"database/sql"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -25,38 +24,32 @@ const (
 	column   = "fence_token"
 )
 
-// Open opens the application's database. While a table is missing, and each first time
-// where the application opens it twice, it is for the migrations, which a Bypass lets through. Opened again after them, it
-// is fenced: the fence columns or the ledger are made, and a token is issued for all writes.
+// A place is where a database is opened.
+type place struct {
+	driverName, dsn string
+}
+
+var (
+	opened   sync.Map // place by *sql.DB
+	migrated sync.Map // by place: that Open fences next
+)
+
+// Open opens the application's database. Until its migrations have run, which a missing
+// table or FENCED_MIGRATES tells, a Bypass lets them through. After them it is fenced: the
+// fence columns or the ledger are made, and a token is issued for all writes. A database in
+// memory becomes a file, for other processes to reach.
 func Open(driverName, dsn string) (*sql.DB, error) {
-	mode := os.Getenv("FENCED_MODE")
-	if mode == "" || mode == "alone" {
-		return sql.Open(driverName, dsn)
-	}
-	events, err := openLog(os.Getenv("FENCED_LOG"))
+	dsn, err := onDisk(dsn)
 	if err != nil {
 		return nil, err
 	}
-	if mode == "unregistered" {
-		return sqlfence.Open(driverName, dsn, append(forDriver(), events.option(nil))...)
+	at := place{driverName, dsn}
+	_, done := migrated.LoadAndDelete(at)
+	db, err := at.open(!done && os.Getenv("FENCED_MIGRATES") == "yes")
+	if err == nil {
+		opened.Store(db, at)
 	}
-	kind, stale := strings.CutPrefix(mode, "stale-")
-	if stale {
-		mode = kind
-	}
-	m, err := newMark(driverName, dsn, mode, strings.Split(os.Getenv("FENCED_TABLES"), ","))
-	if err != nil {
-		return nil, err
-	}
-	if isFirst(dsn) || m.missing() {
-		opts := append(m.tables(), sqlfence.WithBypass("migrations"), events.option(nil))
-		return sqlfence.Open(driverName, dsn, opts...)
-	}
-	h, err := holderOf(dsn, m, events, stale)
-	if err != nil {
-		return nil, err
-	}
-	return sqlfence.Open(driverName, dsn, append(m.tables(), sqlfence.WithTokens(h.tokens), events.option(h))...)
+	return db, err
 }
 
 // MustOpen is Open for a place that takes no error.
@@ -68,9 +61,87 @@ func MustOpen(driverName, dsn string) *sql.DB {
 	return db
 }
 
+// Close closes a database after its migrations. The application opens it once more.
+func Close(db *sql.DB) {
+	if at, ok := opened.LoadAndDelete(db); ok {
+		migrated.Store(at, true)
+	}
+	db.Close()
+}
+
+// Migrated closes a database after its migrations, and opens it once more.
+func Migrated(db *sql.DB) *sql.DB {
+	at, ok := opened.Load(db)
+	if !ok {
+		return db
+	}
+	limit := db.Stats().MaxOpenConnections
+	Close(db)
+	db = MustOpen(at.(place).driverName, at.(place).dsn)
+	db.SetMaxOpenConns(limit)
+	return db
+}
+
+// Each executes the statements of a script one by one: several in one text can't be guarded.
+func Each(exec func(string, ...any) (sql.Result, error), script string) (r sql.Result, err error) {
+	for _, statement := range strings.Split(script, ";") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if r, err = exec(statement); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func isAlone() bool {
+	mode := os.Getenv("FENCED_MODE")
+	return mode == "" || mode == "alone"
+}
+
+func (at place) open(migrates bool) (*sql.DB, error) {
+	if isAlone() {
+		return sql.Open(at.driverName, at.dsn)
+	}
+	events, err := openLog(os.Getenv("FENCED_LOG"))
+	if err != nil {
+		return nil, err
+	}
+	mode := os.Getenv("FENCED_MODE")
+	if mode == "unregistered" {
+		return sqlfence.Open(at.driverName, at.dsn, events.options(nil)...)
+	}
+	kind, late := strings.CutPrefix(mode, "stale-")
+	done := events.spend()
+	m, h, err := at.prepare(kind, migrates, late, events)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	opts := append(m.tables(), events.options(h)...)
+	switch {
+	case h == nil:
+		return sqlfence.Open(at.driverName, at.dsn, append(opts, sqlfence.WithBypass("migrations"))...)
+	case late:
+		return h.openWatched(at, append(opts, sqlfence.WithTokens(h.tokens)))
+	}
+	return sqlfence.Open(at.driverName, at.dsn, append(opts, sqlfence.WithTokens(h.tokens))...)
+}
+
+// prepare returns where the tokens are kept, and their holder, which is nil before the
+// migrations.
+func (at place) prepare(kind string, migrates, late bool, events *log) (*mark, *holder, error) {
+	m, err := newMark(at, kind, strings.Split(os.Getenv("FENCED_TABLES"), ","))
+	if err != nil || migrates || m.missing() {
+		return m, nil, err
+	}
+	h, err := holderOf(at.dsn, m, events, late)
+	return m, h, err
+}
+
 // tables returns the options that register the tables.
-func (m *mark) tables() []sqlfence.Option {
-	opts := forDriver()
+func (m *mark) tables() (opts []sqlfence.Option) {
 	for _, name := range m.names {
 		rule := sqlfence.Ledger()
 		if m.row {
@@ -78,37 +149,17 @@ func (m *mark) tables() []sqlfence.Option {
 		}
 		opts = append(opts, sqlfence.WithTable(name, rule, sqlfence.Resource(resource)))
 	}
-	return slices.Clip(opts)
+	return opts
 }
 
-// dialect returns the dialect of a driver that sqlfence doesn't know.
-func dialect() (d sqlfence.Dialect, ok bool) {
-	name := os.Getenv("FENCED_DIALECT")
-	for d := range sqlfence.Dialect(8) {
-		if name != "" && strings.EqualFold(d.String(), name) {
-			return d, true
-		}
+// onDisk returns the DSN of a new file instead of a database in memory.
+func onDisk(dsn string) (string, error) {
+	if dsn != ":memory:" {
+		return dsn, nil
 	}
-	return 0, false
-}
-
-// forDriver returns the options that the driver needs.
-func forDriver() []sqlfence.Option {
-	if d, ok := dialect(); ok {
-		return []sqlfence.Option{sqlfence.WithDialect(d)}
+	file, err := os.CreateTemp("", "application*.db") // the parent removes the folder
+	if err != nil {
+		return "", err
 	}
-	return nil
-}
-
-var (
-	counting sync.Mutex
-	opened   = map[string]int{}
-)
-
-// isFirst reports whether the application opens the database for its migrations.
-func isFirst(dsn string) bool {
-	counting.Lock()
-	defer counting.Unlock()
-	opened[dsn]++
-	return os.Getenv("FENCED_TWICE") == "yes" && opened[dsn]%2 == 1
+	return file.Name(), file.Close()
 }

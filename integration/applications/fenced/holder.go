@@ -14,10 +14,12 @@ import (
 // is something to overwrite.
 const writesBefore = 3
 
-// The other process writes after each pause, and waits that long for its turn.
+// The other process writes after each pause, and waits that long for its turn. It rests once
+// the application hasn't written for a while.
 const (
 	pause = 2 * time.Millisecond
 	turn  = 200 * time.Millisecond
+	while = 100 * time.Millisecond
 )
 
 // A holder holds the token for all of the application's writes. A late one is superseded
@@ -29,7 +31,8 @@ type holder struct {
 
 	token  sqlfence.Token
 	writes atomic.Int64
-	mu     sync.Mutex // held while the other process writes
+	wrote  atomic.Int64 // when it did last, as a Unix time in nanoseconds
+	mu     sync.Mutex   // held while the other process writes
 
 	superseded atomic.Pointer[superseded] // nil until then
 }
@@ -67,9 +70,11 @@ func holderOf(dsn string, m *mark, events *log, late bool) (*holder, error) {
 
 // tokens is the application's token source.
 func (h *holder) tokens(context.Context, []string) ([]sqlfence.Token, error) {
+	h.wrote.Store(time.Now().UnixNano())
 	if h.late && h.writes.Add(1) == writesBefore && !h.supersede(100*time.Millisecond) {
 		go func() {
-			for !h.supersede(10 * time.Second) {
+			for !h.supersede(10*time.Second) && !h.mark.missing() {
+				time.Sleep(pause)
 			}
 		}()
 	}
@@ -85,14 +90,19 @@ func (h *holder) supersede(patience time.Duration) bool {
 	}
 	h.events.line("superseded")
 	if h.mark.row {
-		go func() {
-			for {
-				time.Sleep(pause)
-				h.take(newer, turn)
-			}
-		}()
+		go h.goOn(newer)
 	}
 	return true
+}
+
+// goOn writes all rows again and again, as long as there is a database.
+func (h *holder) goOn(newer sqlfence.Token) {
+	for {
+		time.Sleep(pause)
+		if time.Now().UnixNano()-h.wrote.Load() < int64(while) && !h.take(newer, turn) && h.mark.missing() {
+			return
+		}
+	}
 }
 
 // take notes what the tables hold once the other process has written them.
@@ -131,5 +141,18 @@ func (h *holder) compare() {
 		}
 	default:
 		h.events.line("same")
+	}
+}
+
+// passed notes that a guarded statement was sent after the holder was superseded, and
+// succeeded. Under the ledger none may change a row, and on PostgreSQL none may pass.
+func (h *holder) passed(query string, rows int) {
+	switch {
+	case !h.mark.row && (rows > 0 || h.mark.lock):
+		h.events.line("late landed", query)
+	case rows > 0:
+		h.events.line("late passed with rows")
+	default:
+		h.events.line("late passed without rows", query)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -36,23 +39,46 @@ func (l *log) line(texts ...string) {
 	}
 }
 
-// option observes all statements. h is nil where nothing is registered or all is bypassed.
-func (l *log) option(h *holder) sqlfence.Option {
-	return sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) {
-		late := h != nil && h.late && h.isLate()
-		kind := e.Kind.String()
-		if late {
-			kind = "late " + kind
-		}
+// spend begins work that is ours, and not sqlfence's; done ends it, and notes the time that the
+// processor took.
+func (l *log) spend() (done func()) {
+	runtime.LockOSThread()
+	began := threadTime()
+	return func() {
+		l.line("spent", strconv.FormatInt(threadTime()-began, 10))
+		runtime.UnlockOSThread()
+	}
+}
+
+// threadTime returns the user time of this thread, in nanoseconds.
+func threadTime() int64 {
+	const thread = 1 // RUSAGE_THREAD of Linux
+	var r syscall.Rusage
+	if err := syscall.Getrusage(thread, &r); err != nil {
+		panic(err) // without it the figures are wrong
+	}
+	return r.Utime.Nano()
+}
+
+// options observes all statements. h is nil where nothing is registered or all is bypassed.
+func (l *log) options(h *holder) []sqlfence.Option {
+	if os.Getenv("FENCED_QUIET") == "yes" {
+		return nil
+	}
+	return []sqlfence.Option{sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) {
 		if e.Kind != sqlfence.Refused {
-			l.line(kind)
+			l.line(e.Kind.String())
 			return
+		}
+		kind, late := "refused", h != nil && h.isLate()
+		if late {
+			kind = "late refused"
 		}
 		l.line(kind, reason(e.Err), e.Query, e.Err.Error())
 		if late {
 			h.compare()
 		}
-	}, sqlfence.Refused, sqlfence.Bypassed, sqlfence.RawAccess, sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)
+	}, sqlfence.Refused, sqlfence.Bypassed, sqlfence.RawAccess, sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)}
 }
 
 func reason(err error) string {

@@ -21,17 +21,20 @@ type mark struct {
 	lock  bool // several may write at once
 }
 
-func newMark(driverName, dsn, mode string, names []string) (*mark, error) {
+func newMark(at place, mode string, names []string) (*mark, error) {
 	if mode != "row" && mode != "ledger" {
 		return nil, fmt.Errorf("fenced: unknown mode %q", mode)
 	}
-	plain, err := sql.Open(driverName, dsn)
+	plain, err := sql.Open(at.driverName, at.dsn)
 	if err != nil {
 		return nil, err
 	}
-	plain.SetMaxIdleConns(0) // nothing of ours stays open beside the application
 	m := &mark{plain: plain, names: names, row: mode == "row"}
-	m.lock = m.answers("SELECT pg_backend_pid()")
+	if m.lock = m.answers("SELECT pg_backend_pid()"); !m.lock {
+		plain.Close()
+		m.plain = sql.OpenDB(hasty{connector{plain.Driver(), at.dsn}})
+	}
+	m.plain.SetMaxIdleConns(0) // nothing of ours stays open beside the application
 	return m, nil
 }
 
@@ -51,17 +54,9 @@ func (m *mark) answers(query string) bool {
 	return rows.Err() == nil
 }
 
-// store returns the ledger.
-func (m *mark) store() (*tokens.Store, error) {
-	if d, ok := dialect(); ok {
-		return tokens.New(m.plain, tokens.WithDialect(d))
-	}
-	return tokens.New(m.plain)
-}
-
 // prepare makes the columns or the ledger.
 func (m *mark) prepare() error {
-	store, err := m.store()
+	store, err := tokens.New(m.plain)
 	if err == nil {
 		err = store.Setup(context.Background())
 	}
@@ -84,7 +79,7 @@ func (m *mark) prepare() error {
 
 // issue issues the next token.
 func (m *mark) issue(patience time.Duration) (sqlfence.Token, error) {
-	store, err := m.store()
+	store, err := tokens.New(m.plain)
 	if err != nil {
 		return sqlfence.Token{}, err
 	}

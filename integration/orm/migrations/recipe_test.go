@@ -58,9 +58,19 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 	plain := b.Raw(t, source)
 	bare := func() *ownedDB { return &ownedDB{b.Raw(t, source), b} }
 	var bypassed []sqlfence.Event
-	open := func() *sql.DB {
-		return b.Fenced(t, source, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()),
-			sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { bypassed = append(bypassed, e) }))
+	options := []sqlfence.Option{
+		harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()),
+		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { bypassed = append(bypassed, e) }),
+	}
+	open := func() *sql.DB { return b.Fenced(t, source, options...) }
+	bypassing := func(reason string) *ownedDB {
+		driverName, dsn := b.DriverName, source
+
+		// The application's own options, and one more.
+		options := append(slices.Clone(options), sqlfence.WithBypass(reason))
+		db, err := sqlfence.Open(driverName, dsn, options...)
+
+		return &ownedDB{harness.CloseAtEnd(t, db, err), b}
 	}
 	must := func(step string, err error) {
 		t.Helper()
@@ -73,7 +83,11 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 	harness.MustExec(t, plain, "INSERT INTO books (id, title) VALUES (1, 'one')")
 	for _, again := range []bool{false, true} {
 		own := bare()
-		if !again && !r.takesNoContext { // r bypasses
+		switch {
+		case again:
+		case r.takesNoContext:
+			own = bypassing("sqlfence's tables")
+		default: // r bypasses
 			own = &ownedDB{open(), b}
 		}
 		must("sqlfence's tables", r.own(t.Context(), t, own))
@@ -97,16 +111,16 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 	bypassed = nil
 
 	if r.takesNoContext {
-		must("version 3", r.up(t.Context(), t, bare(), 3))
+		must("version 3", r.up(t.Context(), t, bypassing("version 3"), 3))
 	} else {
 		ctx := t.Context()
 		ctx = sqlfence.Bypass(ctx, "version 3")
 		must("version 3", r.up(ctx, t, &ownedDB{open(), b}, 3))
-		if len(bypassed) == 0 || slices.ContainsFunc(bypassed, func(e sqlfence.Event) bool {
-			return e.Kind != sqlfence.Bypassed || e.Reason != "version 3"
-		}) {
-			t.Errorf("events %+v, want bypassed ones", bypassed)
-		}
+	}
+	if len(bypassed) == 0 || slices.ContainsFunc(bypassed, func(e sqlfence.Event) bool {
+		return e.Kind != sqlfence.Bypassed || e.Reason != "version 3"
+	}) {
+		t.Errorf("events %+v, want bypassed ones", bypassed)
 	}
 
 	// The marks and the ledger are as they were.

@@ -21,6 +21,7 @@ var rulings = []ruling{
 	{"Ledger", false, rewrite.Table{Ledger: true}},
 	{"RowFence, Key", true, rewrite.Table{FenceColumn: fenceColumn}},
 	{"Ledger, Key", true, rewrite.Table{Ledger: true}},
+	{"RowFence, Key, UnfencedInserts", true, rewrite.Table{FenceColumn: fenceColumn, UnfencedInserts: true}},
 }
 
 // A verdict is what becomes of a statement under a ruling.

@@ -47,7 +47,7 @@ func (f *frame) writes(verb sign) bool { return f.verb == verb || f.arm == verb 
 // inWriteWhere reports whether the frame is in the WHERE of a write: not in that of
 // a conflict's index.
 func (f *frame) inWriteWhere() bool {
-	return f.part == inWhere && (f.verb == kwUpdate || f.verb == kwDelete || f.verb == kwInsert)
+	return f.part == inWhere && (f.verb == kwUpdate || f.verb == kwDelete || f.verb == kwInsert || f.verb == kwReplace)
 }
 
 func (c *Check) top() *frame { return &c.frames[len(c.frames)-1] }

@@ -90,8 +90,8 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 	values := 0
 	for i, hi := lo+1, int(open.Mate); i <= hi; values++ {
 		to := t.itemEnd(i, hi)
-		if t.Tokens[to-1].Is('*') {
-			return Span{}, false // it may stand for any number of values
+		if t.spreads(i, to) {
+			return Span{}, false
 		}
 		if values == place {
 			value = span(i, to)
@@ -102,20 +102,27 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 }
 
 // Excluded returns the column of a value that is a column of the row that was to be
-// inserted: excluded.column, and in MySQL VALUES(column).
+// inserted: excluded.column, or MySQL's VALUES(column).
 func (t *Text) Excluded(value Span) (column string, ok bool) {
+	if !t.grammar.onDuplicate {
+		of, column, ok := t.Qualified(value)
+		return column, ok && of == "excluded"
+	}
 	i := int(value.Lo)
-	if t.grammar.onDuplicate {
-		if value.Hi-value.Lo != 4 || !t.isWord(&t.Tokens[i], "values") || !t.Tokens[i+1].Is('(') {
-			return "", false
-		}
-		return t.Name(i + 2)
-	}
-	if value.Hi-value.Lo != 3 || !t.Tokens[i+1].Is('.') {
-		return "", false
-	}
-	if of, _ := t.Name(i); of != "excluded" {
+	if value.Hi-value.Lo != 4 || !t.isWord(&t.Tokens[i], "values") || !t.Tokens[i+1].Is('(') {
 		return "", false
 	}
 	return t.Name(i + 2)
+}
+
+// Qualified returns the names of a value that is the column of a table, or of the row that
+// was to be inserted: excluded.column.
+func (t *Text) Qualified(value Span) (of, column string, ok bool) {
+	i := int(value.Lo)
+	if value.Hi-value.Lo != 3 || !t.Tokens[i+1].Is('.') {
+		return "", "", false
+	}
+	of, named := t.Name(i)
+	column, ok = t.Name(i + 2)
+	return of, column, named && ok
 }

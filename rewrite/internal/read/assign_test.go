@@ -2,6 +2,7 @@ package read
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -46,18 +47,18 @@ func TestConstant(t *testing.T) {
 }
 
 // assignedValues are items of a SET list, and what they assign to id: as column =
-// value, in any form, - for what can't be seen, and the column of excluded.
+// value, in any form, - for what can't be seen, and as the column of a table.
 var assignedValues = []struct {
-	g        *Grammar
-	set      string
-	plain    string
-	want     string
-	excluded string
+	g         *Grammar
+	set       string
+	plain     string
+	want      string
+	qualified string
 }{
 	{Postgres, "id = a + 1", "a + 1", "a + 1", ""},
-	{Postgres, "id = EXCLUDED.\"id\"", "EXCLUDED.\"id\"", "EXCLUDED.\"id\"", "id"},
-	{Postgres, "id = excluded.a", "excluded.a", "excluded.a", "a"},
-	{Postgres, "id = other.id", "other.id", "other.id", ""},
+	{Postgres, "id = EXCLUDED.\"id\"", "EXCLUDED.\"id\"", "EXCLUDED.\"id\"", "excluded.id"},
+	{Postgres, "id = excluded.a", "excluded.a", "excluded.a", "excluded.a"},
+	{Postgres, "id = other.id", "other.id", "other.id", "other.id"},
 	{Postgres, "id = 1 * 2", "1 * 2", "1 * 2", ""},
 	{Postgres, "(a, id) = (1, f(2, 3))", "", "f(2, 3)", ""},
 	{Postgres, "(id, a) = ROW(1, 2)", "", "1", ""},
@@ -94,8 +95,8 @@ func TestValue(t *testing.T) {
 		if got := x.piece(plain); got != tt.plain {
 			t.Errorf("%s: plain %q, want %q", tt.set, got, tt.plain)
 		}
-		if got, _ := x.Excluded(plain); got != tt.excluded {
-			t.Errorf("%s: excluded %q, want %q", tt.set, got, tt.excluded)
+		if of, column, _ := x.Qualified(plain); strings.Trim(of+"."+column, ".") != tt.qualified {
+			t.Errorf("%s: column %q of %q, want %q", tt.set, column, of, tt.qualified)
 		}
 		got := "-"
 		if value, ok := x.Value(a, "id"); ok {

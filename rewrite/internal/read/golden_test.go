@@ -209,7 +209,7 @@ func useHelpers(x *Text) {
 				x.Value(a, "id")
 				value := x.PlainValue(a)
 				x.Constant(value)
-				x.Excluded(value)
+				x.Qualified(value)
 			}
 			x.After(set.Hi)
 		}

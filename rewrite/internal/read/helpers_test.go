@@ -90,6 +90,36 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// A star stands for any number of columns, also with a name or in brackets.
+func TestItemBehindStar(t *testing.T) {
+	for list, known := range map[string]bool{
+		"a.b, 7":                   true,
+		"a * 2, 7":                 true,
+		"count(*), 7":              true,
+		"*, 7":                     false,
+		"a.*, 7":                   false,
+		"a.* AS b, 7":              false,
+		"a.* b, 7":                 false,
+		"(a.*), 7":                 false,
+		"(a).*, 7":                 false,
+		"((ROW(1, 2)::pair).*), 7": false,
+	} {
+		x := first(t, Postgres, "SELECT "+list+", c.*")
+		columns := Span{1, x.Hi}
+		if item, ok := x.Selected(columns, 1); ok != known || known && x.piece(item) != "7" {
+			t.Errorf("%s: %q is selected", list, x.piece(item))
+		}
+		if item := x.Item(columns, 1); item.Empty() == known || known && x.piece(item) != "7" {
+			t.Errorf("%s: item %q", list, x.piece(item))
+		}
+		set := first(t, Postgres, "UPDATE t SET (a, b, c) = ROW("+list+", 8)").Writes[0].Set.Items[0]
+		x = first(t, Postgres, "UPDATE t SET (a, b, c) = ROW("+list+", 8)")
+		if value, ok := x.Value(set, "b"); ok != known || known && x.piece(value) != "7" {
+			t.Errorf("%s: %q is assigned", list, x.piece(value))
+		}
+	}
+}
+
 func TestFindAndItem(t *testing.T) {
 	x := first(t, SQLite, "SELECT 1, \"a\", 'Books', f(2, 3)")
 	of := func(name string) int { return slices.Index([]string{"books", "a"}, name) }

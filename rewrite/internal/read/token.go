@@ -41,16 +41,56 @@ func (t *Text) Find(s Span, of func(name string) int) (found int, at int32) {
 	return -1, -1
 }
 
-// Item returns item n, from 0, of a list, tokens s; it is empty if there are fewer.
+// Item returns item n, from 0, of a list, tokens s; it is empty if there are fewer, or where
+// it can't be told which that is.
 func (t *Text) Item(s Span, n int) Span {
 	lo, hi := int(s.Lo), int(s.Hi)
 	for ; n > 0 && lo < hi; n-- {
-		lo = t.itemEnd(lo, hi) + 1
+		end := t.itemEnd(lo, hi)
+		if t.spreads(lo, end) {
+			return Span{s.Hi, s.Hi}
+		}
+		lo = end + 1
 	}
 	if lo >= hi {
 		return Span{s.Hi, s.Hi}
 	}
 	return span(lo, t.itemEnd(lo, hi))
+}
+
+// Selected returns the item number n, from 0, of the columns of a SELECT, without its AS;
+// ok is false where it can't be told which that is.
+func (t *Text) Selected(columns Span, n int) (item Span, ok bool) {
+	lo, hi := int(columns.Lo), int(columns.Hi)
+	if t.isWord(&t.Tokens[lo], "distinct", "all") {
+		if lo++; t.isWord(&t.Tokens[lo], "on") {
+			lo = t.skip(lo + 1)
+		}
+	}
+	for i, end := lo, 0; i < hi; i = end + 1 {
+		end = t.itemEnd(i, hi)
+		if i == end || t.spreads(i, end) {
+			return Span{}, false
+		}
+		if n--; n < 0 {
+			if end > i+2 && t.isWord(&t.Tokens[end-2], "as") {
+				end -= 2
+			}
+			return span(i, end), true
+		}
+	}
+	return Span{}, false
+}
+
+// spreads reports whether an item may stand for any number of columns or values, also for
+// none: *, t.*, (t.*), (value).* or t.* AS name.
+func (t *Text) spreads(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		if t.Tokens[i].Is('*') && (i == lo || t.Tokens[i-1].Is('.')) {
+			return true
+		}
+	}
+	return false
 }
 
 // FoldsByLocale returns the first word of the text that, by the database's locale,

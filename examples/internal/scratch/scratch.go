@@ -1,0 +1,59 @@
+// Package scratch gives an example a fresh database that nobody else uses.
+package scratch
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers "pgx"
+
+	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
+)
+
+// A Database is an SQLite file in a temporary folder, or a PostgreSQL schema. Drop removes
+// it.
+type Database struct {
+	Driver, DSN string
+	Drop        func() error
+}
+
+// New creates a database for the example of this name: a schema in the PostgreSQL database
+// that dsn, a URL, names; without dsn a file.
+func New(ctx context.Context, name, dsn string) (*Database, error) {
+	if dsn == "" {
+		dir, err := os.MkdirTemp("", "sqlfence-"+name+"-")
+		if err != nil {
+			return nil, err
+		}
+		return &Database{sqlite.Driver, sqlite.DSN(filepath.Join(dir, name+".db")), func() error { return os.RemoveAll(dir) }}, nil
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return nil, err
+	}
+	schema := "sqlfence_" + name + "_" + strings.ToLower(rand.Text()[:10])
+	if _, err := admin.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
+		return nil, errors.Join(err, admin.Close())
+	}
+	q := u.Query()
+	q.Set("search_path", schema)
+	u.RawQuery = q.Encode()
+	return &Database{"pgx", u.String(), func() error {
+		// Interrupted or not, the schema goes: hence a context of its own.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
+		return errors.Join(err, admin.Close())
+	}}, nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+const story = `A is elected, with token 1.
+A sets the price to 20.
+B sets the price to 30: not sent:
+    sqlfence: no fencing token: table "books": the token source: lease: not the leader: key "books"
+A resigns.
+B is elected, with token 2.
+Is A the leader? false. Is B? true.
+B sets the price to 40.
+A sets the price to 50: not sent:
+    sqlfence: no fencing token: table "books": the token source: lease: not the leader: key "books": released
+A's slow request, begun under token 1, writes at last.
+A sets the price to 60: refused by the database:
+    sqlfence: stale fencing token: table "books": token books:000000000000001, but 2 has been seen
+The price is 40.
+`
+
+func TestLeader(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": "", "pgx": os.Getenv("SQLFENCE_POSTGRES_DSN")} {
+		t.Run(name, func(t *testing.T) {
+			if name == "pgx" && dsn == "" {
+				if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
+					t.Fatal("SQLFENCE_POSTGRES_DSN is not set")
+				}
+				t.Skip("SQLFENCE_POSTGRES_DSN is not set")
+			}
+			var out bytes.Buffer
+			if err := run(t.Context(), &out, dsn); err != nil {
+				t.Error(err)
+			}
+			if out.String() != story {
+				t.Errorf("it writes\n%s\nwant\n%s", &out, story)
+			}
+		})
+	}
+}

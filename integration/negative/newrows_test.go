@@ -1,0 +1,70 @@
+package negative_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNewRowsCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	for _, c := range []struct {
+		name, file, old, new string
+		tests                map[string][]string
+	}{
+		{"upserts count as new rows", "rewrite/target.go", "&& !updates", "&& (!updates || true)",
+			map[string][]string{"TestNewRowsOnly": all}},
+		{"no OR ABORT", "rewrite/target.go", "|| p.target.rules.UnfencedInserts", "",
+			map[string][]string{"TestNewRowsReplaceNone": {"mattn", "modernc"}}},
+		{"rows move to hidden keys", "rewrite/key.go", "|| !p.showedKeys() ", "",
+			map[string][]string{"TestNewRowsMoveNone": all}},
+		{"rows move to other tables' keys", "rewrite/key.go", "p.dialect.Quote(of) == p.target.qualifier && of", "of",
+			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": all}},
+		{"rows move to keys spelled like the column", "rewrite/key.go", "&& p.isColumn(value.Lo, a)", "",
+			map[string][]string{"TestKeyCannotBeMoved": {"mattn", "modernc"}}},
+		{"rows move to new keys", "key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
+			map[string][]string{"TestNewRowsMoveNone": all}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "keys", asStatement, replaced(t, c.file, without), c.tests)
+		})
+	}
+}
+
+func TestReplaceCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	sqlite := all[2:]
+	for _, c := range []struct {
+		name, file, old, new string
+		tests                map[string][]string
+	}{
+		{"beside other rules", "rewrite/target.go", "p.target.rules.Ledger && len(p.target.rules.columns) == 0", "true",
+			map[string][]string{"TestG4ReplaceBesideOtherRules": sqlite, "TestG4FailClosed": sqlite}},
+		{"no look at the ledger", "rewrite/insert.go", "if !ins.Rows.Empty() && p.passesLedger() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && !ins.Rows.Empty() && p.passesLedger() {",
+			map[string][]string{"TestG2Replace": sqlite}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "guarantees", asStatement, replaced(t, c.file, without), c.tests)
+		})
+	}
+}
+
+func TestStoredKeysCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	for _, c := range []struct{ name, file, old, new string }{
+		{"no look at what is stored", "rewrite/key.go", `w.write(" RETURNING ")`, "return"},
+		{"several tokens", "key.go", "case len(tokens) > 1:\n\t\treturn unguardable(t.name, \"the rows'", "case false:\n\t\treturn unguardable(t.name, \"the rows'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "keys", asStatement, replaced(t, c.file, without), map[string][]string{"TestKeyThatIsStoredIsOutOfScope": postgres})
+		})
+	}
+}
