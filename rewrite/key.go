@@ -57,14 +57,14 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 
 // isColumn reports whether a name that is the value of an item is read as a column. SQLite
 // takes a text for a name only where no value may stand. A word such as user or default is
-// a column only where it could be assigned without quotes, too, and SQLite's current_date
-// not even then.
+// a column only where it could be assigned without quotes and a table's name, too, and
+// SQLite's current_date not even then.
 func (p *planner) isColumn(token int32, a *read.Assignment) bool {
 	switch p.Tokens[token].Kind {
 	case lex.Quoted:
 		return true
 	case lex.Word:
-		return p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
+		return a.Names.Hi-a.Lo == 1 && p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
 	}
 	return false
 }

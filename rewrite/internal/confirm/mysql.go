@@ -115,7 +115,7 @@ func (c *Check) mysqlWord(f *frame) (ok bool) {
 	case !c.dialect.joins:
 		return false
 	case c.sign == kwModifier && f.part == inTarget && !f.named, c.sign == kwPartition && f.part == inTarget:
-	case c.sign == kwSet && behind && (f.verb == kwUpdate || f.verb == kwInsert):
+	case c.sign == kwSet && behind && (f.verb == kwUpdate || f.verb == kwInsert || f.verb == kwReplace):
 		f.part, f.ended, f.cases = inSet, false, 0
 		f.tables.hi, f.leading = c.lo, true
 	case (c.sign == kwIndexHint || c.sign == kwModifier) && behind:

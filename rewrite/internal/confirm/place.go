@@ -31,7 +31,7 @@ func (c *Check) belongs(p *Piece) bool {
 	case RowValue:
 		f.full = true
 		row := len(c.frames) > 1 && c.parent().part == inValues
-		return (row || f.part == inSelect) && c.inserts()
+		return (row || f.part == inSelect) && c.rowsOf(kwInsert)
 	case BeforeRowValue:
 		if !c.beginsValue(f) {
 			return false
@@ -118,16 +118,16 @@ func (c *Check) beginsValue(f *frame) bool {
 // holdsValue reports whether the values of a frame are those of a row to insert.
 func (c *Check) holdsValue(f *frame) bool {
 	if f.part == inSet {
-		return f.verb == kwInsert && f.arm == 0
+		return (f.verb == kwInsert || f.verb == kwReplace) && f.arm == 0
 	}
-	return len(c.frames) > 1 && c.parent().part == inValues && c.inserts()
+	return len(c.frames) > 1 && c.parent().part == inValues && (c.rowsOf(kwInsert) || c.rowsOf(kwReplace))
 }
 
-// inserts reports whether the rows of the current frame are those of an INSERT.
-func (c *Check) inserts() bool {
+// rowsOf reports whether the rows of the current frame are those of an INSERT, or a REPLACE.
+func (c *Check) rowsOf(verb sign) bool {
 	for n := len(c.frames) - 1; n >= 0; n-- {
 		f := &c.frames[n]
-		if f.writes(kwInsert) {
+		if f.writes(verb) {
 			return true
 		}
 		if f.verb != 0 {
