@@ -88,6 +88,9 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	}
 	e.state.cache.follow(e.sent.query)
 	got, err := c.send(ctx, e.state, e.sent)
+	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && own.Is(ctx, e.sent.query) {
+		err = ended
+	}
 	e.state.followTx(e.sent.query, err)
 	if err == nil {
 		e.state.link.touch()

@@ -84,6 +84,15 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 	return nil
 }
 
+// muted returns the context's error after an Exec without an error, if the base driver may
+// have stopped there without saying so.
+func (s *connState) muted(ctx context.Context) error {
+	if !s.settings.profile.mutesEnd {
+		return nil
+	}
+	return ctx.Err()
+}
+
 // settle returns the error that the application gets for what was sent and failed with
 // err. resent: on driver.ErrBadConn database/sql would send it again.
 func (s *connState) settle(err error, resent bool) error {

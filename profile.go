@@ -25,6 +25,10 @@ type profile struct {
 	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
 	skipsArgCheck bool
 
+	// mutesEnd: an Exec may report success although it stopped when its context ended, with
+	// none of the text executed or a part of it.
+	mutesEnd bool
+
 	// statements is how many guarded statements a connection keeps prepared, unless
 	// [WithStatementCache] says otherwise.
 	statements int
@@ -57,7 +61,7 @@ var profiles = map[string]profile{
 
 	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
 	// nothing to keep.
-	"github.com/glebarez/go-sqlite": {database: sqlite{}, noOptions: true, skipsArgCheck: true},
+	"github.com/glebarez/go-sqlite": {database: sqlite{}, noOptions: true, skipsArgCheck: true, mutesEnd: true},
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such

@@ -153,8 +153,12 @@ func noSerial(t *table, err error) error {
 		err: err, table: t.name}
 }
 
-// inspectResult refuses the result of a versioned statement that reached no row.
+// inspectResult refuses the result of a statement that may not have been executed to its end,
+// and that of a versioned one that reached no row.
 func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
+	if err := e.state.muted(ctx); err != nil && e.enforces() {
+		return res, err
+	}
 	if !e.plan.Versioned {
 		return res, nil
 	}

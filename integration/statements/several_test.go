@@ -279,3 +279,40 @@ func pensOf(t *testing.T, db *sql.DB) (all string) {
 	}
 	return all
 }
+
+// The token's name is a constant in the text, whatever is in it, and however the session reads
+// strings.
+func TestSeveralStatementsTokenNames(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		for _, name := range []string{`a'b\c`, `\'); DELETE FROM books; --`, `$1 ? :a @b $$`} {
+			s := harness.NewShop(t, b, sqlfence.Resource(name), sqlfence.RowFence("fence_token"), sqlfence.Ledger())
+			s.Raise(t, name, 5)
+			conn, err := s.DB.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			settings := []string{"SELECT 1"}
+			if b.Dialect == sqlfence.Postgres {
+				settings = []string{"SET standard_conforming_strings = off", "SET standard_conforming_strings = on"}
+			}
+			for _, setting := range settings {
+				if _, err := conn.ExecContext(t.Context(), setting); err != nil {
+					t.Fatal(err)
+				}
+				s.Reset(t, 5)
+				unchanged := s.Unchanged(t)
+				const text = "SELECT 'x'; UPDATE books SET price = 30 WHERE id = 1; DELETE FROM books WHERE id = 2"
+				_, err := conn.ExecContext(sqlfence.WithFence(t.Context(), sqlfence.Token{Name: name, Value: 4}), text)
+				harness.WantError(t, err, sqlfence.ErrStale)
+				unchanged()
+				if _, err := conn.ExecContext(sqlfence.WithFence(t.Context(), sqlfence.Token{Name: name, Value: 5}), text); err != nil {
+					t.Error(err)
+				}
+				if got := s.State(t, false); got != "1:30 3:10" {
+					t.Errorf("%s, %q: left %s", setting, name, got)
+				}
+			}
+		}
+	})
+}
