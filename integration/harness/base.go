@@ -41,6 +41,10 @@ var Stores = append(slices.Clone(Bases),
 	Base{"mysql-found-rows", "mysql", sqlfence.MySQL, 0},
 )
 
+// MySQLInterpolated is MySQL's driver with both of the settings that change what programs
+// see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
+var MySQLInterpolated = Base{"mysql-interpolated", "mysql", sqlfence.MySQL, 0}
+
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
 var databases = map[string]func(testing.TB, Base) string{
@@ -49,6 +53,9 @@ var databases = map[string]func(testing.TB, Base) string{
 	"mysql": func(t testing.TB, _ Base) string { return MySQLDatabase(t) },
 	"mysql-found-rows": func(t testing.TB, _ Base) string {
 		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows = true })
+	},
+	"mysql-interpolated": func(t testing.TB, _ Base) string {
+		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows, c.InterpolateParams = true, true })
 	},
 	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },
 	"modernc": func(t testing.TB, b Base) string {
@@ -85,6 +92,13 @@ func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 func EachStore(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
 	each(t, Stores, test)
+}
+
+// EachProgram is EachBase for what programs and their libraries open: MySQL's driver as well,
+// as it is and as [MySQLInterpolated].
+func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
+	t.Helper()
+	each(t, append(slices.Clone(Bases), MySQL, MySQLInterpolated), test)
 }
 
 func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
