@@ -16,12 +16,13 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
 // A source is a fresh database that nobody else uses: an SQLite file in a
-// temporary folder, or a PostgreSQL schema. drop removes it.
+// temporary folder, a PostgreSQL schema, or a MySQL database. drop removes it.
 type source struct {
 	driver, dsn string
 	drop        func() error
@@ -34,6 +35,10 @@ func fresh(ctx context.Context, dsn string) (*source, error) {
 			return nil, err
 		}
 		return &source{sqlite.Driver, sqlite.DSN(filepath.Join(dir, "jobs.db")), func() error { return os.RemoveAll(dir) }}, nil
+	}
+	if strings.HasPrefix(dsn, mysql.Scheme) {
+		dsn, drop, err := mysql.Fresh(ctx, dsn, "sqlfence_worker_")
+		return &source{mysql.Driver, dsn, drop}, err
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {

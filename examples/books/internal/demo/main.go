@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -46,7 +47,7 @@ func main() {
 		progress: progress(ctx, os.Stdout),
 	}
 	switch {
-	case strings.HasPrefix(*dsn, mysqlScheme):
+	case strings.HasPrefix(*dsn, mysql.Scheme):
 		p.title = "MySQL (driver go-sql-driver/mysql)"
 		p.fresh = func(ctx context.Context) (*source, error) { return newMySQL(ctx, *dsn) }
 	case *dsn != "":

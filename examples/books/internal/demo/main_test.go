@@ -11,6 +11,7 @@ import (
 	_ "modernc.org/sqlite" // beside the driver that the build chose
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -44,7 +45,11 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, fresh func(context.Co
 			}
 			t.Skip("SQLFENCE_MYSQL_DSN is not set")
 		}
-		test(t, func(ctx context.Context) (*source, error) { return newMySQL(ctx, dsn) })
+		url, err := mysql.URL(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, func(ctx context.Context) (*source, error) { return newMySQL(ctx, url) })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -51,7 +52,7 @@ func withService(ctx context.Context, fresh func(context.Context) (*source, erro
 	if err := store.Setup(ctx); err != nil {
 		return fmt.Errorf("set up tokens: %w", err)
 	}
-	return f(&service{db, store, src.driver == "mysql"})
+	return f(&service{db, store, src.driver == mysql.Driver})
 }
 
 func (s *service) takeToken(ctx context.Context) (sqlfence.Token, error) {
