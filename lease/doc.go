@@ -108,7 +108,6 @@
 // or not: this package's own tables need no registration. SQLite's clock is the
 // machine's, which all processes that share the file have in common.
 //
-// No table can be registered with sqlfence on MySQL and MariaDB yet: nothing checks a lease's token there.
 // On MySQL and MariaDB taking a lease is a read and a transaction, no statement is shared,
 // and [Ephemeral] sees sessions of one server only: don't use it where several servers write to one
 // database, as in a Galera cluster, since each takes the leases of the others' sessions for

@@ -12,8 +12,7 @@ import (
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
 type Dialect uint8
 
-// The dialects. MySQL is known by name but not guarded yet: [New] refuses
-// tables for it.
+// The dialects. MySQL is MariaDB's, too.
 const (
 	Postgres Dialect = iota + 1
 	SQLite

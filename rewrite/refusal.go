@@ -156,7 +156,7 @@ func (w *writer) checkFirst(rules ruleSet) {
 		if !rules.has(r) || !precedence[r].refuses(w) {
 			continue
 		}
-		w.writeAssigned(w.rules.steady)
+		w.writeAssigned("", w.rules.steady)
 		w.write("CASE WHEN ")
 		w.check(rules)
 		w.write(" THEN ", w.target.qualifier, ".", w.rules.steady, " END, ")
@@ -164,8 +164,9 @@ func (w *writer) checkFirst(rules ruleSet) {
 	}
 }
 
-// writeAssigned writes a column to be assigned, and the equals sign.
-func (w *writer) writeAssigned(column string) {
+// writeAssigned writes a column to be assigned, behind a separator, and the equals sign.
+func (w *writer) writeAssigned(separator, column string) {
+	w.write(separator)
 	if w.dialect.setsInOrder() {
 		w.write(w.target.qualifier, ".")
 	}

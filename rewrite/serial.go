@@ -124,8 +124,7 @@ func (serial) check(w *writer) {
 
 // assigns writes the assignment of the next serial.
 func (serial) assigns(w *writer) {
-	w.write(", ")
-	w.writeAssigned(w.rules.serial)
+	w.writeAssigned(", ", w.rules.serial)
 	switch {
 	case w.lacksSerial():
 		w.raiseSerial(markerRequired)

@@ -107,8 +107,7 @@
 // methods are transactions, too, except Issue and Adopt for a name that is in the ledger, in a session that
 // commits by itself (autocommit = 1).
 //
-// No table can be registered with sqlfence on MySQL and MariaDB yet: there tokens are issued and adopted, and
-// nothing checks them. The table has to be of the engine InnoDB, with names of type
+// On MySQL and MariaDB the table has to be of the engine InnoDB, with names of type
 // varbinary(512) or longer and tokens of type bigint; Setup refuses others. The row with
 // an empty name is there from the first name on. A statement waits for another's lock as
 // long as innodb_lock_wait_timeout says.
