@@ -41,10 +41,6 @@ var Stores = append(slices.Clone(Bases),
 	Base{"mysql-found-rows", "mysql", sqlfence.MySQL, 0},
 )
 
-// MySQLInterpolated is MySQL's driver with both of the settings that change what programs
-// see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
-var MySQLInterpolated = Base{"mysql-interpolated", "mysql", sqlfence.MySQL, 0}
-
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
 var databases = map[string]func(testing.TB, Base) string{
@@ -98,7 +94,7 @@ func EachStore(t *testing.T, test func(t *testing.T, b Base)) {
 // as it is and as [MySQLInterpolated].
 func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
-	each(t, append(slices.Clone(Bases), MySQL, MySQLInterpolated), test)
+	each(t, programs, test)
 }
 
 func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
