@@ -84,7 +84,8 @@
 //		session     bigint,
 //		token       bigint         NOT NULL,
 //		acquired_at bigint         NOT NULL,
-//		expires_at  bigint         NOT NULL
+//		expires_at  bigint         NOT NULL,
+//		KEY fencing_leases_expires_at (expires_at)
 //	) ENGINE=InnoDB
 //
 // and everywhere an index, so that [Leases.List] doesn't read the rows of all leases that ever
@@ -92,7 +93,7 @@
 //
 //	CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)
 //
-// which MySQL wants without IF NOT EXISTS:
+// which has its place in MySQL's table; a table that was made without it gets it by
 //
 //	CREATE INDEX fencing_leases_expires_at ON fencing_leases (expires_at)
 //

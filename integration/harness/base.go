@@ -50,6 +50,9 @@ var databases = map[string]func(testing.TB, Base) string{
 	"mysql-found-rows": func(t testing.TB, _ Base) string {
 		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows = true })
 	},
+	"mysql-interpolated": func(t testing.TB, _ Base) string {
+		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows, c.InterpolateParams = true, true })
+	},
 	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },
 	"modernc": func(t testing.TB, b Base) string {
 		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
@@ -85,6 +88,13 @@ func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 func EachStore(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
 	each(t, Stores, test)
+}
+
+// EachProgram is EachBase for what programs and their libraries open: MySQL's driver as well,
+// as it is and as [MySQLInterpolated].
+func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
+	t.Helper()
+	each(t, programs, test)
 }
 
 func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,13 @@ import (
 // MySQL stands apart from Bases: tables can't be registered for MySQL, so it
 // has only the tests of what sqlfence leaves alone.
 var MySQL = Base{"mysql", "mysql", sqlfence.MySQL, 0}
+
+// MySQLInterpolated is MySQL's driver with both of the settings that change what programs
+// see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
+var MySQLInterpolated = Base{"mysql-interpolated", "mysql", sqlfence.MySQL, 0}
+
+// programs are the bases of [EachProgram].
+var programs = append(slices.Clone(Bases), MySQL, MySQLInterpolated)
 
 // MySQLDSN returns the MySQL or MariaDB server to test on, as PostgresDSN does
 // for PostgreSQL.
