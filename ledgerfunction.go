@@ -165,6 +165,14 @@ func (e *functionLost) Temporary() bool { return true }
 // there is one.
 func queryText(ctx context.Context, c driver.Conn, query string) (text string, found bool, err error) {
 	rows, err := queryBase(ctx, c, query, nil)
+	if isSkip(err) {
+		s, failed := prepareBase(ctx, c, query)
+		if failed != nil {
+			return "", false, failed
+		}
+		defer s.Close()
+		rows, err = queryStmt(ctx, s, nil)
+	}
 	if err != nil {
 		return "", false, err
 	}
