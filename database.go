@@ -22,8 +22,8 @@ type database interface {
 	// COMMIT, that failed and was undone. It isn't if the session ended with it.
 	answered(err error) bool
 
-	// keepsTx reports whether err is the database's answer to a COMMIT or ROLLBACK that it has
-	// not executed: the transaction is open still.
+	// keepsTx reports whether the server may have the transaction open still, in a session that
+	// goes on, after a COMMIT or ROLLBACK that failed with err.
 	keepsTx(err error) bool
 
 	// outdated reports whether a statement may have failed with err only because what it
@@ -164,10 +164,8 @@ func (mysql) answered(err error) bool {
 // ROLLBACK, and keeps its sessions.
 const nodeNotReady = 1047
 
-func (mysql) keepsTx(err error) bool {
-	number, _ := dberr.MySQLNumber(err)
-	return number == nodeNotReady
-}
+// keepsTx: nodeNotReady is the one that is known to, and others may.
+func (mysql) keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
 // outdated: the server prepares a statement again by itself.
 func (mysql) outdated(error) bool { return false }

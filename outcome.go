@@ -84,9 +84,9 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 	return nil
 }
 
-// endTx commits or rolls back. If that left the transaction open, the session is ended, by
-// which the server rolls it back: else the pool's next user would go on in it, and the BEGIN
-// of his would commit what was said to have failed.
+// endTx commits or rolls back. If that may have left the transaction open, the session is
+// ended, by which the server rolls it back: else the pool's next user would go on in it, and
+// the BEGIN of his would commit what was said to have failed.
 func (s *connState) endTx(end func() error) error {
 	err := end()
 	if err != nil && s.settings.profile.keepsTx(err) {

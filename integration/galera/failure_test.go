@@ -2,9 +2,10 @@ package galera_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -84,62 +85,94 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Of the writes on a node that crashes, all that were acknowledged are on the others, and of the
-// others only those whose outcome was called unknown may be.
-func TestCrash(t *testing.T) {
-	c := start(t)
-	const writers = 4
-	run(t, c.plain[0], "DELETE FROM books")
-	for id := range writers {
-		run(t, c.plain[0], "INSERT INTO books (id) VALUES (?)", id+1)
-	}
-	db := c.fence(t, 2, sqlfence.RowFence("fence_token"))
-	type sum struct{ sure, unknown int64 }
-	sums := make(chan [2]any, writers)
-	begun := make(chan struct{}, writers*100)
-	for id := 1; id <= writers; id++ {
-		go func() {
-			var s sum
-			for failed := 0; failed < 3; {
-				_, err := db.ExecContext(holding(int64(id)), "UPDATE books SET price = price + 1 WHERE id = ?", id)
-				switch {
-				case err == nil:
-					s.sure++
-					select {
-					case begun <- struct{}{}:
-					default:
-					}
-				case errors.Is(err, sqlfence.ErrUnknownOutcome):
-					s.unknown++
-					failed++
-				default:
-					failed++
+// Of the writes on a node that crashes, or is cut off, all that were acknowledged are on the
+// others, and of those that failed none but those whose outcome was called unknown.
+func TestOutcomes(t *testing.T) {
+	for name, fail := range map[string]func(c *cluster, t *testing.T, node int) (undo func()){
+		"crash":     (*cluster).kill,
+		"partition": (*cluster).isolate,
+	} {
+		for _, inTx := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, in a transaction: %v", name, inTx), func(t *testing.T) {
+				c := start(t)
+				const writers, node = 6, 2
+				run(t, c.plain[0], "DELETE FROM books")
+				for id := range writers {
+					run(t, c.plain[0], "INSERT INTO books (id) VALUES (?)", id+1)
 				}
+				c.price(t, node, writers)
+				db := c.fence(t, node, sqlfence.RowFence("fence_token"))
+				results, begun := make(chan result, writers), make(chan struct{}, writers*10)
+				for id := 1; id <= writers; id++ {
+					go func() { results <- count(db, id, inTx, begun) }()
+				}
+				for range cap(begun) {
+					<-begun
+				}
+				undo := fail(c, t, node)
+				var all []result
+				for range writers {
+					all = append(all, <-results)
+				}
+				undo()
+				for _, r := range all {
+					applied := c.price(t, 0, r.id)
+					t.Logf("row %d: %d acknowledged, %d unknown, %d applied; %v", r.id, r.sure, r.unknown, applied, r.errs)
+					if applied < r.sure || applied > r.sure+r.unknown {
+						t.Errorf("row %d: %d acknowledged, %d unknown, but %d applied", r.id, r.sure, r.unknown, applied)
+					}
+				}
+				if err := write(holding(writers+1), c.fence(t, node, sqlfence.RowFence("fence_token")), false, 1); err != nil {
+					t.Errorf("a node that came back: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A result is what became of a writer's writes.
+type result struct {
+	id            int
+	sure, unknown int64
+	errs          []error
+}
+
+// count writes until three writes have failed.
+func count(db *sql.DB, id int, inTx bool, begun chan<- struct{}) result {
+	r := result{id: id}
+	ctx := holding(int64(id))
+	for len(r.errs) < 3 {
+		err := add(ctx, db, id, inTx)
+		switch {
+		case err == nil:
+			r.sure++
+			select {
+			case begun <- struct{}{}:
+			default:
 			}
-			sums <- [2]any{id, s}
-		}()
-	}
-	for range writers * 10 {
-		<-begun
-	}
-	revive := c.kill(t, 2)
-	for range writers {
-		got := <-sums
-		id, s := got[0].(int), got[1].(sum)
-		price := int64(-1)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		err := c.plain[0].QueryRowContext(ctx, "SELECT price FROM books WHERE id = ?", id).Scan(&price)
-		cancel()
-		if err != nil {
-			t.Fatal(err)
+			continue
+		case errors.Is(err, sqlfence.ErrUnknownOutcome):
+			r.unknown++
 		}
-		t.Logf("row %d: %d acknowledged, %d unknown, %d applied", id, s.sure, s.unknown, price)
-		if price < s.sure || price > s.sure+s.unknown {
-			t.Errorf("row %d: %d acknowledged, %d unknown, but %d applied", id, s.sure, s.unknown, price)
-		}
+		r.errs = append(r.errs, err)
 	}
-	revive()
-	if err := write(holding(writers+1), c.fence(t, 2, sqlfence.RowFence("fence_token")), false, 1); err != nil {
-		t.Errorf("a node that came back: %v", err)
+	return r
+}
+
+// add adds one to a row.
+func add(ctx context.Context, db *sql.DB, id int, inTx bool) error {
+	const text = "UPDATE books SET price = price + 1 WHERE id = ?"
+	if !inTx {
+		_, err := db.ExecContext(ctx, text, id)
+		return err
 	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, text, id); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

@@ -28,7 +28,7 @@ type cluster struct {
 	plain [3]*sql.DB // reads what was committed on any node before
 }
 
-const schema = `CREATE TABLE books (id bigint PRIMARY KEY, price bigint NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0);
+const schema = `CREATE TABLE books (id bigint PRIMARY KEY, price bigint NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0, serial bigint NOT NULL DEFAULT 1);
 CREATE TABLE fencing_tokens (name varbinary(512) NOT NULL PRIMARY KEY, token bigint NOT NULL);
 INSERT INTO books (id) VALUES (1), (2), (3)`
 
@@ -58,7 +58,11 @@ func start(t *testing.T) *cluster {
 		run(t, open(t, dsns[0]), "DROP DATABASE "+name)
 	})
 	for i := range dsns {
-		run(t, c.plain[i], "DO (SELECT 1)") // waits until the node has the database
+		for known := false; !known; {
+			if err := c.plain[i].QueryRow("SELECT COUNT(*) > 0 FROM information_schema.schemata WHERE schema_name = ?", name).Scan(&known); err != nil {
+				t.Fatal(err)
+			}
+		}
 		c.plain[i] = open(t, harness.MySQLWith(t, c.dsn[i], func(c *mysql.Config) {
 			c.Params = map[string]string{"wsrep_sync_wait": "15"}
 		}))
