@@ -22,6 +22,10 @@ type database interface {
 	// COMMIT, that failed and was undone. It isn't if the session ended with it.
 	answered(err error) bool
 
+	// keepsTx reports whether the server may have the transaction open still, in a session that
+	// goes on, after a COMMIT or ROLLBACK that failed with err.
+	keepsTx(err error) bool
+
 	// outdated reports whether a statement may have failed with err only because what it
 	// was prepared for has changed since. It was not executed then.
 	outdated(err error) bool
@@ -105,6 +109,8 @@ func (postgres) leftNothing(f failure) bool {
 	return f.saved || !f.inTx && dberr.SQLState(f.err) != ""
 }
 
+func (postgres) keepsTx(error) bool { return false }
+
 type sqlite struct{}
 
 func (sqlite) dialect() Dialect        { return SQLite }
@@ -121,6 +127,8 @@ func (sqlite) answered(err error) bool {
 	_, ok := dberr.SQLiteCode(err)
 	return ok
 }
+
+func (sqlite) keepsTx(error) bool { return false } // of a busy file the application may try again
 
 // outdated: SQLite prepares a statement again by itself.
 func (sqlite) outdated(error) bool { return false }
@@ -148,9 +156,16 @@ func (mysql) timeType() string        { return "bigint" } // microseconds since 
 func (mysql) checksArgCount() bool    { return true }
 
 func (mysql) answered(err error) bool {
-	_, ok := dberr.MySQLNumber(err)
-	return ok && !dberr.IsSessionEnd(err)
+	number, ok := dberr.MySQLNumber(err)
+	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
 }
+
+// nodeNotReady: a Galera node outside of its group's majority executes nothing, not even a
+// ROLLBACK, and keeps its sessions.
+const nodeNotReady = 1047
+
+// keepsTx: nodeNotReady is the one that is known to, and others may.
+func (mysql) keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
 // outdated: the server prepares a statement again by itself.
 func (mysql) outdated(error) bool { return false }

@@ -109,9 +109,8 @@
 // machine's, which all processes that share the file have in common.
 //
 // On MySQL and MariaDB taking a lease is a read and a transaction, no statement is shared,
-// and [Ephemeral] sees sessions of one server only: don't use it where several servers write to one
-// database, as in a Galera cluster, since each takes the leases of the others' sessions for
-// ended.
+// and [Ephemeral] sees sessions of one server only: where several servers write to one
+// database, as in a Galera cluster, it is refused ([ErrNoSessions]).
 //
 // SQLite allows one writer for the whole file. While another connection writes, a
 // method fails with SQLITE_BUSY unless the connection has a busy_timeout: set one in

@@ -329,7 +329,7 @@ func (mysql) sweep() statement {
 }
 
 // session uses a lock by name, which the server drops when the session ends. Each server
-// has its own: where several write to one database, as in Galera, none of the others sees it.
+// has its own: see [ErrNoSessions].
 func (mysql) session(id int64) (lock, unlock statement, ok bool) {
 	name := sessionLock(strconv.FormatInt(id, 10))
 	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"}, statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true

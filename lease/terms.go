@@ -48,9 +48,8 @@ func Refresh() Term { return func(t *terms) { t.refresh = true } }
 // ephemeral leases of one [Leases] share that session, a connection of the pool that is
 // kept as long as there are any. Don't use it through a pooler that hands a session from
 // one client to another. A holder notices the loss of its session when it extends the
-// lease. The tokens are as durable as those of other leases. On MySQL and MariaDB don't use it where
-// several servers write to one database, as in a Galera cluster: none sees another's sessions, and
-// each takes the leases that they hold for ended.
+// lease. The tokens are as durable as those of other leases. Where several servers write to one
+// database, as in a Galera cluster, Acquire fails with [ErrNoSessions].
 //
 // On SQLite Ephemeral has no effect: no server sees a holder die, so the lease ends with
 // its ttl.

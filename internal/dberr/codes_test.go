@@ -120,6 +120,8 @@ func TestMySQLCodes(t *testing.T) {
 		{1020, "HY000", SerializationFailure, true, true, false, true, false, false},
 		{1205, "HY000", lockNotAvailable, false, false, false, true, false, false},
 		{1040, "08004", "53300", false, false, false, true, false, false},
+		{1047, "08S01", "57P03", false, false, false, true, true, false},
+		{1180, "HY000", CompletionUnknown, false, false, false, true, true, false},
 		{1053, "08S01", "57P01", false, false, false, true, true, false},
 		{1152, "08S01", "08S01", false, false, false, true, true, false},
 		{1050, "42S01", DuplicateTable, false, false, true, false, false, false},

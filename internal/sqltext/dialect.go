@@ -83,6 +83,11 @@ type Dialect interface {
 	// Floor is the number that all tokens are above; see [Floored].
 	Floor() string
 
+	// FindPeers is a query that returns a row if other servers write to the same database, each
+	// with locks of its own: what two of them change at once is compared when it is committed,
+	// and what one only locks or reads isn't. Empty where there are no such servers.
+	FindPeers() string
+
 	mark() byte         // the first byte of placeholders
 	numbered() bool     // whether a statement of a package's own numbers its placeholders
 	counts() bool       // whether a placeholder can have a number

@@ -100,6 +100,14 @@ func (mysql) Turning(bool) (before, behind string) { return "", "" }
 // Floor: a promoted replica says nothing of that.
 func (mysql) Floor() string { return Start }
 
+// FindPeers names global variables that can't be set while the server runs, or not while it
+// is part of a group: wsrep_on is a session's, too, and may be set by a connection. Galera's provider is
+// named also where it is switched off.
+func (mysql) FindPeers() string {
+	return "SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_provider' AND Value NOT IN ('', 'none')" +
+		" OR Variable_name = 'group_replication_single_primary_mode' AND Value = 'OFF'"
+}
+
 func (mysql) mark() byte     { return '?' }
 func (mysql) numbered() bool { return false }
 func (mysql) counts() bool   { return false }

@@ -90,6 +90,8 @@ func turning(lock string) (before, behind string) {
 
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
 // has 10^10 tokens.
+func (postgres) FindPeers() string { return "" }
+
 func (postgres) Floor() string { return "(" + Start + " + " + epoch + ")" }
 
 // epoch reads the timeline from the first eight hexadecimal digits of the name of the

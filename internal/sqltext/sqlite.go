@@ -66,6 +66,8 @@ func (sqlite) Turn(string, bool) string             { return "" }
 func (sqlite) Turning(bool) (before, behind string) { return "", "" }
 
 // Floor: SQLite has no timelines.
+func (sqlite) FindPeers() string { return "" }
+
 func (sqlite) Floor() string { return Start }
 
 func (sqlite) mark() byte     { return '?' }
