@@ -59,8 +59,8 @@ FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.tabl
 	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
 	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
-	// rollback another gets that token.
-	reads: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
+	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
+	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
 	// Where all rows of a table are locked nobody can add one at this level. It can't be set
 	// where a session with autocommit = 0 has begun a transaction, or a chain has.
