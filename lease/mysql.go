@@ -125,11 +125,25 @@ func (mysql) indexed() statement {
 WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' AND seq_in_index = 1`}
 }
 
-// probe plans without running.
+// unfitMySQL asks what is wrong with a table that another has created.
+var unfitMySQL = sqltext.Unfit("fencing_leases", []sqltext.Kept{
+	{Name: "key", Bytes: 512}, {Name: "lock_id", Bytes: 22}, {Name: "holder", Bytes: 512},
+	{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
+}, "key", "lock_id")
+
+// probe plans without running, which finds neither a wrong type nor a wrong engine.
 func (mysql) probe(ctx context.Context, db *database, _ bool) error {
 	p := constants(map[string]string{"key": "", "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
-	return db.query(ctx, ignore, texts(p, "EXPLAIN "+takeMySQL))
+	if err := db.query(ctx, ignore, texts(p, "EXPLAIN "+takeMySQL)); err != nil {
+		return err
+	}
+	var fault sql.NullString
+	err := db.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&fault) }, statement{text: unfitMySQL})
+	if err == nil && fault.Valid {
+		err = errors.New(fault.String)
+	}
+	return err
 }
 
 // take looks first, so that an attempt at a held lease waits for nobody, and nobody for it: who

@@ -44,6 +44,10 @@ type dialect interface {
 	create() string
 
 	// version is {serial} as an integer, or as it is if that isn't known of a value.
+	// unfit is a query for what is wrong with an existing table rowlocks, or NULL; empty where
+	// nothing has to be looked for.
+	unfit() string
+
 	version() string
 
 	// versioned is a condition that {serial} is an integer.

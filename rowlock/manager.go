@@ -62,7 +62,8 @@ func (m *Manager) add(t *Table) error {
 
 // Setup creates the table rowlocks if there is none; if there is one, Setup needs no
 // privilege to create one. It may be called at every start, by several processes at once.
-// Errors are the database's.
+// On MySQL and MariaDB it checks that an existing one can be used; the error says what is
+// wrong. Other errors are the database's.
 func (m *Manager) Setup(ctx context.Context) error {
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns(), sqltext.Pieces{
 		"regclass": sqltext.Value("rowlocks"), "tableargs": sqltext.SQL("'rowlocks'"),
@@ -74,11 +75,27 @@ func (m *Manager) Setup(ctx context.Context) error {
 		return fmt.Errorf("rowlock: setup: look for rowlocks: %w", err)
 	}
 	if len(found) > 0 {
-		return nil
+		return m.fit(ctx, db)
 	}
 	_, err = db.ExecContext(ctx, m.dialect.create())
 	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
+	}
+	return nil
+}
+
+// fit checks a table that another may have created.
+func (m *Manager) fit(ctx context.Context, db owned) error {
+	text := m.dialect.unfit()
+	if text == "" {
+		return nil
+	}
+	var fault sql.NullString
+	if err := db.QueryRowContext(ctx, text).Scan(&fault); err != nil {
+		return fmt.Errorf("rowlock: setup: look at rowlocks: %w", err)
+	}
+	if fault.Valid {
+		return fmt.Errorf("rowlock: setup: the table rowlocks can't be used: %s", fault.String)
 	}
 	return nil
 }

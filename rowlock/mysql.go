@@ -82,6 +82,14 @@ func (mysql) create() string {
 ) ENGINE=InnoDB`
 }
 
+// unfitMySQL asks what is wrong with a table that another has created.
+var unfitMySQL = sqltext.Unfit("rowlocks", []sqltext.Kept{
+	{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
+	{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
+}, "table_name, row_key")
+
+func (mysql) unfit() string { return unfitMySQL }
+
 func (mysql) version() string { return "{serial}" }
 
 // versioned: what isn't an integer is found when it is read.

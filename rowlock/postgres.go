@@ -35,6 +35,8 @@ func (d postgres) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpd
 	return readState(ctx, q, b.String(), b.Args(), u.dest, 10)
 }
 
+func (postgres) unfit() string { return "" }
+
 func (postgres) version() string { return "CAST({serial} AS bigint)" }
 
 // versioned: PostgreSQL can't compare a column of texts so, and says which it is.

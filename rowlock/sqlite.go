@@ -23,6 +23,8 @@ func (d sqlite) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdat
 	return readState(ctx, q, text, args, nil, 0)
 }
 
+func (sqlite) unfit() string { return "" }
+
 func (sqlite) version() string { return "{serial}" }
 
 // versioned: SQLite would find the text '3' equal to 3.

@@ -58,12 +58,14 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
-	reads: &sql.TxOptions{},
+	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
+	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
+	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
 	// Where all rows of a table are locked nobody can add one at this level. It can't be set
-	// where a session with autocommit = 0 has begun a transaction.
+	// where a session with autocommit = 0 has begun a transaction, or a chain has.
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
-	before:   "COMMIT",
+	before:   "COMMIT AND NO CHAIN NO RELEASE",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
 	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
@@ -84,9 +86,10 @@ const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COAL
 // addTextMySQL adds a name, or locks its row.
 const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
 
-// alone is a condition that holds where a statement commits by itself, and always any.
+// alone is a condition that holds where a statement commits by itself, and always any. With
+// completion_type = CHAIN each COMMIT begins the next transaction.
 const (
-	alone  = sqltext.Raw("@@autocommit = 1")
+	alone  = sqltext.Raw("@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'")
 	always = sqltext.Raw("TRUE")
 )
 

@@ -50,10 +50,11 @@ func (s *Store) resend(ctx context.Context, send func() error) error {
 
 // inTx calls do in a transaction for one statement.
 func (s *Store) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, s.dialect.reads)
+	tx, end, err := s.begin(ctx, s.dialect.reads)
 	if err != nil {
 		return err
 	}
+	defer end()
 	defer tx.Rollback()
 	if err := do(tx); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 // deadlock.
 func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		tx, end, err := s.begin(ctx)
+		tx, end, err := s.begin(ctx, s.dialect.level)
 		if err != nil {
 			return err
 		}
@@ -126,10 +127,10 @@ func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *s
 }
 
 // begin begins a transaction, behind what has to come before.
-func (s *Store) begin(ctx context.Context) (tx *sql.Tx, end func() error, err error) {
+func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, end func() error, err error) {
 	none := func() error { return nil }
 	if s.dialect.before == "" {
-		tx, err = s.db.BeginTx(ctx, s.dialect.level)
+		tx, err = s.db.BeginTx(ctx, level)
 		return tx, none, err
 	}
 	conn, err := s.db.Conn(ctx)
@@ -137,7 +138,7 @@ func (s *Store) begin(ctx context.Context) (tx *sql.Tx, end func() error, err er
 		return nil, none, err
 	}
 	if _, err = conn.ExecContext(own.Context(ctx, s.dialect.before), s.dialect.before); err == nil {
-		tx, err = conn.BeginTx(ctx, s.dialect.level)
+		tx, err = conn.BeginTx(ctx, level)
 	}
 	if err != nil {
 		_ = conn.Close()

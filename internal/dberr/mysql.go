@@ -21,12 +21,13 @@ var mysqlStates = map[uint16]string{
 	1927: "57P01",                                              // 70100: the connection was killed
 	3169: "57P01",                                              // HY000: likewise, by MySQL
 	1158: "08006", 1159: "08006", 1160: "08006", 1161: "08006", // 08S01: the network
-	1317: "57014", // 70100: the statement was interrupted
-	1969: "57014", // 70100: it took longer than max_statement_time
-	3024: "57014", // HY000: longer than max_execution_time
-	1290: "25006", // HY000: the server is read-only, mostly
-	1792: "25006", // 25006: the transaction is
-	1836: "25006", // HY000: the server is
+	1180: CompletionUnknown, // HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may have it
+	1317: "57014",           // 70100: the statement was interrupted
+	1969: "57014",           // 70100: it took longer than max_statement_time
+	3024: "57014",           // HY000: longer than max_execution_time
+	1290: "25006",           // HY000: the server is read-only, mostly
+	1792: "25006",           // 25006: the transaction is
+	1836: "25006",           // HY000: the server is
 
 	1050: DuplicateTable,        // 42S01
 	1061: DuplicateObject,       // 42000: an index of this name
