@@ -33,7 +33,7 @@ func setBookPrice(ctx context.Context, db *sql.DB, price int) error {
 func TestLeaseDoFencesItsWrites(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
-			harness.EachStore(t, func(t *testing.T, b harness.Base) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
 				sh, leases := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				var stale context.Context
 				err := leases.Do(t.Context(), "books", func(ctx context.Context) error {

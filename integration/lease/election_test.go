@@ -90,7 +90,7 @@ var contextless = map[string]func(db *sql.DB, price int) error{
 func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
-			harness.EachStore(t, func(t *testing.T, b harness.Base) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
 				sh, direct := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				first := newElectionProcess(t, sh, fence.Rule)
 				harness.Eventually(t, "a leader", first.IsLeader)
@@ -183,7 +183,7 @@ func TestElectionBesideTokensOfContexts(t *testing.T) {
 func TestTransactionThatOutlivesItsLeadership(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
-			harness.EachStore(t, func(t *testing.T, b harness.Base) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
 				sh, _ := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				now := sqlfence.Token{Name: "books", Value: 1}
 				sh.Raise(t, "books", 1)

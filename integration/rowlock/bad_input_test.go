@@ -39,7 +39,7 @@ func TestRowLockBadTables(t *testing.T) {
 		{"capitals", "ID integer PRIMARY KEY, Total integer, Serial BIGINT NOT NULL DEFAULT 1, EditedBy text, " + times, "", false, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			harness.EachStore(t, func(t *testing.T, b harness.Base) {
+			harness.EachBase(t, func(t *testing.T, b harness.Base) {
 				typ, now := "timestamptz", "now()"
 				if b.Dialect == sqlfence.SQLite {
 					typ, now = "integer", "0"

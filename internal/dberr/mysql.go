@@ -15,7 +15,6 @@ var mysqlStates = map[uint16]string{
 	1040: "53300",                                              // 08004: too many connections
 	1203: "53300",                                              // 42000: of this user
 	1226: "53300",                                              // 42000: of this user, or another limit of his
-	1180: CompletionUnknown,                                    // HY000: Galera lost its group during a COMMIT
 	1047: "57P03",                                              // 08S01: a Galera node that isn't ready
 	1053: "57P01",                                              // 08S01: the server shuts down
 	1927: "57P01",                                              // 70100: the connection was killed
