@@ -45,6 +45,10 @@ type database interface {
 	// text that they spell.
 	storesBytesAsText() bool
 
+	// choosesKey reports whether a new row may get another key than this one, which the
+	// database chooses.
+	choosesKey(key string) bool
+
 	// countsReturning reports whether drivers count the rows that a statement with
 	// RETURNING wrote when it is run by Exec.
 	countsReturning() bool
@@ -87,6 +91,7 @@ func (postgres) text() sqltext.Dialect   { return sqltext.Postgres }
 func (postgres) remote() bool            { return true }
 func (postgres) errorEndsTx() bool       { return true }
 func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
+func (postgres) choosesKey(string) bool  { return false }
 func (postgres) countsReturning() bool   { return true }
 func (postgres) timeType() string        { return "timestamptz" }
 func (postgres) checksArgCount() bool    { return true }
@@ -119,6 +124,7 @@ func (sqlite) remote() bool            { return false }
 func (sqlite) readsOnce(string) bool   { return false }
 func (sqlite) errorEndsTx() bool       { return false }
 func (sqlite) storesBytesAsText() bool { return true }
+func (sqlite) choosesKey(string) bool  { return false }
 func (sqlite) countsReturning() bool   { return false }
 func (sqlite) timeType() string        { return "integer" }
 func (sqlite) checksArgCount() bool    { return false }
@@ -166,6 +172,10 @@ const nodeNotReady = 1047
 
 // keepsTx: nodeNotReady is the one that is known to, and others may.
 func (mysql) keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
+
+// choosesKey: where AUTO_INCREMENT makes the key, 0 stands for the next one, and an empty text is
+// 0 unless sql_mode is strict.
+func (mysql) choosesKey(key string) bool { return key == "0" || key == "" }
 
 // outdated: the server prepares a statement again by itself.
 func (mysql) outdated(error) bool { return false }

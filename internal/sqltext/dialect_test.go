@@ -33,7 +33,7 @@ func TestDialectsSpell(t *testing.T) {
 			"CAST((a - b) * 1000 AS INTEGER)", "(a - b)"},
 		{"a raise", func(d Dialect) string { return d.Raise("'x:'", "t.a") },
 			"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('x:', t.a)))", "json_extract('{}', 'x:' || t.a)",
-			"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT('x:', t.a, ' ') USING utf8mb4), _utf8mb4''), 200, _utf8mb4'.'))))"},
+			"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT('x:', t.a, ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"},
 		{"a turn", func(d Dialect) string { return d.Turn("$1", false) },
 			"pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", "", ""},
 		{"a shared turn", func(d Dialect) string { return d.Turn("$1", true) },

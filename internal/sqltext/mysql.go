@@ -82,13 +82,14 @@ func (mysql) Micros(time string) string { return "(" + time + ")" }
 
 // Raise is error 1059 of MariaDB, 3057 or 4163 of MySQL, all of which show the name that no lock
 // can have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out of range,
-// which is error 1690. The name is never NULL, for which MariaDB raises nothing; what the
+// which is error 1690. The name is never NULL, for which MariaDB raises nothing,
+// nor empty, which is NULL by EMPTY_STRING_IS_NULL; what the
 // function yields behind its error may be, or the second error would hide the first.
 func (d mysql) Raise(parts ...string) string { return raise(d, parts) }
 
 func (mysql) Raising() (before, between, behind string) {
 	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT(", ", ",
-		", ' ') USING utf8mb4), _utf8mb4''), 200, _utf8mb4'.'))))"
+		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"
 }
 
 // Padding is what follows the text of a raise in MySQL's message, or some of it.
