@@ -21,6 +21,7 @@ type connState struct {
 
 	inTx      bool // a transaction is open, as far as is known
 	guardedTx bool // it has guarded statements
+	peers     peers
 	lost      bool // no connection any more, which database/sql may not know
 
 	txContext txContext // of the transaction that BeginTx began

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A database has the facts that this package needs about one, except its SQL, which
@@ -11,12 +12,19 @@ import (
 type database interface {
 	dialect() Dialect
 
+	// text is the SQL that sqlfence's packages share.
+	text() sqltext.Dialect
+
 	// remote reports whether it is reached over a connection that can be lost.
 	remote() bool
 
 	// answered reports whether err is the database's answer to a statement, or to a
 	// COMMIT, that failed and was undone. It isn't if the session ended with it.
 	answered(err error) bool
+
+	// keepsTx reports whether the server may have the transaction open still, in a session that
+	// goes on, after a COMMIT or ROLLBACK that failed with err.
+	keepsTx(err error) bool
 
 	// outdated reports whether a statement may have failed with err only because what it
 	// was prepared for has changed since. It was not executed then.
@@ -36,6 +44,10 @@ type database interface {
 	// storesBytesAsText reports whether bytes are stored in a column of text as the
 	// text that they spell.
 	storesBytesAsText() bool
+
+	// choosesKey reports whether a new row may get another key than this one, which the
+	// database chooses.
+	choosesKey(key string) bool
 
 	// countsReturning reports whether drivers count the rows that a statement with
 	// RETURNING wrote when it is run by Exec.
@@ -75,9 +87,11 @@ type failure struct {
 type postgres struct{}
 
 func (postgres) dialect() Dialect        { return Postgres }
+func (postgres) text() sqltext.Dialect   { return sqltext.Postgres }
 func (postgres) remote() bool            { return true }
 func (postgres) errorEndsTx() bool       { return true }
 func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
+func (postgres) choosesKey(string) bool  { return false }
 func (postgres) countsReturning() bool   { return true }
 func (postgres) timeType() string        { return "timestamptz" }
 func (postgres) checksArgCount() bool    { return true }
@@ -100,13 +114,17 @@ func (postgres) leftNothing(f failure) bool {
 	return f.saved || !f.inTx && dberr.SQLState(f.err) != ""
 }
 
+func (postgres) keepsTx(error) bool { return false }
+
 type sqlite struct{}
 
 func (sqlite) dialect() Dialect        { return SQLite }
+func (sqlite) text() sqltext.Dialect   { return sqltext.SQLite }
 func (sqlite) remote() bool            { return false }
 func (sqlite) readsOnce(string) bool   { return false }
 func (sqlite) errorEndsTx() bool       { return false }
 func (sqlite) storesBytesAsText() bool { return true }
+func (sqlite) choosesKey(string) bool  { return false }
 func (sqlite) countsReturning() bool   { return false }
 func (sqlite) timeType() string        { return "integer" }
 func (sqlite) checksArgCount() bool    { return false }
@@ -115,6 +133,8 @@ func (sqlite) answered(err error) bool {
 	_, ok := dberr.SQLiteCode(err)
 	return ok
 }
+
+func (sqlite) keepsTx(error) bool { return false } // of a busy file the application may try again
 
 // outdated: SQLite prepares a statement again by itself.
 func (sqlite) outdated(error) bool { return false }
@@ -129,17 +149,39 @@ func (sqlite) leftNothing(f failure) bool {
 	return dberr.LeftNothing(f.err, f.aborts) && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
 }
 
-// mysql is known by name only: no table is guarded there yet.
 type mysql struct{}
 
-func (mysql) dialect() Dialect         { return MySQL }
-func (mysql) remote() bool             { return true }
-func (mysql) answered(error) bool      { return false }
-func (mysql) outdated(error) bool      { return false }
-func (mysql) readsOnce(string) bool    { return true }
-func (mysql) errorEndsTx() bool        { return false }
-func (mysql) storesBytesAsText() bool  { return true }
-func (mysql) countsReturning() bool    { return false }
-func (mysql) timeType() string         { return "datetime" }
-func (mysql) checksArgCount() bool     { return true }
-func (mysql) leftNothing(failure) bool { return false }
+func (mysql) dialect() Dialect        { return MySQL }
+func (mysql) text() sqltext.Dialect   { return sqltext.MySQL }
+func (mysql) remote() bool            { return true }
+func (mysql) readsOnce(string) bool   { return false }
+func (mysql) errorEndsTx() bool       { return false } // but for a deadlock's, which leaves nothing to go on with
+func (mysql) storesBytesAsText() bool { return true }
+func (mysql) countsReturning() bool   { return false }
+func (mysql) timeType() string        { return "bigint" } // microseconds since 1970
+func (mysql) checksArgCount() bool    { return true }
+
+func (mysql) answered(err error) bool {
+	number, ok := dberr.MySQLNumber(err)
+	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
+}
+
+// nodeNotReady: a Galera node outside of its group's majority executes nothing, not even a
+// ROLLBACK, and keeps its sessions.
+const nodeNotReady = 1047
+
+// keepsTx: nodeNotReady is the one that is known to, and others may.
+func (mysql) keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
+
+// choosesKey: where AUTO_INCREMENT makes the key, 0 stands for the next one, and an empty text is
+// 0 unless sql_mode is strict.
+func (mysql) choosesKey(key string) bool { return key == "0" || key == "" }
+
+// outdated: the server prepares a statement again by itself.
+func (mysql) outdated(error) bool { return false }
+
+// A deadlock's error has rolled back the transaction, and so have some others.
+func (mysql) leftNothing(f failure) bool {
+	_, ok := dberr.MySQLNumber(f.err)
+	return f.byGuard || ok && !f.inTx && !dberr.IsSessionEnd(f.err)
+}

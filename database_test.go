@@ -1,6 +1,9 @@
 package sqlfence
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+)
 
 // Each dialect has its database, so that one which is added asks for it here.
 func TestEachDialectHasADatabase(t *testing.T) {
@@ -55,13 +58,25 @@ func TestLeftNothing(t *testing.T) {
 		{"SQLite, an error of the statement", sqlite{}, failure{err: sqliteCode(1)}, true},
 		{"SQLite, OR FAIL", sqlite{}, failure{err: sqliteCode(1), query: "UPDATE OR Fail books"}, false},
 		{"SQLite, OR ROLLBACK", sqlite{}, failure{err: sqliteCode(1), query: "UPDATE OR ROLLBACK books"}, false},
-		{"MySQL, by the guard", mysql{}, failure{err: plainError("?"), byGuard: true}, false},
+		{"MySQL, by the guard", mysql{}, failure{err: plainError("?"), byGuard: true}, true},
+		{"MySQL, numbered", mysql{}, failure{err: &numbered{Number: 1062}}, true},
+		{"MySQL, in a transaction", mysql{}, failure{err: &numbered{Number: 1213}, inTx: true}, false},
+		{"MySQL, the session's end", mysql{}, failure{err: &numbered{Number: 1053}}, false},
+		{"MySQL, the driver's own", mysql{}, failure{err: plainError("invalid connection")}, false},
 	} {
 		if got := tt.db.leftNothing(tt.failure); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
+
+// numbered is as the driver's errors are.
+type numbered struct {
+	Number  uint16
+	Message string
+}
+
+func (e *numbered) Error() string { return "Error " + strconv.Itoa(int(e.Number)) }
 
 type plainError string
 

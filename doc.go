@@ -1,5 +1,6 @@
 // Package sqlfence makes the database refuse writes that carry an outdated
-// fencing token. It wraps the database/sql drivers of PostgreSQL and SQLite.
+// fencing token. It wraps the database/sql drivers of PostgreSQL, SQLite
+// and MySQL.
 //
 // A service takes a lock or a lease, works, and writes. If it is paused past the
 // end of its lease, another one takes over and writes; then the first wakes up
@@ -35,7 +36,7 @@
 //   - Its own tables: fencing_tokens, fencing_leases and rowlocks, in any schema, are
 //     written and defined by sqlfence's packages alone. Any other statement that does
 //     so, or that puts another table or view in their place, is refused, except under
-//     [Bypass]. This holds in every fenced database of PostgreSQL or SQLite, also if
+//     [Bypass]. This holds in every fenced database, also if
 //     no table is registered.
 //   - All or nothing: a statement that reaches a single row with a newer token
 //     changes no row at all. No row is skipped silently.

@@ -151,6 +151,9 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 	if decided, err := e.collect(ctx); decided != guarded {
 		return decided, err
 	}
+	if err := e.checkPeers(ctx); err != nil {
+		return refused, err
+	}
 	return e.render()
 }
 

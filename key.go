@@ -106,6 +106,9 @@ func (e *execution) matchRows(i int) error {
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
+		if err == nil && e.state.settings.profile.database.choosesKey(key) {
+			err = unguardable(t.name, fmt.Sprintf("where a new row's key is %q the database may choose another one; give the row its key", key))
+		}
 		n, ok := keys[key]
 		switch {
 		case err == nil && ok:

@@ -58,7 +58,7 @@ func (e *execution) findFunction(ctx context.Context) {
 // ask asks a connection for the function. Without an answer nothing fails: guards do
 // without.
 func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn) {
-	if schema, ok, err := queryText(ctx, base, s.profile.findLedgerFunction); err == nil && ok {
+	if schema, _, err := queryText(ctx, base, s.profile.findLedgerFunction); err == nil && schema != "" {
 		f.schema.Store(&schema)
 		f.rewriter.Store(s.rewriter.WithLedgerFunction(schema))
 	}
@@ -161,10 +161,18 @@ func (e *functionLost) Unwrap() error { return e.err }
 // Temporary returns true: see [Retry].
 func (e *functionLost) Temporary() bool { return true }
 
-// queryText returns the text in the first row of a query without arguments, and whether
-// there is one.
+// queryText returns the text in the row of a query without arguments, and whether there is
+// a row.
 func queryText(ctx context.Context, c driver.Conn, query string) (text string, found bool, err error) {
 	rows, err := queryBase(ctx, c, query, nil)
+	if isSkip(err) {
+		s, failed := prepareBase(ctx, c, query)
+		if failed != nil {
+			return "", false, failed
+		}
+		defer s.Close()
+		rows, err = queryStmt(ctx, s, nil)
+	}
 	if err != nil {
 		return "", false, err
 	}
@@ -176,11 +184,12 @@ func queryText(ctx context.Context, c driver.Conn, query string) (text string, f
 		case err != nil:
 			return "", false, closing(rows.Close, err)
 		}
+		found = true
 		switch v := row[0].(type) {
 		case string:
-			text, found = v, true
+			text = v
 		case []byte:
-			text, found = string(v), true
+			text = string(v)
 		}
 	}
 }

@@ -35,7 +35,6 @@ func TestOptionErrors(t *testing.T) {
 		{"nil observer", []sqlfence.Option{sqlite, sqlfence.WithObserver(nil)}, "nil observer"},
 		{"nil logger", []sqlfence.Option{sqlite, sqlfence.WithLogger(nil)}, "nil logger"},
 		{"nil rule", []sqlfence.Option{sqlite, table("books", nil)}, "nil rule"},
-		{"MySQL", []sqlfence.Option{sqlfence.WithDialect(sqlfence.MySQL), table("books")}, "MySQL"},
 		{"table twice", []sqlfence.Option{sqlite, table("books"), table("books")}, "books"},
 		{"table twice, other rules", []sqlfence.Option{sqlite, table("books"), table("books", fenced)}, "books"},
 		{"table twice, other case", []sqlfence.Option{sqlite, table("books"), table("BOOKS")}, "books"},

@@ -11,8 +11,7 @@ import (
 // A Dialect is the SQL that a database speaks.
 type Dialect = rewrite.Dialect
 
-// The dialects. MySQL is known by name but not guarded yet: opening a database
-// with it and a registered table is an error.
+// The dialects. MySQL is MariaDB's, too.
 const (
 	Postgres = rewrite.Postgres
 	SQLite   = rewrite.SQLite

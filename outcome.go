@@ -72,13 +72,13 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 	s.inTx, s.guardedTx = false, false
 	s.ended()
 	if !guarded {
-		return tx.Commit()
+		return s.endTx(tx.Commit)
 	}
 	if err := s.ready(ctx); err != nil {
-		_ = tx.Rollback() // the reason is err
+		_ = s.endTx(tx.Rollback) // the reason is err
 		return err
 	}
-	if err := tx.Commit(); err != nil {
+	if err := s.endTx(tx.Commit); err != nil {
 		return s.settle(err, false)
 	}
 	return nil
@@ -91,6 +91,18 @@ func (s *connState) muted(ctx context.Context) error {
 		return nil
 	}
 	return ctx.Err()
+}
+
+// endTx commits or rolls back. If that may have left the transaction open, the session is
+// ended, by which the server rolls it back: else the pool's next user would go on in it, and
+// the BEGIN of his would commit what was said to have failed.
+func (s *connState) endTx(end func() error) error {
+	err := end()
+	if err != nil && s.settings.profile.keepsTx(err) {
+		s.lost = true
+		_ = s.base.Close() // the reason is err
+	}
+	return err
 }
 
 // settle returns the error that the application gets for what was sent and failed with

@@ -49,10 +49,10 @@ func (e *execution) explain(err error) error {
 	}
 	tables := make([]missing.Table, 0, len(e.plan.Tables)+1)
 	for i := range e.plan.Tables {
-		t := e.table(i)
-		tables = append(tables, t.needs(e.state.settings.profile.database, e.asked.query))
+		t, db := e.table(i), e.state.settings.profile.database
+		tables = append(tables, t.needs(db, e.asked.query))
 		if t.rules.Ledger {
-			tables = append(tables, ledger)
+			tables = append(tables, missing.Ledger(db.text(), "SELECT, UPDATE"))
 		}
 	}
 	if thing, ok := missing.Find(err, tables...); ok {
@@ -75,9 +75,6 @@ func (e *execution) explainRule(err error) error {
 	}
 	return err
 }
-
-// ledger is what a guard needs of it.
-var ledger = missing.Ledger("SELECT, UPDATE")
 
 // needs returns what the guard of a statement needs of the table. A column that the
 // statement names itself may be missing for another reason.

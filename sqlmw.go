@@ -109,5 +109,5 @@ func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
 	i.state.inTx, i.state.guardedTx = false, false
 	i.state.ended()
-	return tx.Rollback()
+	return i.state.endTx(tx.Rollback)
 }

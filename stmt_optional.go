@@ -28,6 +28,16 @@ func (s convertingStmt) ColumnConverter(i int) driver.ValueConverter {
 	return s.base.(driver.ColumnConverter).ColumnConverter(s.place(i+1) - 1)
 }
 
+// A bothStmt is for a base statement that does either.
+type bothStmt struct{ checkedStmt }
+
+var _ driver.ColumnConverter = bothStmt{}
+
+// ColumnConverter implements driver.ColumnConverter.
+func (s bothStmt) ColumnConverter(i int) driver.ValueConverter {
+	return convertingStmt{s.stmt}.ColumnConverter(i)
+}
+
 // withOptional returns s with the base statement's optional interfaces. Without
 // one of them database/sql turns to the connection's NamedValueChecker, or to
 // its own default.
@@ -36,10 +46,7 @@ func (s *stmt) withOptional() driver.Stmt {
 	_, converts := s.base.(driver.ColumnConverter)
 	switch {
 	case checks && converts:
-		return struct {
-			checkedStmt
-			driver.ColumnConverter
-		}{checkedStmt{s}, convertingStmt{s}}
+		return bothStmt{checkedStmt{s}}
 	case checks:
 		return checkedStmt{s}
 	case converts:

@@ -52,6 +52,9 @@ func RowFence(column string) Rule {
 //   - DEFAULT VALUES fails for a table WITHOUT ROWID, and ignores the default of a
 //     column called _rowid_.
 //
+// Where several servers write to one database, as in a Galera cluster, a write with Ledger is
+// refused with an [UnguardableError]: its lock is one server's. See docs/galera.md.
+//
 // PostgreSQL refuses guarded writes (0A000) to a table with a DO ALSO rule or a
 // conditional DO INSTEAD rule for them.
 func Ledger() Rule {

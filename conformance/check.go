@@ -63,7 +63,7 @@ func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
 	var results []Result
 	for _, name := range c.results() {
 		r := Result{Name: name, Half: c.half(), Explanation: c.explanation, Outcome: Passed}
-		if reason, ok := h.skip(name, d); ok {
+		if reason, ok := h.skip(name); ok {
 			r.Outcome, r.Reason = Skipped, reason
 		} else if c.guarantee != nil {
 			r.Reason = guarantee(t, h, d, c.guarantee)

@@ -57,7 +57,7 @@ func noToken(f *fenced) {
 		db := f.open(rec, books(fence.rule()))
 		f.reset(1)
 		before := f.state()
-		for _, w := range writes {
+		for _, w := range f.writes() {
 			for _, way := range ways {
 				what := fence.name + ", " + w.name + " by " + way.name
 				for _, ctx := range []context.Context{context.Background(), other, holding(0)} {

@@ -10,7 +10,6 @@ import (
 // A dialect is what the checks say to one database.
 type dialect struct {
 	named       sqlfence.Dialect
-	fenced      bool     // tables can be registered
 	blob        string   // the type of a column of bytes
 	numbered    bool     // placeholders are $1 rather than ?
 	returning   bool     // a write may have RETURNING
@@ -19,6 +18,7 @@ type dialect struct {
 	name        string   // a query for the database's name, where errors contain it
 	transaction string   // a query for what a transaction is like, where it can be asked
 	slow        string   // see [kit.slow]
+	upsert      string   // what is said for the clause upsert, if it isn't that
 	unguardable []string // statements that no guard is known for, besides those of all
 }
 
@@ -36,7 +36,6 @@ func dialectOf(d sqlfence.Dialect) *dialect {
 
 var postgres = dialect{
 	named:     sqlfence.Postgres,
-	fenced:    true,
 	blob:      "bytea",
 	numbered:  true,
 	returning: true,
@@ -57,7 +56,6 @@ var postgres = dialect{
 
 var sqlite = dialect{
 	named:     sqlfence.SQLite,
-	fenced:    true,
 	blob:      "blob",
 	oneWriter: true,
 	returning: true,
@@ -70,14 +68,30 @@ var sqlite = dialect{
 }
 
 var mysql = dialect{
-	named: sqlfence.MySQL,
-	blob:  "blob",
-	name:  "SELECT DATABASE()",
-	slow:  "(SELECT SLEEP(0.2))", // nothing interrupts it, and its locks stay as long
+	named:  sqlfence.MySQL,
+	blob:   "blob",
+	upsert: "ON DUPLICATE KEY UPDATE price = VALUES(price)",
+	name:   "SELECT DATABASE()",
+	slow:   "(SELECT SLEEP(0.2))", // nothing interrupts it, and its locks stay as long
+	unguardable: []string{
+		"REPLACE INTO books (id, price) VALUES (1, 30)",
+		"UPDATE books SET price = 30 /*! WHERE id = 2 */",
+		"UPDATE books b JOIN pens p ON b.id = p.id SET b.price = 30",
+		"TRUNCATE books",
+		"LOAD DATA LOCAL INFILE 'books.csv' INTO TABLE books",
+		"PREPARE p FROM 'UPDATE books SET price = 30'",
+		"EXECUTE IMMEDIATE CONCAT('UPDATE bo', 'oks SET price = 30')",
+		"BEGIN NOT ATOMIC UPDATE books SET price = 30; END",
+		"SET STATEMENT sql_mode = '' FOR UPDATE books SET price = 30",
+	},
 }
 
-// bind writes the placeholders of a query, ? in the checks, as the dialect has them.
+// bind writes the placeholders of a query, ? in the checks, as the dialect has them, and
+// the clause upsert.
 func (d *dialect) bind(query string) string {
+	if d.upsert != "" {
+		query = strings.ReplaceAll(query, upsert, d.upsert)
+	}
 	if !d.numbered {
 		return query
 	}

@@ -15,7 +15,7 @@ func observer(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
 		observing := f.open(nil, books(fence.rule()), sqlfence.WithMode(sqlfence.Observe))
-		for _, w := range writes {
+		for _, w := range f.writes() {
 			if !w.meets {
 				continue
 			}

@@ -19,7 +19,7 @@ var ruleChecks = []check{
 
 func singleUse(f *fenced) {
 	db := f.open(nil, books(sqlfence.RowFence("fence_token"), sqlfence.SingleUse()))
-	for _, w := range writes {
+	for _, w := range f.writes() {
 		if !w.meets {
 			continue
 		}
@@ -60,7 +60,7 @@ func keys(f *fenced) {
 func unknownName(f *fenced) {
 	db := f.open(nil, books(sqlfence.Ledger(), sqlfence.Resource("shelf")))
 	ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "shelf", Value: 5})
-	for _, w := range writes {
+	for _, w := range f.writes() {
 		for _, way := range ways {
 			f.reset(9)
 			before := f.state()

@@ -126,7 +126,9 @@ func differs(raw, other *side, i int) string {
 	a, b := raw.log[i], other.log[i]
 	if other.variant == wrappedRegistered {
 		// The guard is part of the statement, so what follows it is elsewhere.
-		a.shown, b.shown = positions.ReplaceAllString(a.shown, "$1 N"), positions.ReplaceAllString(b.shown, "$1 N")
+		for _, shown := range []*string{&a.shown, &b.shown} {
+			*shown = positions.ReplaceAllString(rests.ReplaceAllString(*shown, "near"), "$1 N")
+		}
 	}
 	if a.shown != b.shown {
 		return fmt.Sprintf("%s\n  %s: %s\n  %s: %s", a.step, raw.variant, a.shown, other.variant, b.shown)

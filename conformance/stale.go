@@ -23,7 +23,7 @@ var staleChecks = []check{
 func staleWrites(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
-		for _, w := range writes {
+		for _, w := range f.writes() {
 			if fence.name == "row fence" && !w.meets {
 				continue // a new row has no mark yet
 			}
@@ -41,7 +41,7 @@ func staleWrites(f *fenced) {
 func currentWrites(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
-		for _, w := range writes {
+		for _, w := range f.writes() {
 			for _, way := range ways {
 				for _, token := range []int64{9, 10} {
 					what := fmt.Sprintf("%s, %s by %s with token %d", fence.name, w.name, way.name, token)
@@ -67,7 +67,7 @@ func currentWrites(f *fenced) {
 func unissuedTokens(f *fenced) {
 	for _, rules := range [][]sqlfence.Rule{{sqlfence.Ledger()}, {sqlfence.Ledger(), sqlfence.RowFence("fence_token")}} {
 		db := f.open(nil, books(rules...))
-		for _, w := range writes {
+		for _, w := range f.writes() {
 			for _, way := range ways {
 				what := fmt.Sprintf("%s by %s", w.name, way.name)
 				f.reset(9)
@@ -83,7 +83,7 @@ func unissuedTokens(f *fenced) {
 func allOrNothing(f *fenced) {
 	db := f.open(nil, books(sqlfence.RowFence("fence_token")))
 	for _, query := range []string{"UPDATE books SET price = 30", "UPDATE books SET price = 30 WHERE id > 0 AND price = 10", "DELETE FROM books",
-		"INSERT INTO books (id, price) VALUES (4, 30), (3, 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price"} {
+		f.bind("INSERT INTO books (id, price) VALUES (4, 30), (3, 30) " + upsert)} {
 		for _, way := range ways {
 			what := query + " by " + way.name
 			f.reset(5)

@@ -49,23 +49,6 @@ func TestDriversOfLesserFormsPass(t *testing.T) {
 	}
 }
 
-func TestNothingIsGuardedOnMySQL(t *testing.T) {
-	t.Parallel()
-	h := harness(memdb.Full)
-	h.Options = []sqlfence.Option{sqlfence.WithDialect(sqlfence.MySQL)}
-	synctest.Test(t, func(t *testing.T) {
-		for _, r := range conformance.Check(t, h).Results {
-			want := conformance.Passed
-			if r.Half == conformance.Fencing || strings.HasSuffix(r.Name, "/registered") {
-				want = conformance.Skipped
-			}
-			if r.Outcome != want || want == conformance.Skipped && r.Reason == "" {
-				t.Errorf("%s: %v, want %v: %s", r.Name, r.Outcome, want, r.Reason)
-			}
-		}
-	})
-}
-
 // Run makes a subtest of each check, in the order of the report.
 func TestRunReportsAll(t *testing.T) {
 	t.Parallel()

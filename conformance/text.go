@@ -15,6 +15,9 @@ var addresses = regexp.MustCompile(`\(0x[0-9a-f]+\)`)
 // positions are where drivers say that an error stands in the statement.
 var positions = regexp.MustCompile(`(column|position|line|character|offset) \d+(:\d+)?`)
 
+// rests are what MySQL's errors show of the statement behind the place where one stands.
+var rests = regexp.MustCompile(`(?s)right syntax to use near '.*' at line`)
+
 // A plain is a text that needs no quotes in the log.
 type plain string
 

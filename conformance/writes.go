@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 )
 
 // A write changes books. Its query has ? for placeholders.
@@ -18,11 +19,24 @@ var writes = []write{
 	{"UPDATE", "UPDATE books SET price = ? WHERE id = ?", []any{30, 1}, "1:30@%d 2:10@9 3:10@9", true},
 	{"DELETE", "DELETE FROM books WHERE id = ?", []any{1}, "2:10@9 3:10@9", true},
 	{"INSERT", "INSERT INTO books (id, price) VALUES (?, ?)", []any{4, 30}, "1:10@9 2:10@9 3:10@9 4:30@%d", false},
-	{"upsert", "INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{1, 30}, "1:30@%d 2:10@9 3:10@9", true},
+	{"upsert", "INSERT INTO books (id, price) VALUES (?, ?) " + upsert, []any{1, 30}, "1:30@%d 2:10@9 3:10@9", true},
 	{"UPDATE RETURNING", "UPDATE books SET price = ? WHERE id = ? RETURNING id", []any{30, 1}, "1:30@%d 2:10@9 3:10@9", true},
 	{"DELETE RETURNING", "DELETE FROM books WHERE id = ? RETURNING id", []any{1}, "2:10@9 3:10@9", true},
 	{"INSERT RETURNING", "INSERT INTO books (id, price) VALUES (?, ?) RETURNING id", []any{4, 30}, "1:10@9 2:10@9 3:10@9 4:30@%d", false},
 	{"UPDATE without arguments", "UPDATE books SET price = 30 WHERE id = 1", nil, "1:30@%d 2:10@9 3:10@9", true},
+}
+
+// upsert is the clause by which an INSERT may update, in the checks; see [dialect.bind].
+const upsert = "ON CONFLICT (id) DO UPDATE SET price = excluded.price"
+
+// writes are those that the database knows.
+func (k *kit) writes() (known []write) {
+	for _, w := range writes {
+		if k.dialect.returning || !strings.Contains(w.query, "RETURNING") {
+			known = append(known, w)
+		}
+	}
+	return known
 }
 
 // marked returns what the write leaves, with mark on the rows that it wrote.

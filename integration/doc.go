@@ -18,6 +18,7 @@
 //     in orm/migrations docs/migrations.md and the files in schema;
 //   - adopting: docs/adopting.md;
 //   - pgbouncer: behind a connection pooler;
+//   - mysql, galera: what only MySQL and MariaDB do, and only several nodes at once;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
 //   - negative: the tests above fail when a part of the guard is removed;

@@ -14,7 +14,7 @@ import (
 // comes with the key's next fencing token. [Lease.Context] carries the token, so that
 // writes with that context are fenced on the tables that the key guards.
 //
-// A free lease takes one statement, on SQLite one transaction. If many callers of one
+// A free lease takes one statement, on SQLite one transaction, and on MySQL a statement and a transaction. If many callers of one
 // Leases ask at once, or release, those of different keys share statements. A shared statement waits for
 // no lock: a key that somebody has locked then gets a statement of its own. It runs under a
 // context that belongs to no caller. Taking a lease waits only for open

@@ -75,11 +75,13 @@ func sendAgain(send func(second bool) error) error {
 // exec sends a statement that gives no rows, and returns how many it changed.
 func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		result, err := d.db.ExecContext(own.Context(ctx, s.text), s.text, s.args...)
-		if err == nil {
-			n, err = result.RowsAffected()
-		}
-		return err
+		return s.send(ctx, d.db, func(db querier) error {
+			result, err := db.ExecContext(own.Context(ctx, s.text), s.text, s.args...)
+			if err == nil {
+				n, err = result.RowsAffected()
+			}
+			return err
+		})
 	})
 	return n, err
 }
@@ -96,11 +98,43 @@ func (d *database) sendFloored(ctx context.Context, f sqltext.Floored, send func
 	return err
 }
 
+// A querier is a database, a connection or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
+// send has do send the statement: in a transaction, if it wants one, behind what comes
+// before.
+func (s statement) send(ctx context.Context, db querier, do func(querier) error) error {
+	begins, ok := db.(interface {
+		BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+	})
+	if s.tx == nil || !ok {
+		return do(db)
+	}
+	tx, err := begins.BeginTx(ctx, s.tx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, text := range s.before {
+		if _, err := tx.ExecContext(own.Context(ctx, text), text); err != nil {
+			return err
+		}
+	}
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// queryOnce sends a statement that gives rows.
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
+	return s.send(ctx, db, func(db querier) error { return queryRows(ctx, db, scan, s) })
+}
+
+func queryRows(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
 	rows, err := db.QueryContext(own.Context(ctx, s.text), s.text, s.args...)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"strconv"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 // A dialect is how one database keeps leases. Times in rows are microseconds since
 // 1970, and durations are microseconds.
 type dialect interface {
+	text() sqltext.Dialect // what it says in SQL elsewhere
+
 	create() statement // creates the table if there is none
 	index() statement  // creates the index on expires_at if there is none of its name
 
@@ -81,12 +84,16 @@ type dialect interface {
 	session(id int64) (lock, unlock statement, ok bool)
 }
 
-var dialects = dialectopt.For[dialect](postgres{}, sqlite{})
+var dialects = dialectopt.For[dialect](postgres{}, sqlite{}, mysql{})
 
-// A statement is one text with its arguments. Each is atomic in itself.
+// A statement is one text with its arguments. Each is atomic in itself, as a transaction with
+// those before it.
 type statement struct {
 	text string
 	args []any
+
+	before []string       // what comes first; only in a transaction
+	tx     *sql.TxOptions // of the transaction that it is sent in; nil: alone
 }
 
 // createIndex is for list: of the leases that ever were, few are live.

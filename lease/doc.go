@@ -75,10 +75,27 @@
 //		expires_at  integer NOT NULL
 //	)
 //
-// and on both an index, so that [Leases.List] doesn't read the rows of all leases that ever
+// on MySQL and MariaDB, with times in microseconds since 1970,
+//
+//	CREATE TABLE IF NOT EXISTS fencing_leases (
+//		`key`       varbinary(512) NOT NULL PRIMARY KEY,
+//		lock_id     varbinary(22)  UNIQUE,
+//		holder      varbinary(512) NOT NULL,
+//		session     bigint,
+//		token       bigint         NOT NULL,
+//		acquired_at bigint         NOT NULL,
+//		expires_at  bigint         NOT NULL,
+//		KEY fencing_leases_expires_at (expires_at)
+//	) ENGINE=InnoDB
+//
+// and everywhere an index, so that [Leases.List] doesn't read the rows of all leases that ever
 // were:
 //
 //	CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)
+//
+// which has its place in MySQL's table; a table that was made without it gets it by
+//
+//	CREATE INDEX fencing_leases_expires_at ON fencing_leases (expires_at)
 //
 // Only those who use [WithListener] need notify_until; releases before that time notify.
 // A released lease has no lock_id, and in holder a mark of its release. Rows stay, so that
@@ -87,9 +104,13 @@
 //
 // # Databases
 //
-// PostgreSQL and SQLite (3.38 or later), through any driver, fenced by sqlfence
+// PostgreSQL, SQLite (3.38 or later), MariaDB and MySQL (with InnoDB), through any driver, fenced by sqlfence
 // or not: this package's own tables need no registration. SQLite's clock is the
 // machine's, which all processes that share the file have in common.
+//
+// On MySQL and MariaDB taking a lease is a read and a transaction, no statement is shared,
+// and [Ephemeral] sees sessions of one server only: where several servers write to one
+// database, as in a Galera cluster, it is refused ([ErrNoSessions]).
 //
 // SQLite allows one writer for the whole file. While another connection writes, a
 // method fails with SQLITE_BUSY unless the connection has a busy_timeout: set one in

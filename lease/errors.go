@@ -29,6 +29,12 @@ var (
 	// ErrNotLeader: this process doesn't lead (see [Election]).
 	ErrNotLeader = errors.New("lease: not the leader")
 
+	// ErrNoSessions: an [Ephemeral] lease was asked for where several servers write to one
+	// database (Galera, or Group Replication with several primaries), of which none sees the
+	// others' sessions end: it would be taken over at once. Nothing was changed. Take leases
+	// there that end with their ttl.
+	ErrNoSessions = errors.New("lease: ephemeral leases need one server; leave out Ephemeral, so that the lease ends with its ttl")
+
 	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to
 	// the database. It is [sqlfence.ErrInvalid], too.
 	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}

@@ -10,7 +10,7 @@ import (
 func explain(d dialect, err error) error {
 	thing, ok := missing.Find(err,
 		missing.Table{Name: "fencing_leases", SQL: "fencing_leases", Create: d.create().text, Privileges: "SELECT, INSERT, UPDATE, DELETE"},
-		missing.Ledger("SELECT, INSERT, UPDATE"))
+		missing.Ledger(d.text(), "SELECT, INSERT, UPDATE"))
 	if ok {
 		return &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}

@@ -15,7 +15,7 @@ import (
 type Option func(*config)
 
 // WithDialect names the dialect of a driver that sqlfence doesn't know. [New] refuses one
-// that contradicts a known driver, and [sqlfence.MySQL], which is not supported.
+// that contradicts a known driver.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
@@ -46,7 +46,7 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithListener makes [Leases.Release] send NOTIFY and waiters wake up on it, instead of
-// polling. Every process that releases leases must set it. It needs PostgreSQL; on SQLite
+// polling. Every process that releases leases must set it. It needs PostgreSQL; elsewhere
 // [New] refuses it.
 func WithListener(l Listener) Option {
 	return func(c *config) {

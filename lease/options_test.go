@@ -46,7 +46,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 		{"same dialect twice", db, []Option{sqlite, sqlite}, ""},
 		{"two dialects", db, []Option{sqlite, postgres}, "two dialects, SQLite and PostgreSQL"},
 		{"zero dialect", db, []Option{WithDialect(0)}, "zero"},
-		{"MySQL", db, []Option{WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
+		{"no such dialect", db, []Option{WithDialect(99)}, "not supported"},
 		{"nil logger", db, []Option{sqlite, WithLogger(nil)}, "nil logger"},
 		{"logger", db, []Option{sqlite, WithLogger(slog.New(slog.DiscardHandler))}, ""},
 		{"nil observer", db, []Option{sqlite, WithObserver(nil)}, "nil observer"},

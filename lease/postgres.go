@@ -13,6 +13,8 @@ import (
 // postgres is PostgreSQL. The clock is read after every wait.
 type postgres struct{}
 
+func (postgres) text() sqltext.Dialect { return sqltext.Postgres }
+
 const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key          text        NOT NULL PRIMARY KEY,
 	lock_id      text        UNIQUE,
@@ -216,7 +218,7 @@ func (postgres) probe(ctx context.Context, db *database, waits bool) error {
 		text, args = postgresTexts.probeWait, append(args, int64(1))
 	}
 	return db.sendFloored(ctx, text, func(text string) error {
-		return db.query(ctx, ignore, statement{text, args})
+		return db.query(ctx, ignore, statement{text: text, args: args})
 	})
 }
 
@@ -230,7 +232,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 	send := func() error {
 		return db.sendFloored(ctx, text, func(text string) error {
 			*o = outcome{committing: true, sent: time.Now()}
-			return queryOnce(ctx, db.db, o.scan, statement{text, args})
+			return queryOnce(ctx, db.db, o.scan, statement{text: text, args: args})
 		})
 	}
 	for {
@@ -277,7 +279,7 @@ func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok,
 				t.o = &o
 			}
 			return nil
-		}, statement{text, []any{arg}})
+		}, statement{text: text, args: []any{arg}})
 	})
 	return ok, committing, err
 }
@@ -300,22 +302,22 @@ func (postgres) releaseAll(ctx context.Context, db *database, all []*releasing, 
 		}
 		byID[lockID].key = key
 		return nil
-	}, statement{text, []any{inJSON(requests)}})
+	}, statement{text: text, args: []any{inJSON(requests)}})
 }
 
 func (postgres) undo(key, lockID string) statement {
-	return statement{postgresTexts.undo, []any{key, lockID}}
+	return statement{text: postgresTexts.undo, args: []any{key, lockID}}
 }
 
 func (postgres) extend(lockID string, ttl time.Duration) statement {
-	return statement{postgresTexts.extend, []any{lockID, sqltext.Postgres.Ticks(ttl)}}
+	return statement{text: postgresTexts.extend, args: []any{lockID, sqltext.Postgres.Ticks(ttl)}}
 }
 
 func (postgres) release(lockID, release string, notify bool) statement {
 	if notify {
-		return statement{postgresTexts.notify, []any{lockID, release}}
+		return statement{text: postgresTexts.notify, args: []any{lockID, release}}
 	}
-	return statement{postgresTexts.release, []any{lockID, release}}
+	return statement{text: postgresTexts.release, args: []any{lockID, release}}
 }
 
 func (postgres) notifies() bool { return true }
@@ -324,21 +326,21 @@ func (postgres) list(column, value string) statement {
 	if column == "" {
 		return statement{text: postgresTexts.list + " ORDER BY key"}
 	}
-	return statement{postgresTexts.list + " AND " + column + " = $1::text", []any{value}}
+	return statement{text: postgresTexts.list + " AND " + column + " = $1::text", args: []any{value}}
 }
 
 func (postgres) ended(lockID string) statement {
-	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = $1::text", []any{lockID}}
+	return statement{text: "SELECT 1 FROM fencing_leases WHERE lock_id = $1::text", args: []any{lockID}}
 }
 
 func (postgres) released(release string) statement {
-	return statement{"SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text", []any{release}}
+	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text", args: []any{release}}
 }
 
 func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }
 
 // session uses an advisory lock, which the server drops when the session ends.
 func (postgres) session(id int64) (lock, unlock statement, ok bool) {
-	return statement{"SELECT pg_advisory_lock($1::bigint)", []any{id}},
-		statement{"SELECT pg_advisory_unlock($1::bigint)", []any{id}}, true
+	return statement{text: "SELECT pg_advisory_lock($1::bigint)", args: []any{id}},
+		statement{text: "SELECT pg_advisory_unlock($1::bigint)", args: []any{id}}, true
 }

@@ -66,11 +66,32 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock}
+	if err := findPeers(ctx, conn, s.dialect.text().FindPeers()); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
 	if _, err := conn.ExecContext(ctx, lock.text, lock.args...); err != nil {
 		opened.discard()
 		return nil, err
 	}
 	return opened, nil
+}
+
+// findPeers returns [ErrNoSessions] if other servers write to the same database, which don't see
+// this one's sessions.
+func findPeers(ctx context.Context, conn *sql.Conn, query string) error {
+	if query == "" {
+		return nil
+	}
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		return ErrNoSessions
+	}
+	return rows.Err()
 }
 
 // number is what a row of the session's leases holds: NULL without a session.

@@ -13,6 +13,8 @@ import (
 // order and once each, because drivers differ in how they count them.
 type sqlite struct{}
 
+func (sqlite) text() sqltext.Dialect { return sqltext.SQLite }
+
 const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key         text    NOT NULL PRIMARY KEY,
 	lock_id     text    UNIQUE,
@@ -92,7 +94,7 @@ func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
 func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
-	return db.query(ctx, ignore, statement{"EXPLAIN " + sqliteTexts.take, []any{"probe", newLockID(), "", int64(1)}})
+	return db.query(ctx, ignore, statement{text: "EXPLAIN " + sqliteTexts.take, args: []any{"probe", newLockID(), "", int64(1)}})
 }
 
 // take is a transaction, since no statement can write to two tables. It begins with a
@@ -111,7 +113,7 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 		o.committing = true
 		return tx.Commit()
 	}
-	if err := queryOnce(ctx, tx, o.scan, statement{sqliteTexts.seen, []any{r.key}}); err != nil {
+	if err := queryOnce(ctx, tx, o.scan, statement{text: sqliteTexts.seen, args: []any{r.key}}); err != nil {
 		return err
 	}
 	own := o.won != nil && o.won.LockID == r.lockID // taken when the same attempt was sent before
@@ -157,7 +159,7 @@ func (sqlite) takeAll(ctx context.Context, db *database, asked []*taking) (ok, c
 
 // takeInTx takes a lease that is free or has expired.
 func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
-	take := statement{sqliteTexts.take, []any{r.key, r.lockID, r.owner, sqltext.SQLite.Ticks(r.ttl)}}
+	take := statement{text: sqliteTexts.take, args: []any{r.key, r.lockID, r.owner, sqltext.SQLite.Ticks(r.ttl)}}
 	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil || o.won == nil {
 		return err
 	}
@@ -187,15 +189,15 @@ func (sqlite) releaseAll(ctx context.Context, db *database, all []*releasing, no
 }
 
 func (sqlite) undo(key, lockID string) statement {
-	return statement{sqliteTexts.undo, []any{key, lockID}}
+	return statement{text: sqliteTexts.undo, args: []any{key, lockID}}
 }
 
 func (sqlite) extend(lockID string, ttl time.Duration) statement {
-	return statement{sqliteTexts.extend, []any{sqltext.SQLite.Ticks(ttl), lockID}}
+	return statement{text: sqliteTexts.extend, args: []any{sqltext.SQLite.Ticks(ttl), lockID}}
 }
 
 func (sqlite) release(lockID, release string, _ bool) statement {
-	return statement{sqliteTexts.release, []any{release, lockID}}
+	return statement{text: sqliteTexts.release, args: []any{release, lockID}}
 }
 
 func (sqlite) notifies() bool { return false }
@@ -205,15 +207,15 @@ func (sqlite) list(column, value string) statement {
 		// An expression has no index: SQLite would rather read all keys in their order.
 		return statement{text: sqliteTexts.list + " ORDER BY key || ''"}
 	}
-	return statement{sqliteTexts.list + " AND " + column + " = ?", []any{value}}
+	return statement{text: sqliteTexts.list + " AND " + column + " = ?", args: []any{value}}
 }
 
 func (sqlite) ended(lockID string) statement {
-	return statement{"SELECT 1 FROM fencing_leases WHERE lock_id = ?", []any{lockID}}
+	return statement{text: "SELECT 1 FROM fencing_leases WHERE lock_id = ?", args: []any{lockID}}
 }
 
 func (sqlite) released(release string) statement {
-	return statement{"SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = ?", []any{release}}
+	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = ?", args: []any{release}}
 }
 
 func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }

@@ -12,8 +12,7 @@ import (
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
 type Dialect uint8
 
-// The dialects. MySQL is known by name but not guarded yet: [New] refuses
-// tables for it.
+// The dialects. MySQL is MariaDB's, too.
 const (
 	Postgres Dialect = iota + 1
 	SQLite
@@ -28,7 +27,7 @@ var dialects = [...]struct {
 }{
 	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}},
 	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
-	MySQL:    {"MySQL", nil},
+	MySQL:    {"MySQL", mysql{sqltext.MySQL}},
 }
 
 // String returns the dialect's name as its makers write it.
@@ -76,6 +75,10 @@ type dialect interface {
 	maxAdded() int
 	maxNumbered() int
 
+	// numbersInputs reports whether placeholders may have numbers. Else the guard has one, and
+	// an argument, for each use of a value.
+	numbersInputs() bool
+
 	// integer makes a number that is never NULL of a column that stores a token.
 	integer() (before, behind string)
 
@@ -92,6 +95,11 @@ type dialect interface {
 	// assigns assigns an expression to a column, of an UPDATE only: what it writes is an
 	// error where a condition stands.
 	assigns() (before, between, behind string)
+
+	// setsInOrder reports whether an expression of a SET list sees what those before it have
+	// assigned. The rows are checked before the first of them then, and what the rules
+	// assign stands behind the last. A column may be assigned twice, and be qualified.
+	setsInOrder() bool
 
 	// notInteger is a condition that holds for a column with another value than an
 	// integer or NULL; empty if there can't be any.
@@ -129,6 +137,9 @@ type dialect interface {
 	// and in different ways those of one that returns rows.
 	countsLastRows() bool
 
+	// guardsSeveral reports whether a text may have several statements of which one is guarded.
+	guardsSeveral() bool
+
 	// ledgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.
 	ledgerCheck(w *writer, token int)
@@ -144,6 +155,13 @@ type dialect interface {
 	// ledgerInWhere reports whether the ledger's check stands in the WHERE of each
 	// write, and else in WITH before the statement.
 	ledgerInWhere() bool
+
+	// ledgerInRow reports whether, of an INSERT, it stands around a value of the first row,
+	// and else in a WHERE that the rows pass.
+	ledgerInRow() bool
+
+	// upsert is the clause by which an INSERT may update.
+	upsert() string
 }
 
 // A comparison is an operator.

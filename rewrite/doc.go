@@ -47,7 +47,7 @@
 // trigger, rule or function that writes to a registered table; see package sqlfence
 // for what can be done about those.
 //
-// It reads the SQL of PostgreSQL and SQLite. It refuses a text whose meaning depends on
+// It reads the SQL of PostgreSQL, SQLite, and MySQL and MariaDB. It refuses a text whose meaning depends on
 // a setting, such as standard_conforming_strings, unless the text is valid only under
 // the default.
 package rewrite

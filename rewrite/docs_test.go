@@ -64,11 +64,12 @@ var docGroups = []docGroup{
 	{"plain", "UPDATE, DELETE and INSERT"},
 	{"insert", "INSERT: where the rows come from"},
 	{"new", "INSERT into a table with Key and UnfencedInserts"},
-	{"conflict", "INSERT: ON CONFLICT"},
+	{"conflict", "INSERT: ON CONFLICT and ON DUPLICATE KEY UPDATE"},
 	{"assignment", "UPDATE: SET"},
 	{"condition", "WHERE"},
 	{"returning", "RETURNING"},
 	{"with", "WITH"},
+	{"joined", "Writes of joined tables"},
 	{"merge", "MERGE"},
 	{"explain", "EXPLAIN"},
 	{"refused", "Other statements that write"},
@@ -99,13 +100,16 @@ func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(docHead)
 	for _, g := range docGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| Statements | PostgreSQL | SQLite |\n|---|---|---|\n", g.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| Statements | PostgreSQL | SQLite | MySQL |\n|---|---|---|---|\n", g.title)
 		for _, l := range docLines(t, g.hazard, g.rules()) {
-			postgres, sqlite := cmp.Or(l.verdicts[0], "–"), cmp.Or(l.verdicts[1], "–")
-			if sqlite == postgres && strings.HasPrefix(sqlite, "refused") {
-				sqlite = "refused too"
+			fmt.Fprintf(&b, "| %s |", strings.Join(l.examples(), "<br>"))
+			for d, v := range l.verdicts {
+				if strings.HasPrefix(v, "refused") && slices.Contains(l.verdicts[:d], v) {
+					v = "refused too"
+				}
+				fmt.Fprintf(&b, " %s |", cmp.Or(v, "–"))
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(l.examples(), "<br>"), postgres, sqlite)
+			b.WriteString("\n")
 		}
 	}
 	if *update {
@@ -133,18 +137,42 @@ func TestDocs(t *testing.T) {
 // A docLine is for the kinds of statement with the same verdict.
 type docLine struct {
 	kinds    []docKind
-	verdicts [2]string // in docDialects; empty for none
+	verdicts docVerdicts
 }
 
-// A docKind is what the samples of one name in both dialects are of.
+// docVerdicts are those in docDialects; empty for none.
+type docVerdicts [len(docDialects)]string
+
+// A docKind is what the samples of one name in all dialects are of.
 type docKind struct {
 	name, sql string
-	verdicts  [2]string // in docDialects; empty for none
+	verdicts  docVerdicts
 }
 
-var docDialects = []Dialect{Postgres, SQLite}
+var docDialects = [...]Dialect{Postgres, SQLite, MySQL}
 
-// docLines returns a section's lines: a sample of one name in both dialects is
+// lacks reports whether a kind has no verdict in a dialect in which the line has one.
+func (k *docKind) lacks(l *docLine) bool {
+	for d, v := range k.verdicts {
+		if v == "" && l.verdicts[d] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// dialects returns those in which the kind has a verdict.
+func (k *docKind) dialects() string {
+	var names []string
+	for d, v := range k.verdicts {
+		if v != "" {
+			names = append(names, docDialects[d].String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// docLines returns a section's lines: a sample of one name in all dialects is
 // of one kind. Those that are refused come last.
 func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 	t.Helper()
@@ -181,7 +209,7 @@ func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 	return lines
 }
 
-// fits tells whether a kind belongs on a line: every verdict of both is the same
+// fits tells whether a kind belongs on a line: every verdict of all is the same
 // one, or the verdicts are the same in each dialect.
 func (k *docKind) fits(line *docLine) bool {
 	all := slices.DeleteFunc(append(k.verdicts[:], line.verdicts[:]...), func(v string) bool { return v == "" })
@@ -190,8 +218,8 @@ func (k *docKind) fits(line *docLine) bool {
 }
 
 // examples returns some of the statements: the first ones that are tested in each
-// dialect of the line, then the first of each dialect. Of those that are refused one
-// is enough, since the reason is beside it.
+// dialect of the line, or in several, then the first of each dialect. Of those that are
+// refused one is enough, since the reason is beside it.
 func (l *docLine) examples() (shown []string) {
 	most := 4
 	if l.refusals() > 0 {
@@ -200,23 +228,22 @@ func (l *docLine) examples() (shown []string) {
 	add := func(most int, fits func(docKind) bool) {
 		for _, k := range l.kinds {
 			if code := docCode(k.sql); len(shown) < most && fits(k) && (len(shown) == 0 || len(code) < 120) {
-				for d, v := range k.verdicts {
-					if v == "" && l.verdicts[d] != "" {
-						code += fmt.Sprintf(" (%v)", docDialects[1-d])
-					}
+				if k.lacks(l) {
+					code += " (" + k.dialects() + ")"
 				}
-				shown = append(shown, code)
+				if !slices.Contains(shown, code) {
+					shown = append(shown, code)
+				}
 			}
 		}
 	}
-	add(most, func(k docKind) bool {
-		return (k.verdicts[0] == "") == (l.verdicts[0] == "") && (k.verdicts[1] == "") == (l.verdicts[1] == "")
-	})
+	add(most, func(k docKind) bool { return !k.lacks(l) })
 	if most == 1 && len(shown) == 1 {
 		return shown
 	}
+	add(most, func(k docKind) bool { return strings.Contains(k.dialects(), ",") })
 	for d := range docDialects {
-		add(min(most+1, len(shown)+1), func(k docKind) bool { return k.verdicts[d] != "" && k.verdicts[1-d] == "" && l.verdicts[1-d] != "" })
+		add(min(most+len(docDialects)-1, len(shown)+1), func(k docKind) bool { return k.verdicts[d] != "" && k.lacks(l) })
 	}
 	return shown
 }

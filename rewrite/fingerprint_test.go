@@ -41,7 +41,16 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("Fingerprint(%q) = %q, want %q", query, got, want)
 		}
 	}
-	if got := rewrite.Fingerprint(rewrite.MySQL, "UPDATE books SET secret = 'x'"); got != "UPDATE …" {
+	for query, want := range map[string]string{
+		"UPDATE `books` SET price = ?, title = 'it''s' WHERE id IN (1, ?)": "UPDATE `books` SET price = ?, title = ? WHERE id IN (?)",
+		"INSERT books SET a = _utf8mb4'a', b = 0x1F # secret":              "INSERT books SET a = _utf8mb4?, b = ?",
+		`UPDATE "books" SET secret = "x"`:                                  "UPDATE ? SET secret = ?", // they may be strings
+	} {
+		if got := rewrite.Fingerprint(rewrite.MySQL, query); got != want {
+			t.Errorf("MySQL: Fingerprint(%q) = %q, want %q", query, got, want)
+		}
+	}
+	if got := rewrite.Fingerprint(0, "UPDATE books SET secret = 'x'"); got != "UPDATE …" {
 		t.Errorf("of a dialect that isn't read: %q", got)
 	}
 }

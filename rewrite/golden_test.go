@@ -163,7 +163,7 @@ func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
 }
 
 func goldenFile(d Dialect) string {
-	return filepath.Join("testdata", strings.TrimSuffix(strings.ToLower(d.String()), "ql")+".golden")
+	return filepath.Join("testdata", strings.ReplaceAll(strings.ToLower(d.String()), "postgresql", "postgres")+".golden")
 }
 
 // corpus returns the samples of a dialect.

@@ -24,7 +24,11 @@ func (p *planner) insertInto(w *read.Write) bool {
 		return false
 	}
 	p.orAbort(w)
-	if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
+	if w.Insertion.Source == read.Assigned {
+		if !p.assignedRow(w) {
+			return false
+		}
+	} else if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
 		return false
 	}
 	for i := range w.Conflicts {
@@ -50,7 +54,7 @@ func (p *planner) orClause(w *read.Write) bool {
 	case w.Or == read.OrFail || w.Or == read.OrOther:
 		or = strings.ToUpper(p.TokenText(w.OrAt))
 	}
-	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT")
+	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert())
 }
 
 // columnList plans the list of columns.
@@ -59,22 +63,35 @@ func (p *planner) columnList(ins *read.Insertion) bool {
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
-			return p.refuseTarget(c.Lo, "it names a column twice, so which value is stored is unknown; name it once")
+			return p.refuseTarget(c.Lo, twice)
 		}
-		for _, r := range p.target.rules.has {
-			if !precedence[r].inserted(p, column, c.Lo, n) {
-				return false
-			}
+		if !p.inserts(column, c.Lo, n) {
+			return false
 		}
 	}
 	return true
 }
 
-// addColumns adds the columns of the rules to the list.
+// twice refuses an INSERT by which the value of a column isn't clear.
+const twice = "it names a column twice, so which value is stored is unknown; name it once"
+
+// inserts has the rules decide about column n that the INSERT names, at a token.
+func (p *planner) inserts(column string, token int32, n int) bool {
+	for _, r := range p.target.rules.has {
+		if !precedence[r].inserted(p, column, token, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// addColumns adds the columns of the rules to the lists of columns.
 func (p *planner) addColumns(ins *read.Insertion) {
-	if p.insertion.listed {
-		at := p.After(ins.List.Hi)
-		p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+	for _, list := range []read.Span{ins.List, ins.RowColumns} {
+		if !list.Empty() {
+			at := p.After(list.Hi)
+			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+		}
 	}
 }
 
@@ -141,12 +158,16 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
 		return false
 	}
+	asks := !ins.Rows.Empty() && p.passesLedger()
+	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.ledgerInRows(ins) {
+		return false
+	}
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
 		}
 	}
-	if !ins.Rows.Empty() && p.passesLedger() {
+	if asks && !p.dialect.ledgerInRow() {
 		// The rows pass one by one through the ledger's condition.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))
@@ -176,7 +197,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}
-		p.addValues(p.After(row.Hi), first+int32(n))
+		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
 	}
 	if p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
@@ -211,13 +232,19 @@ func (p *planner) selection(arm *read.RowArm) bool {
 	case arm.Empty:
 		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
 	}
-	p.addValues(p.After(arm.Columns.Hi), row)
+	p.addValues(p.After(arm.Columns.Hi), row, true)
 	return true
 }
 
-// addValues adds the rules' values behind the last one of a row.
-func (p *planner) addValues(at, row int32) {
-	p.eachAdded(func(r int, a added) { p.addValue(at, r, a, ", ", row) })
+// addValues adds the rules' values behind the last one of a row, the first of an arm or
+// another.
+func (p *planner) addValues(at, row int32, first bool) {
+	p.eachAdded(func(r int, a added) {
+		p.addValue(at, r, a, ", ", row)
+		if first && a.value == "" && p.asksByMark() {
+			p.edits[len(p.edits)-1].op = opValueAsking
+		}
+	})
 }
 
 // passesLedger reports whether the rows of an INSERT have to pass through the ledger's

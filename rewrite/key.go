@@ -57,14 +57,14 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 
 // isColumn reports whether a name that is the value of an item is read as a column. SQLite
 // takes a text for a name only where no value may stand. A word such as user or default is
-// a column only where it could be assigned without quotes, too, and SQLite's current_date
-// not even then.
+// a column only where it could be assigned without quotes and a table's name, too, and
+// SQLite's current_date not even then.
 func (p *planner) isColumn(token int32, a *read.Assignment) bool {
 	switch p.Tokens[token].Kind {
 	case lex.Quoted:
 		return true
 	case lex.Word:
-		return p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
+		return a.Names.Hi-a.Lo == 1 && p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
 	}
 	return false
 }
@@ -78,8 +78,8 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 		return true
 	}
-	of, column, _ := p.Qualified(value)
-	if of != "excluded" || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
+	column, ok := p.Excluded(value)
+	if !ok || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
 		return false
 	}
 	to.AssignsKey = true
@@ -111,7 +111,7 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
 	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
-	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 || ins.Source != read.Values && !p.selectsKeys(ins))
+	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 || ins.Source != read.Values && ins.Source != read.Assigned && !p.selectsKeys(ins))
 	switch {
 	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
 		p.insertion.returned = true

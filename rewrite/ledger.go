@@ -42,6 +42,24 @@ func (ledger) check(w *writer) {
 	}
 }
 
+// aroundRow writes what stands before or behind a value of a row to insert.
+func (w *writer) aroundRow(e *edit) {
+	switch {
+	case !precedence[ruleLedger].refuses(w):
+	case e.op == opBehindRow:
+		w.write(" END")
+	default:
+		w.askBefore()
+	}
+}
+
+// askBefore writes the head of a CASE by which the ledger is asked before a value.
+func (w *writer) askBefore() {
+	w.write("CASE WHEN ")
+	w.check(setOf(ruleLedger))
+	w.write(" THEN ")
+}
+
 // ledgerItems writes the comparison for the tables of a statement's targets where it stands
 // in WITH: with "WITH" before the statement, or with "" at the head of its own WITH.
 //

@@ -219,12 +219,19 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+// upserts are what makes an INSERT update.
+var upserts = map[Dialect]string{
+	Postgres: " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
+	SQLite:   " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
+	MySQL:    " ON DUPLICATE KEY UPDATE price = VALUES(price)",
+}
+
 // TestLinearTokens shows the same for the tokens of many rows and for the tables of many
 // writes.
 func TestLinearTokens(t *testing.T) {
 	const small, factor = 100, 8
 	keyed := rulesets["keyboth"].table
-	for d, placeholder := range answers(t, map[Dialect]string{Postgres: "$%d", SQLite: "?"}) {
+	for d, placeholder := range answers(t, map[Dialect]string{Postgres: "$%d", SQLite: "?", MySQL: "?"}) {
 		rows := func(n int) string {
 			var b strings.Builder
 			b.WriteString("INSERT INTO books (id, price) VALUES ")
@@ -236,7 +243,7 @@ func TestLinearTokens(t *testing.T) {
 		for name, of := range map[string]func(n int) work{
 			"rows, each with its token": func(n int) work { return measure(t, d, []Table{keyed}, rows(n), false, n) },
 			"upsert": func(n int) work {
-				return measure(t, d, []Table{keyed}, rows(n)+" ON CONFLICT (id) DO UPDATE SET price = excluded.price", false, n)
+				return measure(t, d, []Table{keyed}, rows(n)+upserts[d], false, n)
 			},
 			"update": func(n int) work {
 				return measure(t, d, []Table{keyed}, "UPDATE books SET price = 1 WHERE id > "+strings.ReplaceAll(placeholder, "%d", "1"), false, n)

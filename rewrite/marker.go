@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"strconv"
 	"strings"
@@ -83,7 +84,7 @@ func ReadMarker(message string) (Marker, bool) {
 	if i < 0 {
 		return Marker{Kind: NotInteger}, comparesOther(message)
 	}
-	kind, rest, _ := strings.Cut(message[i+len(prefix):], ":")
+	kind, rest, _ := strings.Cut(unpadded(message[i+len(prefix):]), ":")
 	digits, detail, ok := strings.Cut(rest, ":")
 	number, err := strconv.Atoi(digits)
 	if !ok || err != nil {
@@ -128,6 +129,12 @@ func ReadMarker(message string) (Marker, bool) {
 		return Marker{}, false
 	}
 	return m, err == nil
+}
+
+// unpadded returns the text of a marker up to what MySQL's guard pads it with.
+func unpadded(text string) string {
+	marker, _, _ := strings.Cut(text, sqltext.Padding)
+	return marker
 }
 
 // quotedDetail returns detail up to the quote that closes the one at the end of

@@ -115,6 +115,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 	ways := answers(t, map[Dialect][]string{
 		Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
 		SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
+		MySQL:    {"`books`", "`bOOks`"},
 	})
 	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, way := range ways[d] {

@@ -82,7 +82,7 @@ func TestNew(t *testing.T) {
 		{"one", Postgres, []Table{books}, true},
 		{"none", Postgres, nil, true},
 		{"none, of any dialect", MySQL, nil, true},
-		{"MySQL", MySQL, []Table{books}, false},
+		{"MySQL", MySQL, []Table{books}, true},
 		{"no dialect", 0, []Table{books}, false},
 		{"no name", SQLite, []Table{{Ledger: true}}, false},
 		{"no rule", SQLite, []Table{{Name: "books"}}, false},

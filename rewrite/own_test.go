@@ -14,6 +14,9 @@ var ownSpellings = map[Dialect][]string{
 		`%#`, `"%#"`, `public.%#`, `"other" . "%#"`, `db.public.%#`, "public/* */.\n%#",
 		`U&"%#"`, `u&"\%04x#"`, `public.U&"\+%06x#"`, "\t%#",
 	},
+	MySQL: {
+		`%#`, "`%#`", `shop.%#`, "`other` . `%#`", "shop/* */.\n%#", ".%#",
+	},
 	SQLite: {
 		`%#`, `"%#"`, "`%#`", `[%#]`, `'%#'`, `main.%#`, `temp.'%#'`, `other . "%#"`, "main/* */.\n%#",
 	},
@@ -71,6 +74,18 @@ var ownRefused = map[Dialect][]string{
 		"DO $$BEGIN UPDATE @ SET token = 0; END$$", "PREPARE p AS UPDATE @ SET token = 0", "CALL p('@')",
 		"SELECT 1; UPDATE @ SET token = 0", "UPDATE log SET x = 1; DELETE FROM @", "SECURITY LABEL ON TABLE @ IS 'x'",
 	},
+	MySQL: {
+		"UPDATE @ SET token = 0", "UPDATE LOW_PRIORITY IGNORE @ AS t SET token = 0", "UPDATE log JOIN @ t ON 1 SET t.token = 0", "UPDATE @, log SET token = 0",
+		"INSERT INTO @ VALUES ('books', 0)", "INSERT @ SET name = 'books'", "INSERT IGNORE INTO @ (name, token) SELECT 'books', 0 ON DUPLICATE KEY UPDATE token = 0",
+		"REPLACE INTO @ VALUES ('books', 0)", "DELETE FROM @", "DELETE t FROM @ t JOIN log ON 1", "DELETE FROM @ USING @ JOIN log ON 1",
+		"WITH w AS (SELECT 1) DELETE FROM @", "TRUNCATE @", "TRUNCATE TABLE @", "LOAD DATA INFILE 'x' INTO TABLE @", "RENAME TABLE @ TO old", "RENAME TABLE log TO @",
+		"DROP TABLE @", "DROP TABLE IF EXISTS log, @", "DROP VIEW @", "ALTER TABLE @ RENAME TO old", "ALTER TABLE log RENAME @", "ALTER TABLE @ DROP COLUMN token",
+		"CREATE TABLE @ (name text)", "CREATE TEMPORARY TABLE IF NOT EXISTS @ (name text)", "CREATE OR REPLACE TABLE @ (name text)", "CREATE TABLE @ LIKE log", "CREATE TABLE @ SELECT 1",
+		"CREATE VIEW @ AS SELECT 1", "CREATE OR REPLACE VIEW v AS SELECT * FROM @", "CREATE TRIGGER t BEFORE UPDATE ON @ FOR EACH ROW SET NEW.token = 0",
+		"CREATE INDEX i ON @ (token)", "CREATE PROCEDURE p() UPDATE @ SET token = 0", "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM @",
+		"BEGIN NOT ATOMIC UPDATE @ SET token = 0; END", "SET STATEMENT sql_mode = '' FOR DELETE FROM @", "SELECT 1; UPDATE @ SET token = 0",
+		"ALTER TABLE log EXCHANGE PARTITION p WITH TABLE @",
+	},
 	SQLite: {
 		"UPDATE @ SET token = 0", "UPDATE OR IGNORE @ AS t SET token = 0", "INSERT INTO @ VALUES ('books', 0)", "INSERT OR REPLACE INTO @ VALUES ('books', 0)",
 		"REPLACE INTO @ VALUES ('books', 0)", "INSERT INTO @ (name, token) SELECT 'books', 0 WHERE 1 ON CONFLICT (name) DO UPDATE SET token = 0",
@@ -95,6 +110,11 @@ var ownPassing = map[Dialect][]string{
 		"EXPLAIN UPDATE @ SET token = 0", "EXPLAIN ANALYZE SELECT * FROM @", "DECLARE c CURSOR FOR SELECT * FROM @",
 		"LOCK TABLE @ IN SHARE MODE", "ANALYZE @", "VACUUM FULL @", "REINDEX TABLE @", "GRANT SELECT ON @ TO someone", "REVOKE ALL ON @ FROM someone",
 		"COMMENT ON TABLE @ IS 'x'",
+	},
+	MySQL: {
+		"SELECT token FROM @ WHERE name = 'books'", "SELECT * FROM @ FOR UPDATE", "SELECT token INTO @a FROM log JOIN @ ON 1", "(SELECT * FROM @)", "WITH w AS (SELECT * FROM @) SELECT * FROM w",
+		"INSERT INTO log SELECT * FROM @", "UPDATE log SET x = (SELECT token FROM @)", "DELETE FROM log WHERE x IN (SELECT token FROM @)",
+		"LOCK TABLES @ READ", "ANALYZE TABLE @", "CHECK TABLE @", "GRANT SELECT ON @ TO someone", "SHOW CREATE TABLE @", "DESCRIBE @", "HANDLER @ OPEN",
 	},
 	SQLite: {
 		"SELECT token FROM @ WHERE name = 'books'", "WITH w AS (SELECT * FROM @) SELECT * FROM w", "WITH w AS (SELECT * FROM @) DELETE FROM log WHERE x IN (SELECT token FROM w)",

@@ -47,6 +47,8 @@ func (d postgres) maxAdded() int { return d.maxInputs() }
 
 func (d postgres) maxNumbered() int { return d.maxInputs() }
 
+func (postgres) numbersInputs() bool { return true }
+
 func (postgres) integer() (before, behind string) { return "COALESCE(", ", 0)" }
 
 func (postgres) keyText() (before, behind string) { return "", `::text COLLATE "C"` }
@@ -61,6 +63,8 @@ func (postgres) greatest() (before, between, behind string) { return "GREATEST("
 
 // assigns: a condition would compare a number with a record.
 func (postgres) assigns() (before, between, behind string) { return "(", ") = ROW(", ")" }
+
+func (postgres) setsInOrder() bool { return false }
 
 func (postgres) notInteger() (before, behind string) { return "", "" }
 
@@ -82,6 +86,8 @@ func (postgres) writesInWith() bool { return true }
 
 func (postgres) countsLastRows() bool { return false }
 
+func (postgres) guardsSeveral() bool { return true }
+
 // shadowsLedger: a WITH inside of another may have an item of the name that the guard
 // gives to the ledger's check. The raises inside of it would ask that one.
 func (postgres) shadowsLedger(item string) bool {
@@ -89,6 +95,10 @@ func (postgres) shadowsLedger(item string) bool {
 }
 
 func (postgres) ledgerInWhere() bool { return false }
+
+func (postgres) ledgerInRow() bool { return false }
+
+func (postgres) upsert() string { return "ON CONFLICT" }
 
 func (p postgres) withLedgerFunction(schema string) dialect {
 	p.ledgerHome = p.Quote(schema)

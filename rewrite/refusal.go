@@ -82,12 +82,16 @@ type rowWrite struct {
 	updates    bool // or else it is deleted
 	setsSerial bool // the statement assigns the serial itself
 	versioned  bool // the row has to be at the caller's serial
+	checked    bool // before the first assignment
 }
 
 // inWhere returns the rules that check a row of t in the condition: none, or, if one of
 // them needs the condition, all of them, so that their order is kept. The ledger's check
 // isn't among them, as it doesn't depend on the row.
 func (how rowWrite) inWhere(t *Table) ruleSet {
+	if how.checked {
+		return 0
+	}
 	for _, r := range t.has {
 		switch {
 		case !precedence[r].inWhere(t, how):
@@ -145,9 +149,37 @@ func (w *writer) check(rules ruleSet) {
 	}
 }
 
+// checkFirst writes the check of those rules of a set that may refuse a row before the first
+// assignment of a SET list: a column is assigned what it has.
+func (w *writer) checkFirst(rules ruleSet) {
+	for r := range precedence {
+		if !rules.has(r) || !precedence[r].refuses(w) {
+			continue
+		}
+		w.writeAssigned("", w.rules.steady)
+		w.write("CASE WHEN ")
+		w.check(rules)
+		w.write(" THEN ", w.target.qualifier, ".", w.rules.steady, " END, ")
+		return
+	}
+}
+
+// writeAssigned writes a column to be assigned, behind a separator, and the equals sign.
+func (w *writer) writeAssigned(separator, column string) {
+	w.write(separator)
+	if w.dialect.setsInOrder() {
+		w.write(w.target.qualifier, ".")
+	}
+	w.write(column, " = ")
+}
+
 // raiseFor raises for a rule with a table's marker where the rule isn't asked in a
 // check: after those before it.
 func (w *writer) raiseFor(r int, kind, column string, detail ...string) {
+	if w.dialect.setsInOrder() { // they were asked before the first assignment
+		w.raiseAfterLedger(kind, column, detail...)
+		return
+	}
 	before := (ruleSet(1)<<r - 1) &^ setOf(ruleLedger)
 	for r := range precedence {
 		if before.has(r) && precedence[r].refuses(w) {

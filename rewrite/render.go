@@ -84,7 +84,10 @@ func (p *Plan) renderDefault() (ok bool) {
 // bareInputs returns how many placeholders without a number there are with these
 // arguments, and tells the check about the others.
 func (w *writer) bareInputs(added []Arg, check *confirm.Check) int {
-	if !w.counts {
+	switch {
+	case !w.dialect.numbersInputs():
+		return w.plan.Inputs + len(added)
+	case !w.counts:
 		return 0
 	}
 	n := w.plan.Inputs

@@ -44,7 +44,11 @@ func (p *planner) repeat(part read.Span, at int32) {
 // repeat writes a repeated part, with the same arguments.
 func (w *writer) repeat(e *edit) {
 	r, last := &w.repeats, int32(0)
-	again := w.counts && (!w.literal || w.passesAgain) && len(r.bare) > manyRepeated
+	numbers := w.dialect.numbersInputs()
+	again := w.counts && (!w.literal || w.passesAgain) && (len(r.bare) > manyRepeated || !numbers)
+	if !again && !numbers && len(r.of(e.row)) > 0 {
+		return // it would only help an index
+	}
 	if again {
 		w.numbers.added = slices.Grow(w.numbers.added, len(r.of(e.row)))
 	}

@@ -67,8 +67,12 @@ func (rowFence) assigns(w *writer) {
 		return
 	}
 	before, between, behind := w.dialect.assigns()
-	w.write(", ", before, w.rules.fence, between)
-	if w.observe {
+	w.write(", ", before)
+	if w.dialect.setsInOrder() {
+		w.write(w.target.qualifier, ".")
+	}
+	w.write(w.rules.fence, between)
+	if w.observe || w.dialect.setsInOrder() {
 		w.higherToken()
 	} else {
 		w.byKey(func(token int) {

@@ -300,7 +300,7 @@ func TestShortTexts(t *testing.T) {
 
 // TestNothingIsFoundForNoDialect: a database that can't be guarded gets all texts.
 func TestNothingIsFoundForNoDialect(t *testing.T) {
-	r, err := New(MySQL, nil)
+	r, err := New(0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,6 +81,7 @@ func moveInputs(p *Plan, by int32) {
 func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
 	named := map[Dialect]string{
 		Postgres: "system value overriding indexed source target matched conflict by do set_ merge replace",
+		MySQL:    "user system overriding indexed source target matched conflict do merge row end of duplicate",
 		SQLite:   "user system value overriding only indexed source target matched conflict by do merge replace key row end of",
 	}
 	for d, names := range answers(t, named) {
@@ -89,12 +90,20 @@ func TestSecondLookAtTablesNamedLikeKeywords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, query := range []string{
+			queries := []string{
 				"UPDATE % SET a = 1", "UPDATE % AS b SET a = 1 WHERE b.a = 2", "UPDATE public.% SET a = 1 RETURNING a",
 				"DELETE FROM %", "DELETE FROM % WHERE a = 1 AND %.a = 2",
 				"INSERT INTO % (a) VALUES (1)", "INSERT INTO % DEFAULT VALUES", "INSERT INTO public.% AS b (a) SELECT 1",
 				"INSERT INTO % (a) VALUES (1), (2) ON CONFLICT (a) DO UPDATE SET a = excluded.a WHERE %.a > 1",
-			} {
+			}
+			if d == MySQL {
+				queries = []string{
+					"UPDATE % SET a = 1", "UPDATE % AS b SET a = 1 WHERE b.a = 2", "UPDATE public.% SET a = 1", "UPDATE LOW_PRIORITY % SET a = 1",
+					"DELETE FROM %", "DELETE FROM % WHERE a = 1 AND %.a = 2", "DELETE QUICK FROM %",
+					"INSERT INTO % (a) VALUES (1)", "INSERT INTO public.% SET a = 1", "INSERT % (a) VALUES (1), (2) ON DUPLICATE KEY UPDATE a = VALUES(a)",
+				}
+			}
+			for _, query := range queries {
 				query = strings.ReplaceAll(query, "%", name)
 				if p := r.Plan(query); p.Verdict != Guard {
 					t.Errorf("%v: %s: %v %s", d, query, p.Verdict, p.Refusal.Reason)

@@ -77,7 +77,7 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 		return true
 	case p.dialect.countsLastRows():
 		// Drivers count the rows of a statement that returns some in different ways.
-		return p.refuseTarget(w.ConflictsAt, "in SQLite an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; write UPDATE, or INSERT for a new row")
+		return p.refuseTarget(w.ConflictsAt, "an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; write UPDATE, or INSERT for a new row")
 	case p.insertion.names.has(ruleSerial):
 		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert can't name the serial column; leave the column out")
 	case p.insertion.returned:
@@ -126,12 +126,12 @@ func (serial) check(w *writer) {
 
 // assigns writes the assignment of the next serial.
 func (serial) assigns(w *writer) {
-	w.write(", ", w.rules.serial, " = ")
+	w.writeAssigned(", ", w.rules.serial)
 	switch {
 	case w.lacksSerial():
 		w.raiseSerial(markerRequired)
 		return
-	case !w.comparesSerial():
+	case !w.comparesSerial() || w.dialect.setsInOrder():
 		w.increment()
 		return
 	}

@@ -74,7 +74,7 @@ func (w *writer) behindAssigned() {
 	w.write(cast, "), ")
 	w.raiseSerial(markerAssigned)
 	w.write(")")
-	if precedence[ruleEditLock].refuses(w) {
+	if precedence[ruleEditLock].refuses(w) && !w.dialect.setsInOrder() {
 		w.write(" + CASE WHEN ")
 		w.check(allRules &^ setOf(ruleLedger))
 		w.write(" THEN 0 END")

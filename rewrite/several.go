@@ -16,6 +16,8 @@ func (p *planner) isTogether(count int) bool {
 	switch {
 	case count == 1 || len(p.written) == 0:
 		return true
+	case !p.dialect.guardsSeveral():
+		return p.refuse(p.written[0], p.Lo, several+"; send each by itself")
 	case p.apart:
 		return p.refuse(p.written[0], p.Lo, several+", not all of which are INSERT, UPDATE, DELETE or SELECT; send each by itself")
 	case p.NumberInputs().Count > 0:

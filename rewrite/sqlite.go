@@ -34,6 +34,8 @@ func (sqlite) maxAdded() int { return 64 }
 // maxNumbered: likewise, if the guard's numbers stand before the statement's.
 func (sqlite) maxNumbered() int { return 64 }
 
+func (sqlite) numbersInputs() bool { return true }
+
 // integer: a text column would be compared as text without the cast.
 func (sqlite) integer() (before, behind string) { return "COALESCE(CAST(", " AS INTEGER), 0)" }
 
@@ -46,6 +48,8 @@ func (sqlite) compares(c comparison) (before, between, behind string) {
 func (sqlite) greatest() (before, between, behind string) { return "max(", ", ", ")" }
 
 func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }
+
+func (sqlite) setsInOrder() bool { return false }
 
 func (sqlite) notInteger() (before, behind string) {
 	return "typeof(", ") NOT IN ('integer', 'null')"
@@ -80,9 +84,15 @@ func (sqlite) writesInWith() bool { return false }
 
 func (sqlite) countsLastRows() bool { return true }
 
+func (sqlite) guardsSeveral() bool { return true }
+
 func (sqlite) shadowsLedger(item string) bool { return item == ledgerTable }
 
 func (sqlite) ledgerInWhere() bool { return true }
+
+func (sqlite) ledgerInRow() bool { return false }
+
+func (sqlite) upsert() string { return "ON CONFLICT" }
 
 func (d sqlite) withLedgerFunction(string) dialect { return d }
 

@@ -75,6 +75,8 @@ func (p *planner) other(part *read.Part) bool {
 		return p.refuse(table, at, codeNames)
 	case part.Class == read.Call:
 		return p.call(part)
+	case part.Class == read.Unseen:
+		return p.refuse(-1, part.At, "what it runs can't be seen in its text; "+noCode)
 	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
 		return true
 	case part.Class == read.Joins:

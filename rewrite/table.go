@@ -1,6 +1,9 @@
 package rewrite
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A Table says which table to guard and how.
 type Table struct {
@@ -28,6 +31,7 @@ type Table struct {
 	name               string   // quoted
 	fence, key, serial string   // the columns, quoted
 	tokenless          bool     // Tokenless
+	steady             string   // one of them, or the lock's holder, which a check may assign to itself
 	columns            []string // all that the rules are about
 	has                []int    // the rules with columns, as indexes of precedence
 }
@@ -90,4 +94,5 @@ func (t *Table) prepare(d dialect) {
 	t.name, t.tokenless = quoted(t.Name), t.Tokenless()
 	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
 	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
+	t.steady = cmp.Or(t.fence, t.serial, t.Lock.by, t.key)
 }

@@ -30,8 +30,8 @@ func (p *planner) delete(w *read.Write) bool {
 	return p.where(w)
 }
 
-// assignments plans a SET list, to which it adds what the rules assign. upsert says
-// whether there is an excluded row.
+// assignments plans a SET list, to which it adds what the rules assign, and what checks the
+// row if that has to be done there. upsert says whether there is an excluded row.
 func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.updates, t.setsSerial = true, false
@@ -44,6 +44,9 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	}
 	if set.Empty() {
 		return true // it can't be read
+	}
+	if t.checked = p.dialect.setsInOrder(); t.checked {
+		p.insert(p.Offset(set.Lo), opFirst, allRules&^setOf(ruleLedger), "")
 	}
 	var adds ruleSet
 	for _, r := range t.rules.has {

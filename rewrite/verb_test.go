@@ -7,7 +7,7 @@ import (
 )
 
 func TestVerb(t *testing.T) {
-	for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite} {
+	for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite, rewrite.MySQL} {
 		for query, want := range map[string]string{
 			"":                              "",
 			";":                             "",
@@ -27,7 +27,7 @@ func TestVerb(t *testing.T) {
 			}
 		}
 	}
-	if got := rewrite.Verb(rewrite.MySQL, "UPDATE books"); got != "" {
+	if got := rewrite.Verb(0, "UPDATE books"); got != "" {
 		t.Errorf("of a dialect that isn't read: %q", got)
 	}
 }

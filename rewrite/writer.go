@@ -130,6 +130,8 @@ func (w *writer) edit(e *edit) {
 	}
 	w.choose(int(e.target))
 	switch e.op {
+	case opFirst:
+		w.checkFirst(e.rules)
 	case opAssign:
 		for r := range precedence {
 			if e.rules.has(r) {
@@ -142,8 +144,10 @@ func (w *writer) edit(e *edit) {
 		if precedence[e.rules.first()].gives(w) {
 			w.write(e.text)
 		}
-	case opValue:
+	case opValue, opValueAsking, opRowAssign, opRowAssignAsking:
 		w.rowValue(e)
+	case opBeforeRow, opBehindRow:
+		w.aroundRow(e)
 	case opBeforeAssigned:
 		w.beforeAssigned()
 	case opBehindAssigned:
@@ -183,7 +187,14 @@ func (w *writer) rowValue(e *edit) {
 		return
 	}
 	w.write(e.text)
+	asks := (e.op == opValueAsking || e.op == opRowAssignAsking) && precedence[ruleLedger].refuses(w)
+	if asks {
+		w.askBefore()
+	}
 	rule.value(w, e)
+	if asks {
+		w.write(" END")
+	}
 }
 
 // rowsToken returns the token that covers the row of an edit, or NoToken.
@@ -207,14 +218,20 @@ func (w *writer) write(parts ...string) { w.b.Write(parts...) }
 func (w *writer) bool(b bool) { w.b.Bool(b) }
 
 // field writes a field of a token: as a constant, or as a placeholder, the same
-// one each time.
+// one each time if it has a number.
 func (w *writer) field(token int, f field) {
 	if !w.literal {
 		v := value{field: f}
 		if f.isOfToken() {
 			v.table, v.token = w.table, token-w.lo
 		}
-		w.b.Placeholder(w.numbers.of(v), f.sqlType())
+		number := 0
+		if w.dialect.numbersInputs() {
+			number = w.numbers.of(v)
+		} else {
+			number = w.numbers.add(Arg{value: v})
+		}
+		w.b.Placeholder(number, f.sqlType())
 		return
 	}
 	switch f {

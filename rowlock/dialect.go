@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -17,7 +18,36 @@ type dialect interface {
 	// or sql.ErrNoRows if there is no row. Where it has applied u, the variables are set.
 	sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error)
 
+	// set has a row's lock be as a SET list says, whatever it was, and returns the row's
+	// state, or sql.ErrNoRows if there is no row.
+	set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error)
+
+	// severalStatements reports whether these two send more than one statement, of which
+	// the others depend on the first: they are in a transaction then.
+	severalStatements() bool
+
+	// binary makes a value of a text, or of an integer, that is equal only to itself.
+	binary(expression string) string
+
+	// stored makes of a value what a column of rowlocks has for it, and shown of a column what
+	// is read.
+	stored(value string) string
+	shown(column string) string
+
+	// same is a condition that a column has a value, of any type.
+	same(column, value string) string
+
+	// upsert is what stands behind an INSERT into rowlocks, to replace the row that is there.
+	upsert() string
+
+	// create creates the table rowlocks if there is none.
+	create() string
+
 	// version is {serial} as an integer, or as it is if that isn't known of a value.
+	// unfit is a query for what is wrong with an existing table rowlocks, or NULL; empty where
+	// nothing has to be looked for.
+	unfit() string
+
 	version() string
 
 	// versioned is a condition that {serial} is an integer.
@@ -38,9 +68,6 @@ type dialect interface {
 	// version of a row.
 	isolation() sql.IsolationLevel
 
-	// timeType is the type of a time's column in a CREATE TABLE.
-	timeType() string
-
 	// checkTime returns which type a time's column should be of, and empty if it may be
 	// of the type typ, as listColumns yields it.
 	checkTime(typ string) (want string)
@@ -53,4 +80,27 @@ type dialect interface {
 	hasUniqueKey() string
 }
 
-var dialects = dialectopt.For[dialect](postgres{sqltext.Postgres}, sqlite{sqltext.SQLite})
+var dialects = dialectopt.For[dialect](postgres{sqltext.Postgres}, sqlite{sqltext.SQLite}, mysql{sqltext.MySQL})
+
+// createWith is the table with a type for times, as doc.go shows it.
+func createWith(timeType string) string { return strings.ReplaceAll(createTable, "{time}", timeType) }
+
+const createTable = `CREATE TABLE IF NOT EXISTS rowlocks (
+	table_name text NOT NULL,
+	row_key    text NOT NULL,
+	user_id    text NOT NULL,
+	session    text NOT NULL,
+	since      {time} NOT NULL,
+	expiry     {time} NOT NULL,
+	heartbeat  {time} NOT NULL,
+	PRIMARY KEY (table_name, row_key)
+)`
+
+const upsert = `ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session,
+		since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat`
+
+// setReturning is a set by one statement.
+func setReturning(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+	text, args := t.render("UPDATE {table} SET "+list+" WHERE {row} RETURNING {state}", key, others)
+	return readState(ctx, q, text, args, nil, 0)
+}

@@ -35,6 +35,9 @@
 //	editedsince  timestamptz       -- SQLite: integer, milliseconds since 1970, UTC
 //	editedexpiry timestamptz       -- SQLite: likewise
 //
+// On MySQL and MariaDB the two times are bigint, microseconds since 1970, UTC: a DATETIME wouldn't
+// say of which time zone it is.
+//
 // A lock is live if editedby names somebody and editedexpiry is later than now. Now is
 // the database's clock at the time of the statement; clients' clocks don't matter. If the
 // database's clock is changed, locks live longer or shorter, and the version protects as
@@ -48,10 +51,12 @@
 //
 // # Databases
 //
-// PostgreSQL and SQLite (3.38 or later), through any driver, fenced by sqlfence or
+// PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), through any driver, fenced by sqlfence or
 // not. A fenced database sends this package's statements as they are, and its observers
 // and its log don't hear of them; what the application does in a save is guarded. SQLite
-// needs a busy_timeout if several processes or connections write.
+// needs a busy_timeout if several processes or connections write. On MySQL and MariaDB each
+// method is a transaction of a few statements, at READ COMMITTED unless it is the caller's; tables are InnoDB's; users and
+// keys are compared byte by byte; and names of tables and columns are read in lower case.
 //
 // A [Manager] uses the table
 //
@@ -66,5 +71,18 @@
 //		PRIMARY KEY (table_name, row_key)
 //	)
 //
-// where {time} is timestamptz, in SQLite bigint.
+// where {time} is timestamptz, in SQLite bigint, and on MySQL and MariaDB
+//
+//	CREATE TABLE IF NOT EXISTS rowlocks (
+//		table_name varbinary(520)  NOT NULL,
+//		row_key    varbinary(2500) NOT NULL CHECK (LENGTH(row_key) < 2500),
+//		user_id    varbinary(2500) NOT NULL CHECK (LENGTH(user_id) < 2500),
+//		session    varbinary(2500) NOT NULL CHECK (LENGTH(session) < 2500),
+//		since      bigint NOT NULL,
+//		expiry     bigint NOT NULL,
+//		heartbeat  bigint NOT NULL,
+//		PRIMARY KEY (table_name, row_key)
+//	) ENGINE=InnoDB
+//
+// with times in microseconds since 1970.
 package rowlock

@@ -8,7 +8,7 @@ import (
 // explainMissing returns err as a [sqlfence.SetupError] if it says that the table
 // rowlocks is missing, or privileges on it or on one of tables; else as it is.
 func explainMissing(d dialect, err error, tables ...missing.Table) error {
-	rowlocks := missing.Table{Name: "rowlocks", SQL: "rowlocks", Create: createText(d), Privileges: "SELECT, INSERT, UPDATE, DELETE"}
+	rowlocks := missing.Table{Name: "rowlocks", SQL: "rowlocks", Create: d.create(), Privileges: "SELECT, INSERT, UPDATE, DELETE"}
 	if thing, ok := missing.Find(err, append(tables, rowlocks)...); ok {
 		return &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}

@@ -22,7 +22,7 @@ func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error)
 	if err != nil {
 		return 0, err
 	}
-	return m.free(ctx, "free user", condition{"user_id = {wanted}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
+	return m.free(ctx, "free user", condition{"user_id = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
 }
 
 // FreeSession frees the locks that a session keeps alive, at its end, and returns
@@ -31,7 +31,7 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 	if session == "" {
 		return 0, invalid("free session: the session is empty")
 	}
-	return m.free(ctx, "free session", condition{"session = {wanted}", sqltext.Pieces{"wanted": sqltext.Value(session)}})
+	return m.free(ctx, "free session", condition{"session = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
 // FreeSilent frees the locks of all sessions that have given no sign of life for
@@ -44,7 +44,7 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	}
 	ticks := sqltext.Value(m.dialect.Ticks(-silence))
 	return m.free(ctx, "free silent", condition{
-		"session <> '' AND heartbeat <= {after CAST({silence} AS bigint)}", sqltext.Pieces{"silence": ticks},
+		"session <> '' AND heartbeat <= {after {bigint {silence}}}", sqltext.Pieces{"silence": ticks},
 	})
 }
 
@@ -91,19 +91,17 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 	maps.Copy(held, c.pieces)
 	err = t.run(ctx, do, func(ctx context.Context, q querier) (err error) {
 		// The row first, as all do who take its lock: from then on rowlocks is up to date.
-		if lock := t.dialect.lockRow(); lock != "" {
-			if _, err := t.exec(ctx, q, lock, key, nil); err != nil {
-				return err
-			}
+		if err := t.lock(ctx, q, key); err != nil {
+			return err
 		}
-		n, err := t.exec(ctx, q, `DELETE FROM rowlocks WHERE table_name = {tablename} AND row_key = {heldrow} AND user_id = {helduser}
-	AND session = {heldsession} AND {micros since} = CAST({heldsince} AS bigint) AND `+c.text, key, held)
+		n, err := t.exec(ctx, q, `DELETE FROM rowlocks WHERE table_name = {stored {tablename}} AND row_key = {stored {heldrow}} AND user_id = {stored {helduser}}
+	AND session = {stored {heldsession}} AND {micros since} = {bigint {heldsince}} AND `+c.text, key, held)
 		if err != nil || n == 0 {
 			freed = 0
 			return err
 		}
 		freed, err = t.exec(ctx, q, "UPDATE {table} SET "+setFree+` WHERE {row}
-	AND {holder} = {helduser} AND {micros {since}} = CAST({heldsince} AS bigint)`, key, held)
+	AND `+t.dialect.same("{holder}", "{helduser}")+` AND {micros {since}} = {bigint {heldsince}}`, key, held)
 		return err
 	})
 	if err != nil {

@@ -14,8 +14,8 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	if session == "" {
 		return invalid("heartbeat: the session is empty")
 	}
-	text, args := sqltext.Render(m.dialect, "UPDATE rowlocks SET heartbeat = {now} WHERE session = {session}",
-		sqltext.Pieces{"session": sqltext.Value(session)})
+	text, args := sqltext.Render(m.dialect, "UPDATE rowlocks SET heartbeat = {now} WHERE session = {stored {session}}",
+		sqltext.Pieces{"session": sqltext.Value(session), "stored": sqltext.Func(m.dialect.stored)})
 	// In a transaction, so that a deadlock with one that takes several locks is
 	// repeated.
 	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q querier) error {

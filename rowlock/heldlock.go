@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -36,7 +35,7 @@ type Filter struct {
 func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 	where, pieces := "expiry > {now}", sqltext.Pieces{}
 	if f.Table != "" {
-		where += " AND table_name = {wanted_table}"
+		where += " AND table_name = {stored {wanted_table}}"
 		pieces["wanted_table"] = sqltext.Value(f.Table)
 	}
 	if f.Row != "" {
@@ -48,7 +47,7 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		where += " AND row_key = {wanted_row}"
+		where += " AND row_key = {stored {wanted_row}}"
 		pieces["wanted_row"] = sqltext.Value(text)
 	}
 	if f.User != nil {
@@ -56,7 +55,7 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		where += " AND user_id = {wanted_user}"
+		where += " AND user_id = {stored {wanted_user}}"
 		pieces["wanted_user"] = sqltext.Value(user)
 	}
 	return m.list(ctx, condition{where, pieces})
@@ -70,12 +69,18 @@ type condition struct {
 
 // list reads the locks, live or lapsed, for which c holds.
 func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
-	text, args := sqltext.Render(m.dialect, `SELECT table_name, row_key, user_id, session, {micros since}, {micros expiry}, {micros heartbeat}
-	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces)
-	err = dberr.Resend(ctx, dberr.IsSerialization, func() error {
-		all, err = scanHeldLocks(m.db.QueryContext(own.Context(ctx, text), text, args...))
+	text, args := sqltext.Render(m.dialect, `SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
+	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces,
+		sqltext.Pieces{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
+	read := func(ctx context.Context, q querier) error {
+		all, err = scanHeldLocks(q.QueryContext(ctx, text, args...))
 		return err
-	})
+	}
+	if m.dialect.severalStatements() {
+		err = transact(ctx, m.db, m.dialect, read)
+	} else {
+		err = dberr.Resend(ctx, dberr.IsSerialization, func() error { return read(ctx, owned{m.db}) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: list: %w", explainMissing(m.dialect, err))
 	}

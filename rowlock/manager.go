@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -27,18 +26,6 @@ type Manager struct {
 	mu     sync.Mutex
 	tables map[string]*Table
 }
-
-// create is what doc.go shows; {time} is a type of the dialect.
-const create = `CREATE TABLE IF NOT EXISTS rowlocks (
-	table_name text NOT NULL,
-	row_key    text NOT NULL,
-	user_id    text NOT NULL,
-	session    text NOT NULL,
-	since      {time} NOT NULL,
-	expiry     {time} NOT NULL,
-	heartbeat  {time} NOT NULL,
-	PRIMARY KEY (table_name, row_key)
-)`
 
 // NewManager returns a Manager on db, which may be fenced by sqlfence or not; the caller
 // closes it. NewManager sends nothing to the database. [WithDialect] is the only option
@@ -75,10 +62,12 @@ func (m *Manager) add(t *Table) error {
 
 // Setup creates the table rowlocks if there is none; if there is one, Setup needs no
 // privilege to create one. It may be called at every start, by several processes at once.
-// Errors are the database's.
+// On MySQL and MariaDB it checks that an existing one can be used; the error says what is
+// wrong. Other errors are the database's.
 func (m *Manager) Setup(ctx context.Context) error {
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns(), sqltext.Pieces{
 		"regclass": sqltext.Value("rowlocks"), "tableargs": sqltext.SQL("'rowlocks'"),
+		"schema": sqltext.SQL("NULL"), "bare": sqltext.Value("rowlocks"),
 	})
 	db := owned{m.db}
 	found, err := readColumns(ctx, db, m.dialect, text, args)
@@ -86,14 +75,27 @@ func (m *Manager) Setup(ctx context.Context) error {
 		return fmt.Errorf("rowlock: setup: look for rowlocks: %w", err)
 	}
 	if len(found) > 0 {
-		return nil
+		return m.fit(ctx, db)
 	}
-	_, err = db.ExecContext(ctx, createText(m.dialect))
+	_, err = db.ExecContext(ctx, m.dialect.create())
 	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}
 	return nil
 }
 
-// createText is create in a dialect.
-func createText(d dialect) string { return strings.ReplaceAll(create, "{time}", d.timeType()) }
+// fit checks a table that another may have created.
+func (m *Manager) fit(ctx context.Context, db owned) error {
+	text := m.dialect.unfit()
+	if text == "" {
+		return nil
+	}
+	var fault sql.NullString
+	if err := db.QueryRowContext(ctx, text).Scan(&fault); err != nil {
+		return fmt.Errorf("rowlock: setup: look at rowlocks: %w", err)
+	}
+	if fault.Valid {
+		return fmt.Errorf("rowlock: setup: the table rowlocks can't be used: %s", fault.String)
+	}
+	return nil
+}

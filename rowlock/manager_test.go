@@ -27,7 +27,7 @@ func TestNewManagerRefusesWhatContradicts(t *testing.T) {
 		{nil, nil, "nil database"},
 		{db, nil, "name its dialect with WithDialect"},
 		{db, []rowlock.Option{lite, rowlock.WithDialect(sqlfence.Postgres)}, "two dialects"},
-		{db, []rowlock.Option{rowlock.WithDialect(sqlfence.MySQL)}, "MySQL is not supported"},
+		{db, []rowlock.Option{rowlock.WithDialect(99)}, "not supported"},
 		{db, []rowlock.Option{lite, nil}, "nil option"},
 		{db, []rowlock.Option{lite, rowlock.WithKey("id")}, "WithKey is an option of a Table"},
 		{db, []rowlock.Option{lite, rowlock.WithSerial("serial")}, "WithSerial is an option of a Table"},

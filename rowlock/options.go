@@ -85,7 +85,7 @@ func WithManager(m *Manager) Option {
 }
 
 // WithDialect names the dialect, as for package tokens: only drivers that sqlfence
-// doesn't know need it, and [sqlfence.MySQL] is refused.
+// doesn't know need it.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }

@@ -13,22 +13,23 @@ type columns struct{ serial, by, since, expiry string }
 
 // lockPieces are the pieces of statements that speak of a lock in the columns c.
 func lockPieces(d dialect, c columns) sqltext.Pieces {
-	holder := "CAST(" + c.by + " AS text)"
+	holder := d.Convert(c.by, sqltext.Text)
 	return sqltext.Pieces{
 		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since), "expiry": sqltext.Raw(c.expiry),
 
 		"holder": sqltext.Raw(holder),
+		"stored": sqltext.Func(d.stored),
 
 		// Conditions, none of which is ever NULL. Free: nobody is named. Live: somebody
 		// is, and the lock hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
-		"free": sqltext.Raw(editlock.Nobody(c.by, holder)),
+		"free": sqltext.Raw(editlock.Nobody(c.by, d.binary(holder))),
 		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
-		"mine": sqltext.SQL("({by} IS NOT NULL AND {by} = {user})"),
+		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
 		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),
 
 		"version":   sqltext.SQL(d.version()),
 		"versioned": sqltext.SQL(d.versioned()),
-		"unchanged": sqltext.SQL("{serial} = CAST({expected} AS bigint)"),
+		"unchanged": sqltext.SQL("{serial} = {bigint {expected}}"),
 
 		// The columns of a rowState but for granted.
 		"state": sqltext.SQL("{version}, {holder}, {micros {since}}, {micros {expiry}}, {live}"),
@@ -39,7 +40,8 @@ func lockPieces(d dialect, c columns) sqltext.Pieces {
 const (
 	// setHolder is for a user who takes or renews the lock for {ttl}. Since stays if the
 	// user holds it; a lock that has lapsed begins anew.
-	setHolder = "{by} = {user}, {since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry
+	// by is assigned last: MySQL reads what stands to the right of an assignment as new.
+	setHolder = "{since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry + ", {by} = {user}"
 
 	// setNewHolder is for a user who is given the lock.
 	setNewHolder = "{by} = {user}, {since} = {now}, " + setExpiry
@@ -47,7 +49,7 @@ const (
 	// setFree is for a lock that nobody holds any more.
 	setFree = "{by} = {nobody}, {since} = {now}, {expiry} = NULL"
 
-	setExpiry = "{expiry} = {after CAST({ttl} AS bigint)}"
+	setExpiry = "{expiry} = {after {bigint {ttl}}}"
 )
 
 // newPieces are the pieces of t's statements.
@@ -74,6 +76,7 @@ func (t *Table) newPieces() sqltext.Pieces {
 	p["regclass"] = sqltext.Value(t.quoted)
 	p["bare"] = sqltext.Value(t.table)
 	p["tableargs"] = sqltext.SQL("{bare}")
+	p["schema"] = sqltext.Value(nil)
 	if t.schema != "" {
 		p["schema"] = sqltext.Value(t.schema)
 		p["tableargs"] = sqltext.SQL("{bare}, {schema}")

@@ -35,6 +35,8 @@ func (d postgres) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpd
 	return readState(ctx, q, b.String(), b.Args(), u.dest, 10)
 }
 
+func (postgres) unfit() string { return "" }
+
 func (postgres) version() string { return "CAST({serial} AS bigint)" }
 
 // versioned: PostgreSQL can't compare a column of texts so, and says which it is.
@@ -47,7 +49,17 @@ func (postgres) lockRow() string { return "SELECT 1 FROM {table} WHERE {row} FOR
 
 func (postgres) isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
 
-func (postgres) timeType() string { return "timestamptz" }
+func (postgres) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+	return setReturning(ctx, q, t, list, key, others)
+}
+
+func (postgres) severalStatements() bool          { return false }
+func (postgres) create() string                   { return createWith("timestamptz") }
+func (postgres) upsert() string                   { return upsert }
+func (postgres) binary(expression string) string  { return expression }
+func (postgres) stored(value string) string       { return value }
+func (postgres) shown(column string) string       { return column }
+func (postgres) same(column, value string) string { return column + " = " + value }
 
 func (postgres) checkTime(typ string) (want string) {
 	if typ != "timestamp with time zone" {

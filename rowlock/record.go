@@ -12,9 +12,8 @@ func (t *Table) record(ctx context.Context, q querier, key []any, session string
 		return nil
 	}
 	_, err := t.exec(ctx, q, `INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat)
-	SELECT CAST({tablename} AS text), {keytext}, {holder}, CAST({session} AS text), {since}, {expiry}, {now} FROM {table} WHERE {row}
-	ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session,
-		since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat`,
+	SELECT {text {tablename}}, {keytext}, {holder}, {text {session}}, {since}, {expiry}, {now} FROM {table} WHERE {row}
+	`+t.dialect.upsert(),
 		key, sqltext.Pieces{"session": sqltext.Value(session)})
 	return err
 }
@@ -25,6 +24,6 @@ func (t *Table) unrecord(ctx context.Context, q querier, key []any) error {
 		return nil
 	}
 	_, err := t.exec(ctx, q, `DELETE FROM rowlocks
-	WHERE table_name = {tablename} AND row_key = (SELECT {keytext} FROM {table} WHERE {row})`, key, nil)
+	WHERE table_name = {stored {tablename}} AND row_key = (SELECT {stored {keytext}} FROM {table} WHERE {row})`, key, nil)
 	return err
 }

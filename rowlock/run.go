@@ -55,7 +55,7 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 	switch {
 	case t.tx != nil:
 		return fn(ctx, owned{t.tx})
-	case t.manager != nil: // its table is written, too
+	case t.manager != nil || t.dialect.severalStatements(): // with a manager its table is written, too
 		return transact(ctx, t.db, t.dialect, fn)
 	}
 	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })
@@ -65,6 +65,24 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (int, error) {
 	text, args := t.render(text, key, others)
 	return changed(q.ExecContext(ctx, text, args...))
+}
+
+// lock keeps others from changing the row, where the transaction's first write doesn't. It is
+// a query: go-sql-driver/mysql 1.10 waits for ever for the end of the rows of a prepared
+// statement that it executes.
+func (t *Table) lock(ctx context.Context, q querier, key []any) error {
+	if t.dialect.lockRow() == "" {
+		return nil
+	}
+	text, args := t.render(t.dialect.lockRow(), key, nil)
+	rows, err := q.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
 }
 
 func changed(result sql.Result, err error) (int, error) {

@@ -23,6 +23,8 @@ func (d sqlite) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdat
 	return readState(ctx, q, text, args, nil, 0)
 }
 
+func (sqlite) unfit() string { return "" }
+
 func (sqlite) version() string { return "{serial}" }
 
 // versioned: SQLite would find the text '3' equal to 3.
@@ -37,7 +39,17 @@ func (sqlite) lockRow() string { return "" }
 // isolation: SQLite's transactions have one level, which drivers take for the default.
 func (sqlite) isolation() sql.IsolationLevel { return sql.LevelDefault }
 
-func (sqlite) timeType() string { return "bigint" }
+func (sqlite) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+	return setReturning(ctx, q, t, list, key, others)
+}
+
+func (sqlite) severalStatements() bool          { return false }
+func (sqlite) create() string                   { return createWith("bigint") }
+func (sqlite) upsert() string                   { return upsert }
+func (sqlite) binary(expression string) string  { return expression }
+func (sqlite) stored(value string) string       { return value }
+func (sqlite) shown(column string) string       { return column }
+func (sqlite) same(column, value string) string { return column + " = " + value }
 
 func (sqlite) checkTime(typ string) (want string) {
 	if !isInteger(typ) {

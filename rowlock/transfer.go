@@ -42,8 +42,7 @@ func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error)
 		holder = sqltext.Pieces{"user": sqltext.Value(user), "ttl": sqltext.Value(t.dialect.Ticks(t.ttl))}
 	}
 	err = t.run(ctx, "transfer", func(ctx context.Context, q querier) error {
-		text, args := t.render("UPDATE {table} SET "+set+" WHERE {row} RETURNING {state}", key, holder)
-		s, err := readState(ctx, q, text, args, nil, 0)
+		s, err := t.dialect.set(ctx, q, t, set, key, holder)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return errGone(t.name, id)

@@ -1,8 +1,11 @@
 package tokens
 
 import (
+	"context"
 	"database/sql"
+	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
@@ -10,42 +13,89 @@ import (
 )
 
 // dialects are the databases that a [Store] can keep the ledger in.
-var dialects = dialectopt.For(&postgres, &sqlite)
+var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
-// A dialect has the statements that a [Store] sends to a database. Each statement is atomic by itself.
-// A list may be empty.
+// A dialect has the statements that a [Store] sends to a database. Each text is a statement, which
+// is atomic by itself. A list may be empty.
 type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect // how the names of tables and columns are read
 
-	issue   sqltext.Floored // name, count: the last token; no row if the count doesn't fit under the limit
-	floor   sqltext.Floored // the number that all tokens to come are above
-	reached sqltext.Floored // name: the last of its tokens, or where they begin; never NULL
-	adopt   string          // name, token: the higher of the token and the stored one
-	current string          // name: the stored token
-	ensure  string          // JSON array of names: adds those that are missing
+	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
+	issue   func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
+	adopt   func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) // the higher of the token and the stored one
+	ensure  func(ctx context.Context, s *Store, names []string) error                            // adds those that are missing; names are in order
+	floor   sqltext.Floored                                                                      // the number that all tokens to come are above
+	reached sqltext.Floored                                                                      // name: the last of its tokens, or where they begin; never NULL
+	current string                                                                               // name: the stored token
 
-	columns string          // the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
-	narrow  string          // the type of a column token that is too small for later timelines; empty if there is none
-	probe   sqltext.Floored // fails if issue would, and changes nothing
+	columns string                       // the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
+	wants   func(c column) (want string) // the type that a column name or token has to be of; empty if its own will do
+	unfit   string                       // a query for what else is wrong with the table, or NULL; empty where the probe finds all
+	narrow  string                       // the type of a column token that is too small for later timelines; empty if there is none
+	probe   sqltext.Floored              // fails if issue would, and changes nothing
+
+	// reads are the options of the transaction that a statement is sent in which is not
+	// sent by transact; nil where the statement alone will do.
+	reads *sql.TxOptions
 
 	// The function that guards ask the ledger by: what installs it or brings it up to date,
 	// and a query that has a row if guards can call it. Empty where there is none.
 	installFunction, findFunction string
 
 	// Within a transaction.
-	level    *sql.TxOptions            // each statement sees what was committed before it
-	begin    []string                  // what comes first
-	lock     []string                  // keeps others from raising tokens
-	turn     []string                  // name: waits for those who write under its guard
-	lockRows func(table string) string // keeps others from writing to a table; nil where there is one writer only
-	start    sqltext.Floored           // floor: where names start that have no token yet
-	raise    string                    // floor: raises the names that have one
-	retire   string                    // name, token: of it and of the names of its rows
+	before   string                                                                     // is sent before it
+	level    *sql.TxOptions                                                             // each statement sees what was committed before it
+	begin    []string                                                                   // what comes first
+	lock     []string                                                                   // keeps others from raising tokens
+	turn     []string                                                                   // name: waits for those who write under its guard
+	lockRows func(table string) string                                                  // keeps others from writing to a table; nil where there is one writer only
+	start    sqltext.Floored                                                            // floor: where names start that have no token yet
+	raise    string                                                                     // floor: raises the names that have one
+	retire   func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) // of it and of the names of its rows
 }
 
-// create is what doc.go shows.
-const create = sqltext.CreateLedger
+// issuing is an issue by a statement that returns the last token: name, count.
+func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
+	return func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
+		return s.queryFloored(ctx, f, name, n)
+	}
+}
+
+// adopting is an adopt by a statement that returns the token: name, token.
+func adopting(text string) func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
+	return func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
+		return s.query(ctx, text, token.Name, token.Value)
+	}
+}
+
+// ensuring is an ensure by a statement that takes a JSON array.
+func ensuring(text string) func(ctx context.Context, s *Store, names []string) error {
+	return func(ctx context.Context, s *Store, names []string) error {
+		list, err := json.Marshal(names)
+		if err != nil {
+			return err
+		}
+		return s.exec(ctx, text, string(list))
+	}
+}
+
+// retiring is a retire by a statement: name, token.
+func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (bool, error) {
+	return func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
+		n, err := execCount(ctx, tx, text, name, int64(sqlfence.MaxToken+1))
+		return n > 0, err
+	}
+}
+
+// wantsInteger: SQLite takes for integers what has int in its name. PostgreSQL's smallint
+// would be full after 32767 tokens.
+func wantsInteger(c column) (want string) {
+	if c.name == "token" && (!strings.Contains(c.typ, "int") || c.typ == "smallint") {
+		return "bigint"
+	}
+	return ""
+}
 
 // pieces are what the statements of all dialects know besides.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}

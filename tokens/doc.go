@@ -34,6 +34,8 @@
 //     allow it (functions pg_walfile_name and pg_current_wal_lsn); the Store then logs a
 //     warning, once, and issues tokens without it. Other services allow it, but begin no
 //     timeline at a failover, because they lose no commit.
+//   - MySQL and MariaDB have no timelines: call [Store.Repair] after a failover to a replica that
+//     may lack commits.
 //   - Only the server's own recovery begins a timeline. A dump, a snapshot of a disk and
 //     a copy of a SQLite file don't: call [Store.Repair] after restoring one. A new
 //     cluster, made by pg_upgrade or from a dump, begins with timeline 1 again: call
@@ -55,6 +57,9 @@
 // that dies loses nothing under any of these settings. So issue tokens on connections
 // with FULL, or call [Store.Repair] after a power failure.
 //
+// On MySQL and MariaDB innodb_flush_log_at_trx_commit decides, and sync_binlog where the server
+// recovers from its log of changes. With 1, the defaults, a token is on disk when Issue returns it.
+//
 // # What it is not
 //
 // A token is not a lock: Issue never refuses because there is a holder, and whoever has
@@ -75,6 +80,14 @@
 //		token bigint NOT NULL
 //	)
 //
+// and on MySQL and MariaDB, where a text would be compared by its collation, and "books "
+// be the same as "Books",
+//
+//	CREATE TABLE IF NOT EXISTS fencing_tokens (
+//		name  varbinary(512) NOT NULL PRIMARY KEY,
+//		token bigint         NOT NULL
+//	) ENGINE=InnoDB
+//
 // An existing table of that name is used as it is if it has a unique column name, an
 // integer column token (NULL counts as 0), and no other column for which an INSERT must
 // give a value. On PostgreSQL, a column token of type integer has no room for a token
@@ -87,9 +100,17 @@
 //
 // # Databases
 //
-// PostgreSQL and SQLite (3.38 or later), with any driver, fenced by sqlfence or not.
+// PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0 or later), with any
+// driver, fenced by sqlfence or not.
 // Repair and Rotate are one transaction each, and every other method but Setup is one
-// atomic statement; Issue sends more only when the tokens run out.
+// atomic statement; Issue sends more only when the tokens run out. On MySQL and MariaDB other
+// methods are transactions, too, except Issue and Adopt for a name that is in the ledger, in a session that
+// commits by itself (autocommit = 1).
+//
+// On MySQL and MariaDB the table has to be of the engine InnoDB, with names of type
+// varbinary(512) or longer and tokens of type bigint; Setup refuses others. The row with
+// an empty name is there from the first name on. A statement waits for another's lock as
+// long as innodb_lock_wait_timeout says.
 //
 // SQLite has one writer for the whole file. While another connection writes, a method
 // fails with SQLITE_BUSY unless the connection has a busy_timeout: set one in the data

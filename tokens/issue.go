@@ -41,7 +41,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	case errors.Is(err, sqlfence.ErrTokenLimit):
 		return sqlfence.Token{}, err
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, explain(err))
+		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, s.explain(err))
 	}
 	return sqlfence.Token{Name: name, Value: value}, nil
 }
@@ -49,7 +49,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 // take takes n tokens, or as many as are left, and returns the last one and their number.
 func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
-		last, err = s.queryFloored(ctx, s.dialect.issue, name, n)
+		last, err = s.dialect.issue(ctx, s, name, n)
 		if err == nil {
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil

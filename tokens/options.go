@@ -14,8 +14,7 @@ import (
 type Option func(*config)
 
 // WithDialect names the dialect. Only drivers that sqlfence doesn't know need it. A
-// dialect that contradicts a known driver is invalid, and so is [sqlfence.MySQL], which
-// this package doesn't support.
+// dialect that contradicts a known driver is invalid.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }

@@ -12,24 +12,25 @@ var postgres = dialect{
 	Dialect: sqltext.Postgres,
 	names:   sqlfence.Postgres,
 
-	issue: floored(sqltext.Postgres, issuePostgres, sqltext.Pieces{"name": sqltext.Raw("$1::text"), "count": sqltext.Raw("$2::bigint")}),
+	issue: issuing(floored(sqltext.Postgres, issuePostgres, sqltext.Pieces{"name": sqltext.Raw("$1::text"), "count": sqltext.Raw("$2::bigint")})),
 	floor: floored(sqltext.Postgres, "SELECT {floor}", nil),
 	reached: floored(sqltext.Postgres, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = $1::text`, nil),
 	// It writes also when the stored token is higher: that is how one statement
 	// can return it.
-	adopt: render(sqltext.Postgres, `INSERT INTO {ledger} (name, token)
+	adopt: adopting(render(sqltext.Postgres, `INSERT INTO {ledger} (name, token)
 SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS turn
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
-RETURNING token`),
+RETURNING token`)),
 	current: render(sqltext.Postgres, `SELECT token FROM {ledger} WHERE name = $1::text`),
-	ensure: render(sqltext.Postgres, `INSERT INTO {ledger} (name, token)
+	ensure: ensuring(render(sqltext.Postgres, `INSERT INTO {ledger} (name, token)
 SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
-ON CONFLICT (name) DO NOTHING`),
+ON CONFLICT (name) DO NOTHING`)),
 
 	columns: render(sqltext.Postgres, `SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
+	wants:  wantsInteger,
 	narrow: "integer",
 	// EXPLAIN plans without running: columns, types, the unique index that ON
 	// CONFLICT needs, and the privileges are looked up for it.
@@ -51,8 +52,8 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 VALUES ('', GREATEST($1::bigint - ({floor} - {start}), 0))
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
 	raise: render(sqltext.Postgres, `UPDATE {ledger} SET token = $1::bigint WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`),
-	retire: render(sqltext.Postgres, `UPDATE {ledger} SET token = $2::bigint
-WHERE name = $1::text OR starts_with(name, $1::text || '/')`),
+	retire: retiring(render(sqltext.Postgres, `UPDATE {ledger} SET token = $2::bigint
+WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }
 
 // issuePostgres takes {count} tokens of {name}.

@@ -51,7 +51,7 @@ func (s *Store) Repair(ctx context.Context, floor int64) error {
 		})
 	}
 	if err := s.sendFloored(ctx, s.dialect.start, send); err != nil {
-		return fmt.Errorf("tokens: repair: %w", explain(err))
+		return fmt.Errorf("tokens: repair: %w", s.explain(err))
 	}
 	return nil
 }

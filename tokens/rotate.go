@@ -68,11 +68,11 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 		if err := execAll(ctx, tx, s.dialect.turn, name); err != nil {
 			return err
 		}
-		retired, err := execCount(ctx, tx, s.dialect.retire, name, int64(sqlfence.MaxToken+1))
+		retired, err := s.dialect.retire(ctx, tx, name)
 		if err != nil {
 			return err
 		}
-		if retired == 0 {
+		if !retired {
 			return fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 		}
 		rows = 0
@@ -89,7 +89,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 	case errors.Is(err, sqlfence.ErrUnknownName):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("tokens: rotate %q: %w", name, explain(err, s.marked(marks)...))
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(err, s.marked(marks)...))
 	}
 	return rows, nil
 }

@@ -30,15 +30,44 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 // query runs a statement and returns the first value of its first row, 0 for
 // NULL, or sql.ErrNoRows.
 func (s *Store) query(ctx context.Context, query string, args ...any) (value int64, err error) {
-	err = dberr.Resend(ctx, dberr.IsSerialization, func() error {
-		value, err = s.queryOnce(ctx, query, args...)
-		return err
+	err = s.resend(ctx, func() error {
+		if s.dialect.reads == nil {
+			value, err = queryOnce(ctx, s.db, query, args...)
+			return err
+		}
+		return s.inTx(ctx, func(tx *sql.Tx) error {
+			value, err = queryOnce(ctx, tx, query, args...)
+			return err
+		})
 	})
 	return value, err
 }
 
-func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64, error) {
-	rows, err := s.db.QueryContext(own.Context(ctx, query), query, args...)
+// resend sends again after a serialization failure.
+func (s *Store) resend(ctx context.Context, send func() error) error {
+	return dberr.Resend(ctx, dberr.IsSerialization, send)
+}
+
+// inTx calls do in a transaction for one statement.
+func (s *Store) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
+	tx, end, err := s.begin(ctx, s.dialect.reads)
+	if err != nil {
+		return err
+	}
+	defer end()
+	defer tx.Rollback()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func queryOnce(ctx context.Context, db querier, query string, args ...any) (int64, error) {
+	rows, err := db.QueryContext(own.Context(ctx, query), query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -65,9 +94,15 @@ func (s *Store) queryOnce(ctx context.Context, query string, args ...any) (int64
 
 // exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
-	return dberr.Resend(ctx, dberr.IsSerialization, func() error {
-		_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
-		return err
+	return s.resend(ctx, func() error {
+		if s.dialect.reads == nil {
+			_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
+			return err
+		}
+		return s.inTx(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(own.Context(ctx, query), query, args...)
+			return err
+		})
 	})
 }
 
@@ -75,10 +110,11 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 // deadlock.
 func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		tx, err := s.db.BeginTx(ctx, s.dialect.level)
+		tx, end, err := s.begin(ctx, s.dialect.level)
 		if err != nil {
 			return err
 		}
+		defer end()
 		defer tx.Rollback()
 		if err := execAll(ctx, tx, s.dialect.begin); err != nil {
 			return err
@@ -88,6 +124,26 @@ func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *s
 		}
 		return tx.Commit()
 	})
+}
+
+// begin begins a transaction, behind what has to come before.
+func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, end func() error, err error) {
+	none := func() error { return nil }
+	if s.dialect.before == "" {
+		tx, err = s.db.BeginTx(ctx, level)
+		return tx, none, err
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, none, err
+	}
+	if _, err = conn.ExecContext(own.Context(ctx, s.dialect.before), s.dialect.before); err == nil {
+		tx, err = conn.BeginTx(ctx, level)
+	}
+	if err != nil {
+		_ = conn.Close()
+	}
+	return tx, conn.Close, err
 }
 
 // execAll runs statements one after the other.

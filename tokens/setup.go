@@ -2,6 +2,8 @@ package tokens
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,12 +39,12 @@ func (s *Store) Setup(ctx context.Context) error {
 			return fmt.Errorf("tokens: setup: %w", err)
 		}
 	}
-	if err := usable(columns); err != nil {
+	if err := s.fit(ctx, columns); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
 	}
 	probe := func(text string) error { return s.exec(ctx, text) }
 	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, explain(err))
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, s.explain(err))
 	}
 	if err := s.installFunction(ctx); err != nil {
 		return fmt.Errorf("tokens: setup: %w", err)
@@ -99,7 +101,7 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 // create creates the table. On PostgreSQL, two processes that do so at once may collide
 // in spite of IF NOT EXISTS; the one that fails finds the other's table.
 func (s *Store) create(ctx context.Context) error {
-	err := s.exec(ctx, create)
+	err := s.exec(ctx, s.dialect.CreateLedger())
 	if dberr.IsCreated(err) {
 		return nil
 	}
@@ -130,21 +132,32 @@ func (s *Store) columns(ctx context.Context) ([]column, error) {
 	return columns, rows.Err()
 }
 
-// usable checks those properties of the table that the database ignores when it plans
-// the statements.
-func usable(columns []column) error {
+// fit checks those properties of the table that the database ignores when it plans the
+// statements.
+func (s *Store) fit(ctx context.Context, columns []column) error {
+	if err := usable(columns, s.dialect.wants); err != nil || s.dialect.unfit == "" {
+		return err
+	}
+	var fault sql.NullString
+	err := s.db.QueryRowContext(own.Context(ctx, s.dialect.unfit), s.dialect.unfit).Scan(&fault)
+	if err == nil && fault.Valid {
+		err = errors.New(fault.String)
+	}
+	return err
+}
+
+// usable checks the columns.
+func usable(columns []column, wants func(column) string) error {
 	var name, token bool
 	for _, c := range columns {
+		if want := wants(c); want != "" {
+			return fmt.Errorf("its column %s is of type %s, want %s", c.name, c.typ, want)
+		}
 		switch {
 		case c.name == "name":
 			name = true
 		case c.name == "token":
 			token = true
-			// As SQLite decides that a column holds integers. PostgreSQL's
-			// smallint would be full after 32767 tokens.
-			if !strings.Contains(c.typ, "int") || c.typ == "smallint" {
-				return fmt.Errorf("its column token is of type %s, want bigint", c.typ)
-			}
 		case c.required:
 			return fmt.Errorf("its column %s needs a value in every INSERT; give it a default", c.name)
 		}

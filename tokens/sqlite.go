@@ -12,30 +12,31 @@ var sqlite = dialect{
 	Dialect: sqltext.SQLite,
 	names:   sqlfence.SQLite,
 
-	issue: floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{"name": sqltext.Raw("?"), "count": sqltext.Raw("?"), "given": given}),
+	issue: issuing(floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{"name": sqltext.Raw("?"), "count": sqltext.Raw("?"), "given": given})),
 	floor: floored(sqltext.SQLite, "SELECT {floor}", nil),
 	reached: floored(sqltext.SQLite, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	adopt: render(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
+	adopt: adopting(render(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
-RETURNING token`),
+RETURNING token`)),
 	current: render(sqltext.SQLite, `SELECT token FROM {ledger} WHERE name = ?`),
 	// WHERE true: without it ON would be read as a join's.
-	ensure: render(sqltext.SQLite, `INSERT INTO {ledger} (name, token)
+	ensure: ensuring(render(sqltext.SQLite, `INSERT INTO {ledger} (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
-ON CONFLICT (name) DO NOTHING`),
+ON CONFLICT (name) DO NOTHING`)),
 
 	// An INTEGER PRIMARY KEY gets its value from SQLite.
 	columns: render(sqltext.SQLite, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
+	wants: wantsInteger,
 	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1"), "given": given}),
 
 	start: floored(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`, nil),
 	raise: render(sqltext.SQLite, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
-	retire: render(sqltext.SQLite, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
-WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`),
+	retire: retiring(render(sqltext.SQLite, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
+WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
 
 // issueSQLite takes {count} tokens of {name}.

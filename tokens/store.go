@@ -3,7 +3,6 @@ package tokens
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,12 +62,8 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	}
 	// In order, so that two calls that share names can't deadlock.
 	slices.Sort(names)
-	list, err := json.Marshal(names)
-	if err != nil {
-		return fmt.Errorf("tokens: ensure: %w", explain(err))
-	}
-	if err := s.exec(ctx, s.dialect.ensure, string(list)); err != nil {
-		return fmt.Errorf("tokens: ensure: %w", explain(err))
+	if err := s.dialect.ensure(ctx, s, names); err != nil {
+		return fmt.Errorf("tokens: ensure: %w", s.explain(err))
 	}
 	return nil
 }
@@ -94,7 +89,7 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	case errors.Is(err, sql.ErrNoRows):
 		return sqlfence.Token{}, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, explain(err))
+		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, s.explain(err))
 	case value > sqlfence.MaxToken:
 		return sqlfence.Token{}, errLimit(name, value)
 	}
@@ -120,9 +115,9 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 		return err
 	}
 	token.Name = nfc.String(token.Name)
-	current, err := s.query(ctx, s.dialect.adopt, token.Name, token.Value)
+	current, err := s.dialect.adopt(ctx, s, token)
 	if err != nil {
-		return fmt.Errorf("tokens: adopt %q: %w", token.Name, explain(err))
+		return fmt.Errorf("tokens: adopt %q: %w", token.Name, s.explain(err))
 	}
 	if current > token.Value {
 		return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}

@@ -4,6 +4,7 @@
 //
 //	go run ./examples/books                        # SQLite in a temporary folder
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end
+//	go run ./examples/books -dsn mysql://...       # a database of its own, on MySQL or MariaDB
 //
 // The program itself is in internal/demo. With empty caches its drivers take most of a
 // minute to compile; so this one, which is compiled in seconds, says what is going on,

@@ -32,7 +32,7 @@ func main() {
 		workerMain()
 		return
 	}
-	dsn := flag.String("dsn", "", "a PostgreSQL database, as a URL, to use instead of SQLite")
+	dsn := flag.String("dsn", "", "a database of PostgreSQL, MySQL or MariaDB, as a URL, to use instead of SQLite")
 	unfenced := flag.Bool("unfenced", false, "open the database with the bare driver")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 )
 
 func TestMain(m *testing.M) {
@@ -22,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// forEachDatabase runs a test on SQLite, and on PostgreSQL where the environment
-// names one.
+// forEachDatabase runs a test on SQLite, and on PostgreSQL and MariaDB where the
+// environment names one.
 func forEachDatabase(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, "") })
 	t.Run("pgx", func(t *testing.T) {
@@ -35,6 +37,20 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, dsn string)) {
 			t.Skip("SQLFENCE_POSTGRES_DSN is not set")
 		}
 		test(t, dsn)
+	})
+	t.Run("mysql", func(t *testing.T) {
+		dsn := os.Getenv("SQLFENCE_MYSQL_DSN")
+		if dsn == "" {
+			if os.Getenv("SQLFENCE_REQUIRE_MYSQL") == "1" {
+				t.Fatal("SQLFENCE_MYSQL_DSN is not set")
+			}
+			t.Skip("SQLFENCE_MYSQL_DSN is not set")
+		}
+		url, err := mysql.URL(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, url)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -49,8 +50,12 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 	if err != nil {
 		return err
 	}
+	finish := "UPDATE jobs SET finished = finished + 1, worker = $1 WHERE id = $2"
+	if driver == mysql.Driver {
+		finish = "UPDATE jobs SET finished = finished + 1, worker = ? WHERE id = ?"
+	}
 	for {
-		err := leases.Do(ctx, "jobs", func(ctx context.Context) error { return lead(ctx, db, name) })
+		err := leases.Do(ctx, "jobs", func(ctx context.Context) error { return lead(ctx, db, name, finish) })
 		if !errors.Is(err, lease.ErrLeaseLost) {
 			return err
 		}
@@ -59,7 +64,7 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 }
 
 // lead finishes one job after the other, as the holder of the lease.
-func lead(ctx context.Context, db *sql.DB, name string) error {
+func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 	token, _ := sqlfence.FenceFrom(ctx, "jobs")
 	fmt.Println("leads with token", token.Value)
 	for ctx.Err() == nil {
@@ -78,8 +83,7 @@ func lead(ctx context.Context, db *sql.DB, name string) error {
 		// Whoever wakes up here can't know yet that the lease is lost. Its context
 		// would stop most, but not a request that is on its way already: only the
 		// fence is sure to. So the context is left out of it.
-		_, err = db.ExecContext(context.WithoutCancel(ctx),
-			"UPDATE jobs SET finished = finished + 1, worker = $1 WHERE id = $2", name, job)
+		_, err = db.ExecContext(context.WithoutCancel(ctx), finish, name, job)
 		var stale *sqlfence.StaleError
 		if errors.As(err, &stale) {
 			fmt.Printf("wants to finish job %d: refused, token %d is stale, %d has been seen\n", job, stale.Token.Value, stale.Current)

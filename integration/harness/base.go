@@ -3,8 +3,10 @@ package harness
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/lib/pq"
 	_ "github.com/mattn/go-sqlite3"
@@ -32,12 +34,25 @@ var Bases = []Base{
 	{"modernc", "sqlite", sqlfence.SQLite, 0},
 }
 
+// Stores are the drivers of the databases in which sqlfence's packages keep their tables: more
+// than Bases. MySQL's counts the rows that an UPDATE changes, or those that it finds.
+var Stores = append(slices.Clone(Bases),
+	Base{"mysql", "mysql", sqlfence.MySQL, 0},
+	Base{"mysql-found-rows", "mysql", sqlfence.MySQL, 0},
+)
+
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
 var databases = map[string]func(testing.TB, Base) string{
 	"pq":    func(t testing.TB, _ Base) string { return postgresSchema(t) },
 	"pgx":   func(t testing.TB, _ Base) string { return postgresSchema(t) },
 	"mysql": func(t testing.TB, _ Base) string { return MySQLDatabase(t) },
+	"mysql-found-rows": func(t testing.TB, _ Base) string {
+		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows = true })
+	},
+	"mysql-interpolated": func(t testing.TB, _ Base) string {
+		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows, c.InterpolateParams = true, true })
+	},
 	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },
 	"modernc": func(t testing.TB, b Base) string {
 		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
@@ -65,7 +80,26 @@ func (b Base) caches() []Base {
 // bases are skipped, or fail where the caller of the tests insists.
 func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
-	for _, b := range Bases {
+	each(t, Bases, test)
+}
+
+// EachStore is EachBase for the Stores, which need a server of MySQL's, too. No table can
+// be registered on all of them.
+func EachStore(t *testing.T, test func(t *testing.T, b Base)) {
+	t.Helper()
+	each(t, Stores, test)
+}
+
+// EachProgram is EachBase for what programs and their libraries open: MySQL's driver as well,
+// as it is and as [MySQLInterpolated].
+func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
+	t.Helper()
+	each(t, programs, test)
+}
+
+func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
+	t.Helper()
+	for _, b := range bases {
 		for _, b := range b.caches() {
 			name := b.Name
 			if b.Statements != 0 {
@@ -111,6 +145,21 @@ func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
 		return opts
 	}
 	return append([]sqlfence.Option{sqlfence.WithStatementCache(max(b.Statements, 0))}, opts...)
+}
+
+// Registered returns the option of a registered table, where one can be.
+func (b Base) Registered(t testing.TB, name string, rules ...sqlfence.Rule) []sqlfence.Option {
+	t.Helper()
+	if !b.dialect(t).guards {
+		return nil
+	}
+	return []sqlfence.Option{sqlfence.WithTable(name, rules...)}
+}
+
+// AtLevel returns a data source name whose sessions are at an isolation level.
+func (b Base) AtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
+	t.Helper()
+	return b.dialect(t).atLevel(t, dsn, level)
 }
 
 // Counted is Fenced with a counter between sqlfence and the base driver, which

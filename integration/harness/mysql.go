@@ -3,7 +3,10 @@ package harness
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +19,13 @@ import (
 // MySQL stands apart from Bases: tables can't be registered for MySQL, so it
 // has only the tests of what sqlfence leaves alone.
 var MySQL = Base{"mysql", "mysql", sqlfence.MySQL, 0}
+
+// MySQLInterpolated is MySQL's driver with both of the settings that change what programs
+// see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
+var MySQLInterpolated = Base{"mysql-interpolated", "mysql", sqlfence.MySQL, 0}
+
+// programs are the bases of [EachProgram].
+var programs = append(slices.Clone(Bases), MySQL, MySQLInterpolated)
 
 // MySQLDSN returns the MySQL or MariaDB server to test on, as PostgresDSN does
 // for PostgreSQL.
@@ -56,4 +66,66 @@ func MySQLDatabase(t testing.TB) string {
 	})
 	cfg.DBName = name
 	return cfg.FormatDSN()
+}
+
+// MySQLWith returns a DSN with its configuration changed.
+func MySQLWith(t testing.TB, dsn string, change func(*mysql.Config)) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(cfg)
+	return cfg.FormatDSN()
+}
+
+// mysqlAtLevel: MariaDB had another name for it before version 11.1.
+func mysqlAtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
+	t.Helper()
+	var name, value string
+	const known = "SHOW VARIABLES WHERE variable_name IN ('tx_isolation', 'transaction_isolation')"
+	if err := MySQL.Raw(t, dsn).QueryRow(known).Scan(&name, &value); err != nil {
+		t.Fatal(err)
+	}
+	return MySQLWith(t, dsn, func(c *mysql.Config) {
+		if c.Params == nil {
+			c.Params = make(map[string]string)
+		}
+		c.Params[name] = "'" + strings.ToUpper(strings.ReplaceAll(level.String(), " ", "-")) + "'"
+	})
+}
+
+// EachMySQLSession runs test for sessions that differ in what changes how statements are read,
+// committed and answered. plain is a session like most, on the same database.
+func EachMySQLSession(t *testing.T, test func(t *testing.T, db, plain *sql.DB)) {
+	t.Helper()
+	params := func(list map[string]string) func(*mysql.Config) {
+		return func(c *mysql.Config) { c.Params = list }
+	}
+	for name, change := range map[string]func(*mysql.Config){
+		"autocommit off":     params(map[string]string{"autocommit": "0"}),
+		"no sql_mode":        params(map[string]string{"sql_mode": "''"}),
+		"other sql_mode":     params(map[string]string{"sql_mode": "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE,IGNORE_SPACE,NO_ZERO_DATE,STRICT_ALL_TABLES'"}),
+		"another time zone":  params(map[string]string{"time_zone": "'-07:30'"}),
+		"snapshot isolation": params(map[string]string{"innodb_snapshot_isolation": "1"}),
+		"off and snapshot":   params(map[string]string{"innodb_snapshot_isolation": "1", "autocommit": "0"}),
+		"utf16":              params(map[string]string{"collation_connection": "utf16_general_ci"}),
+		"latin1": func(c *mysql.Config) {
+			c.Collation, c.Params = "latin1_swedish_ci", map[string]string{"charset": "latin1"}
+		},
+		"interpolated":       func(c *mysql.Config) { c.InterpolateParams = true },
+		"times parsed":       func(c *mysql.Config) { c.ParseTime, c.Loc = true, time.Local },
+		"several statements": func(c *mysql.Config) { c.MultiStatements = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := MySQLDatabase(t)
+			db, plain := MySQL.Raw(t, MySQLWith(t, dsn, change)), MySQL.Raw(t, dsn)
+			if err := db.Ping(); strings.Contains(fmt.Sprint(err), "Unknown system variable") {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			test(t, db, plain)
+		})
+	}
 }

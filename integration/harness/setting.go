@@ -16,7 +16,18 @@ type Setting struct {
 // EachSetting runs test on every base, at every level that it knows.
 func EachSetting(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
-	EachBase(t, func(t *testing.T, b Base) {
+	eachSetting(t, Bases, test)
+}
+
+// EachStoreSetting is EachSetting for the Stores.
+func EachStoreSetting(t *testing.T, test func(t *testing.T, s Setting)) {
+	t.Helper()
+	eachSetting(t, Stores, test)
+}
+
+func eachSetting(t *testing.T, bases []Base, test func(t *testing.T, s Setting)) {
+	t.Helper()
+	each(t, bases, func(t *testing.T, b Base) {
 		levels := b.dialect(t).levels
 		if len(levels) == 0 {
 			test(t, Setting{b, sql.LevelDefault})

@@ -10,18 +10,18 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// EachLedger runs test on every base, by the base driver alone and fenced. db is
+// EachLedger runs test on all Stores, by the base driver alone and fenced. db is
 // open on the fresh database dsn, which has no table yet.
 func EachLedger(t *testing.T, test func(t *testing.T, b Base, dsn string, db *sql.DB)) {
 	t.Helper()
-	EachBase(t, func(t *testing.T, b Base) {
+	EachStore(t, func(t *testing.T, b Base) {
 		t.Run("raw", func(t *testing.T) {
 			dsn := b.DSN(t)
 			test(t, b, dsn, b.Raw(t, dsn))
 		})
 		t.Run("fenced", func(t *testing.T) {
 			dsn := b.DSN(t)
-			test(t, b, dsn, b.Fenced(t, dsn, sqlfence.WithTable("books")))
+			test(t, b, dsn, b.Fenced(t, dsn, b.Registered(t, "books")...))
 		})
 	})
 }
@@ -57,10 +57,11 @@ func MustExec(t testing.TB, db *sql.DB, query string, args ...any) {
 	}
 }
 
-// LedgerRows returns what fencing_tokens holds, as "name=token", in order.
+// LedgerRows returns what fencing_tokens holds, as "name=token", in order, but for the row
+// without a name where tokens start from 0.
 func LedgerRows(t testing.TB, db *sql.DB) []string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT name, token FROM fencing_tokens ORDER BY name")
+	rows, err := db.QueryContext(t.Context(), "SELECT name, token FROM fencing_tokens WHERE name <> '' OR token <> 0 ORDER BY name")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // What can't be meant is refused by every verb before anything is sent: there
 // are no tables here that could be asked.
 func TestLeaseBadInput(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases, err := lease.New(b.Raw(t, b.DSN(t)))
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,8 @@ func TestLeaseTokenLimit(t *testing.T) {
 		var log bytes.Buffer
 		leases := harness.NewLeases(t, db, lease.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		set := func(key string, value int64) {
-			harness.MustExec(t, db, fmt.Sprintf("INSERT INTO fencing_tokens (name, token) VALUES ('%s', %d) ON CONFLICT (name) DO UPDATE SET token = excluded.token", key, value))
+			harness.MustExec(t, db, fmt.Sprintf("DELETE FROM fencing_tokens WHERE name = '%s'", key))
+			harness.MustExec(t, db, fmt.Sprintf("INSERT INTO fencing_tokens (name, token) VALUES ('%s', %d)", key, value))
 		}
 		set("jobs", sqlfence.WarnToken-2)
 		harness.MustRelease(t, harness.MustAcquire(t, leases, "jobs"))
@@ -179,7 +180,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 
 // An attempt that can't have taken anything leaves nobody behind to undo it.
 func TestLeaseNothingToUndo(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		leases, err := lease.New(db)
 		if err != nil {

@@ -27,7 +27,7 @@ const (
 // A process that was stopped beyond the end of its lease sees that when it goes on,
 // before any timer has run: another process may have the lease by then.
 func TestLeaseStoppedProcess(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		leases := harness.NewLeases(t, b.Raw(t, dsn))
 		cmd := exec.Command(os.Args[0], "-test.run=^TestLeaseStoppedWorker$", "-test.v=false")
@@ -73,7 +73,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 	if !ok {
 		t.Skip("this is the other process of TestLeaseStoppedProcess")
 	}
-	for _, b := range harness.Bases {
+	for _, b := range harness.Stores {
 		if b.Name != name {
 			continue
 		}
@@ -113,7 +113,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 
 // A margin ends the lease for its holder while nobody else can have it.
 func TestLeaseMargin(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)))
 		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(time.Minute), lease.Margin(time.Minute-50*time.Millisecond))
 		<-l.Done()

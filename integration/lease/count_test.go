@@ -52,7 +52,7 @@ func TestLeaseStatements(t *testing.T) {
 // What a driver does in one call may be several round trips: it is not more than
 // for the plainest statement.
 func TestLeaseRoundTrips(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no network")
 		}

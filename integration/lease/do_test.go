@@ -122,7 +122,7 @@ func TestLeaseDoLost(t *testing.T) {
 		broken := errors.New("broken")
 		for _, returned := range []error{nil, broken} {
 			err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
-				harness.MustExec(t, db, "DELETE FROM fencing_leases WHERE key = 'jobs'")
+				harness.MustExec(t, db, "DELETE FROM fencing_leases")
 				<-ctx.Done()
 				var lost *lease.LostError
 				if !errors.As(context.Cause(ctx), &lost) || lost.Token.Name != "jobs" || !errors.Is(lost, lease.ErrNotHeld) {
@@ -136,7 +136,7 @@ func TestLeaseDoLost(t *testing.T) {
 		}
 		// Without a heartbeat it is noticed at the end.
 		err := leases.Do(t.Context(), "jobs", func(ctx context.Context) error {
-			harness.MustExec(t, db, "DELETE FROM fencing_leases WHERE key = 'jobs'")
+			harness.MustExec(t, db, "DELETE FROM fencing_leases")
 			return nil
 		})
 		if !errors.Is(err, lease.ErrLeaseLost) {
@@ -149,7 +149,7 @@ func TestLeaseDoLost(t *testing.T) {
 // it isn't, the function's context ends before the lease does, without an answer
 // from anybody.
 func TestLeaseDoDatabaseDown(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no network")
 		}

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // An ephemeral lease ends with the session of its holder, long before its ttl; a
 // persistent one doesn't. The tokens go on.
 func TestLeaseEphemeral(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		db := b.Raw(t, dsn)
 		others := harness.NewLeases(t, db)
@@ -31,7 +32,7 @@ func TestLeaseEphemeral(t *testing.T) {
 			}
 		}
 		info, ok, err := others.Lookup(t.Context(), "one")
-		if err != nil || !ok || info.Ephemeral != (b.Dialect == sqlfence.Postgres) {
+		if err != nil || !ok || info.Ephemeral != (b.Dialect != sqlfence.SQLite) {
 			t.Errorf("Lookup: %+v, %v, %v", info, ok, err)
 		}
 		harness.MustRelease(t, one)
@@ -41,7 +42,7 @@ func TestLeaseEphemeral(t *testing.T) {
 			return
 		}
 
-		killSessions(t, db)
+		killSessions(t, b, db)
 		passed(t, others, "two")
 		if locked, err := others.IsLocked(t.Context(), "persistent"); !locked || err != nil {
 			t.Errorf("the persistent lease: %v, %v", locked, err)
@@ -57,7 +58,7 @@ func TestLeaseEphemeral(t *testing.T) {
 		// The holder gets another session when it needs one, also where it hasn't
 		// noticed the end of the first.
 		three := harness.MustAcquire(t, leases, "three", lease.Ephemeral())
-		killSessions(t, db)
+		killSessions(t, b, db)
 		passed(t, others, "three")
 		four := harness.MustAcquire(t, leases, "four", lease.Ephemeral())
 		if locked, err := others.IsLocked(t.Context(), "four"); !locked || err != nil {
@@ -68,7 +69,7 @@ func TestLeaseEphemeral(t *testing.T) {
 			t.Errorf("Release of a dead lease: %v", err)
 		}
 		// With its last lease a session gives its connection and its lock back.
-		harness.Eventually(t, "the end of the session", func() bool { return holders.Stats().InUse == 0 && sessions(t, db) == 0 })
+		harness.Eventually(t, "the end of the session", func() bool { return holders.Stats().InUse == 0 && sessions(t, b, db) == 0 })
 	})
 }
 
@@ -77,16 +78,48 @@ const sessionLocks = `FROM pg_locks JOIN pg_database ON pg_database.oid = databa
 	(SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_advisory_lock(%' AND pid <> pg_backend_pid())`
 
 // killSessions ends the sessions that stand for holders.
-func killSessions(t *testing.T, db *sql.DB) {
+func killSessions(t *testing.T, b harness.Base, db *sql.DB) {
 	t.Helper()
+	if b.Dialect == sqlfence.MySQL {
+		list := mysqlSessions(t, db)
+		if len(list) != 1 {
+			t.Fatalf("%d sessions", len(list))
+		}
+		harness.MustExec(t, db, fmt.Sprint("KILL ", list[0]))
+		return
+	}
 	var n int
 	if err := db.QueryRow("SELECT count(pg_terminate_backend(pid)) " + sessionLocks).Scan(&n); err != nil || n != 1 {
 		t.Fatalf("%d sessions, %v", n, err)
 	}
 }
 
-func sessions(t *testing.T, db *sql.DB) (n int) {
+// mysqlSessions returns the sessions that hold the locks of the leases' rows.
+func mysqlSessions(t *testing.T, db *sql.DB) (list []int64) {
 	t.Helper()
+	rows, err := db.Query("SELECT DISTINCT IS_USED_LOCK(CONCAT('sqlfence:', session)) FROM fencing_leases WHERE IS_USED_LOCK(CONCAT('sqlfence:', session)) IS NOT NULL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, id)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func sessions(t *testing.T, b harness.Base, db *sql.DB) (n int) {
+	t.Helper()
+	if b.Dialect == sqlfence.MySQL {
+		return len(mysqlSessions(t, db))
+	}
 	if err := db.QueryRow("SELECT count(*) " + sessionLocks).Scan(&n); err != nil {
 		t.Fatal(err)
 	}

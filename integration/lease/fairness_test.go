@@ -12,7 +12,7 @@ import (
 // Between processes there is no order, but nobody should starve. This prints how
 // often each of four Leases, as if they were processes, got a hot key.
 func TestLeaseFairness(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		ways := []string{"polling"}
 		if listeners[b.Name] != nil {

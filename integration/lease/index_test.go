@@ -73,7 +73,7 @@ func TestLeaseSetupAddsTheIndex(t *testing.T) {
 
 // Where an index is there by another name, or may not be added, Setup leaves it at that.
 func TestLeaseSetupWithoutTheIndex(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no privileges")
 		}

@@ -69,7 +69,7 @@ var listeners = map[string]func(dsn string) lease.Listener{
 // A waiter that would poll once in an hour gets the lease as soon as another
 // process releases it.
 func TestLeaseListener(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			_, err := lease.New(b.Raw(t, b.DSN(t)), lease.WithListener(pgxListener("")))
 			if err == nil {

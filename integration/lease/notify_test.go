@@ -15,7 +15,7 @@ import (
 // eachListening runs test on every driver with notifications.
 func eachListening(t *testing.T, test func(t *testing.T, b harness.Base, dsn string, listening lease.Option)) {
 	t.Helper()
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no NOTIFY")
 		}

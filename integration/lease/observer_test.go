@@ -15,7 +15,7 @@ import (
 
 // What becomes of leases is told to an observer, in its order.
 func TestLeaseObserver(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		var mu sync.Mutex
 		var events []string
 		observer := func(_ context.Context, e lease.Event) {

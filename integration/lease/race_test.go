@@ -21,7 +21,7 @@ import (
 // Of those who ask for a key at once, also for one that nobody ever had, one
 // gets it, and the others don't raise its token: that would make the winner's stale.
 func TestLeaseOneWinner(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		db := b.Raw(t, dsn)
 		var all []*lease.Leases
@@ -168,7 +168,7 @@ func TestLeaseSetup(t *testing.T) {
 			t.Errorf("Setup ended a lease: %v, %v", locked, err)
 		}
 		harness.MustExec(t, db, "DROP TABLE fencing_leases")
-		harness.MustExec(t, db, "CREATE TABLE fencing_leases (key text)")
+		harness.MustExec(t, db, "CREATE TABLE fencing_leases (other text)")
 		if err := leases.Setup(t.Context()); err == nil || !strings.Contains(err.Error(), "can't be used") {
 			t.Errorf("Setup on another table: %v", err)
 		}
@@ -181,7 +181,7 @@ func TestLeaseSetup(t *testing.T) {
 // Waiting for a connection of the pool ends with the context, and leaves the
 // caller's pool as it was.
 func TestLeasePoolIsBusy(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		leases := harness.NewLeases(t, db)
 		db.SetMaxOpenConns(1)
@@ -205,9 +205,9 @@ func TestLeasePoolIsBusy(t *testing.T) {
 // Those who race for new keys lock in one order: nobody waits for somebody who waits for
 // him, which PostgreSQL would end after a second by failing one of them.
 func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
-			t.Skip("SQLite has one writer")
+			t.Skip("it is PostgreSQL that counts them")
 		}
 		dsn, deadlocks := ownDatabase(t, b)
 		var all []*lease.Leases

@@ -34,7 +34,7 @@ func together(t *testing.T, n int, call func(i int) error) {
 // Callers that ask at once share statements, and each gets what it would have got by itself:
 // in two processes, that also want each other's keys.
 func TestLeaseSharedStatements(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
 		counted, c := b.Counted(t, dsn)
 		plain := b.Raw(t, dsn)
@@ -87,7 +87,7 @@ func TestLeaseSharedStatements(t *testing.T) {
 // A key whose turn, whose lease or whose token somebody has locked holds up none of the
 // others, and is taken when it can be.
 func TestLeaseSharedStatementsWaitForNobody(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite locks the file")
 		}
@@ -153,7 +153,7 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 // writes what it has to: an entry of the log for each row that is locked or
 // written, and one for each index of a row that is.
 func TestLeaseWrites(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Name != "pgx" {
 			t.Skip("pgx's statements can be sent again as they are")
 		}

@@ -28,7 +28,7 @@ func TestLeaseWorker(t *testing.T) {
 	if !ok {
 		t.Skip("run by TestLeaseProcesses")
 	}
-	b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == name })]
+	b := harness.Stores[slices.IndexFunc(harness.Stores, func(b harness.Base) bool { return b.Name == name })]
 	db := b.Fenced(t, dsn,
 		sqlfence.WithTable("accounts", sqlfence.RowFence("fence_token"), sqlfence.Key("id")),
 		sqlfence.WithTable("notes", sqlfence.Ledger(), sqlfence.Resource("accounts"), sqlfence.Key("id")))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/feature"
+	"github.com/uptrace/bun/dialect/mysqldialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"github.com/uptrace/bun/schema"
@@ -17,11 +19,17 @@ import (
 )
 
 var bunORM = orm{
-	name:    "bun",
-	modules: []string{"github.com/uptrace/bun", "github.com/uptrace/bun/dialect/pgdialect", "github.com/uptrace/bun/dialect/sqlitedialect"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	name: "bun",
+	modules: []string{"github.com/uptrace/bun", "github.com/uptrace/bun/dialect/pgdialect", "github.com/uptrace/bun/dialect/sqlitedialect",
+		"github.com/uptrace/bun/dialect/mysqldialect"},
+	bases: ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		return bunActions{openBun(db)}.all()
+		all := bunActions{openBun(db)}.all()
+		if db.mysql() { // no UPDATE … RETURNING, and MariaDB has no row alias of VALUES
+			delete(all, opReturning)
+			delete(all, opBulkRecords)
+		}
+		return all
 	},
 }
 
@@ -60,8 +68,11 @@ type (
 
 func openBun(db *ormDB) *bun.DB {
 	var dialect schema.Dialect = sqlitedialect.New()
-	if db.postgres() {
+	switch {
+	case db.postgres():
 		dialect = pgdialect.New()
+	case db.mysql():
+		dialect = mysqldialect.New()
 	}
 	return bun.NewDB(db.DB, dialect)
 }
@@ -198,13 +209,22 @@ func (a bunActions) bulkRecords(ctx context.Context) (any, error) {
 
 func (a bunActions) ignore(ctx context.Context) (any, error) {
 	all := []bunBook{{ISBN: "i1", Title: "uno", Price: 11}, {ISBN: "i4", Title: "four", Price: 40}}
-	return harness.Affected(a.db.NewInsert().Model(&all).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx))
+	insert := a.db.NewInsert().Model(&all).Returning("NULL")
+	if a.db.HasFeature(feature.InsertOnDuplicateKey) {
+		return harness.Affected(insert.Ignore().Exec(ctx))
+	}
+	return harness.Affected(insert.On("CONFLICT DO NOTHING").Exec(ctx))
 }
 
 func (a bunActions) upsert(ctx context.Context) (any, error) {
 	all := []bunBook{{ISBN: "i1", Title: "uno", Price: 11}, {ISBN: "i4", Title: "four", Price: 40}}
-	n, err := harness.Affected(a.db.NewInsert().Model(&all).
-		On("CONFLICT (isbn) DO UPDATE").Set("title = EXCLUDED.title, price = EXCLUDED.price").Exec(ctx))
+	insert := a.db.NewInsert().Model(&all)
+	if a.db.HasFeature(feature.InsertOnDuplicateKey) {
+		insert = insert.On("DUPLICATE KEY UPDATE").Set("title = VALUES(title), price = VALUES(price)")
+	} else {
+		insert = insert.On("CONFLICT (isbn) DO UPDATE").Set("title = EXCLUDED.title, price = EXCLUDED.price")
+	}
+	n, err := harness.Affected(insert.Exec(ctx))
 	return fmt.Sprint(n, bunSeen(all...)), err
 }
 
@@ -251,7 +271,11 @@ func (a bunActions) nested(ctx context.Context) (any, error) {
 // prepared is a plain prepared statement: bun's own queries carry their values
 // in their text.
 func (a bunActions) prepared(ctx context.Context) (any, error) {
-	update, err := a.db.PrepareContext(ctx, "UPDATE books SET price = $1 WHERE id = $2")
+	query := "UPDATE books SET price = $1 WHERE id = $2"
+	if a.db.HasFeature(feature.InsertOnDuplicateKey) {
+		query = "UPDATE books SET price = ? WHERE id = ?"
+	}
+	update, err := a.db.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -15,14 +15,14 @@ import (
 var entORM = orm{
 	name:    "ent",
 	modules: []string{"entgo.io/ent"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
 		return entActions{openEnt(db)}.all()
 	},
 }
 
 func openEnt(db *ormDB) *entstore.Client {
-	return entstore.NewClient(entstore.Driver(entsql.OpenDB(db.dialectName(dialect.Postgres, dialect.SQLite), db.DB)))
+	return entstore.NewClient(entstore.Driver(entsql.OpenDB(db.dialectName(dialect.Postgres, dialect.SQLite, dialect.MySQL), db.DB)))
 }
 
 type entActions struct{ db *entstore.Client }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	gormmysql "gorm.io/driver/mysql"
 	gormpostgres "gorm.io/driver/postgres"
 	gormsqlite "gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -18,18 +19,18 @@ import (
 
 var gormORM = orm{
 	name:    "gorm",
-	modules: []string{"gorm.io/gorm", "gorm.io/driver/postgres", "gorm.io/driver/sqlite"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	modules: []string{"gorm.io/gorm", "gorm.io/driver/postgres", "gorm.io/driver/sqlite", "gorm.io/driver/mysql"},
+	bases:   ormBases,
 	open: func(t testing.TB, db *ormDB) ormActions {
-		return gormActions{openGorm(t, db)}.all()
+		return gormActions{openGorm(t, db)}.on(db)
 	},
 }
 
 // gormPreparedORM is gorm told to prepare every statement and to keep it.
 var gormPreparedORM = orm{
-	name: "gorm, PrepareStmt", modules: gormORM.modules[:1], bases: []string{"pgx", "mattn"},
+	name: "gorm, PrepareStmt", modules: gormORM.modules[:1], bases: []string{"pgx", "mattn", "mysql"},
 	open: func(t testing.TB, db *ormDB) ormActions {
-		return gormActions{openGorm(t, db).Session(&gorm.Session{PrepareStmt: true})}.all()
+		return gormActions{openGorm(t, db).Session(&gorm.Session{PrepareStmt: true})}.on(db)
 	},
 }
 
@@ -70,7 +71,10 @@ func (gormMarking) TableName() string { return "books" }
 func openGorm(t testing.TB, db *ormDB) *gorm.DB {
 	t.Helper()
 	var dialector gorm.Dialector = gormsqlite.New(gormsqlite.Config{Conn: db.DB})
-	if db.postgres() {
+	switch {
+	case db.mysql():
+		dialector = gormmysql.New(gormmysql.Config{Conn: db.DB})
+	case db.postgres():
 		// DriverName beside Conn opens nothing; where it isn't pgx, AutoMigrate
 		// leaves out an argument that only pgx understands.
 		dialector = gormpostgres.New(gormpostgres.Config{Conn: db.DB, DriverName: db.DriverName})
@@ -87,6 +91,15 @@ func openGorm(t testing.TB, db *ormDB) *gorm.DB {
 }
 
 type gormActions struct{ db *gorm.DB }
+
+// on leaves out what MySQL doesn't have.
+func (g gormActions) on(db *ormDB) ormActions {
+	all := g.all()
+	if db.mysql() {
+		delete(all, opReturning)
+	}
+	return all
+}
 
 func (g gormActions) all() ormActions {
 	return ormActions{

@@ -17,10 +17,13 @@ import (
 var jetORM = orm{
 	name:    "jet",
 	modules: []string{"github.com/go-jet/jet/v2"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		if db.postgres() {
+		switch {
+		case db.postgres():
 			return jetActions{db.DB, newJetPostgres("")}.all()
+		case db.mysql():
+			return jetActions{db.DB, newJetMySQL("")}.withoutReturning()
 		}
 		return jetActions{db.DB, newJetSQLite("")}.all()
 	},
@@ -60,7 +63,7 @@ type jetStatement interface {
 	QueryContext(ctx context.Context, by qrm.Queryable, to any) error
 }
 
-// jetStatements are jetPostgres or jetSQLite.
+// jetStatements are jetPostgres, jetSQLite or jetMySQL.
 type jetStatements interface {
 	dearer(price int64) jetStatement
 	get(id int64) jetStatement
@@ -115,6 +118,17 @@ func (j jetActions) all() ormActions {
 		opSoftDelete:  j.exec(j.sql.softDelete(3, ormDeletedAt)),
 		opPrepared:    j.prepared,
 	})
+}
+
+// withoutReturning are the operations on MySQL, for which jet has no INSERT that ignores
+// a conflict.
+func (j jetActions) withoutReturning() ormActions {
+	all := j.all()
+	all[opCreate] = j.exec(j.sql.insert(ormMap(ormNew[:1], newJetBook)))
+	all[opCreateBatch] = j.exec(j.sql.insert(ormMap(ormNew, newJetBook)))
+	delete(all, opReturning)
+	delete(all, opIgnore)
+	return all
 }
 
 func (j jetActions) query(s jetStatement) ormAction {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
+	migratemysql "github.com/golang-migrate/migrate/v4/database/mysql"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	migratepq "github.com/golang-migrate/migrate/v4/database/postgres"
 	migratemodernc "github.com/golang-migrate/migrate/v4/database/sqlite"
@@ -25,13 +26,13 @@ const (
 )
 
 var gooseMigrator = migrator{
-	name: "goose", modules: []string{"github.com/pressly/goose/v3"}, bases: []string{"pq", "pgx", "mattn", "modernc"},
+	name: "goose", modules: []string{"github.com/pressly/goose/v3"}, bases: ormBases,
 	create: func(ctx context.Context, _ *testing.T, db *ormDB) error { return gooseUp(ctx, db, 1) },
 	change: func(ctx context.Context, _ *testing.T, db *ormDB) error { return gooseUp(ctx, db, 2) },
 }
 
 func gooseUp(ctx context.Context, db *ormDB, version int64) error {
-	p, err := goose.NewProvider(goose.Dialect(db.dialectName("postgres", "sqlite3")), db.DB, fstest.MapFS{
+	p, err := goose.NewProvider(goose.Dialect(db.dialectName("postgres", "sqlite3", "mysql")), db.DB, fstest.MapFS{
 		"1_create_books.sql": {Data: []byte("-- +goose Up\n" + createBooks)},
 		"2_add_price.sql":    {Data: []byte("-- +goose Up\n" + addPrice)},
 	})
@@ -43,7 +44,7 @@ func gooseUp(ctx context.Context, db *ormDB, version int64) error {
 }
 
 var migrateMigrator = migrator{
-	name: "golang-migrate", modules: []string{"github.com/golang-migrate/migrate/v4"}, bases: []string{"pq", "pgx", "mattn", "modernc"},
+	name: "golang-migrate", modules: []string{"github.com/golang-migrate/migrate/v4"}, bases: ormBases,
 	create:     func(_ context.Context, t *testing.T, db *ormDB) error { return migrateUp(t, db, 1) },
 	change:     func(_ context.Context, t *testing.T, db *ormDB) error { return migrateUp(t, db, 2) },
 	ownContext: true,
@@ -89,6 +90,8 @@ func migrateInstance(base string, db *sql.DB) (database.Driver, error) {
 		return migratepq.WithInstance(db, &migratepq.Config{})
 	case "pgx":
 		return migratepgx.WithInstance(db, &migratepgx.Config{})
+	case "mysql", "mysql-interpolated":
+		return migratemysql.WithInstance(db, &migratemysql.Config{})
 	case "mattn":
 		return migratemattn.WithInstance(db, &migratemattn.Config{})
 	default:

@@ -39,7 +39,7 @@ func TestORMMigrations(t *testing.T) {
 	ran := 0
 	for _, m := range migrators {
 		t.Run(m.name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 				if !slices.Contains(m.bases, b.Name) {
 					t.Skip("not a driver of this tool")
 				}

@@ -16,7 +16,7 @@ import (
 var popORM = orm{
 	name:    "pop",
 	modules: []string{"github.com/gobuffalo/pop/v6"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(t testing.TB, db *ormDB) ormActions {
 		return popActions{openPop(t, db)}.all()
 	},
@@ -31,7 +31,10 @@ func openPop(t testing.TB, db *ormDB) *pop.Connection {
 	sql.Register(name, db.Driver())
 	details := &pop.ConnectionDetails{Dialect: "sqlite3", Driver: name, URL: "sqlite3://" + db.source}
 	sqlx.BindDriver(name, sqlx.QUESTION)
-	if db.postgres() {
+	switch {
+	case db.mysql():
+		details = &pop.ConnectionDetails{Dialect: "mysql", Driver: name, URL: "mysql://" + db.source}
+	case db.postgres():
 		details = &pop.ConnectionDetails{Dialect: "postgres", Driver: name, URL: db.source}
 		sqlx.BindDriver(name, sqlx.DOLLAR)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/mattn/go-sqlite3"
 	"modernc.org/sqlite"
 
@@ -32,15 +33,14 @@ type ormDB struct {
 	source string
 }
 
-// postgres tells which of the two dialects the ORM has to be told of.
+// postgres and mysql tell of which dialect the ORM has to be told.
 func (db *ormDB) postgres() bool { return db.Dialect == sqlfence.Postgres }
 
-// dialectName returns one of two names, as the ORM calls the database.
-func (db *ormDB) dialectName(postgres, sqlite string) string {
-	if db.postgres() {
-		return postgres
-	}
-	return sqlite
+func (db *ormDB) mysql() bool { return db.Dialect == sqlfence.MySQL }
+
+// dialectName returns one of the names, as the ORM calls the database.
+func (db *ormDB) dialectName(postgres, sqlite, mysql string) string {
+	return map[sqlfence.Dialect]string{sqlfence.Postgres: postgres, sqlfence.SQLite: sqlite, sqlfence.MySQL: mysql}[db.Dialect]
 }
 
 // An ormShop has books: i1, its sequel i2, and i3.
@@ -62,13 +62,16 @@ type ormOutcome struct {
 func newORMShop(t *testing.T, b harness.Base) *ormShop {
 	t.Helper()
 	s := &ormShop{Base: b, source: ormSource(t, b)}
-	schema := sqlcstore.Postgres
-	if b.Dialect == sqlfence.SQLite {
+	schema, name := sqlcstore.Postgres, "text"
+	switch b.Dialect {
+	case sqlfence.SQLite:
 		schema = sqlcstore.SQLite
+	case sqlfence.MySQL:
+		schema, name = sqlcstore.MySQL, "varbinary(512)"
 	}
 	s.plain = &ormDB{b.Raw(t, s.source), b, s.source}
 	s.exec(t, schema)
-	s.exec(t, "CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)")
+	s.exec(t, "CREATE TABLE fencing_tokens (name "+name+" NOT NULL PRIMARY KEY, token bigint NOT NULL)")
 	names := "('books', 0)"
 	for _, key := range ormKeys {
 		names += fmt.Sprintf(", ('books/%s', 0)", key)
@@ -89,6 +92,8 @@ func ormSource(t *testing.T, b harness.Base) string {
 		source += "&_synchronous=OFF&_foreign_keys=1"
 	case "modernc":
 		source += "&_pragma=synchronous(OFF)&_pragma=foreign_keys(1)"
+	case "mysql", "mysql-interpolated":
+		source = harness.MySQLWith(t, source, func(c *mysql.Config) { c.ParseTime = true })
 	}
 	return source
 }
@@ -108,13 +113,33 @@ func (s *ormShop) exec(t testing.TB, query string) {
 // reset brings the rows back, marked ormMark, with ledger as the newest token.
 func (s *ormShop) reset(t testing.TB, ledger int64) {
 	t.Helper()
-	reset := fmt.Sprintf(`DELETE FROM books; UPDATE fencing_tokens SET token = %d;
-		INSERT INTO books (id, isbn, title, price, prequel_id, fence_token) VALUES
-			(1, 'i1', 'one', 10, NULL, %d), (2, 'i2', 'two', 20, 1, %[2]d), (3, 'i3', 'three', 30, NULL, %[2]d);`, ledger, ormMark)
-	if s.Dialect == sqlfence.Postgres {
-		reset += "SELECT setval(pg_get_serial_sequence('books', 'id'), 3)" // SQLite goes on from the highest
+	reset := []string{
+		"UPDATE books SET prequel_id = NULL", "DELETE FROM books", fmt.Sprintf("UPDATE fencing_tokens SET token = %d", ledger),
+		fmt.Sprintf(`INSERT INTO books (id, isbn, title, price, prequel_id, fence_token) VALUES
+			(1, 'i1', 'one', 10, NULL, %d), (2, 'i2', 'two', 20, 1, %[1]d), (3, 'i3', 'three', 30, NULL, %[1]d)`, ormMark),
 	}
-	s.exec(t, reset)
+	switch s.Dialect { // SQLite goes on from the highest
+	case sqlfence.Postgres:
+		reset = append(reset, "SELECT setval(pg_get_serial_sequence('books', 'id'), 3)")
+	case sqlfence.MySQL:
+		reset = append(reset, s.renumbering(t)...)
+	}
+	for _, query := range reset {
+		s.exec(t, query)
+	}
+}
+
+// renumbering is what has MySQL go on from the highest number, where it wouldn't.
+func (s *ormShop) renumbering(t testing.TB) []string {
+	t.Helper()
+	var name, created string
+	if err := s.plain.QueryRowContext(t.Context(), "SHOW CREATE TABLE books").Scan(&name, &created); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(created, "AUTO_INCREMENT=4 ") {
+		return nil
+	}
+	return []string{"ALTER TABLE books AUTO_INCREMENT = 4"}
 }
 
 // do does an action with tokens, on the rows as they are at the start, and with
@@ -187,11 +212,14 @@ var ormDeletedAt = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 func ormCode(err error) string {
 	var sqlite3Error sqlite3.Error
 	var moderncError *sqlite.Error
+	var mysqlError *mysql.MySQLError
 	switch {
 	case errors.As(err, &sqlite3Error):
 		return fmt.Sprint("mattn ", int(sqlite3Error.ExtendedCode))
 	case errors.As(err, &moderncError):
 		return fmt.Sprint("modernc ", moderncError.Code())
+	case errors.As(err, &mysqlError):
+		return fmt.Sprint("mysql ", mysqlError.Number)
 	}
 	return harness.SQLState(err)
 }

@@ -9,21 +9,31 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/integration/orm/sqlcstore/mysql"
 	sqlcpg "github.com/sqlfence/sqlfence/integration/orm/sqlcstore/postgres"
 	"github.com/sqlfence/sqlfence/integration/orm/sqlcstore/sqlite"
 )
 
-// sqlc writes a package for each dialect. The tests are written with PostgreSQL's;
-// orm_sqlc_sqlite_test.go makes SQLite's look like it.
+// sqlc writes a package for each dialect. The tests are written with PostgreSQL's; the
+// files for SQLite and MySQL make the others look like it.
 var sqlcORM = orm{
 	name:     "sqlc",
 	modules:  []string{"github.com/sqlc-dev/sqlc"},
 	versions: sqlcVersion,
-	bases:    []string{"pq", "pgx", "mattn", "modernc"},
+	bases:    ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
 		if db.postgres() {
 			return sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcpg.New(db) },
 				func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) { return sqlcpg.Prepare(ctx, db) }}.all()
+		}
+		if db.mysql() {
+			all := sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcMySQL{mysql.New(db)} },
+				func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) {
+					q, err := mysql.Prepare(ctx, db)
+					return sqlcMySQL{q}, err
+				}}.all()
+			delete(all, opReturning)
+			return all
 		}
 		return sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcSQLite{sqlite.New(db)} },
 			func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) {

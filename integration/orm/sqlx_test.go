@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -15,15 +16,19 @@ import (
 var sqlxORM = orm{
 	name:    "sqlx",
 	modules: []string{"github.com/jmoiron/sqlx"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		return sqlxActions{openSQLX(db)}.all()
+		all := sqlxActions{openSQLX(db)}.all()
+		if db.mysql() { // no UPDATE … RETURNING
+			delete(all, opReturning)
+		}
+		return all
 	},
 }
 
 // openSQLX tells sqlx by a name how placeholders are written, nothing else.
 func openSQLX(db *ormDB) *sqlx.DB {
-	return sqlx.NewDb(db.DB, db.dialectName("postgres", "sqlite3"))
+	return sqlx.NewDb(db.DB, db.dialectName("postgres", "sqlite3", "mysql"))
 }
 
 type sqlxBook struct {
@@ -53,17 +58,24 @@ func (x sqlxActions) all() ormActions {
 		opSaveMarked:  x.save,
 		opSaveMark:    x.saveMark,
 		opBulk:        x.bulk,
-		opIgnore:      func(ctx context.Context) (any, error) { return x.onConflict(ctx, "NOTHING") },
-		opUpsert: func(ctx context.Context) (any, error) {
-			return x.onConflict(ctx, "UPDATE SET title = excluded.title, price = excluded.price")
-		},
-		opDelete:     x.delete,
-		opSoftDelete: x.softDelete,
-		opCommit:     func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, nil) },
-		opRollback:   func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, errORMRollback) },
-		opNested:     x.nested,
-		opPrepared:   x.prepared,
+		opIgnore:      func(ctx context.Context) (any, error) { return x.onConflict(ctx, ormIgnoring(x.mysql())) },
+		opUpsert:      func(ctx context.Context) (any, error) { return x.onConflict(ctx, ormUpserting(x.mysql())) },
+		opDelete:      x.delete,
+		opSoftDelete:  x.softDelete,
+		opCommit:      func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, nil) },
+		opRollback:    func(ctx context.Context) (any, error) { return nil, x.transaction(ctx, errORMRollback) },
+		opNested:      x.nested,
+		opPrepared:    x.prepared,
 	}
+}
+
+func (x sqlxActions) mysql() bool { return x.db.DriverName() == "mysql" }
+
+func (x sqlxActions) quote() string {
+	if x.mysql() {
+		return "`"
+	}
+	return `"`
 }
 
 func sqlxSeen(all ...sqlxBook) []ormBook {
@@ -91,7 +103,8 @@ func (x sqlxActions) eager(ctx context.Context) (any, error) {
 			ISBN string `db:"isbn"`
 		} `db:"sequel"`
 	}
-	err := x.db.SelectContext(ctx, &all, `SELECT b.*, s.isbn AS "sequel.isbn" FROM books b JOIN books s ON s.prequel_id = b.id`)
+	err := x.db.SelectContext(ctx, &all, strings.ReplaceAll(
+		`SELECT b.*, s.isbn AS "sequel.isbn" FROM books b JOIN books s ON s.prequel_id = b.id`, `"`, x.quote()))
 	var seen []ormBook
 	for _, b := range all {
 		book := sqlxSeen(b.sqlxBook)[0]
@@ -109,8 +122,15 @@ func (x sqlxActions) notFound(ctx context.Context) (any, error) {
 
 const sqlxInsert = "INSERT INTO books (isbn, title, price) VALUES (:isbn, :title, :price)"
 
-// create reads the new record back, by a named query with RETURNING.
+// create reads the new record back, by a named query with RETURNING, or learns its id.
 func (x sqlxActions) create(ctx context.Context) (any, error) {
+	if x.mysql() {
+		res, err := x.db.NamedExecContext(ctx, sqlxInsert, sqlxBook{ISBN: "i4", Title: "four", Price: 40})
+		if err != nil {
+			return nil, err
+		}
+		return res.LastInsertId()
+	}
 	rows, err := sqlx.NamedQueryContext(ctx, x.db, sqlxInsert+" RETURNING id, isbn, title, price", sqlxBook{ISBN: "i4", Title: "four", Price: 40})
 	if err != nil {
 		return nil, err
@@ -167,12 +187,12 @@ func (x sqlxActions) bulk(ctx context.Context) (any, error) {
 	return harness.Affected(x.db.NamedExecContext(ctx, "UPDATE books SET price = price + 1 WHERE price >= :price", sqlxBook{Price: 20}))
 }
 
-func (x sqlxActions) onConflict(ctx context.Context, do string) (any, error) {
+func (x sqlxActions) onConflict(ctx context.Context, made func(string) string) (any, error) {
 	query, args, err := x.db.BindNamed(sqlxInsert, []sqlxBook{{ISBN: "i1", Title: "uno", Price: 11}, {ISBN: "i4", Title: "four", Price: 40}})
 	if err != nil {
 		return nil, err
 	}
-	return harness.Affected(x.db.ExecContext(ctx, query+" ON CONFLICT (isbn) DO "+do, args...))
+	return harness.Affected(x.db.ExecContext(ctx, made(query), args...))
 }
 
 func (x sqlxActions) delete(ctx context.Context) (any, error) {
@@ -222,6 +242,9 @@ func (x sqlxActions) nested(ctx context.Context) (any, error) {
 }
 
 func (x sqlxActions) prepared(ctx context.Context) (any, error) {
+	if x.mysql() {
+		return x.preparedExec(ctx)
+	}
 	update, err := x.db.PrepareNamedContext(ctx, "UPDATE books SET price = :price WHERE id = :id RETURNING id, isbn, title, price")
 	if err != nil {
 		return nil, err
@@ -234,4 +257,18 @@ func (x sqlxActions) prepared(ctx context.Context) (any, error) {
 		}
 	}
 	return sqlxSeen(b), nil
+}
+
+func (x sqlxActions) preparedExec(ctx context.Context) (any, error) {
+	update, err := x.db.PrepareNamedContext(ctx, "UPDATE books SET price = :price WHERE id = :id")
+	if err != nil {
+		return nil, err
+	}
+	defer update.Close()
+	for price := range int64(3) {
+		if _, err := update.ExecContext(ctx, sqlxBook{ID: 2, Price: 21 + price}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

@@ -15,9 +15,13 @@ import (
 var squirrelORM = orm{
 	name:    "squirrel",
 	modules: []string{"github.com/Masterminds/squirrel"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		return squirrelActions{db.DB, openSquirrel(db)}.all()
+		all := squirrelActions{db.DB, openSquirrel(db), db.mysql()}.all()
+		if db.mysql() { // no UPDATE … RETURNING
+			delete(all, opReturning)
+		}
+		return all
 	},
 }
 
@@ -32,6 +36,8 @@ func openSquirrel(db *ormDB) squirrel.StatementBuilderType {
 type squirrelActions struct {
 	db *sql.DB
 	sq squirrel.StatementBuilderType
+
+	mysql bool
 }
 
 func (s squirrelActions) all() ormActions {
@@ -58,10 +64,8 @@ func (s squirrelActions) all() ormActions {
 		},
 		opBulk:        s.bulk,
 		opBulkRecords: s.bulkRecords,
-		opIgnore:      func(ctx context.Context) (any, error) { return s.onConflict(ctx, "NOTHING") },
-		opUpsert: func(ctx context.Context) (any, error) {
-			return s.onConflict(ctx, "UPDATE SET title = excluded.title, price = excluded.price")
-		},
+		opIgnore:      s.ignore,
+		opUpsert:      s.upsert,
 		opSoftDelete: func(ctx context.Context) (any, error) {
 			return s.set(ctx, 3, map[string]any{"deleted_at": ormDeletedAt})
 		},
@@ -116,6 +120,13 @@ func (s squirrelActions) notFound(ctx context.Context) (any, error) {
 }
 
 func (s squirrelActions) create(ctx context.Context) (any, error) {
+	if s.mysql {
+		res, err := s.insert(ormNew[0]).ExecContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return res.LastInsertId()
+	}
 	var id int64
 	err := s.insert(ormNew[0]).Suffix("RETURNING id").QueryRowContext(ctx).Scan(&id)
 	return id, err
@@ -158,8 +169,18 @@ func (s squirrelActions) bulkRecords(ctx context.Context) (any, error) {
 	return harness.Affected(s.sq.Update("books").Set("price", price).Where(squirrel.Eq{"id": []int64{1, 3}}).RunWith(s.db).ExecContext(ctx))
 }
 
-func (s squirrelActions) onConflict(ctx context.Context, do string) (any, error) {
-	return harness.Affected(s.insert(ormConflicting...).Suffix("ON CONFLICT (isbn) DO " + do).ExecContext(ctx))
+func (s squirrelActions) ignore(ctx context.Context) (any, error) {
+	q := s.insert(ormConflicting...)
+	if s.mysql {
+		q = q.Options("IGNORE")
+	} else {
+		q = q.Suffix(ormIgnoring(false)(""))
+	}
+	return harness.Affected(q.ExecContext(ctx))
+}
+
+func (s squirrelActions) upsert(ctx context.Context) (any, error) {
+	return harness.Affected(s.insert(ormConflicting...).Suffix(ormUpserting(s.mysql)("")).ExecContext(ctx))
 }
 
 // prepared is squirrel's cache, which keeps a statement for each text.

@@ -8,27 +8,28 @@ import (
 	"testing"
 
 	"github.com/upper/db/v4"
+	"github.com/upper/db/v4/adapter/mysql"
 	"github.com/upper/db/v4/adapter/postgresql"
 	"github.com/upper/db/v4/adapter/sqlite"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 var upperORM = orm{
 	name:    "upper",
 	modules: []string{"github.com/upper/db/v4"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(t testing.TB, db *ormDB) ormActions {
-		return upperActions{openUpper(t, db)}.all()
+		return upperActions{openUpper(t, db), db.mysql()}.all()
 	},
 }
 
 func openUpper(t testing.TB, to *ormDB) db.Session {
 	t.Helper()
-	adapter := sqlite.New
-	if to.postgres() {
-		adapter = postgresql.New
-	}
+	adapter := map[sqlfence.Dialect]func(*sql.DB) (db.Session, error){
+		sqlfence.Postgres: postgresql.New, sqlfence.SQLite: sqlite.New, sqlfence.MySQL: mysql.New,
+	}[to.Dialect]
 	session, err := adapter(to.DB)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,10 @@ func (b upperBook) seen() ormBook {
 	return ormBook{ID: b.ID, ISBN: b.ISBN, Title: b.Title, Price: b.Price, Deleted: b.DeletedAt.Valid}
 }
 
-type upperActions struct{ db db.Session }
+type upperActions struct {
+	db    db.Session
+	mysql bool
+}
 
 func (u upperActions) all() ormActions {
 	return ormWrites[db.Session]{
@@ -86,7 +90,7 @@ func (u upperActions) all() ormActions {
 		opEager:       u.eager,
 		opNotFound:    u.notFound,
 		opCreate:      u.create,
-		opCreateBatch: func(ctx context.Context) (any, error) { return u.insert(ctx, ormNew, "") },
+		opCreateBatch: func(ctx context.Context) (any, error) { return u.insert(ctx, ormNew, nil) },
 		opUnique:      u.unique,
 		opText:        func(ctx context.Context) (any, error) { return u.set(ctx, 2, db.Cond{"title": ormText}) },
 		opReturning:   u.returning,
@@ -95,12 +99,10 @@ func (u upperActions) all() ormActions {
 		opSaveMark:    func(ctx context.Context) (any, error) { return u.saveMark(ctx, ormMark) },
 		opSaveNew:     u.saveNew,
 		opBulk:        u.bulk,
-		opIgnore:      func(ctx context.Context) (any, error) { return u.insert(ctx, ormConflicting, "NOTHING") },
-		opUpsert: func(ctx context.Context) (any, error) {
-			return u.insert(ctx, ormConflicting, "UPDATE SET title = excluded.title, price = excluded.price")
-		},
-		opSoftDelete: func(ctx context.Context) (any, error) { return u.set(ctx, 3, db.Cond{"deleted_at": ormDeletedAt}) },
-		opPrepared:   u.prepared,
+		opIgnore:      func(ctx context.Context) (any, error) { return u.insert(ctx, ormConflicting, ormIgnoring(u.mysql)) },
+		opUpsert:      func(ctx context.Context) (any, error) { return u.insert(ctx, ormConflicting, ormUpserting(u.mysql)) },
+		opSoftDelete:  func(ctx context.Context) (any, error) { return u.set(ctx, 3, db.Cond{"deleted_at": ormDeletedAt}) },
+		opPrepared:    u.prepared,
 	})
 }
 
@@ -140,13 +142,13 @@ func (u upperActions) create(ctx context.Context) (any, error) {
 	return b.seen(), err
 }
 
-func (u upperActions) insert(ctx context.Context, all []ormBook, onConflict string) (any, error) {
+func (u upperActions) insert(ctx context.Context, all []ormBook, onConflict func(string) string) (any, error) {
 	q := u.db.WithContext(ctx).SQL().InsertInto("books").Columns("isbn", "title", "price")
 	for _, b := range all {
 		q = q.Values(b.ISBN, b.Title, b.Price)
 	}
-	if onConflict != "" {
-		q = q.Amend(func(query string) string { return query + " ON CONFLICT (isbn) DO " + onConflict })
+	if onConflict != nil {
+		q = q.Amend(onConflict)
 	}
 	return harness.Affected(q.Exec())
 }

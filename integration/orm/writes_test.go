@@ -3,6 +3,7 @@ package orm_test
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 // What the files of several ORMs share. The records that they write:
@@ -11,6 +12,23 @@ var (
 	ormAgain       = ormBook{ISBN: "i1", Title: "again", Price: 1}
 	ormConflicting = []ormBook{{ISBN: "i1", Title: "uno", Price: 11}, ormNew[0]}
 )
+
+// ormIgnoring returns what makes a text of an INSERT one that does nothing on a conflict,
+// and ormUpserting one that updates.
+func ormIgnoring(mysql bool) func(insert string) string {
+	if mysql {
+		return func(insert string) string { return strings.Replace(insert, "INSERT", "INSERT IGNORE", 1) }
+	}
+	return func(insert string) string { return insert + " ON CONFLICT (isbn) DO NOTHING" }
+}
+
+func ormUpserting(mysql bool) func(insert string) string {
+	set := " ON CONFLICT (isbn) DO UPDATE SET title = excluded.title, price = excluded.price"
+	if mysql {
+		set = " ON DUPLICATE KEY UPDATE title = VALUES(title), price = VALUES(price)"
+	}
+	return func(insert string) string { return insert + set }
+}
 
 // ormMap returns f of each record.
 func ormMap[A, B any](all []A, f func(A) B) []B {

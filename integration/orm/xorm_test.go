@@ -15,7 +15,7 @@ import (
 var xormORM = orm{
 	name:    "xorm",
 	modules: []string{"xorm.io/xorm"},
-	bases:   []string{"pq", "pgx", "mattn", "modernc"},
+	bases:   ormBases,
 	open: func(t testing.TB, db *ormDB) ormActions {
 		return xormActions{openXorm(t, db)}.all()
 	},

@@ -91,7 +91,7 @@ func TestRowLockBadTables(t *testing.T) {
 }
 
 func TestRowLockNoTable(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		table, err := rowlock.New(b.Raw(t, b.DSN(t)), "invoice")
 		if err != nil {
 			t.Fatal(err)
@@ -107,15 +107,19 @@ func TestRowLockNoTable(t *testing.T) {
 
 // Names that need quotes, a schema, a key of two columns, other columns' names.
 func TestRowLockNames(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		name, typ := `"In voice?"`, "timestamptz"
-		if b.Dialect == sqlfence.SQLite {
+		number, until := `"number"`, "\"un`til\""
+		switch b.Dialect {
+		case sqlfence.SQLite:
 			name, typ = `main."In voice?"`, "integer"
+		case sqlfence.MySQL: // which keeps a table's name as it is written, or folds it
+			name, typ, number, until = "`in voice?`", "bigint", "`number`", "`un``til`"
 		}
-		harness.MustExec(t, db, fmt.Sprintf(`CREATE TABLE %s (region text, "number" integer, "ver$ion" integer NOT NULL, "who" text, at %s, "un`+"`"+`til" %[2]s, PRIMARY KEY (region, "number"))`, name, typ))
+		harness.MustExec(t, db, fmt.Sprintf(`CREATE TABLE %s (region varchar(20), %s integer, ver$ion integer NOT NULL, who text, at %s, %s %[3]s, PRIMARY KEY (region, %[2]s))`, name, number, typ, until))
 		harness.MustExec(t, db, fmt.Sprintf(`INSERT INTO %s (region, number, ver$ion) VALUES ('eu', 7, 3), ('us', 7, 3)`, name))
-		table, err := rowlock.New(db, name, rowlock.WithKey("region", `"number"`), rowlock.WithSerial("ver$ion"), rowlock.WithColumns("who", "at", "\"un`til\""))
+		table, err := rowlock.New(db, name, rowlock.WithKey("region", number), rowlock.WithSerial("ver$ion"), rowlock.WithColumns("who", "at", until))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +198,7 @@ func isInteger(value string) bool {
 
 // What can be loaded, and what can't: the lock is not lost sight of.
 func TestRowLockLoadMismatch(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		d := &desk{Setting: harness.Setting{Base: b, Level: sql.LevelDefault}, ada: "ada", bob: "bob"}
 		d.open(t)
 		var total int
@@ -252,7 +256,7 @@ func TestRowLockClockJumps(t *testing.T) {
 
 // The time of the statement counts, not that of the transaction's start.
 func TestRowLockClockOfTheStatement(t *testing.T) {
-	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		d := &desk{Setting: s, ada: "ada", bob: "bob"}
 		d.open(t)
 		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: s.Level})
@@ -281,7 +285,7 @@ func TestRowLockClockOfTheStatement(t *testing.T) {
 
 // An administrator's lock without an end.
 func TestRowLockForEver(t *testing.T) {
-	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite's integers have no infinity")
 		}
@@ -302,7 +306,7 @@ func TestRowLockForEver(t *testing.T) {
 // A row that can't take the lock, since a trigger undoes it, is an error and no
 // endless loop.
 func TestRowLockThatATriggerUndoes(t *testing.T) {
-	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite's triggers can't undo silently")
 		}
@@ -343,7 +347,7 @@ func TestRowLockBesideAFence(t *testing.T) {
 
 // A context that has ended is an error, not a refusal.
 func TestRowLockEndedContext(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		d := &desk{Setting: harness.Setting{Base: b, Level: sql.LevelDefault}, ada: "ada", bob: "bob"}
 		d.open(t)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +30,7 @@ type desk struct {
 // for users of both types, with operations by themselves and in transactions.
 func eachDesk(t *testing.T, test func(t *testing.T, d *desk), opts ...rowlock.Option) {
 	t.Helper()
-	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, d := range []*desk{
 			{Setting: s, ada: "ada", bob: "bob"},
 			{Setting: s, ada: 1, bob: 2, fence: true},
@@ -70,19 +68,22 @@ func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 	if _, ok := d.ada.(int); ok {
 		users = "bigint"
 	}
-	if d.Dialect == sqlfence.Postgres {
+	switch d.Dialect {
+	case sqlfence.Postgres:
 		times = "timestamptz"
+	case sqlfence.MySQL:
+		times = "bigint"
 	}
 	d.exec(t, fmt.Sprintf(`CREATE TABLE invoice (
 		id integer PRIMARY KEY, total integer NOT NULL, serial bigint NOT NULL DEFAULT 1,
 		editedby %s, editedsince %s, editedexpiry %[2]s, fence_token bigint)`, users, times))
 	d.exec(t, "INSERT INTO invoice (id, total) VALUES (7, 10)")
 	if d.Level != sql.LevelDefault {
-		d.source += "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(d.Level.String()))
+		d.source = d.AtLevel(t, d.source, d.Level)
 	}
 	d.db = d.Raw(t, d.source)
 	if d.fence {
-		d.db = d.Fenced(t, d.source, sqlfence.WithTable("invoice", sqlfence.RowFence("fence_token")))
+		d.db = d.Fenced(t, d.source, d.Registered(t, "invoice", sqlfence.RowFence("fence_token"))...)
 	}
 	d.db.SetMaxIdleConns(12) // as many as there are users at most
 	d.invoice = d.table(t, "invoice", opts...)
@@ -149,15 +150,18 @@ func (d *desk) holder(t testing.TB) context.Context {
 // saving returns a save that sets the total, and raises the version.
 func saving(total int) func(context.Context, *sql.Tx) error {
 	return func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE invoice SET total = $1, serial = serial + 1 WHERE id = 7", total)
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE invoice SET total = %d, serial = serial + 1 WHERE id = 7", total))
 		return err
 	}
 }
 
 // time is a time, seconds from the database's now, in SQL.
 func (d *desk) time(seconds int) string {
-	if d.Dialect == sqlfence.Postgres {
+	switch d.Dialect {
+	case sqlfence.Postgres:
 		return fmt.Sprintf("(clock_timestamp() + interval '%d seconds')", seconds)
+	case sqlfence.MySQL:
+		return fmt.Sprintf("(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + %d)", seconds*1_000_000)
 	}
 	return fmt.Sprintf("(CAST(strftime('%%s', 'now') AS integer) * 1000 + %d)", seconds*1000)
 }
@@ -181,8 +185,13 @@ func (d *desk) set(t testing.TB, by, expiry string) {
 func (d *desk) row(t testing.TB) string {
 	t.Helper()
 	var row string
-	err := d.plain.QueryRowContext(t.Context(), `SELECT 'total ' || total || ', serial ' || serial || ', by ' || COALESCE(CAST(editedby AS text), 'NULL')
-		|| ', since ' || COALESCE(CAST(editedsince AS text), 'NULL') || ', until ' || COALESCE(CAST(editedexpiry AS text), 'NULL') FROM invoice WHERE id = 7`).Scan(&row)
+	query := `SELECT 'total ' || total || ', serial ' || serial || ', by ' || COALESCE(CAST(editedby AS text), 'NULL')
+		|| ', since ' || COALESCE(CAST(editedsince AS text), 'NULL') || ', until ' || COALESCE(CAST(editedexpiry AS text), 'NULL') FROM invoice WHERE id = 7`
+	if d.Dialect == sqlfence.MySQL {
+		query = `SELECT CONCAT('total ', total, ', serial ', serial, ', by ', COALESCE(editedby, 'NULL'),
+			', since ', COALESCE(editedsince, 'NULL'), ', until ', COALESCE(editedexpiry, 'NULL')) FROM invoice WHERE id = 7`
+	}
+	err := d.plain.QueryRowContext(t.Context(), query).Scan(&row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "none"
 	} else if err != nil {

@@ -320,7 +320,7 @@ func TestRowLockManagerOfAnotherTable(t *testing.T) {
 // One row has one entry, in whatever Go type its key is given; keys of texts and
 // of several columns are found again.
 func TestRowLockManagerKeys(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		db := b.Raw(t, dsn)
 		m, err := rowlock.NewManager(db)
@@ -330,11 +330,14 @@ func TestRowLockManagerKeys(t *testing.T) {
 		if err := m.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		typ := "timestamptz"
-		if b.Dialect == sqlfence.SQLite {
+		typ, insert := "timestamptz", "INSERT INTO invoice (region, number) VALUES ($1, 9007199254740993)"
+		switch b.Dialect {
+		case sqlfence.SQLite:
 			typ = "integer"
+		case sqlfence.MySQL:
+			typ, insert = "bigint", "INSERT INTO invoice (region, number) VALUES (?, 9007199254740993)"
 		}
-		harness.MustExec(t, db, "CREATE TABLE invoice (region text, number bigint, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+typ+", editedexpiry "+typ+", PRIMARY KEY (region, number))")
+		harness.MustExec(t, db, "CREATE TABLE invoice (region varchar(200), number bigint, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+typ+", editedexpiry "+typ+", PRIMARY KEY (region, number))")
 		table, err := rowlock.New(db, "invoice", rowlock.WithKey("region", "number"), rowlock.WithManager(m))
 		if err != nil {
 			t.Fatal(err)
@@ -343,7 +346,7 @@ func TestRowLockManagerKeys(t *testing.T) {
 			t.Error(err)
 		}
 		for _, region := range []string{"eu", `"<ü>", \ '`} {
-			harness.MustExec(t, db, "INSERT INTO invoice (region, number) VALUES ($1, 9007199254740993)", region)
+			harness.MustExec(t, db, insert, region)
 			for range 2 {
 				for _, number := range []any{int64(9007199254740993), sql.NullInt64{Int64: 9007199254740993, Valid: true}} {
 					if _, err := table.Request(t.Context(), rowlock.Edit{ID: rowlock.CompositeKey{region, number}, Serial: 1, User: "ada"}); err != nil {
@@ -366,7 +369,7 @@ func TestRowLockManagerKeys(t *testing.T) {
 }
 
 func TestRowLockManagerSetupAtOnce(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -434,7 +437,7 @@ func TestRowLockManagerHeartbeatInTime(t *testing.T) {
 
 // A refusal is no failure that another transaction could cure.
 func TestRowLockManagerRefusesOnce(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		d := &desk{Setting: harness.Setting{Base: b, Level: sql.LevelDefault}, ada: "ada", bob: "bob"}
 		d.open(t)
 		calls := new(harness.Counter)

@@ -260,7 +260,7 @@ func TestRowLockRelease(t *testing.T) {
 
 // What is written for nobody where the column may not be NULL.
 func TestRowLockNobody(t *testing.T) {
-	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, nobody := range []any{0, ""} {
 			d := &desk{Setting: s, ada: "ada", bob: "bob"}
 			if nobody == 0 {

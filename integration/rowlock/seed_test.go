@@ -16,7 +16,8 @@ import (
 func TestRowLockAndVersion(t *testing.T) {
 	writeAsRead := func(d *desk, total, version int) error {
 		// What every write does, lock or none.
-		result, err := d.plain.Exec("UPDATE invoice SET total = $1, serial = serial + 1 WHERE id = 7 AND serial = $2", total, version)
+		write := harness.Write{Query: "UPDATE invoice SET total = $1, serial = serial + 1 WHERE id = 7 AND serial = $2"}.As(d.Dialect)
+		result, err := d.plain.Exec(write.Query, total, version)
 		if err != nil {
 			return err
 		}

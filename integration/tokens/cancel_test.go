@@ -58,7 +58,7 @@ func TestTokensCancelled(t *testing.T) {
 
 // A cancelled call gives its connection back, also while the ledger is held.
 func TestTokensCancelledFreesConnection(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("a SQLite connection waits for its busy_timeout")
 		}
@@ -93,7 +93,7 @@ func TestTokensCancelledFreesConnection(t *testing.T) {
 // be given out: the next caller will get the same.
 func TestTokensCommitFails(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
-		harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		harness.EachStore(t, func(t *testing.T, b harness.Base) {
 			if b.Dialect != sqlfence.Postgres {
 				t.Skip("for PostgreSQL")
 			}
@@ -118,7 +118,7 @@ func TestTokensCommitFails(t *testing.T) {
 		})
 	})
 	t.Run("sqlite", func(t *testing.T) {
-		harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		harness.EachStore(t, func(t *testing.T, b harness.Base) {
 			if b.Dialect != sqlfence.SQLite {
 				t.Skip("for SQLite")
 			}
@@ -155,12 +155,14 @@ func TestTokensCommitFails(t *testing.T) {
 
 // A trigger that swallows the write must not make Issue go on for ever.
 func TestTokensSwallowedByTrigger(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		store := setupStore(t, db)
 		if b.Dialect == sqlfence.Postgres {
 			harness.MustExec(t, db, "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
 			harness.MustExec(t, db, "CREATE TRIGGER swallow BEFORE INSERT ON fencing_tokens FOR EACH ROW EXECUTE FUNCTION swallow()")
+		} else if b.Dialect == sqlfence.MySQL {
+			t.Skip("no trigger of MySQL's can leave a row out")
 		} else {
 			harness.MustExec(t, db, "CREATE TRIGGER swallow BEFORE INSERT ON fencing_tokens BEGIN SELECT RAISE(IGNORE); END")
 		}

@@ -19,12 +19,17 @@ func hold(t *testing.T, b harness.Base, dsn string) (release func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := "BEGIN IMMEDIATE"
-	if b.Dialect == sqlfence.Postgres {
-		begin = "BEGIN; LOCK TABLE fencing_tokens IN EXCLUSIVE MODE"
+	begin := []string{"BEGIN IMMEDIATE"}
+	switch b.Dialect {
+	case sqlfence.Postgres:
+		begin = []string{"BEGIN; LOCK TABLE fencing_tokens IN EXCLUSIVE MODE"}
+	case sqlfence.MySQL:
+		begin = []string{"BEGIN", "INSERT INTO fencing_tokens VALUES ('', 0) ON DUPLICATE KEY UPDATE token = 0", "SELECT * FROM fencing_tokens FOR UPDATE"}
 	}
-	if _, err := conn.ExecContext(t.Context(), begin); err != nil {
-		t.Fatal(err)
+	for _, text := range begin {
+		if _, err := conn.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return sync.OnceFunc(func() {
 		if _, err := conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {

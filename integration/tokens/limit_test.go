@@ -47,7 +47,7 @@ func TestTokensLimit(t *testing.T) {
 		adopt(sqlfence.MaxToken)
 		harness.WantLedger(t, db, fmt.Sprintf("books=%d", int64(sqlfence.MaxToken)))
 
-		harness.MustExec(t, db, "UPDATE fencing_tokens SET token = 9223372036854775807")
+		harness.MustExec(t, db, "UPDATE fencing_tokens SET token = 9223372036854775807 WHERE name = 'books'")
 		if _, err := store.Issue(ctx, "books"); !errors.Is(err, sqlfence.ErrTokenLimit) {
 			t.Errorf("Issue over the limit: %v", err)
 		}
@@ -56,7 +56,7 @@ func TestTokensLimit(t *testing.T) {
 		}
 		harness.WantLedger(t, db, "books=9223372036854775807")
 
-		harness.MustExec(t, db, "UPDATE fencing_tokens SET token = -5")
+		harness.MustExec(t, db, "UPDATE fencing_tokens SET token = -5 WHERE name = 'books'")
 		if _, err := store.Issue(ctx, "books"); err == nil || !strings.Contains(err.Error(), "negative token -5") {
 			t.Errorf("Issue of a negative token: %v", err)
 		}

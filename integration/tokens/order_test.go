@@ -3,7 +3,6 @@ package tokens_test
 import (
 	"database/sql"
 	"errors"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -72,19 +71,15 @@ func TestTokensKeepRealTimeOrder(t *testing.T) {
 }
 
 func TestTokensAtEveryIsolationLevel(t *testing.T) {
-	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
-		t.Run(level, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
-				if b.Dialect != sqlfence.Postgres {
-					t.Skip("SQLite knows one level")
-				}
-				dsn := b.DSN(t) + "&default_transaction_isolation=" + url.PathEscape(level)
-				first := setupStore(t, b.Raw(t, dsn))
-				second := harness.NewStore(t, b.Raw(t, dsn))
-				checkGrants(t, grants(t, first, second))
-			})
-		})
-	}
+	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
+		if s.Level == sql.LevelDefault {
+			t.Skip("there is one level")
+		}
+		dsn := s.AtLevel(t, s.DSN(t), s.Level)
+		first := setupStore(t, s.Raw(t, dsn))
+		second := harness.NewStore(t, s.Raw(t, dsn))
+		checkGrants(t, grants(t, first, second))
+	})
 }
 
 func TestTokensInEveryPgxMode(t *testing.T) {

@@ -176,7 +176,7 @@ func TestTokensWithoutTimelines(t *testing.T) {
 		{"no function", "ALTER FUNCTION pg_catalog.pg_walfile_name(pg_lsn) RENAME TO pg_walfile_gone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
 				if b.Dialect != sqlfence.Postgres {
 					t.Skip("SQLite has no timelines")
 				}

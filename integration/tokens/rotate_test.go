@@ -200,7 +200,7 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 
 // Rows that the role can't see would keep their marks: it is told.
 func TestTokensRotateBehindRowSecurity(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no row-level security")
 		}

@@ -17,6 +17,9 @@ import (
 
 func TestTokensOnTheBlogsTable(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
+		if b.Dialect == sqlfence.MySQL {
+			t.Skip("its names are texts, which are compared by a collation")
+		}
 		ctx := t.Context()
 		blogTable(t, b, db)
 		harness.MustExec(t, db, "INSERT INTO fencing_tokens (name, token) VALUES ('books', 1) ON CONFLICT DO NOTHING")
@@ -98,7 +101,10 @@ func TestTokensSetupRefusesAnUnusableTable(t *testing.T) {
 		{"view", "CREATE VIEW fencing_tokens AS SELECT 'books' AS name, 1 AS token", "fencing_tokens can't be used"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachStore(t, func(t *testing.T, b harness.Base) {
+				if b.Dialect == sqlfence.MySQL {
+					t.Skip("see TestTokensSetupOnMySQL")
+				}
 				db := b.Raw(t, b.DSN(t))
 				harness.MustExec(t, db, test.create)
 				err := harness.NewStore(t, db).Setup(t.Context())
@@ -112,9 +118,9 @@ func TestTokensSetupRefusesAnUnusableTable(t *testing.T) {
 
 // An application's role need not own the table, or be allowed to create one.
 func TestTokensSetupWithoutPrivileges(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
-			t.Skip("no roles in SQLite")
+			t.Skip("for PostgreSQL")
 		}
 		dsn := b.DSN(t)
 		owner := b.Raw(t, dsn)

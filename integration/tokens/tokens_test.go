@@ -83,7 +83,7 @@ func TestTokensEnsureAndCurrent(t *testing.T) {
 }
 
 func TestTokensEnsureManyAtOnce(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
 		db := b.Raw(t, dsn)
 		setupStore(t, db)

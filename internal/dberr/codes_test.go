@@ -101,6 +101,57 @@ func TestSQLiteCodes(t *testing.T) {
 	}
 }
 
+// The errors of github.com/go-sql-driver/mysql.
+type mysqlErr struct {
+	Number   uint16
+	SQLState [5]byte
+	Message  string
+}
+
+func (e *mysqlErr) Error() string { return e.Message }
+
+func TestMySQLCodes(t *testing.T) {
+	for _, test := range []struct {
+		number                                                           uint16
+		own, state                                                       string
+		serialization, rolledBack, created, passing, ended, isConstraint bool
+	}{
+		{1213, "40001", SerializationFailure, true, true, false, true, false, false},
+		{1020, "HY000", SerializationFailure, true, true, false, true, false, false},
+		{1205, "HY000", lockNotAvailable, false, false, false, true, false, false},
+		{1040, "08004", "53300", false, false, false, true, false, false},
+		{1047, "08S01", "57P03", false, false, false, true, true, false},
+		{1180, "HY000", CompletionUnknown, false, false, false, true, true, false},
+		{1053, "08S01", "57P01", false, false, false, true, true, false},
+		{1152, "08S01", "08S01", false, false, false, true, true, false},
+		{1050, "42S01", DuplicateTable, false, false, true, false, false, false},
+		{1061, "42000", DuplicateObject, false, false, true, false, false, false},
+		{1062, "23000", UniqueViolation, false, false, true, false, false, true},
+		{1048, "23000", "23000", false, false, false, false, false, true},
+		{1142, "42000", InsufficientPrivilege, false, false, false, false, false, false},
+		{1146, "42S02", UndefinedTable, false, false, false, false, false, false},
+		{1054, "42S22", UndefinedColumn, false, false, false, false, false, false},
+		{1064, "42000", "42000", false, false, false, false, false, false},
+		{3819, "", "HY000", false, false, false, false, false, false},
+	} {
+		e := &mysqlErr{Number: test.number, Message: "wrong"}
+		copy(e.SQLState[:], test.own)
+		err := fmt.Errorf("wrapped: %w", e)
+		if number, ok := MySQLNumber(err); number != test.number || !ok || SQLState(err) != test.state {
+			t.Errorf("%d: the number %d, %v, the state %q, want %q", test.number, number, ok, SQLState(err), test.state)
+		}
+		got := [...]bool{IsSerialization(err), IsRolledBack(err), IsCreated(err), IsPassing(err), IsSessionEnd(err), IsConstraint(err)}
+		if want := [...]bool{test.serialization, test.rolledBack, test.created, test.passing, test.ended, test.isConstraint}; got != want {
+			t.Errorf("%d: %v, want %v", test.number, got, want)
+		}
+	}
+	for _, err := range []error{nil, errors.New("invalid connection"), modernc(5), stateError("40001"), &mattn{}} {
+		if _, ok := MySQLNumber(err); ok {
+			t.Errorf("%v has a number of MySQL's", err)
+		}
+	}
+}
+
 func TestWithByRule(t *testing.T) {
 	for _, test := range []struct {
 		err    error

@@ -37,20 +37,21 @@ const (
 )
 
 // SQLState returns the code in err's chain; empty for another error and for nil. lib/pq
-// and pgx return it from the same method.
+// and pgx return it from the same method. The errors of MySQL that something depends on have the
+// code of PostgreSQL that means the same, others their own.
 func SQLState(err error) string {
 	var coded interface{ SQLState() string }
 	if errors.As(err, &coded) {
 		return coded.SQLState()
 	}
-	return ""
+	return mysqlState(err)
 }
 
 // IsSerialization reports whether err is a serialization failure: the statement has
 // changed nothing because another transaction came first.
 func IsSerialization(err error) bool { return SQLState(err) == SerializationFailure }
 
-// IsRolledBack reports whether PostgreSQL says that it has rolled back for the sake of
+// IsRolledBack reports whether the server says that it has rolled back for the sake of
 // another transaction: a serialization failure or a deadlock.
 func IsRolledBack(err error) bool {
 	code := SQLState(err)
@@ -68,7 +69,7 @@ func IsCreated(err error) bool {
 	return false
 }
 
-// IsSessionEnd reports whether PostgreSQL, or a pooler in front of it, says that the
+// IsSessionEnd reports whether the server, or a pooler in front of it, says that the
 // session ended, or that it doesn't know what became of the statement: err tells nothing
 // of that. A [ProtocolViolation] may be the statement's, or a pooler's that has lost
 // its server; the session has ended if the driver has closed the connection.
@@ -77,7 +78,7 @@ func IsSessionEnd(err error) bool {
 	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) || strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
 }
 
-// IsPassing reports whether PostgreSQL says that a statement failed for what was going
+// IsPassing reports whether the server says that a statement failed for what was going
 // on around it, such as a deadlock, a timeout or a shutdown, and not for what it says.
 func IsPassing(err error) bool {
 	code := SQLState(err)

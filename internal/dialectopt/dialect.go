@@ -17,10 +17,10 @@ type Parts[T any] struct {
 
 // For returns the parts for all dialects that sqlfence's packages support. A package
 // that lacks one doesn't compile.
-func For[T any](postgres, sqlite T) Parts[T] {
+func For[T any](postgres, sqlite, mysql T) Parts[T] {
 	return Parts[T]{
-		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite},
-		[]T{postgres, sqlite},
+		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite, sqlfence.MySQL},
+		[]T{postgres, sqlite, mysql},
 	}
 }
 

@@ -44,8 +44,8 @@ func TestFind(t *testing.T) {
 		{"named", unknown{}, dialects{sqlfence.SQLite}, "s", ""},
 		{"unknown", unknown{}, nil, "", "unknown driver dialectopt.unknown; name its dialect with WithDialect"},
 		{"another", known(t, sqlfence.Postgres), dialects{sqlfence.SQLite}, "", "WithDialect says SQLite, but the driver"},
-		{"unsupported", known(t, sqlfence.MySQL), nil, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
-		{"unsupported by name", unknown{}, dialects{sqlfence.MySQL}, "", "MySQL is not supported, only PostgreSQL and SQLite are"},
+		{"not guarded", known(t, sqlfence.MySQL), nil, "m", ""},
+		{"unsupported by name", unknown{}, dialects{99}, "", "unknown dialect is not supported, only PostgreSQL, SQLite and MySQL are"},
 		{"two", unknown{}, dialects{sqlfence.Postgres, sqlfence.SQLite}, "", "two dialects, PostgreSQL and SQLite"},
 		{"zero", unknown{}, dialects{0}, "", "WithDialect was given the zero dialect"},
 	} {
@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 		for _, d := range test.named {
 			withDialect(d)(&c)
 		}
-		part, dialect := For("p", "s").Find(&c.Options, test.d)
+		part, dialect := For("p", "s", "m").Find(&c.Options, test.d)
 		err := c.Err("pkg")
 		if part != test.want || (dialect == 0) != (err != nil) || (test.err == "") != (err == nil) {
 			t.Errorf("%s: %q, %v, %v", test.name, part, dialect, err)
@@ -66,9 +66,9 @@ func TestFind(t *testing.T) {
 
 func TestAllThatIsWrongIsTold(t *testing.T) {
 	var c config
-	Apply(&c, []option{nil, withDialect(sqlfence.MySQL), nil})
-	For(1, 2).Find(&c.Options, unknown{})
-	want := "pkg: nil option\nnil option\nMySQL is not supported, only PostgreSQL and SQLite are"
+	Apply(&c, []option{nil, withDialect(99), nil})
+	For(1, 2, 3).Find(&c.Options, unknown{})
+	want := "pkg: nil option\nnil option\nunknown dialect is not supported, only PostgreSQL, SQLite and MySQL are"
 	if err := c.Err("pkg"); !errors.Is(err, sqlfence.ErrInvalid) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -84,20 +84,20 @@ func TestFaultsAreFound(t *testing.T) {
 }
 
 func TestPartsOfAllDialects(t *testing.T) {
-	if got := For("p", "s").All(); len(got) != 2 || got[0] != "p" || got[1] != "s" {
+	if got := For("p", "s", "m").All(); len(got) != 3 || got[0] != "p" || got[1] != "s" || got[2] != "m" {
 		t.Error(got)
 	}
 }
 
-// Where tables are guarded, all packages have their part, and nowhere else.
+// Where tables are guarded, all packages have their part.
 func TestPartsAreForTheGuardedDialects(t *testing.T) {
-	parts := For("p", "s")
+	parts := For("p", "s", "m")
 	if len(parts.dialects) != len(parts.All()) {
 		t.Errorf("%d parts for %v", len(parts.All()), parts.dialects)
 	}
 	for d := sqlfence.Dialect(1); d.String() != sqlfence.Dialect(0).String(); d++ {
 		_, err := sqlfence.WrapDriver(unknown{}, sqlfence.WithDialect(d), sqlfence.WithTable("books"))
-		if has := slices.Contains(parts.dialects, d); has != (err == nil) {
+		if has := slices.Contains(parts.dialects, d); err == nil && !has {
 			t.Errorf("%v: has a part: %t, but a table is registered with %v", d, has, err)
 		}
 	}

@@ -25,9 +25,10 @@ type Table struct {
 	Columns []Column // those that sqlfence adds to statements
 }
 
-// Ledger returns what a statement needs of the ledger, of which it needs the privileges.
-func Ledger(privileges string) Table {
-	return Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: sqltext.CreateLedger, Privileges: privileges}
+// Ledger returns what a statement needs of the ledger of a database, of which it needs the
+// privileges.
+func Ledger(d sqltext.Dialect, privileges string) Table {
+	return Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: d.CreateLedger(), Privileges: privileges}
 }
 
 // A Column is a column of a Table.

@@ -60,7 +60,9 @@ func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 // keeps.
 func (b *Builder) Placeholder(n int, t Type) {
 	b.buf = append(b.buf, b.Dialect.mark())
-	b.Int(int64(n))
+	if b.Dialect.counts() {
+		b.Int(int64(n))
+	}
 	b.WriteString(b.Dialect.Cast(t))
 }
 

@@ -13,6 +13,7 @@ func TestBuilderWrites(t *testing.T) {
 	}{
 		{Postgres, "SELECT -7, 'a', true, $3::bigint, $1, $2"},
 		{SQLite, "SELECT -7, 'a', 1, ?3, ?, ?"},
+		{MySQL, "SELECT -7, _utf8mb4'a', TRUE, ?, ?, ?"},
 	} {
 		b := Builder{Dialect: test.d}
 		b.Write("SELECT", " ")

@@ -8,18 +8,21 @@ import "time"
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
 
-// CreateLedger creates it.
-const CreateLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
+// createLedger creates it, as most databases have it.
+const createLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
 	name  text   NOT NULL PRIMARY KEY,
 	token bigint NOT NULL
 )`
 
 // A Dialect is how one database writes what sqlfence's packages have to say in SQL.
-// [Postgres] and [SQLite] implement it. A package that adds texts of its own embeds it.
+// [Postgres], [SQLite] and [MySQL] implement it. A package that adds texts of its own embeds it.
 //
 // What the methods return are expressions, without a blank around them, that stand in a
 // statement as they are.
 type Dialect interface {
+	// CreateLedger creates the ledger's table if there is none.
+	CreateLedger() string
+
 	// Quote writes a name so that the database reads just that.
 	Quote(name string) string
 
@@ -30,15 +33,20 @@ type Dialect interface {
 	Bool(b bool) string
 
 	// Placeholder writes the placeholder of the argument number n, from 1, with the cast
-	// that the database needs to know its type.
+	// that the database needs to know its type. It is without the number where the database
+	// has none: arguments come in the order of the text then, and once for each use.
 	Placeholder(n int, t Type) string
 
 	// Cast is what stands behind a placeholder for its type; empty for [Untyped].
 	Cast(t Type) string
 
+	// Convert makes a value of the type of an expression.
+	Convert(expression string, t Type) string
+
 	// Now is the database's clock at the time of evaluation, which comes after any wait
-	// for a lock; not the start of the transaction. Times are of the type timestamptz in
-	// PostgreSQL, and integers in SQLite, milliseconds since 1970.
+	// for a lock; not the start of the transaction. In MySQL it is the start of the
+	// statement. Times are of the type timestamptz in PostgreSQL, and integers in SQLite and
+	// MySQL, milliseconds and microseconds since 1970.
 	Now() string
 
 	// After is the time as many ticks from now as an integer expression says, in the
@@ -66,7 +74,7 @@ type Dialect interface {
 	// Turn is the lock at the ledger that orders those who raise the token of a name and,
 	// shared, those who write under the ledger's guard, in the order of their requests.
 	// name is an expression of type text. Empty where there is one writer only, who has
-	// the turn by that.
+	// the turn by that, and where the locks of the ledger's row are given in that order.
 	Turn(name string, shared bool) string
 
 	// Turning returns what stands before and behind the name of a Turn.
@@ -75,13 +83,19 @@ type Dialect interface {
 	// Floor is the number that all tokens are above; see [Floored].
 	Floor() string
 
+	// FindPeers is a query that returns a row if other servers write to the same database, each
+	// with locks of its own: what two of them change at once is compared when it is committed,
+	// and what one only locks or reads isn't. Empty where there are no such servers.
+	FindPeers() string
+
 	mark() byte         // the first byte of placeholders
 	numbered() bool     // whether a statement of a package's own numbers its placeholders
+	counts() bool       // whether a placeholder can have a number
 	vocabulary() Pieces // the pieces that every statement knows
 }
 
 // All returns the dialects, for tests that walk through them.
-func All() []Dialect { return []Dialect{Postgres, SQLite} }
+func All() []Dialect { return []Dialect{Postgres, SQLite, MySQL} }
 
 // Type is the type of a placeholder.
 type Type uint8
@@ -106,5 +120,7 @@ func vocabulary(d Dialect) Pieces {
 		"floor":  Raw(d.Floor()),
 		"after":  Func(d.After),
 		"micros": Func(d.Micros),
+		"text":   Func(func(x string) string { return d.Convert(x, Text) }),
+		"bigint": Func(func(x string) string { return d.Convert(x, Bigint) }),
 	}
 }

@@ -8,36 +8,45 @@ import (
 
 func TestDialectsSpell(t *testing.T) {
 	for _, test := range []struct {
-		what             string
-		of               func(d Dialect) string
-		postgres, sqlite string
+		what                    string
+		of                      func(d Dialect) string
+		postgres, sqlite, mysql string
 	}{
-		{"a name", func(d Dialect) string { return d.Quote("a\"b`c") }, "\"a\"\"b`c\"", "`a\"b``c`"},
-		{"a text", func(d Dialect) string { return d.Text("it's") }, "'it''s'", "'it''s'"},
-		{"a backslash", func(d Dialect) string { return d.Text(`a\'`) }, `E'a\\'''`, `'a\'''`},
-		{"true", func(d Dialect) string { return d.Bool(true) }, "true", "1"},
-		{"false", func(d Dialect) string { return d.Bool(false) }, "false", "0"},
-		{"a placeholder", func(d Dialect) string { return d.Placeholder(12, Untyped) }, "$12", "?12"},
-		{"a placeholder of a text", func(d Dialect) string { return d.Placeholder(1, Text) }, "$1::text", "?1"},
-		{"a placeholder of an integer", func(d Dialect) string { return d.Placeholder(2, Bigint) }, "$2::bigint", "?2"},
+		{"a name", func(d Dialect) string { return d.Quote("a\"b`c") }, "\"a\"\"b`c\"", "`a\"b``c`", "`a\"b``c`"},
+		{"a text", func(d Dialect) string { return d.Text("it's") }, "'it''s'", "'it''s'", "_utf8mb4 X'69742773'"},
+		{"a backslash", func(d Dialect) string { return d.Text(`a\'`) }, `E'a\\'''`, `'a\'''`, `_utf8mb4 X'615c27'`},
+		{"a plain text", func(d Dialect) string { return d.Text("a b") }, "'a b'", "'a b'", "_utf8mb4'a b'"},
+		{"true", func(d Dialect) string { return d.Bool(true) }, "true", "1", "TRUE"},
+		{"false", func(d Dialect) string { return d.Bool(false) }, "false", "0", "FALSE"},
+		{"a placeholder", func(d Dialect) string { return d.Placeholder(12, Untyped) }, "$12", "?12", "?"},
+		{"a placeholder of a text", func(d Dialect) string { return d.Placeholder(1, Text) }, "$1::text", "?1", "?"},
+		{"a placeholder of an integer", func(d Dialect) string { return d.Placeholder(2, Bigint) }, "$2::bigint", "?2", "?"},
+		{"an integer", func(d Dialect) string { return d.Convert("a", Bigint) }, "CAST(a AS bigint)", "CAST(a AS bigint)", "CAST(a AS SIGNED)"},
+		{"a text of it", func(d Dialect) string { return d.Convert("a", Text) }, "CAST(a AS text)", "CAST(a AS text)", "CAST(a AS CHAR CHARACTER SET utf8mb4)"},
+		{"as it is", func(d Dialect) string { return d.Convert("a", Untyped) }, "a", "a", "a"},
 		{"a time to come", func(d Dialect) string { return d.After("5") },
 			"(pg_catalog.clock_timestamp() + 5 * interval '1 microsecond')",
-			"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + 5)"},
+			"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + 5)",
+			"(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 5)"},
 		{"microseconds", func(d Dialect) string { return d.Micros("a - b") },
 			"CASE WHEN pg_catalog.isfinite(a - b) THEN LEAST(extract(epoch FROM a - b) * 1000000, 9223372036854775807) END::bigint",
-			"CAST((a - b) * 1000 AS INTEGER)"},
+			"CAST((a - b) * 1000 AS INTEGER)", "(a - b)"},
 		{"a raise", func(d Dialect) string { return d.Raise("'x:'", "t.a") },
-			"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('x:', t.a)))", "json_extract('{}', 'x:' || t.a)"},
+			"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('x:', t.a)))", "json_extract('{}', 'x:' || t.a)",
+			"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT('x:', t.a, ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"},
 		{"a turn", func(d Dialect) string { return d.Turn("$1", false) },
-			"pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", ""},
+			"pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", "", ""},
 		{"a shared turn", func(d Dialect) string { return d.Turn("$1", true) },
-			"pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", ""},
+			"pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", "", ""},
 	} {
 		if got := test.of(Postgres); got != test.postgres {
 			t.Errorf("%s in PostgreSQL:\n%s\nwant\n%s", test.what, got, test.postgres)
 		}
 		if got := test.of(SQLite); got != test.sqlite {
 			t.Errorf("%s in SQLite:\n%s\nwant\n%s", test.what, got, test.sqlite)
+		}
+		if got := test.of(MySQL); got != test.mysql {
+			t.Errorf("%s in MySQL:\n%s\nwant\n%s", test.what, got, test.mysql)
 		}
 	}
 }
@@ -63,7 +72,7 @@ func TestTicksAreNeverShorter(t *testing.T) {
 // Every dialect has the whole vocabulary, and nothing in it is empty.
 func TestDialectsKnowTheSamePieces(t *testing.T) {
 	for _, d := range All() {
-		for _, name := range []string{"ledger", "now", "after x", "micros x", "start", "floor"} {
+		for _, name := range []string{"ledger", "now", "after x", "micros x", "text x", "bigint x", "start", "floor"} {
 			if text, _ := Render(d, "{"+name+"}"); text == "" || strings.Contains(text, "{") {
 				t.Errorf("%T: {%s} is %q", d, name, text)
 			}
@@ -93,7 +102,7 @@ func TestFloorsHaveAStart(t *testing.T) {
 }
 
 func TestAllDialectsAreThere(t *testing.T) {
-	if got := All(); len(got) != 2 || got[0] != Postgres || got[1] != SQLite {
+	if got := All(); len(got) != 3 || got[0] != Postgres || got[1] != SQLite || got[2] != MySQL {
 		t.Errorf("%v", got)
 	}
 }

@@ -17,6 +17,10 @@ var Postgres Dialect = postgres{}
 
 type postgres struct{}
 
+func (postgres) Convert(x string, t Type) string { return convert(x, t) }
+
+func (postgres) CreateLedger() string { return createLedger }
+
 func (postgres) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
@@ -86,6 +90,8 @@ func turning(lock string) (before, behind string) {
 
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
 // has 10^10 tokens.
+func (postgres) FindPeers() string { return "" }
+
 func (postgres) Floor() string { return "(" + Start + " + " + epoch + ")" }
 
 // epoch reads the timeline from the first eight hexadecimal digits of the name of the
@@ -121,6 +127,7 @@ func IsUnseen(err error) bool {
 
 func (postgres) mark() byte     { return '$' }
 func (postgres) numbered() bool { return true }
+func (postgres) counts() bool   { return true }
 
 func (postgres) vocabulary() Pieces { return postgresVocabulary }
 

@@ -24,3 +24,14 @@ func raise(d Dialect, parts []string) string {
 	before, between, behind := d.Raising()
 	return before + strings.Join(parts, between) + behind
 }
+
+// convert casts to a type by the name that most databases know it by.
+func convert(expression string, t Type) string {
+	switch t {
+	case Text:
+		return "CAST(" + expression + " AS text)"
+	case Bigint:
+		return "CAST(" + expression + " AS bigint)"
+	}
+	return expression
+}

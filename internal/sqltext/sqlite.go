@@ -13,6 +13,10 @@ var SQLite Dialect = sqlite{}
 
 type sqlite struct{}
 
+func (sqlite) Convert(x string, t Type) string { return convert(x, t) }
+
+func (sqlite) CreateLedger() string { return createLedger }
+
 // Quote writes backquotes: SQLite would take a name in double quotes for a text where
 // there is no such column.
 func (sqlite) Quote(name string) string {
@@ -62,10 +66,13 @@ func (sqlite) Turn(string, bool) string             { return "" }
 func (sqlite) Turning(bool) (before, behind string) { return "", "" }
 
 // Floor: SQLite has no timelines.
+func (sqlite) FindPeers() string { return "" }
+
 func (sqlite) Floor() string { return Start }
 
 func (sqlite) mark() byte     { return '?' }
 func (sqlite) numbered() bool { return false } // drivers differ in how they count those
+func (sqlite) counts() bool   { return true }
 
 func (sqlite) vocabulary() Pieces { return sqliteVocabulary }
 

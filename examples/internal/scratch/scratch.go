@@ -14,18 +14,19 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers "pgx"
 
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
-// A Database is an SQLite file in a temporary folder, or a PostgreSQL schema. Drop removes
-// it.
+// A Database is an SQLite file in a temporary folder, a PostgreSQL schema, or a MySQL
+// database. Drop removes it.
 type Database struct {
 	Driver, DSN string
 	Drop        func() error
 }
 
-// New creates a database for the example of this name: a schema in the PostgreSQL database
-// that dsn, a URL, names; without dsn a file.
+// New creates a database for the example of this name: a schema in the PostgreSQL database,
+// or a database on the MySQL server, that dsn, a URL, names; without dsn a file.
 func New(ctx context.Context, name, dsn string) (*Database, error) {
 	if dsn == "" {
 		dir, err := os.MkdirTemp("", "sqlfence-"+name+"-")
@@ -33,6 +34,10 @@ func New(ctx context.Context, name, dsn string) (*Database, error) {
 			return nil, err
 		}
 		return &Database{sqlite.Driver, sqlite.DSN(filepath.Join(dir, name+".db")), func() error { return os.RemoveAll(dir) }}, nil
+	}
+	if strings.HasPrefix(dsn, mysql.Scheme) {
+		dsn, drop, err := mysql.Fresh(ctx, dsn, "sqlfence_"+name+"_")
+		return &Database{mysql.Driver, dsn, drop}, err
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"ariga.io/atlas/sql/migrate"
+	atlasmysql "ariga.io/atlas/sql/mysql"
 	atlaspostgres "ariga.io/atlas/sql/postgres"
+	"ariga.io/atlas/sql/schema"
 	atlassqlite "ariga.io/atlas/sql/sqlite"
 
 	"github.com/sqlfence/sqlfence"
@@ -19,7 +21,7 @@ var updateSum = flag.Bool("update-sum", false, "write the atlas.sum of each fold
 
 // Atlas runs no folder whose atlas.sum isn't that of its files.
 func TestAtlasSum(t *testing.T) {
-	for _, folder := range []string{"../../../schema/postgres", "../../../schema/sqlite", "testdata/books"} {
+	for _, folder := range []string{"../../../schema/postgres", "../../../schema/sqlite", "../../../schema/mysql", "testdata/books"} {
 		dir, err := migrate.NewLocalDir(folder)
 		if err != nil {
 			t.Fatal(err)
@@ -50,10 +52,9 @@ var atlasRecipe = recipe{
 }
 
 func runAtlas(ctx context.Context, db *ownedDB, folder, versions, version string) error {
-	open := atlassqlite.Open
-	if db.Dialect == sqlfence.Postgres {
-		open = atlaspostgres.Open
-	}
+	open := map[sqlfence.Dialect]func(schema.ExecQuerier) (migrate.Driver, error){
+		sqlfence.Postgres: atlaspostgres.Open, sqlfence.SQLite: atlassqlite.Open, sqlfence.MySQL: atlasmysql.Open,
+	}[db.Dialect]
 	driver, err := open(db.DB)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ type revisions struct {
 func (r *revisions) Ident() *migrate.TableIdent { return &migrate.TableIdent{Name: r.table} }
 
 func (r *revisions) ReadRevisions(ctx context.Context) (all []*migrate.Revision, err error) {
-	if _, err := r.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+r.table+" (version text PRIMARY KEY, applied integer NOT NULL, total integer NOT NULL)"); err != nil {
+	if _, err := r.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+r.table+" (version varchar(50) PRIMARY KEY, applied integer NOT NULL, total integer NOT NULL)"); err != nil {
 		return nil, err
 	}
 	rows, err := r.db.QueryContext(ctx, "SELECT version, applied, total FROM "+r.table+" ORDER BY version")
@@ -125,12 +126,15 @@ func (r *revisions) ReadRevision(ctx context.Context, version string) (*migrate.
 }
 
 func (r *revisions) WriteRevision(ctx context.Context, v *migrate.Revision) error {
-	_, err := r.db.ExecContext(ctx, "INSERT INTO "+r.table+" (version, applied, total) VALUES ($1, $2, $3) ON CONFLICT (version) DO UPDATE SET applied = excluded.applied, total = excluded.total",
+	_, err := r.db.ExecContext(ctx, "INSERT INTO "+r.table+" (version, applied, total) VALUES "+named(r.db.Base,
+		"($1, $2, $3) ON CONFLICT (version) DO UPDATE SET applied = excluded.applied, total = excluded.total",
+		"($1, $2, $3) ON CONFLICT (version) DO UPDATE SET applied = excluded.applied, total = excluded.total",
+		"(?, ?, ?) ON DUPLICATE KEY UPDATE applied = VALUES(applied), total = VALUES(total)"),
 		v.Version, v.Applied, v.Total)
 	return err
 }
 
 func (r *revisions) DeleteRevision(ctx context.Context, version string) error {
-	_, err := r.db.ExecContext(ctx, "DELETE FROM "+r.table+" WHERE version = $1", version)
+	_, err := r.db.ExecContext(ctx, "DELETE FROM "+r.table+" WHERE version = "+named(r.db.Base, "$1", "$1", "?"), version)
 	return err
 }

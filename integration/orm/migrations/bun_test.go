@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/mysqldialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"github.com/uptrace/bun/migrate"
@@ -29,8 +30,11 @@ var bunRecipe = recipe{
 
 func runBun(ctx context.Context, db *ownedDB, files fs.FS, opts ...migrate.MigratorOption) error {
 	var dialect schema.Dialect = sqlitedialect.New()
-	if db.Dialect == sqlfence.Postgres {
+	switch db.Dialect {
+	case sqlfence.Postgres:
 		dialect = pgdialect.New()
+	case sqlfence.MySQL:
+		dialect = mysqldialect.New()
 	}
 	migrations := migrate.NewMigrations()
 	if err := migrations.Discover(files); err != nil {

@@ -21,7 +21,7 @@ var entRecipe = recipe{
 }
 
 func runEnt(ctx context.Context, db *ownedDB, table *schema.Table, opts ...schema.MigrateOption) error {
-	driver := entsql.OpenDB(named(db.Base, dialect.Postgres, dialect.SQLite), db.DB)
+	driver := entsql.OpenDB(named(db.Base, dialect.Postgres, dialect.SQLite, dialect.MySQL), db.DB)
 	m, err := schema.NewMigrate(driver, opts...)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
+	migratemysql "github.com/golang-migrate/migrate/v4/database/mysql"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	migratepq "github.com/golang-migrate/migrate/v4/database/postgres"
 	migratemodernc "github.com/golang-migrate/migrate/v4/database/sqlite"
@@ -60,7 +61,13 @@ var instances = map[string]func(db *sql.DB, versions string) (database.Driver, e
 	"mattn": func(db *sql.DB, versions string) (database.Driver, error) {
 		return migratemattn.WithInstance(db, &migratemattn.Config{MigrationsTable: versions})
 	},
+	"mysql":              migrateMySQL,
+	"mysql-interpolated": migrateMySQL,
 	"modernc": func(db *sql.DB, versions string) (database.Driver, error) {
 		return migratemodernc.WithInstance(db, &migratemodernc.Config{MigrationsTable: versions})
 	},
+}
+
+func migrateMySQL(db *sql.DB, versions string) (database.Driver, error) {
+	return migratemysql.WithInstance(db, &migratemysql.Config{MigrationsTable: versions})
 }

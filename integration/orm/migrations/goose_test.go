@@ -13,7 +13,7 @@ import (
 var gooseRecipe = recipe{
 	name: "goose", bases: allBases,
 	own: func(ctx context.Context, t *testing.T, db *ownedDB) error {
-		dialect, schema := goose.Dialect(named(db.Base, "postgres", "sqlite3")), schemaDir(db.Base)
+		dialect, schema := goose.Dialect(named(db.Base, "postgres", "sqlite3", "mysql")), schemaDir(db.Base)
 
 		// sqlfence's own tables: the folder as it is, with a table of versions of its own.
 		own, err := goose.NewProvider(dialect, db.DB, os.DirFS(schema), goose.WithTableName("sqlfence_versions"))
@@ -24,7 +24,7 @@ var gooseRecipe = recipe{
 		return err
 	},
 	up: func(ctx context.Context, _ *testing.T, db *ownedDB, version int) error {
-		p, err := goose.NewProvider(goose.Dialect(named(db.Base, "postgres", "sqlite3")), db.DB, os.DirFS("testdata/books"))
+		p, err := goose.NewProvider(goose.Dialect(named(db.Base, "postgres", "sqlite3", "mysql")), db.DB, os.DirFS("testdata/books"))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"gorm.io/driver/mysql"
 	"gorm.io/driver/postgres"
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -41,7 +42,10 @@ var gormRecipe = recipe{
 
 func openGorm(db *ownedDB) (*gorm.DB, error) {
 	var dialector gorm.Dialector = sqlite.New(sqlite.Config{Conn: db.DB})
-	if db.Dialect == sqlfence.Postgres {
+	switch db.Dialect {
+	case sqlfence.MySQL:
+		dialector = mysql.New(mysql.Config{Conn: db.DB})
+	case sqlfence.Postgres:
 		dialector = postgres.New(postgres.Config{Conn: db.DB, DriverName: db.DriverName})
 	}
 	return gorm.Open(dialector, &gorm.Config{})
@@ -82,7 +86,7 @@ func (gormNullable) TableName() string { return "books" }
 func TestGormKeepsTheColumn(t *testing.T) {
 	for name, model := range map[string]any{"left out": &gormBook1{}, "as it is": &gormBook2{}, "nullable": &gormNullable{}} {
 		t.Run(name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 				source, db := fencedBooks(t, b)
 				g, err := openGorm(&ownedDB{b.Raw(t, source), b})
 				if err != nil {

@@ -34,14 +34,14 @@ type ownedDB struct {
 }
 
 var (
-	allBases = []string{"pq", "pgx", "mattn", "modernc"}
+	allBases = []string{"pq", "pgx", "mattn", "modernc", "mysql", "mysql-interpolated"}
 	recipes  = []recipe{gooseRecipe, migrateRecipe, atlasRecipe, gormRecipe, entRecipe, bunRecipe}
 )
 
 func TestRecipes(t *testing.T) {
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
-			harness.EachBase(t, func(t *testing.T, b harness.Base) {
+			harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 				if !slices.Contains(r.bases, b.Name) {
 					t.Skip("not a driver of this tool")
 				}

@@ -20,7 +20,7 @@ import (
 
 // schemaDir is the folder for a base's database.
 func schemaDir(b harness.Base) string {
-	return filepath.Join("..", "..", "..", "schema", named(b, "postgres", "sqlite"))
+	return filepath.Join("..", "..", "..", "schema", named(b, "postgres", "sqlite", "mysql"))
 }
 
 // schemaFiles returns the files of a folder by their names, in order.
@@ -41,12 +41,9 @@ func schemaFiles(t *testing.T, dir string) (names, texts []string) {
 	return names, texts
 }
 
-// named returns one of two names, as a tool or a folder calls the base's database.
-func named(b harness.Base, postgres, sqlite string) string {
-	if b.Dialect == sqlfence.Postgres {
-		return postgres
-	}
-	return sqlite
+// named returns one of the names, as a tool or a folder calls the base's database.
+func named(b harness.Base, postgres, sqlite, mysql string) string {
+	return map[sqlfence.Dialect]string{sqlfence.Postgres: postgres, sqlfence.SQLite: sqlite, sqlfence.MySQL: mysql}[b.Dialect]
 }
 
 // setUp has all packages create their tables.
@@ -83,7 +80,7 @@ func definitions(texts []string) (found []string) {
 
 // The files have what Setup sends, byte for byte, after a line for goose.
 func TestSchemaFiles(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		db, sent := b.Counted(t, b.DSN(t))
 		setUp(t, db)
 		var files []string
@@ -112,7 +109,7 @@ func TestSchemaFiles(t *testing.T) {
 
 // Where the files have run, Setup changes nothing. They may run again.
 func TestSetupAfterFiles(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		db := b.Fenced(t, source)
@@ -145,5 +142,8 @@ func defined(t *testing.T, b harness.Base, db *sql.DB) string {
 			WHERE relnamespace = current_schema()::regnamespace AND attnum > 0
 		UNION SELECT proname, prosrc, tgname, tgenabled = 'A' FROM pg_proc LEFT JOIN pg_trigger ON tgfoid = pg_proc.oid
 			WHERE pronamespace = current_schema()::regnamespace ORDER BY 1, 2, 3`,
-		"SELECT name, sql FROM sqlite_schema ORDER BY name")))
+		"SELECT name, sql FROM sqlite_schema ORDER BY name",
+		`SELECT table_name, column_name, column_type, is_nullable FROM information_schema.columns WHERE table_schema = DATABASE()
+		UNION SELECT table_name, index_name, column_name, non_unique FROM information_schema.statistics WHERE table_schema = DATABASE()
+		ORDER BY 1, 2, 3`)))
 }

@@ -1,4 +1,4 @@
-// Package sqlcstore holds what sqlc generates its two packages from. The
+// Package sqlcstore holds what sqlc generates its packages from. The
 // schemas are also those of the tests' tables.
 package sqlcstore
 
@@ -12,4 +12,6 @@ var (
 	Postgres string
 	//go:embed schema_sqlite.sql
 	SQLite string
+	//go:embed schema_mysql.sql
+	MySQL string
 )

@@ -32,6 +32,8 @@ func (c *Check) word(ofPiece bool) bool {
 	case f.with && begins && (s == kwUsing || s == kwFrom || s == kwOn): // of CYCLE, or names
 	case begins && c.beginsWrite(f):
 		f.verb, f.part = s, inTarget
+		f.tables.lo = c.hi
+	case c.mysqlWord(f):
 	case f.part == inTarget:
 		return c.target(f)
 	case f.part == atThen:
@@ -103,6 +105,11 @@ func (c *Check) clause(f *frame) bool {
 		f.cases = 0
 		f.verb, f.arm = 0, 0 // so that nothing behind it is confirmed
 	}
+	if p == inTables {
+		c.joinsTables(f)
+	} else if f.tables.hi == 0 {
+		f.tables.hi = c.lo
+	}
 	f.part, f.ended, f.or = p, false, false
 	return true
 }
@@ -122,9 +129,9 @@ func (c *Check) begun(f *frame) (p part, ok bool) {
 	case kwSelect:
 		return inSelect, !f.ended
 	case kwValues:
-		return inValues, !f.ended && c.follows('(')
+		return inValues, !f.ended && c.follows('(') && !(f.part == inSet && f.arm == kwUpdate) // VALUES(column)
 	case kwOn:
-		if c.follows(kwConflict) || c.follows(kwConstraint) {
+		if c.follows(kwConflict) || c.follows(kwConstraint) || c.follows(kwDuplicate, kwKey) {
 			return inRest, true
 		}
 		return inTables, true

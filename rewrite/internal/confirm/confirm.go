@@ -22,16 +22,19 @@ type Kind uint8
 
 // The kinds. The zero Kind is none, and is never confirmed.
 const (
-	Assignment   Kind = iota + 1 // a comma and an assignment, at the end of a SET list
-	BeforeValue                  // what opens around a value that a SET list assigns
-	BehindValue                  // and what closes behind it
-	Condition                    // first in the WHERE of a write, or in a MERGE's arm
-	AndCondition                 // in the WHERE of a write, behind WHERE or AND
-	Column                       // a column at the end of those that an INSERT names
-	RowValue                     // a value at the end of a row to insert
-	WithItems                    // items of the first WITH, with or without that word
-	OrAbort                      // OR ABORT behind the verb
-	Returning                    // RETURNING of an INSERT
+	Assignment        Kind = iota + 1 // a comma and an assignment, at the end of a SET list
+	BeforeValue                       // what opens around a value that a SET list assigns
+	BehindValue                       // and what closes behind it
+	Condition                         // first in the WHERE of a write, or in a MERGE's arm
+	AndCondition                      // in the WHERE of a write, behind WHERE or AND
+	Column                            // a column at the end of those that an INSERT names
+	RowValue                          // a value at the end of a row to insert
+	WithItems                         // items of the first WITH, with or without that word
+	OrAbort                           // OR ABORT behind the verb
+	Returning                         // RETURNING of an INSERT
+	LeadingAssignment                 // an assignment and a comma, at the beginning of a SET list
+	BeforeRowValue                    // the head of a CASE around a value of a row to insert
+	BehindRowValue                    // and its END
 )
 
 // isWhole reports whether a piece of the kind closes what it opens, and begins no

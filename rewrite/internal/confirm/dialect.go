@@ -13,32 +13,45 @@ type Dialect struct {
 	nestedComments bool
 	openComments   bool // a comment needs no end
 	byteOrderMark  bool // is white space before a token, and else part of a word
+	hashComments   bool // # begins a comment, and -- needs a blank
+	codeComments   bool // a comment may be code
 
 	// Strings and quoted names. Both know '...' and "...".
 	introduced   []introduced // strings and names that a letter introduces
 	backquotes   bool         // `...` is a name
 	brackets     bool         // [...] is a name
 	dollarQuotes bool         // $tag$...$tag$ is a string
+	twoModes     bool         // a backslash may escape in a string
+	digitNames   bool         // a name may begin with a digit
 
 	// Placeholders.
 	placeholder byte   // stands before a placeholder's number
 	variables   string // the bytes that begin a placeholder with a name
 	inlined     bool   // drivers may write values into the text, see [Dialect.Inlines]
 
-	bareAlias bool       // a write's target may have an alias without AS
-	keywords  keywords   // words that mean something to the check
-	names     *lex.Rules // what a name stands for
+	bareAlias  bool       // a write's target may have an alias without AS
+	conditions bool       // a condition may stand behind the user's own in brackets
+	joins      bool       // an UPDATE and a DELETE may be of several tables
+	pipes      bool       // || may be OR
+	keywords   keywords   // words that mean something to the check
+	names      *lex.Rules // what a name stands for
 
 	bytes [256]byteKind // by what is above
 }
 
 // All returns the dialects, for tests that walk through them.
-func All() []*Dialect { return []*Dialect{Postgres, SQLite} }
+func All() []*Dialect { return []*Dialect{Postgres, SQLite, MySQL} }
 
 func newDialect(d Dialect) *Dialect {
 	special := "-/.'\"" + d.variables + string(rune(d.placeholder))
 	if d.backquotes {
 		special += "`"
+	}
+	if d.hashComments {
+		special += "#"
+	}
+	if d.digitNames {
+		special += "0123456789"
 	}
 	if d.brackets {
 		special += "["

@@ -10,6 +10,7 @@ const (
 	inTables // FROM, USING, ON
 	inWhere
 	inValues
+	inAlias // behind the rows to insert
 	inSelect
 	inArm  // behind a MERGE's WHEN, up to THEN
 	atThen // behind a MERGE's THEN or an upsert's DO
@@ -33,6 +34,11 @@ type frame struct {
 	last   uint64 // the last eight tokens, one byte each; a bracket is its end
 
 	operator bool // of OPERATOR(...), which no operand has ended with
+
+	// MySQL's.
+	tables    tables
+	partition bool // of PARTITION (...)
+	leading   bool // nothing but pieces stands behind SET
 }
 
 // writes reports whether the frame's statement, or an arm of it, is one of a verb.
@@ -66,6 +72,7 @@ func (c *Check) step(ofPiece bool) bool {
 		}
 		f.full = false
 	}
+	f.leading = false
 	ok := true
 	switch c.sign {
 	case '(', '[':
@@ -78,6 +85,9 @@ func (c *Check) step(ofPiece bool) bool {
 	case ';':
 		*f = frame{head: true}
 	case ',':
+		if f.part == inTarget || f.part == inTables {
+			c.joinsTables(f)
+		}
 		f.ended, f.head = false, false
 	case signName, signString, signNumber, signInput:
 		c.operand()
@@ -89,6 +99,7 @@ func (c *Check) step(ofPiece bool) bool {
 		if c.sign >= kwAll || c.sign == signWord {
 			ok = c.word(ofPiece)
 		} else {
+			f.or = f.or || c.dialect.pipes && c.sign == '|' && f.cases == 0 && !ofPiece
 			f.ended, f.head = false, false
 		}
 	}
@@ -112,7 +123,10 @@ const maxNesting = 10_000
 // open begins the frame of a bracket.
 func (c *Check) open() {
 	f := c.top()
-	inner := frame{head: f.head, last: f.last, operator: c.before(0) == kwOperator && !f.ended}
+	if f.part == inTarget && c.before(0) != kwPartition {
+		c.joinsTables(f)
+	}
+	inner := frame{head: f.head, partition: c.before(0) == kwPartition, last: f.last, operator: c.before(0) == kwOperator && !f.ended}
 	if f.part == inTarget && c.before(0) == kwOnly {
 		inner.part, inner.verb = inTarget, f.verb // ONLY (name)
 	}

@@ -1,5 +1,7 @@
 package confirm
 
+import "maps"
+
 // The signs of the words that mean something to the check. Those that mean the same to
 // it share one.
 const (
@@ -15,6 +17,7 @@ const (
 	kwDelete
 	kwDistinct
 	kwDo
+	kwDuplicate
 	kwElse
 	kwEnd
 	kwExplain
@@ -24,6 +27,7 @@ const (
 	kwInto
 	kwIs
 	kwJoin
+	kwKey
 	kwMatched
 	kwMerge
 	kwNot
@@ -33,6 +37,7 @@ const (
 	kwOperator
 	kwOr
 	kwOrder
+	kwPartition
 	kwRecursive
 	kwReplace
 	kwRow
@@ -49,8 +54,10 @@ const (
 	kwZone
 
 	kwInfix        // an operator between two operands
+	kwIndexHint    // before INDEX
 	kwInsertOption // between an INSERT's columns and its rows
 	kwMatchedBy    // SOURCE and TARGET
+	kwModifier     // between a verb and its target
 	kwPrefix       // before an operand
 	kwTail         // it begins what follows a WHERE
 	kwTailOrName   // likewise, or it is a name
@@ -87,15 +94,16 @@ type signedWord struct {
 }
 
 // maxKeyword is the length of the longest keyword.
-const maxKeyword = len("constraint")
+const maxKeyword = len("straight_join")
 
-// newKeywords returns the common words and those of one dialect.
+// newKeywords returns the common words and those of one dialect, which may give one another
+// sign.
 func newKeywords(own map[string]sign) (k keywords) {
-	for _, words := range []map[string]sign{commonWords, own} {
-		for word, sign := range words {
-			some := &k[len(word)][word[0]-'a']
-			*some = append(*some, signedWord{word, sign})
-		}
+	all := maps.Clone(commonWords)
+	maps.Copy(all, own)
+	for word, sign := range all {
+		some := &k[len(word)][word[0]-'a']
+		*some = append(*some, signedWord{word, sign})
 	}
 	return k
 }

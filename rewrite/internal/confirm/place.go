@@ -1,6 +1,10 @@
 package confirm
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
 
 // belongs reports whether a piece may begin with the current token.
 func (c *Check) belongs(p *Piece) bool {
@@ -9,6 +13,8 @@ func (c *Check) belongs(p *Piece) bool {
 	case Assignment:
 		f.full = true
 		return c.assigns(f, p) && f.ended && c.sign == ','
+	case LeadingAssignment:
+		return f.leading && c.assigns(f, p) && endsWithComma(c.text[p.Lo:p.Hi])
 	case BeforeValue:
 		f := c.valueOf()
 		return f != nil && c.assigns(f, p)
@@ -20,11 +26,21 @@ func (c *Check) belongs(p *Piece) bool {
 		return f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
 	case Column:
 		f.full = true
-		return len(c.frames) > 1 && c.parent().writes(kwInsert) && c.parent().part == inTarget
+		return len(c.frames) > 1 && c.parent().writes(kwInsert) && !f.partition &&
+			(c.parent().part == inTarget || c.parent().part == inAlias)
 	case RowValue:
 		f.full = true
 		row := len(c.frames) > 1 && c.parent().part == inValues
-		return (row || f.part == inSelect) && c.inserts()
+		return (row || f.part == inSelect) && c.rowsOf(kwInsert)
+	case BeforeRowValue:
+		if !c.beginsValue(f) {
+			return false
+		}
+		f.cases++
+		return true
+	case BehindRowValue:
+		f.cases--
+		return f.ended && f.cases == 0 && c.holdsValue(f)
 	case WithItems:
 		return f.head
 	case OrAbort:
@@ -39,6 +55,9 @@ func (c *Check) belongs(p *Piece) bool {
 func (c *Check) assigns(f *frame, p *Piece) bool {
 	return f.part == inSet && f.cases == 0 && c.isOwn(f, p)
 }
+
+// endsWithComma reports whether the last token of a piece is a comma.
+func endsWithComma(piece string) bool { return strings.HasSuffix(strings.TrimRight(piece, " "), ",") }
 
 // valueOf returns the frame in which the value is assigned that the current token
 // begins: behind =, or in a row of values behind that. It may be nil.
@@ -59,7 +78,8 @@ func (c *Check) valueOf() *frame {
 }
 
 // checks reports whether a condition begins with a piece that comes next: that of a
-// frame's WHERE or arm. A user's own stands around it as CASE WHEN (...) THEN.
+// frame's WHERE or arm. A user's own stands around it as CASE WHEN (...) THEN, and may stand
+// before that.
 func (c *Check) checks(f *frame, p *Piece) bool {
 	first := 0
 	if c.before(0) == kwThen {
@@ -77,14 +97,37 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 	if c.before(first) == kwAnd && c.before(first+1) == signNumber { // behind an AndCondition
 		first += 2
 	}
+	if c.dialect.conditions && c.before(first) == kwAnd && c.before(first+1) == ')' {
+		first += 2
+	}
 	return f.inWriteWhere() && c.before(first) == kwWhere
 }
 
-// inserts reports whether the rows of the current frame are those of an INSERT.
-func (c *Check) inserts() bool {
+// beginsValue reports whether the current token begins a value of a row to insert.
+func (c *Check) beginsValue(f *frame) bool {
+	last := c.before(0)
+	if f.cases > 0 || !c.holdsValue(f) {
+		return false
+	}
+	if f.part == inSet {
+		return last == '='
+	}
+	return last == '(' || last == ','
+}
+
+// holdsValue reports whether the values of a frame are those of a row to insert.
+func (c *Check) holdsValue(f *frame) bool {
+	if f.part == inSet {
+		return (f.verb == kwInsert || f.verb == kwReplace) && f.arm == 0
+	}
+	return len(c.frames) > 1 && c.parent().part == inValues && (c.rowsOf(kwInsert) || c.rowsOf(kwReplace))
+}
+
+// rowsOf reports whether the rows of the current frame are those of an INSERT, or a REPLACE.
+func (c *Check) rowsOf(verb sign) bool {
 	for n := len(c.frames) - 1; n >= 0; n-- {
 		f := &c.frames[n]
-		if f.writes(kwInsert) {
+		if f.writes(verb) {
 			return true
 		}
 		if f.verb != 0 {
@@ -96,6 +139,9 @@ func (c *Check) inserts() bool {
 
 // isOwn reports whether a piece is written for the table that a frame writes to.
 func (c *Check) isOwn(f *frame, p *Piece) bool {
+	if f.tables.joined {
+		return c.isOneOf(f, p)
+	}
 	if !f.named || len(p.Target) < len(`""`) {
 		return false
 	}

@@ -78,8 +78,10 @@ func (s *scanner) at(i int) byte {
 // white space; i if there is none, and -1 if a comment has no end.
 func (s *scanner) comment(i int) int {
 	switch c := s.text[i]; {
-	case c == '-' && s.at(i+1) == '-':
+	case c == '-' && s.at(i+1) == '-' && s.dialect.dashes(s.text, i), c == '#' && s.dialect.hashComments:
 		return s.dialect.lineEnd(s.text, i)
+	case c == '/' && s.at(i+1) == '*' && s.dialect.isCode(s.text, i):
+		return -1
 	case c == '/' && s.at(i+1) == '*':
 		return s.dialect.commentEnd(s.text, i)
 	case c == firstOfMark && strings.HasPrefix(s.text[i:], "\uFEFF"):
@@ -101,6 +103,9 @@ func (s *scanner) letter() {
 // introduced reads a string or name whose first quote is before i.
 func (s *scanner) introduced(in introduced, i int) {
 	s.sign, s.hi = in.sign, quoteEnd(s.text, i, s.text[i-1], in.escapes)
+	if s.dialect.twoModes {
+		s.hi = s.dialect.stringEnd(s.text, i, s.text[i-1])
+	}
 	if in.escapes {
 		s.hi = s.dialect.continuedEnd(s.text, s.hi)
 	}
@@ -125,9 +130,13 @@ func (s *scanner) other(c byte) {
 		s.sign, s.hi = signWord, i
 	case c == '.' && isDigit(s.at(i+1)):
 		s.number()
+	case isDigit(c):
+		s.numberOrName()
 	case c == '\'':
-		s.sign, s.hi = signString, quoteEnd(s.text, i+1, c, false)
-	case c == '"', c == '`':
+		s.sign, s.hi = signString, d.stringEnd(s.text, i+1, c)
+	case c == '"':
+		s.sign, s.hi = signName, d.stringEnd(s.text, i+1, c)
+	case c == '`':
 		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
 	case c == '[':
 		s.sign, s.hi = signName, endOf(s.text, i, "]")
@@ -158,7 +167,7 @@ func (s *scanner) member(stop int) sign {
 	member, end := signNumber, i
 	switch c := text[i]; c {
 	case '\'':
-		member, end = signString, quoteEnd(text, i+1, c, false)
+		member, end = signString, d.stringEnd(text, i+1, c)
 	case d.placeholder:
 		member, end = signInput, digitsEnd(text, i+1)
 		if end == i+1 && d.dollarQuotes {

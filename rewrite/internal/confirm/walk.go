@@ -111,8 +111,11 @@ func (c *Check) begins(p *Piece) bool {
 // skip goes to the last token of a piece, which the current one begins, and reports
 // whether the piece ends with it and has closed the brackets that it opened.
 func (c *Check) skip(p *Piece) bool {
-	depth, first, last, end := 0, c.sign, c.sign, c.hi
-	for c.lo < p.Hi {
+	depth, first, last, end, stop := 0, c.sign, c.sign, c.hi, p.Hi
+	for c.text[stop-1] == ' ' { // the token behind it isn't to be seen twice
+		stop--
+	}
+	for c.lo < stop {
 		switch c.sign {
 		case '(', '[':
 			depth++
@@ -122,14 +125,14 @@ func (c *Check) skip(p *Piece) bool {
 			}
 		}
 		last, end = c.sign, c.hi
-		if end >= p.Hi || !c.scanner.next() {
+		if end >= stop || !c.scanner.next() {
 			break
 		}
 	}
 	c.hi = end
 	c.record(signNumber)
 	f := c.top()
-	f.ended, f.head = last != ',', false
+	f.ended, f.head = last != ',' && p.Kind != BeforeRowValue, false
 	f.with = f.with || p.Kind == WithItems && first == kwWith
 	return depth == 0 && end <= p.Hi && !c.failed
 }

@@ -76,7 +76,7 @@ func (r *Rules) FoldsByLocale(src string) bool { return r.localeFolds && !isASCI
 // FoldedByLocale returns the name of a word that, by the database's locale, may be
 // another one; ok is false for tokens of which that is clear.
 func (r *Rules) FoldedByLocale(src string, t *Token) (name string, ok bool) {
-	if !r.localeFolds || t.Kind != Word || isASCII(src[t.Start:t.End]) {
+	if !r.localeFolds || t.Kind != Word && !r.foldsQuoted || isASCII(src[t.Start:t.End]) {
 		return "", false
 	}
 	return r.Name(src, t)

@@ -104,6 +104,11 @@ func (s *scanner) blank() *Error {
 		case IsSpace(c):
 			s.pos++
 		case c == '-' && s.at(1) == '-':
+			if comment, err := s.dashes(); err != nil || !comment {
+				return err
+			}
+			s.lineComment()
+		case c == '#' && s.rules.hashComments:
 			s.lineComment()
 		case c == '/' && s.at(1) == '*':
 			if err := s.blockComment(); err != nil {
@@ -128,6 +133,11 @@ func (s *scanner) lineComment() {
 
 // blockComment skips a comment in /* and */, which begins here.
 func (s *scanner) blockComment() *Error {
+	if s.rules.codeComments {
+		if err := s.codeComment(); err != nil {
+			return err
+		}
+	}
 	start, depth := s.pos, 1
 	s.pos += 2
 	for s.pos < len(s.src) {
@@ -155,6 +165,16 @@ func (s *scanner) blockComment() *Error {
 func (s *scanner) next() *Error {
 	start := s.pos
 	switch c := s.src[s.pos]; {
+	case c == '.' && IsDigit(s.at(1)) && s.rules.digitNames:
+		return s.dotDigit()
+	case IsDigit(c):
+		return s.digitWord()
+	case c == '"' && s.rules.twoModes:
+		return s.twoModeText(start)
+	case c == '@' && s.rules.atVariables:
+		return s.atVariable()
+	case s.rules.twoModes && strings.IndexByte(`$[]\`, c) >= 0:
+		return &Error{start, strangeByte, Unread}
 	case c == '.' && IsDigit(s.at(1)):
 		s.number()
 		s.emit(Number, start)
@@ -176,6 +196,9 @@ func (s *scanner) next() *Error {
 // a number.
 func (s *scanner) param() *Error {
 	start := s.pos
+	if s.rules.questionMarks {
+		return s.questionMark()
+	}
 	if !IsDigit(s.at(1)) && s.rules.dollarQuotes {
 		return s.dollar()
 	}

@@ -13,13 +13,13 @@ func show(r *Rules, sql string) string {
 	}
 	var parts []string
 	for _, t := range toks[:len(toks)-1] {
-		parts = append(parts, string(" wqtnpc"[t.Kind])+":"+sql[t.Start:t.End])
+		parts = append(parts, string(" wqtnpcv"[t.Kind])+":"+sql[t.Start:t.End])
 	}
 	return strings.Join(parts, " ")
 }
 
 // Each text, and its tokens. The letters are: w word, q quoted name, t text, n
-// number, p placeholder, c punctuation.
+// number, p placeholder, c punctuation, v variable.
 var (
 	postgresTexts = map[string]string{
 		`a_1$ é _x`:               `w:a_1$ w:é w:_x`,
@@ -90,10 +90,86 @@ var (
 		"a->>'$.b'":         "w:a c:- c:> c:> t:'$.b'",
 		"$$":                "p:$$",
 	}
+	mysqlTexts = map[string]string{
+		"`a``b` `` `a\\`":            "q:`a``b` q:`` q:`a\\`",
+		`'a''b' "c""d" "e'f" 'g"'`:   `t:'a''b' t:"c""d" t:"e'f" t:'g"'`,
+		`'a\\' "b\\" 'c\"' "d\'"`:    `t:'a\\' t:"b\\" t:'c\"' t:"d\'"`,
+		`'a\n' 'b\\c' '\\\\'`:        `t:'a\n' t:'b\\c' t:'\\\\'`,
+		`x'1F' X'' b'01' B'1'`:       `t:x'1F' t:X'' t:b'01' t:B'1'`,
+		`n'a' N'b\\' _utf8'c'`:       `t:n'a' t:N'b\\' w:_utf8 t:'c'`,
+		`n"a" x"1"`:                  `w:n t:"a" w:x t:"1"`,
+		`'a' 'b'`:                    `t:'a' t:'b'`,
+		`1 1.5 .5 1. 1e5 1.5E-3`:     `n:1 n:1.5 n:.5 n:1. n:1e5 n:1.5E-3`,
+		`0x1F 0b01 0b2 0X1F 0x 0xg`:  `n:0x1F n:0b01 w:0b2 w:0X1F w:0x w:0xg`,
+		`0x1Fg 0b01_ 1e5a 1.5a`:      `w:0x1Fg w:0b01_ n:1e5 w:a n:1.5 w:a`,
+		`1a 1ea 1e 1e+ 2_x 3é 1$`:    `w:1a w:1ea w:1e w:1e c:+ w:2_x w:3é w:1$`,
+		`1..2 1.2.3 5'a'`:            `n:1. n:.2 n:1.2 n:.3 n:5 t:'a'`,
+		`a.1b a.5 a.1e5 a.b.0x1`:     `w:a c:. w:1b w:a c:. w:5 w:a c:. w:1e5 w:a c:. w:b c:. w:0x1`,
+		`a .5 a. 5 (.5)`:             `w:a n:.5 w:a c:. n:5 c:( n:.5 c:)`,
+		"`a`.b .c":                   "q:`a` c:. w:b c:. w:c",
+		`? ?,?`:                      `p:? p:? c:, p:?`,
+		`@a @a.b_$1 @'a b' @"c"`:     `v:@a v:@a.b_$1 v:@'a b' v:@"c"`,
+		"@`a b` @@a @@`b` @@a.b":     "v:@`a b` v:@@a v:@@`b` v:@@a c:. w:b",
+		`@a:=1`:                      `v:@a c:: c:= n:1`,
+		`u@localhost 'a'@'b'`:        `w:u v:@localhost t:'a' v:@'b'`,
+		`a$b é _x`:                   `w:a$b w:é w:_x`,
+		`a->>'$.b' <=> ^ !a {d 'x'}`: `w:a c:- c:> c:> t:'$.b' c:< c:= c:> c:^ c:! w:a c:{ w:d t:'x' c:}`,
+		"a -- b\nc":                  "w:a w:c",
+		"a --\nb":                    "w:a w:b",
+		"a --\tb":                    "w:a",
+		"a --\x7fb":                  "w:a",
+		"a --":                       "w:a",
+		"a--b":                       "w:a c:- c:- w:b",
+		"a---- b":                    "w:a c:- c:-",
+		"a --\rb\nc":                 "w:a w:c",
+		"a # b\rc\nd":                "w:a w:d",
+		"a#":                         "w:a",
+		"a/* /* */b":                 "w:a w:b",
+		"a /*+ b(c) */ d":            "w:a w:d",
+		"a /* ! M! */ b":             "w:a w:b",
+		"\u00e9\u00e1":               "w:\u00e9\u00e1",
+		"\ufeffa":                    "w:\ufeffa",
+
+		`'a\''`:           "error: " + AmbiguousQuote,
+		`"a\""`:           "error: " + AmbiguousQuote,
+		`'\\\''`:          "error: " + AmbiguousQuote,
+		`N'\''`:           "error: " + AmbiguousQuote,
+		`'é\n'`:           "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
+		"a--é":            "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
+		"aà":              "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
+		"a /*! b */":      "error: " + executable,
+		"a /*!50000 b */": "error: " + executable,
+		"a /*M! b */":     "error: " + executable,
+		"a /*m!99 b */":   "error: " + executable,
+		"/*+ a(`*/`) */":  "error: " + quotesInHint,
+		"/*+ a('b') */":   "error: " + quotesInHint,
+		"/*+ a":           "error: a comment is never closed",
+		"/* a":            "error: a comment is never closed",
+		"$a":              "error: " + strangeByte,
+		"$$ a $$":         "error: " + strangeByte,
+		"[a]":             "error: " + strangeByte,
+		`\N`:              "error: " + strangeByte,
+		"`a`.5":           "error: " + dotAfterQuotes,
+		`"a".5b`:          "error: " + dotAfterQuotes,
+		"@a.`b`.5":        "error: " + dotAfterQuotes,
+		"@ a":             "error: " + strangeVariable,
+		"@é":              "error: " + strangeVariable,
+		"@aé":             "error: " + strangeVariable,
+		"@@'a'":           "error: " + strangeVariable,
+		"@`a":             "error: a quoted name is never closed",
+		"@'a":             "error: a string is never closed",
+		`@'a\''`:          "error: " + AmbiguousQuote,
+		"?1":              `error: unexpected "?"`,
+		"?a":              `error: unexpected "?"`,
+		"`a":              "error: a quoted name is never closed",
+		`"a`:              "error: a string is never closed",
+		"(a":              "error: a bracket is never closed",
+		"a)":              "error: a closing bracket has no opening one",
+	}
 )
 
 func TestScan(t *testing.T) {
-	for rules, texts := range map[*Rules]map[string]string{Postgres: postgresTexts, SQLite: sqliteTexts} {
+	for rules, texts := range map[*Rules]map[string]string{Postgres: postgresTexts, SQLite: sqliteTexts, MySQL: mysqlTexts} {
 		for in, want := range texts {
 			if got := show(rules, in); got != want {
 				t.Errorf("%q: got %s, want %s", in, got, want)
@@ -150,7 +226,7 @@ func checkTokens(t testing.TB, sql string, toks []Token) {
 		}
 		// Between tokens are blanks and comments.
 		gap := sql[last:tok.Start]
-		if s := strings.TrimLeft(gap, " \t\n\v\f\r\ufeff"); s != "" && !strings.HasPrefix(s, "--") && !strings.HasPrefix(s, "/*") {
+		if s := strings.TrimLeft(gap, " \t\n\v\f\r\ufeff"); s != "" && !strings.HasPrefix(s, "--") && !strings.HasPrefix(s, "/*") && !strings.HasPrefix(s, "#") {
 			t.Fatalf("%q: %q is in no token", sql, gap)
 		}
 		last = tok.End
@@ -158,13 +234,13 @@ func checkTokens(t testing.TB, sql string, toks []Token) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, texts := range []map[string]string{postgresTexts, sqliteTexts} {
+	for _, texts := range []map[string]string{postgresTexts, sqliteTexts, mysqlTexts} {
 		for sql := range texts {
 			f.Add(sql)
 		}
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
-		for _, rules := range []*Rules{Postgres, SQLite} {
+		for _, rules := range []*Rules{Postgres, SQLite, MySQL} {
 			for _, scs := range []SCS{SCSUnknown, SCSOn, SCSOff} {
 				if toks, err := Scan(rules, sql, scs, nil); err == nil {
 					checkTokens(t, sql, toks)
@@ -228,6 +304,7 @@ func TestSkipBlank(t *testing.T) {
 		{Postgres, "", 0, true}, {Postgres, " \t\n", 3, true}, {Postgres, "-- a", 4, true}, {Postgres, "--a\rb", 4, true},
 		{Postgres, "/*/* */*/ a", 10, true}, {Postgres, "/* a", 4, false}, {Postgres, "a /* a", 0, true},
 		{SQLite, "--a\rb", 5, true}, {SQLite, "/*/* */*/ a", 7, true}, {SQLite, "/* a", 4, true}, {SQLite, "\ufeffa", 3, true},
+		{MySQL, "# a\n--b", 4, true}, {MySQL, "-- a", 4, true}, {MySQL, "/*! a */", 0, false},
 	} {
 		if n, ok := tt.r.SkipBlank(tt.in); n != tt.want || ok != tt.ok {
 			t.Errorf("%q: got %d, %v", tt.in, n, ok)

@@ -65,6 +65,8 @@ func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 		return r.clip(unescape(Unquote(s[2:]))), true
 	case t.Kind == Quoted && r.textNames, t.Kind == Text && r.textNames && s[0] == '\'':
 		return Fold(Unquote(s)), true
+	case t.Kind == Quoted && r.foldsQuoted, t.Kind == Text && r.twoModes && s[0] == '"':
+		return Fold(Unquote(s)), true
 	case t.Kind == Quoted:
 		return r.clip(Unquote(s)), true
 	}
@@ -73,7 +75,7 @@ func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 
 // IsName reports whether a token may stand for a name: Name's ok.
 func (r *Rules) IsName(src string, t *Token) bool {
-	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && r.textNames && src[t.Start] == '\''
+	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && (r.textNames && src[t.Start] == '\'' || r.twoModes && src[t.Start] == '"')
 }
 
 // Quote writes a normalised name so that it is read as just that.

@@ -36,6 +36,12 @@ func TestParseName(t *testing.T) {
 		{SQLite, `[a"b]`, "", `a"b`},
 		{SQLite, `ÉTÉ`, "", "ÉtÉ"}, // folds ASCII only
 		{SQLite, long, "", long},
+		{MySQL, "Books", "", "books"},
+		{MySQL, "`Shop`.`Bo``oks`", "shop", "bo`oks"},
+		{MySQL, `"Books"`, "", "books"},
+		{MySQL, `shop . 1books`, "shop", "1books"},
+		{MySQL, "`été`", "", "été"},
+		{MySQL, long, "", long},
 	} {
 		schema, name, err := tt.r.ParseName(tt.in)
 		if err != nil || schema != tt.schema || name != tt.name {
@@ -53,6 +59,7 @@ func TestParseNameRefuses(t *testing.T) {
 		{Postgres, "a.b.c.d"}, {Postgres, "a b"}, {Postgres, "a;"}, {Postgres, `""`}, {Postgres, `"a`}, {Postgres, "'books'"},
 		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "ÉTÉ"}, {Postgres, `a."b".İ`}, {Postgres, "\xff"}, {Postgres, "$1"},
 		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"},
+		{MySQL, ""}, {MySQL, "'books'"}, {MySQL, "``"}, {MySQL, "ÉTÉ"}, {MySQL, "12"}, {MySQL, "@a"}, {MySQL, "a.`b"}, {MySQL, "$a"},
 	} {
 		if schema, name, err := tt.r.ParseName(tt.in); err == nil {
 			t.Errorf("%q: got %q, %q", tt.in, schema, name)
@@ -77,7 +84,7 @@ func TestParseColumn(t *testing.T) {
 // TestIsName: it is what Name says of every token.
 func TestIsName(t *testing.T) {
 	const sql = "a \"b\" 'c' x'00' 1 (1)"
-	for _, r := range []*Rules{Postgres, SQLite} {
+	for _, r := range []*Rules{Postgres, SQLite, MySQL} {
 		toks, err := Scan(r, sql, SCSUnknown, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +112,7 @@ func texts(t *testing.T, r *Rules, sql string) (texts []string) {
 // TestQuote shows that a quoted name is read as what it was made from.
 func TestQuote(t *testing.T) {
 	for _, name := range []string{"books", "a b", `a"b`, "a`b", `""`, "``", `a\b`, "a'b", "select", "é", "--", "/*", "[", "U&", "u&\"0062"} {
-		for _, r := range []*Rules{Postgres, SQLite} {
+		for _, r := range []*Rules{Postgres, SQLite, MySQL} {
 			quoted := r.Quote(name)
 			if schema, got, err := r.ParseName(quoted); err != nil || got != name && got != Fold(name) || schema != "" {
 				t.Errorf("%q: got %q, %q, %v from %s", name, schema, got, err, quoted)
@@ -166,6 +173,19 @@ func TestFoldedByLocale(t *testing.T) {
 			if got != want {
 				t.Errorf("%s, %s: %v", tt.word, tt.known, got)
 			}
+		}
+	}
+}
+
+// Where quoted names are folded, too, none of them is clear.
+func TestQuotedIsFoldedByLocale(t *testing.T) {
+	for word, want := range map[string]bool{"`BÜCHER`": true, `"BÜCHER"`: true, "bÜCHER": true, "`books`": false, "'BÜCHER'": false} {
+		toks, err := Scan(MySQL, word, SCSUnknown, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := MySQL.FoldedByLocale(word, &toks[0]); ok != want {
+			t.Errorf("%s: %v", word, ok)
 		}
 	}
 }

@@ -16,7 +16,7 @@ var Postgres = newRules(Rules{
 	scs:            true,
 	continued:      true,
 	dollarQuotes:   true,
-	encodings:      true,
+	encoding:       "client_encoding",
 
 	localeFolds: true,
 	maxName:     63,

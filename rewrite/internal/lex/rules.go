@@ -6,10 +6,13 @@ import "strings"
 // use.
 type Rules struct {
 	// Blanks and comments.
-	lineEnds       string // what ends a comment that began with --
-	nestedComments bool
-	openComments   bool // a comment in /* may end with the text
-	byteOrderMark  bool // it is blank space before any token
+	lineEnds        string // what ends a comment that began with --
+	nestedComments  bool
+	openComments    bool // a comment in /* may end with the text
+	dashesNeedBlank bool // -- begins a comment only before a blank
+	hashComments    bool // # begins a comment, too
+	codeComments    bool // /*! and /*M! may hold code, and /*+ hints
+	byteOrderMark   bool // it is blank space before any token
 
 	// Strings. The letters introduce one, in either case: x'1F'.
 	rawStrings     string // where a backslash is a character
@@ -19,7 +22,8 @@ type Rules struct {
 	scs            bool   // standard_conforming_strings decides the meaning of a backslash in a plain one
 	continued      bool   // one goes on in quotes behind a newline
 	dollarQuotes   bool   // $$...$$ and $tag$...$tag$, and $1 is a placeholder
-	encodings      bool   // the text may be read in another encoding than UTF-8
+	twoModes       bool   // whether backslashes escape, and "..." is a string or a name, depends on a setting
+	encoding       string // the setting by which the text may be read in another encoding than UTF-8
 
 	// Names.
 	backquotes     bool // `name`
@@ -27,10 +31,14 @@ type Rules struct {
 	textNames      bool // a string is a name where a name has to stand
 	noBlankInWords bool // words with blank space beyond ASCII are refused
 	localeFolds    bool // letters beyond ASCII may be folded, too
+	foldsQuoted    bool // and quoted names as others
+	digitNames     bool // one may begin with a digit
 	maxName        int  // how many bytes of a name count; 0 for all
 	quote          func(name string) string
 
-	variables bool // ?, ?1, :a, @a, $a and #a are placeholders
+	variables     bool // ?, ?1, :a, @a, $a and #a are placeholders
+	questionMarks bool // ? is one
+	atVariables   bool // @a and @@a are variables
 
 	classes [256]byteClass // by what is above
 }
@@ -43,8 +51,13 @@ func newRules(r Rules) *Rules {
 	if r.dollarQuotes {
 		r.classes['$'] = paramByte
 	}
-	if r.variables {
+	if r.variables || r.questionMarks {
 		r.classes['?'] = paramByte
+	}
+	if r.digitNames {
+		for c := '0'; c <= '9'; c++ {
+			r.classes[c] = otherByte
+		}
 	}
 	if r.byteOrderMark {
 		r.classes[firstOfMark] = otherByte

@@ -11,6 +11,9 @@ const (
 
 // str reads a string constant whose opening quote is next.
 func (s *scanner) str(start int, kind stringKind) *Error {
+	if kind == plainString && s.rules.twoModes {
+		return s.twoModeText(start)
+	}
 	s.pos++
 	escapes := kind == escapeString || kind == plainString && s.scs == SCSOff
 	ambiguous := kind == plainString && s.scs == SCSUnknown && s.rules.scs
@@ -77,11 +80,11 @@ func (s *scanner) backslash(escapes bool) *Error {
 // swallowed reports whether the ASCII byte at i could be the second byte of a
 // character, if the database read the text in GBK, Big5, Shift JIS or the like.
 func (s *scanner) swallowed(i int) bool {
-	return s.rules.encodings && i > 0 && s.src[i-1] >= 0x80
+	return s.rules.encoding != "" && i > 0 && s.src[i-1] >= 0x80
 }
 
 func (s *scanner) twoEncodings() *Error {
-	return &Error{s.pos, "its meaning depends on client_encoding; pass the value as an argument, or put a blank or quotes before this byte", Unread}
+	return &Error{s.pos, "its meaning depends on " + s.rules.encoding + "; pass the value as an argument, or put a blank or quotes before this byte", Unread}
 }
 
 // continues moves to the quote that continues the string just closed: one that

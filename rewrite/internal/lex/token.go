@@ -9,9 +9,10 @@ const (
 	Quoted                 // quoted name, quotes included
 	Text                   // string constant, quotes and prefix included
 	Number
-	Param // placeholder
-	Punct // one byte: brackets, comma, semicolon, dot, or any operator character
-	End   // after the last byte
+	Param    // placeholder
+	Punct    // one byte: brackets, comma, semicolon, dot, or any operator character
+	Variable // MySQL's @a and @@a
+	End      // after the last byte
 )
 
 // A Token is a piece of a statement. Blank space and comments are between

@@ -18,6 +18,9 @@ func (s *scanner) word() *Error {
 		if err := s.blankInWord(start); err != nil {
 			return err
 		}
+		if s.rules.digitNames && strings.IndexByte(s.src[start:i], 0xA0) >= 0 {
+			return s.twoEncodings()
+		}
 	}
 	if i == start+1 && i < len(s.src) && (s.src[i] == '\'' || s.src[i] == '&') {
 		if read, err := s.introducedString(start); read {

@@ -13,10 +13,14 @@ func (t *Text) Assigns(a Assignment, column string) bool {
 
 // PlainValue returns the value of an item that is column = value, else nothing.
 func (t *Text) PlainValue(a Assignment) Span {
-	if a.Lo+2 >= a.Hi || t.Tokens[a.Lo].Is('(') || !t.Tokens[a.Lo+1].Is('=') {
+	equals := a.Names.Hi
+	if t.grammar.qualifiedSet && t.Tokens[equals].Is(':') {
+		equals++
+	}
+	if equals+1 >= a.Hi || t.Tokens[a.Lo].Is('(') || !t.Tokens[equals].Is('=') {
 		return Span{a.Hi, a.Hi}
 	}
-	return Span{a.Lo + 2, a.Hi}
+	return Span{equals + 1, a.Hi}
 }
 
 // Value returns the value that an item of a SET list assigns to the column; ok is
@@ -26,7 +30,7 @@ func (t *Text) PlainValue(a Assignment) Span {
 //	(column, ...) = [ROW] (value, ...)
 func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
 	i, end := int(a.Lo), int(a.Hi)
-	place, columns, equals := 0, 1, i+1
+	place, columns, equals := 0, 1, int(a.Names.Hi)
 	list := t.Tokens[i].Is('(')
 	if list {
 		if place, columns, ok = t.placeOf(a.Names, column); !ok {
@@ -34,20 +38,27 @@ func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
 		}
 		equals = int(t.Tokens[i].Mate) + 1
 	}
-	if !t.Tokens[equals].Is('=') {
-		return Span{}, false // a part of it
-	}
-	lo := equals + 1
-	if t.grammar.doubleEquals && t.Tokens[lo].Is('=') && t.Tokens[lo].Start == t.Tokens[equals].End {
-		lo++
-	}
-	if lo >= end {
+	lo := int(t.behindEquals(int32(equals)))
+	if lo == 0 || lo >= end { // a part of it
 		return Span{}, false
 	}
 	if !list || columns == 1 && t.grammar.plainInBrackets {
 		return span(lo, end), true
 	}
 	return t.rowValue(lo, end, place, columns)
+}
+
+// behindEquals returns the token behind the equals sign at i, or 0 if there is none.
+func (t *Text) behindEquals(i int32) int32 {
+	switch next := &t.Tokens[min(int(i)+1, len(t.Tokens)-1)]; {
+	case t.Tokens[i].Is(':') && t.grammar.qualifiedSet && next.Is('='):
+		return i + 2
+	case !t.Tokens[i].Is('='):
+		return 0
+	case t.grammar.doubleEquals && next.Is('=') && next.Start == t.Tokens[i].End:
+		return i + 2
+	}
+	return i + 1
 }
 
 // placeOf returns which of the columns of a list one is, and how many there are.
@@ -88,6 +99,20 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 		i = to + 1
 	}
 	return value, values == columns && !value.Empty()
+}
+
+// Excluded returns the column of a value that is a column of the row that was to be
+// inserted: excluded.column, or MySQL's VALUES(column).
+func (t *Text) Excluded(value Span) (column string, ok bool) {
+	if !t.grammar.onDuplicate {
+		of, column, ok := t.Qualified(value)
+		return column, ok && of == "excluded"
+	}
+	i := int(value.Lo)
+	if value.Hi-value.Lo != 4 || !t.isWord(&t.Tokens[i], "values") || !t.Tokens[i+1].Is('(') {
+		return "", false
+	}
+	return t.Name(i + 2)
 }
 
 // Qualified returns the names of a value that is the column of a table, or of the row that

@@ -15,21 +15,30 @@ var shortTexts = []string{
 	"MERGE INTO books b USING n ON b.id = n.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (1)",
 }
 
+var mysqlTexts = []string{
+	"UPDATE books SET price=? WHERE id=?",
+	"INSERT INTO books (id, title) VALUES (?, ?) AS n ON DUPLICATE KEY UPDATE title = n.title",
+	"DELETE FROM books AS b WHERE b.id = ? LIMIT 1",
+	"UPDATE `books` b JOIN pens p ON b.id = p.id SET b.price = p.price, p.price = 1",
+}
+
 // TestAllocations: what is read of a text of usual length fits into the room of the
 // text before.
 func TestAllocations(t *testing.T) {
-	for _, sql := range shortTexts {
-		n := testing.AllocsPerRun(200, func() {
-			x, err := Open(Postgres, sql, nil)
-			if err != nil {
-				t.Fatal(err)
+	for g, texts := range map[*Grammar][]string{Postgres: shortTexts, MySQL: mysqlTexts} {
+		for _, sql := range texts {
+			n := testing.AllocsPerRun(200, func() {
+				x, err := Open(g, sql, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for x.Next() {
+				}
+				x.Close()
+			})
+			if n > 0 && !raceEnabled {
+				t.Errorf("%s: %v allocations", sql, n)
 			}
-			for x.Next() {
-			}
-			x.Close()
-		})
-		if n > 0 && !raceEnabled {
-			t.Errorf("%s: %v allocations", sql, n)
 		}
 	}
 }

@@ -103,6 +103,8 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 		switch {
 		case t.isWord(t.tok(), "create") && t.beginsAtomic():
 			return true // the semicolons and the END are the body's
+		case t.grammar.autocommit && (t.isWord(t.tok(), "xa") || t.isWord(t.tok(), "set") && t.setsAutocommit()):
+			return true
 		case t.isWord(t.tok(), "begin", "start"):
 			in = true
 		case t.isWord(t.tok(), "rollback"):
@@ -116,6 +118,16 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 		}
 	}
 	return in
+}
+
+// setsAutocommit reports whether the region has the name of that setting in it.
+func (t *Text) setsAutocommit() bool {
+	for i := t.i + 1; i < t.stop; i++ {
+		if s := t.TokenText(int32(i)); len(s) >= len("autocommit") && lex.EqualFold(strings.Trim(s, "@`"), "autocommit") {
+			return true
+		}
+	}
+	return false
 }
 
 // beginsAtomic reports whether the region has BEGIN ATOMIC in it, with which the

@@ -26,10 +26,12 @@ func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
 		switch isKeyword, tok := p.step(t, i), &t.Tokens[i]; {
 		case p.doubtful:
 			return nil, int32(i)
+		case t.grammar.pipesMayBeOr && tok.Is('|') && t.Tokens[i+1].Is('|'):
+			return nil, -1
 		case !isKeyword || p.cases > 0:
 		case t.isWord(tok, "when", "then"): // the CASE was taken for a name
 			return nil, int32(i)
-		case t.isWord(tok, "or"):
+		case t.isWord(tok, "or", "xor"):
 			return nil, -1
 		case t.isWord(tok, "between"):
 			betweens++
@@ -82,6 +84,9 @@ func (t *Text) isPure(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)
 		tok := &t.Tokens[i]
+		if tok.Kind == lex.Variable { // it may be assigned
+			return false
+		}
 		if !isName(tok) {
 			continue
 		}

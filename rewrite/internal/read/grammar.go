@@ -6,6 +6,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 // concurrent use.
 type Grammar struct {
 	Lex *lex.Rules
+	own *statements // of a grammar that shares little with others; nil for none
 
 	// Statements.
 	explain        bool // EXPLAIN ANALYZE runs its statement
@@ -21,6 +22,8 @@ type Grammar struct {
 	searchAndCycle bool // SEARCH and CYCLE behind a part of WITH
 	noRows         []string
 	encodings      bool // client_encoding can be changed
+	charsets       bool // character_set_client can be
+	autocommit     bool // SET and XA begin transactions, too
 
 	// Clauses of a write.
 	only            bool // ONLY name, and name *
@@ -32,6 +35,10 @@ type Grammar struct {
 	rowKeyword      bool // (a, b) = ROW(1, 2)
 	plainInBrackets bool // (a) = 1
 	doubleEquals    bool // a == 1 is a = 1
+	qualifiedSet    bool // SET table.column = 1, and := for =
+	rowConstructors bool // VALUES ROW(1, 2)
+	emptyRows       bool // () VALUES ()
+	onDuplicate     bool // ON DUPLICATE KEY UPDATE, and VALUES(column) in it
 	behindColumns   []string
 
 	// Expressions.
@@ -40,11 +47,20 @@ type Grammar struct {
 	operatorCalls  bool // OPERATOR(schema.+) and AT TIME ZONE
 	withNoClause   bool // WITH TIME ZONE and WITH UNIQUE KEYS
 	windowLooksOn  bool // WINDOW is a keyword only before name AS
+	clauseNames    bool // words that begin the clauses behind a query are names where an operand is wanted
+	pipesMayBeOr   bool // || is OR, by a setting
 	arrowMayFail   bool // -> and ->>
 	mathMayFail    bool // casts and arithmetic
 	namedParams    bool // placeholders may have a name, or none
 	typedConstants bool // 1::bigint and bigint '1'
 	keepingTypes   []string
+}
+
+// statements are how a grammar of its own reads a statement: write, if it is a write of rows,
+// and else class.
+type statements struct {
+	write func(t *Text) bool
+	class func(t *Text) Class
 }
 
 // commonEnds are the words that may follow the columns of a SELECT.

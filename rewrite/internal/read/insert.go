@@ -31,7 +31,7 @@ func (t *Text) columnList(ins *Insertion) bool {
 		return true
 	}
 	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.spans), true
-	if lo == hi {
+	if lo == hi && !t.grammar.emptyRows {
 		return t.fail(ExpectedColumn, t.i)
 	}
 	for i := lo; i < hi && ok; {
@@ -131,8 +131,11 @@ func (t *Text) addSpan(s Span, first, done, all int) {
 func (t *Text) rows() bool {
 	begin, first, ok := t.i, len(t.spans), true
 	for {
+		if t.grammar.rowConstructors {
+			t.accept("row")
+		}
 		open := t.tok()
-		if !open.Is('(') || int(open.Mate) == t.i+1 {
+		if !open.Is('(') || int(open.Mate) == t.i+1 && !t.grammar.emptyRows {
 			ok = t.fail(ExpectedRow, t.i)
 			break
 		}

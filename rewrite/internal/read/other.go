@@ -11,6 +11,9 @@ func (t *Text) other(begin int) {
 	t.part(OtherPart, begin, begin)
 	p := &t.Parts[len(t.Parts)-1]
 	p.Class = t.class()
+	if p.Hi = int32(t.stop); t.depth == 0 {
+		t.Hi = p.Hi
+	}
 	if p.Class == Reading || p.Class == Definition {
 		t.reads(begin, begin+1)
 	}
@@ -18,6 +21,8 @@ func (t *Text) other(begin int) {
 
 func (t *Text) class() Class {
 	switch first := t.tok(); {
+	case t.grammar.own != nil:
+		return t.grammar.own.class(t)
 	case t.grammar.code && t.isWord(first, "do"):
 		return Do
 	case t.grammar.code && t.isWord(first, "call"):
@@ -107,6 +112,9 @@ func (t *Text) joins() bool {
 // byte is a backslash to those who read UTF-8. There are other ways to change it,
 // which can't all be seen; so package lex refuses a text that would read otherwise.
 func (t *Text) ChangesEncoding() int32 {
+	if t.grammar.charsets {
+		return t.changesCharset()
+	}
 	first := &t.Tokens[t.Lo]
 	if !t.grammar.encodings || t.isWord(first, "show", "reset") || t.isWord(first, "set") && t.setsUTF8() {
 		return -1

@@ -33,6 +33,7 @@ type Text struct {
 	rowArms   []RowArm
 	conflicts []Conflict
 	arms      []Arm
+	joined    []Target
 }
 
 // Open splits src into tokens. A write is read beyond its target if wanted, or nil,
@@ -143,6 +144,8 @@ func (t *Text) statement() {
 // write reads the statement of the region if it is a write of rows.
 func (t *Text) write() bool {
 	switch {
+	case t.grammar.own != nil:
+		return t.grammar.own.write(t)
 	case t.accept("update"):
 		t.update()
 	case t.accept("delete"):

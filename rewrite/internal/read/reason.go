@@ -26,6 +26,7 @@ const (
 	NotRows
 	BadWith
 	Unexpected
+	UnclearTable
 
 	// These are of a DO.
 	OtherLanguage
@@ -55,6 +56,7 @@ var reasons = [...]string{
 	DefaultsAfterColumns:   "DEFAULT VALUES after a list of columns can't be read",
 	NotRows:                "rows from this can't be guarded; write INSERT ... VALUES or INSERT ... SELECT",
 	BadWith:                "this WITH can't be read",
+	UnclearTable:           "which table this column is of can't be seen; write it as table.column",
 	Unexpected:             "this part of the statement can't be read",
 	OtherLanguage:          "code of another language than PL/pgSQL, or in more than one string, can't be read",
 	EscapedCode:            "code in a string with escapes can't be read; write it between $$ and $$",

@@ -43,7 +43,7 @@ func showPart(b *strings.Builder, t *Text, p Part) {
 	case TooDeepPart:
 		fmt.Fprintf(b, "too deep at %d\n", t.Offset(p.At))
 	case OtherPart:
-		classes := [...]string{"unknown", "no rows", "reading", "definition", "joins", "do", "call", "prepare"}
+		classes := [...]string{"unknown", "no rows", "reading", "definition", "joins", "do", "call", "prepare", "unseen"}
 		fmt.Fprintf(b, "%s\n", classes[p.Class])
 	}
 }
@@ -77,6 +77,9 @@ func showWrite(b *strings.Builder, t *Text, w *Write) {
 	fmt.Fprintf(b, " %s", w.Target.Name)
 	if w.Target.Alias != "" {
 		fmt.Fprintf(b, " as %s", w.Target.Alias)
+	}
+	if w.Joined {
+		b.WriteString(", joined")
 	}
 	if w.Depth > 0 {
 		fmt.Fprintf(b, ", depth %d", w.Depth)
@@ -139,8 +142,11 @@ func showInsertion(b *strings.Builder, t *Text, indent string, ins *Insertion) {
 		fmt.Fprintf(b, "%soverriding ^%s\n", indent, t.TokenText(ins.Overriding))
 	}
 	if ins.SourceAt > 0 {
-		sources := [...]string{"no source", "defaults", "values", "query"}
+		sources := [...]string{"no source", "defaults", "values", "query", "assigned"}
 		fmt.Fprintf(b, "%s%s ^%s: %s\n", indent, sources[ins.Source], t.TokenText(ins.SourceAt), t.piece(ins.Rows))
+	}
+	if ins.RowAlias != "" {
+		fmt.Fprintf(b, "%salias of the rows %s (%s)\n", indent, ins.RowAlias, t.piece(ins.RowColumns))
 	}
 	for _, a := range ins.Arms {
 		switch {

@@ -77,8 +77,10 @@ const (
 	Joins
 	// Do: PostgreSQL's DO; see [Text.Code].
 	Do
-	// Call: PostgreSQL's CALL.
+	// Call: CALL, and what runs a text that stands in it as a string.
 	Call
 	// Prepare: PostgreSQL's PREPARE.
 	Prepare
+	// Unseen: it runs, or writes, what can't be seen in the text.
+	Unseen
 )

@@ -24,7 +24,7 @@ func (t *Text) target(head *Write, follow ...string) *Write {
 	added := t.newWrite()
 	added.Verb, added.At, added.Or, added.OrAt = head.Verb, head.At, head.Or, head.OrAt
 	added.Depth = int32(t.depth)
-	added.Target = Target{Schema: schema, Name: name, At: int32(at)}
+	added.Target = Target{Schema: schema, Name: name, At: int32(at), NameAt: int32(next - 1)}
 	if t.grammar.only {
 		t.acceptPunct('*')
 	}
@@ -73,7 +73,7 @@ func (t *Text) alias(w *Write, follow []string) bool {
 	if !ok {
 		return t.fail(ExpectedAlias, t.i)
 	}
-	w.Target.Alias = alias
+	w.Target.Alias, w.Target.AliasAt = alias, int32(t.i)
 	t.i++
 	return true
 }

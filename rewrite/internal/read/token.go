@@ -1,7 +1,5 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
-
 // Offset returns where token i begins, in bytes.
 func (t *Text) Offset(i int32) int32 { return t.Tokens[i].Start }
 
@@ -103,11 +101,7 @@ func (t *Text) FoldsByLocale(of func(name string) int) (found int, at int32) {
 		return -1, -1
 	}
 	for i := range t.Tokens {
-		tok := &t.Tokens[i]
-		if tok.Kind != lex.Word {
-			continue
-		}
-		if name, ok := t.grammar.Lex.FoldedByLocale(t.Src, tok); ok {
+		if name, ok := t.grammar.Lex.FoldedByLocale(t.Src, &t.Tokens[i]); ok {
 			if found := of(name); found >= 0 {
 				return found, int32(i)
 			}

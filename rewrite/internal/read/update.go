@@ -65,6 +65,9 @@ func (t *Text) assignments(set *Assignments, follow ...string) bool {
 		if t.Tokens[i].Is('(') {
 			names = span(i+1, int(t.Tokens[i].Mate))
 		}
+		for t.grammar.qualifiedSet && int(names.Hi)+1 < end && t.Tokens[names.Hi].Is('.') {
+			names = Span{names.Hi + 1, names.Hi + 2}
+		}
 		if n := len(t.items); n == cap(t.items) {
 			t.items = lex.More(t.items, n-first, i-lo, hi-lo)
 		}

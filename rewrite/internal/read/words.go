@@ -75,3 +75,14 @@ func (g *Grammar) keyword(word string) *keyword {
 	}
 	return nil
 }
+
+// moreWords adds words to those of newWords.
+func moreWords(by [maxWord + 1][26][]keyword, roles map[role]string) [maxWord + 1][26][]keyword {
+	for r, words := range roles {
+		for _, w := range strings.Fields(words) {
+			some := &by[len(w)][w[0]-'a']
+			*some = append(*some, keyword{w, r, false})
+		}
+	}
+	return by
+}

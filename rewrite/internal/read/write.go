@@ -34,11 +34,12 @@ type Write struct {
 	Verb   Verb
 	At     int32 // the verb
 	Depth  int32 // how many brackets it is inside of
-	Or     Or    // SQLite's OR x
+	Or     Or    // SQLite's OR x, and MySQL's IGNORE
 	OrAt   int32 // x
 	Target Target
+	Joined bool // of MySQL's UPDATE and DELETE: its rows come from several tables; each written to has a Write
 
-	Set   Assignments // of UPDATE
+	Set   Assignments // of UPDATE, and MySQL's INSERT ... SET
 	From  int32       // of UPDATE and DELETE: where FROM or USING stands or would stand
 	Where Condition   // of UPDATE and DELETE
 	Limit int32       // of UPDATE and DELETE: ORDER BY or LIMIT
@@ -86,6 +87,8 @@ type Target struct {
 	Schema, Name string // normalised
 	Alias        string // normalised; empty for none
 	At           int32  // the first token of the name
+	NameAt       int32  // the token of Name, as it is spelled
+	AliasAt      int32  // that of Alias; 0 for none
 }
 
 // Assignments are a SET list. Span is empty where reading failed in it.
@@ -112,7 +115,7 @@ func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
 // An Insertion is what an INSERT or the INSERT of a MERGE's arm inserts.
 type Insertion struct {
-	List    Span // what is in the bracket of the columns; zero for none
+	List    Span // what is in the bracket of the columns; zero for none. MySQL's may be empty, which is as none
 	Columns []Span
 
 	Overriding int32 // the word behind OVERRIDING, SYSTEM or USER
@@ -121,6 +124,10 @@ type Insertion struct {
 	SourceAt int32 // its first token, also where it can't be read
 	Rows     Span  // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
 	Arms     []RowArm
+
+	// MySQL's alias for the rows, and for their columns; zero for none.
+	RowAlias   string
+	RowColumns Span
 }
 
 // Source is where the rows of an [Insertion] come from.
@@ -132,6 +139,7 @@ const (
 	Defaults               // DEFAULT VALUES
 	Values                 // it begins with VALUES
 	Query                  // it begins otherwise
+	Assigned               // MySQL's INSERT ... SET: Write.Set
 )
 
 // A RowArm is one of the VALUES and SELECT that UNION and the like combine, in the
@@ -145,7 +153,7 @@ type RowArm struct {
 	Last    bool  // of VALUES: nothing is combined with it, also behind ORDER BY or LIMIT
 }
 
-// A Conflict is an ON CONFLICT clause.
+// A Conflict is an ON CONFLICT clause, or ON DUPLICATE KEY UPDATE.
 type Conflict struct {
 	At     int32 // ON
 	Update bool  // DO UPDATE, not DO NOTHING

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -60,6 +61,15 @@ func newPostgres(ctx context.Context, dsn string) (*source, error) {
 			return errors.Join(err, admin.Close())
 		},
 	}, nil
+}
+
+// newMySQL makes a database of its own on a server of MySQL or MariaDB.
+func newMySQL(ctx context.Context, dsn string) (*source, error) {
+	dsn, drop, err := mysql.Fresh(ctx, dsn, "sqlfence_books_")
+	if err != nil {
+		return nil, err
+	}
+	return &source{mysql.Driver, dsn, drop}, nil
 }
 
 // create makes the table with its one book. It uses the bare driver, as a

@@ -14,8 +14,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -23,7 +25,7 @@ var errStaleLanded = errors.New("stale writes landed")
 
 func main() {
 	n := flag.Int("clients", 1000, "how many clients change the price")
-	dsn := flag.String("dsn", "", "a PostgreSQL database to use instead of SQLite")
+	dsn := flag.String("dsn", "", "a PostgreSQL database, or a MySQL or MariaDB one as mysql://..., to use instead of SQLite")
 	seed := flag.Uint64("seed", 0, "seed of the clients' delays; 0 for another one each time")
 	flag.Parse()
 	if *n < 1 || flag.NArg() > 0 {
@@ -44,7 +46,11 @@ func main() {
 		clients:  newClients(*n, *seed),
 		progress: progress(ctx, os.Stdout),
 	}
-	if *dsn != "" {
+	switch {
+	case strings.HasPrefix(*dsn, mysql.Scheme):
+		p.title = "MySQL (driver go-sql-driver/mysql)"
+		p.fresh = func(ctx context.Context) (*source, error) { return newMySQL(ctx, *dsn) }
+	case *dsn != "":
 		p.title = "PostgreSQL (driver pgx)"
 		p.fresh = func(ctx context.Context) (*source, error) { return newPostgres(ctx, *dsn) }
 	}

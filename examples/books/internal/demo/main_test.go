@@ -11,11 +11,12 @@ import (
 	_ "modernc.org/sqlite" // beside the driver that the build chose
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
 // forEachDatabase runs a test on SQLite through every driver that this build
-// has, and on PostgreSQL where the environment names one.
+// has, and on PostgreSQL and MariaDB where the environment names one.
 func forEachDatabase(t *testing.T, test func(t *testing.T, fresh func(context.Context) (*source, error))) {
 	drivers := []string{sqlite.Driver}
 	if sqlite.Driver != "sqlite" {
@@ -35,6 +36,20 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, fresh func(context.Co
 			t.Skip("SQLFENCE_POSTGRES_DSN is not set")
 		}
 		test(t, func(ctx context.Context) (*source, error) { return newPostgres(ctx, dsn) })
+	})
+	t.Run("mysql", func(t *testing.T) {
+		dsn := os.Getenv("SQLFENCE_MYSQL_DSN")
+		if dsn == "" {
+			if os.Getenv("SQLFENCE_REQUIRE_MYSQL") == "1" {
+				t.Fatal("SQLFENCE_MYSQL_DSN is not set")
+			}
+			t.Skip("SQLFENCE_MYSQL_DSN is not set")
+		}
+		url, err := mysql.URL(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, func(ctx context.Context) (*source, error) { return newMySQL(ctx, url) })
 	})
 }
 

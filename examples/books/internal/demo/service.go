@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -23,6 +24,7 @@ func bare(driver, dsn string) (*sql.DB, error) { return sql.Open(driver, dsn) }
 type service struct {
 	db     *sql.DB
 	tokens *tokens.Store
+	mysql  bool
 }
 
 // withService runs f on the service of a fresh database and removes the
@@ -50,7 +52,7 @@ func withService(ctx context.Context, fresh func(context.Context) (*source, erro
 	if err := store.Setup(ctx); err != nil {
 		return fmt.Errorf("set up tokens: %w", err)
 	}
-	return f(&service{db, store})
+	return f(&service{db, store, src.driver == mysql.Driver})
 }
 
 func (s *service) takeToken(ctx context.Context) (sqlfence.Token, error) {
@@ -69,8 +71,21 @@ type write struct {
 func (s *service) setPrice(ctx context.Context, t sqlfence.Token, price int64) (write, error) {
 	ctx = sqlfence.WithFence(ctx, t)
 	w := write{token: t.Value, price: price}
+	if s.mysql {
+		return s.setPriceMySQL(ctx, w)
+	}
 	err := s.db.QueryRowContext(ctx,
 		`UPDATE books SET price = $1, writes = writes + 1 WHERE id = 1 RETURNING writes`, price).Scan(&w.order)
+	return w, err
+}
+
+// setPriceMySQL has LAST_INSERT_ID bring the number of writes, as MySQL has no RETURNING.
+func (s *service) setPriceMySQL(ctx context.Context, w write) (write, error) {
+	res, err := s.db.ExecContext(ctx, `UPDATE books SET price = ?, writes = LAST_INSERT_ID(writes + 1) WHERE id = 1`, w.price)
+	if err != nil {
+		return w, err
+	}
+	w.order, err = res.LastInsertId()
 	return w, err
 }
 

@@ -1,0 +1,70 @@
+// Package mysql makes databases for the examples on a server of MySQL or MariaDB.
+package mysql
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const (
+	// Driver is the name of the driver.
+	Driver = "mysql"
+
+	// Scheme is what the URL of a server begins with.
+	Scheme = "mysql://"
+)
+
+// Fresh makes a database that nobody else uses, and whose name begins with prefix, on the
+// server of dsn, which is a URL. It returns the database's name for the driver; drop removes
+// it.
+func Fresh(ctx context.Context, dsn, prefix string) (source string, drop func() error, err error) {
+	cfg, err := parse(dsn)
+	if err != nil {
+		return "", nil, err
+	}
+	admin, err := sql.Open(Driver, cfg.FormatDSN())
+	if err != nil {
+		return "", nil, err
+	}
+	cfg.DBName = prefix + strings.ToLower(rand.Text()[:10])
+	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+cfg.DBName); err != nil {
+		return "", nil, errors.Join(err, admin.Close())
+	}
+	return cfg.FormatDSN(), func() error {
+		// Interrupted or not, the database goes: hence a context of its own.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_, err := admin.ExecContext(ctx, "DROP DATABASE "+cfg.DBName)
+		return errors.Join(err, admin.Close())
+	}, nil
+}
+
+func parse(dsn string) (*mysql.Config, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("-dsn: %w", err)
+	}
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr, cfg.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	return mysql.ParseDSN(cfg.FormatDSN()) // which adds the port where there is none
+}
+
+// URL returns the URL of a server that is named as the driver has it.
+func URL(source string) (string, error) {
+	cfg, err := mysql.ParseDSN(source)
+	if err != nil {
+		return "", err
+	}
+	u := url.URL{Scheme: strings.TrimSuffix(Scheme, "://"), User: url.UserPassword(cfg.User, cfg.Passwd), Host: cfg.Addr, Path: "/" + cfg.DBName}
+	return u.String(), nil
+}

@@ -1,0 +1,390 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A book is a row; gone for one that isn't there.
+type book struct {
+	rest            string // the columns that a guard leaves alone
+	touched         bool
+	fence, serial   int64
+	hasMark, hasSer bool
+}
+
+func state(t testing.TB, q interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}) map[int64]book {
+	t.Helper()
+	rows, err := q.QueryContext(context.Background(), "SELECT id, CONCAT_WS('|', IFNULL(isbn, 'NULL'), grp, price, IFNULL(title, 'NULL')), touched > 0, fence_token, serial FROM books")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[int64]book{}
+	for rows.Next() {
+		var id int64
+		var b book
+		var fence, serial sql.NullInt64
+		if err := rows.Scan(&id, &b.rest, &b.touched, &fence, &serial); err != nil {
+			t.Fatal(err)
+		}
+		b.fence, b.hasMark, b.serial, b.hasSer = fence.Int64, fence.Valid, serial.Int64, serial.Valid
+		all[id] = b
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return renumbered(all)
+}
+
+// renumbered counts those rows from 10 on whose ids the database has chosen: it never
+// chooses one twice.
+func renumbered(all map[int64]book) map[int64]book {
+	var chosen []int64
+	for id := range all {
+		if id >= 10 {
+			chosen = append(chosen, id)
+		}
+	}
+	slices.Sort(chosen)
+	for i, id := range chosen {
+		b := all[id]
+		delete(all, id)
+		all[int64(10+i)] = b
+	}
+	return all
+}
+
+// An outcome is what a statement answers and leaves.
+type outcome struct {
+	err          error
+	affected, id int64
+	left         map[int64]book
+}
+
+// run runs a statement in a transaction that is rolled back.
+func run(t testing.TB, ctx context.Context, db *sql.DB, query string, args ...any) (o outcome) {
+	t.Helper()
+	tx, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	var r sql.Result
+	if r, o.err = tx.ExecContext(ctx, query, args...); o.err == nil {
+		o.affected, _ = r.RowsAffected()
+		o.id, _ = r.LastInsertId()
+	}
+	o.left = state(t, tx)
+	return o
+}
+
+type random struct{ *rand.Rand }
+
+func (r random) pick(of ...string) string { return of[r.IntN(len(of))] }
+
+func (r random) condition(alias string) string {
+	c := func() string {
+		return strings.ReplaceAll(r.pick("@id = ?", "@id IN (?, ?)", "@grp = ?", "@price > 50", "@id > ? AND @grp < 3", "@isbn LIKE 'i%'", "@title IS NULL",
+			"@grp IN (SELECT grp FROM pens WHERE price > 11)", "EXISTS (SELECT 1 FROM pens WHERE pens.id = @id)", "@id BETWEEN ? AND 5", "NOT (@id = ?)",
+			"@isbn = 'i3'", "@id = ? OR @grp = 2", "LENGTH(@title) > 2", "CASE WHEN @grp = 1 THEN @id > 2 ELSE 0 END", "@price = @grp XOR @id = 2", "@id"), "@", alias)
+	}
+	if r.IntN(3) > 0 {
+		return c()
+	}
+	return "(" + c() + ") " + r.pick("AND", "OR") + " (" + c() + ")"
+}
+
+func (r random) set(alias string, n int) string {
+	var items []string
+	for range 1 + r.IntN(n) {
+		items = append(items, alias+strings.ReplaceAll(r.pick("price = ?", "price = price + 1", "title = 'it''s ? \\\\'", "grp = grp + price", "price = grp", "title = NULL", "isbn = CONCAT('n', @id)",
+			"price = (SELECT MAX(price) FROM pens)", "title = isbn", "grp = IF(price > 50, ?, grp)", "price = @price", "price = COALESCE(fence_token, 0)", "title = DEFAULT"), "@", alias))
+	}
+	return strings.Join(items, ", ")
+}
+
+func (r random) tail() string {
+	s := ""
+	if r.IntN(4) == 0 {
+		s = " ORDER BY " + r.pick("id", "price DESC, id", "grp, id DESC")
+		if r.IntN(2) == 0 {
+			s += " LIMIT " + r.pick("1", "2", "?")
+		}
+	}
+	return s
+}
+
+func (r random) row(columns []string) string {
+	var vs []string
+	for _, c := range columns {
+		switch c {
+		case "id":
+			vs = append(vs, r.pick("?", "?", "2", "8", "9", "NULL", "DEFAULT"))
+		case "isbn":
+			vs = append(vs, r.pick("'i1'", "'i3'", "'n1'", "'n2'", "NULL", "CONCAT('i', 2)", "'i?'"))
+		default:
+			vs = append(vs, r.pick("?", "1", "DEFAULT", "2 + ?", "(SELECT MIN(grp) FROM pens)"))
+		}
+	}
+	return strings.Join(vs, ", ")
+}
+
+var columnLists = [][]string{{"id", "price"}, {"isbn", "grp"}, {"id", "isbn", "price"}, {"grp", "id"}, {"price"}}
+
+// statement writes a random write. touch is the same with the column touched set in rows that
+// are there; empty for a DELETE.
+func (r random) statement() (query, touch string) {
+	alias, as := "", ""
+	if r.IntN(3) == 0 {
+		alias, as = "b.", r.pick(" b", " AS b")
+	} else if r.IntN(3) == 0 {
+		alias = "books."
+	}
+	where := ""
+	if r.IntN(6) > 0 {
+		where = " WHERE " + r.condition(alias)
+	}
+	switch r.IntN(7) {
+	case 0, 1:
+		head := r.pick("UPDATE ", "UPDATE ", "UPDATE LOW_PRIORITY ", "UPDATE IGNORE ") + "books" + as + " SET " + r.set(alias, 3)
+		tail := where + r.tail()
+		return head + tail, head + ", " + alias + "touched = 1" + tail
+	case 2:
+		return r.pick("DELETE", "DELETE QUICK", "DELETE IGNORE") + " FROM books" + where0(where, as) + "", ""
+	}
+	columns := columnLists[r.IntN(len(columnLists))]
+	head := r.pick("INSERT ", "INSERT ", "INSERT IGNORE ", "REPLACE ") + r.pick("INTO ", "") + "books "
+	switch r.IntN(4) {
+	case 0:
+		var items []string
+		for i, v := range strings.Split(r.row([]string{"id", "grp"}), ", ") {
+			items = append(items, []string{"id", "grp"}[i]+" = "+v)
+		}
+		head += "SET " + strings.Join(items, ", ")
+	case 1:
+		head += "(id, price) SELECT " + r.pick("id + ?, price", "id, grp", "id + 6, 1") + " FROM pens" + r.pick("", " WHERE grp = 1", " GROUP BY id, price, grp HAVING id > 1")
+	default:
+		var rows []string
+		for range 1 + r.IntN(3) {
+			rows = append(rows, "("+r.row(columns)+")")
+		}
+		head += "(" + strings.Join(columns, ", ") + ") " + r.pick("VALUES ", "VALUE ") + strings.Join(rows, ", ")
+	}
+	if strings.HasPrefix(head, "REPLACE") || r.IntN(2) == 0 {
+		return head, head
+	}
+	item := func() string {
+		return r.pick("price = VALUES(price)", "price = books.price + VALUES(grp)", "price = ?", "title = 'u'", "grp = VALUES(price) + 1", "price = price", "title = books.isbn", "grp = LAST_INSERT_ID(books.id)")
+	}
+	head += " ON DUPLICATE KEY UPDATE " + item()
+	if r.IntN(2) == 0 {
+		head += ", " + item()
+	}
+	return head, head + ", books.touched = 1"
+}
+
+// where0 is the condition of a DELETE, which has no alias in every version.
+func where0(where, as string) string {
+	if as != "" {
+		return strings.ReplaceAll(where, "b.", "books.")
+	}
+	return where
+}
+
+var literals = regexp.MustCompile(`'(?:[^']|'')*'`)
+
+func (r random) args(query string) (args []any) {
+	for range strings.Count(literals.ReplaceAllString(query, ""), "?") {
+		args = append(args, int64(1+r.IntN(7)))
+	}
+	return args
+}
+
+// rulesets are what the random statements are guarded with.
+var rulesets = map[string][]sqlfence.Rule{
+	"row":    {sqlfence.RowFence("fence_token")},
+	"ledger": {sqlfence.Ledger()},
+	"serial": {sqlfence.RowFence("fence_token"), sqlfence.Serial("serial")},
+	"key":    {sqlfence.RowFence("fence_token"), sqlfence.Key("id")},
+	"new":    {sqlfence.RowFence("fence_token"), sqlfence.Key("id"), sqlfence.UnfencedInserts()},
+	"both":   {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
+}
+
+// TestRandomWrites compares what random writes do with what they do by the bare driver, with
+// tokens that are newer and older than the marks of the rows that they reach.
+func TestRandomWrites(t *testing.T) {
+	dsn := setup(t)
+	seed := rand.Uint64()
+	if s := os.Getenv("SQLFENCE_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	count := 40
+	if n, err := strconv.Atoi(os.Getenv("SQLFENCE_COUNT")); err == nil {
+		count = n
+	}
+	for _, m := range modes {
+		for name, rules := range rulesets {
+			t.Run(m.name+"/"+name, func(t *testing.T) {
+				plain, guarded := open(t, m.with(t, dsn)), fence(t, m.with(t, dsn), rules...)
+				r := random{rand.New(rand.NewPCG(seed, 1))}
+				tally := map[string]int{}
+				for range count {
+					one(t, r, m, name, plain, guarded, tally)
+				}
+				t.Logf("seed %d: %v", seed, tally)
+				if tally["fresh"] < count/10 || tally["stale"] < count/10 {
+					t.Errorf("too few of a kind: %v", tally)
+				}
+			})
+		}
+	}
+}
+
+func one(t *testing.T, r random, m mode, rules string, plain, guarded *sql.DB, tally map[string]int) {
+	t.Helper()
+	exec(t, plain, "DELETE FROM books")
+	for id := 1; id <= 6; id++ {
+		var mark any = int64(r.IntN(4) + 1)
+		if r.IntN(6) == 0 {
+			mark = nil
+		}
+		exec(t, plain, "INSERT INTO books (id, isbn, grp, price, fence_token, serial) VALUES (?, ?, ?, ?, ?, 1)", id, fmt.Sprint("i", id), r.IntN(3), r.IntN(100), mark)
+	}
+	newest := int64(3)
+	exec(t, plain, "REPLACE INTO fencing_tokens VALUES ('books', ?)", newest)
+	query, touch := r.statement()
+	args := r.args(query)
+	token := int64(1 + r.IntN(5))
+	asks := rules == "ledger" || rules == "both"
+	if asks {
+		token = min(token, newest)
+	}
+	before := state(t, plain)
+	want := run(t, context.Background(), plain, query, args...)
+	stale := false
+	if touch == "" { // the rows that are gone
+		for id, b := range before {
+			_, left := want.left[id]
+			stale = stale || !left && b.fence > token
+		}
+	} else {
+		for id, b := range run(t, context.Background(), plain, touch, args...).left {
+			stale = stale || b.touched && before[id].fence > token
+		}
+	}
+	switch {
+	case rules == "ledger":
+		stale = token < newest
+	case asks:
+		stale = stale || token < newest
+	}
+	got := run(t, holding(token), guarded, query, args...)
+	fail := func(format string, a ...any) {
+		t.Helper()
+		t.Errorf("%s\n%s %v, token %d\nbefore %v\nbare   %v %v, %d %d\nfenced %v %v, %d %d", fmt.Sprintf(format, a...), query, args, token, before, want.err, want.left, want.affected, want.id, got.err, got.left, got.affected, got.id)
+	}
+	if errors.Is(got.err, sqlfence.ErrUnguardable) || errors.Is(got.err, sqlfence.ErrOutOfScope) {
+		tally["refused"]++
+		if same := fmt.Sprint(got.left) == fmt.Sprint(before); !same {
+			fail("refused, and changed")
+		}
+		return
+	}
+	switch {
+	case errors.Is(got.err, sqlfence.ErrStale):
+		tally["stale"]++
+		if fmt.Sprint(got.left) != fmt.Sprint(before) {
+			fail("stale, and changed")
+		}
+		ignored := strings.Contains(query, "IGNORE") || want.err != nil
+		if !stale && !ignored {
+			fail("not stale")
+		}
+		var s *sqlfence.StaleError
+		if errors.As(got.err, &s) && (s.Current <= token || s.Current > 4) {
+			fail("it says %d", s.Current)
+		}
+	case want.err != nil:
+		tally["error"]++
+		if number(got.err) != number(want.err) {
+			fail("another error")
+		}
+	case got.err != nil:
+		fail("an error")
+	case stale && fmt.Sprint(got.left) != fmt.Sprint(before):
+		fail("LANDED")
+	case stale: // where nothing can be met the ledger may not be asked
+	default:
+		tally["fresh"]++
+		same(t, fail, m, rules, query, before, want, got, token)
+	}
+}
+
+func number(err error) uint16 {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}
+
+// same compares what two executions left.
+func same(t *testing.T, fail func(string, ...any), m mode, rules, query string, before map[int64]book, want, got outcome, token int64) {
+	t.Helper()
+	ids := func(of map[int64]book) (all []int64) {
+		for id := range of {
+			all = append(all, id)
+		}
+		slices.Sort(all)
+		return all
+	}
+	if !slices.Equal(ids(want.left), ids(got.left)) {
+		fail("other rows")
+		return
+	}
+	marks := rules != "ledger"
+	for id, w := range want.left {
+		g, b := got.left[id], before[id]
+		if w.rest != g.rest {
+			fail("row %d is another", id)
+			return
+		}
+		_, old := before[id]
+		changed := !old || w.rest != b.rest
+		if rules == "new" && !old && g.fence == 0 { // its key didn't show
+			continue
+		}
+		switch {
+		case !marks && g.fence != w.fence, marks && changed && g.fence != token, marks && !changed && g.fence != b.fence && g.fence != token:
+			fail("row %d has the mark %d", id, g.fence)
+			return
+		case rules == "serial" && old && changed && g.serial <= b.serial, rules == "serial" && !old && g.serial < 1:
+			fail("row %d has the serial %d", id, g.serial)
+			return
+		}
+	}
+	counts := m.found && !strings.Contains(query, "DUPLICATE") || !strings.Contains(query, "UPDATE")
+	if counts && got.affected != want.affected {
+		fail("other counts")
+	}
+	// An upsert that would change nothing changes the mark.
+	if !strings.Contains(query, "DUPLICATE") && min(got.id, 10) != min(want.id, 10) {
+		fail("another id")
+	}
+}

@@ -1,0 +1,120 @@
+package tokens_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// A token is committed when Issue returns, and names are told apart byte by byte, whatever the
+// session's settings are.
+func TestTokensInMySQLSessions(t *testing.T) {
+	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
+		ctx := t.Context()
+		store, other := setupStore(t, db), setupStore(t, plain)
+		names := []string{"books", "Books", "books ", "bücher", "本🔒", `a'b"c\`, "books\t", strings.Repeat("x", 512), strings.Repeat("x", 511)}
+		for _, name := range names {
+			for want := int64(1); want <= 3; want++ {
+				from := []*tokens.Store{store, other, store}[want-1]
+				if got := harness.IssueToken(t, from, name); got != want {
+					t.Fatalf("%q = %d, want %d", name, got, want)
+				}
+				if got, err := other.Current(ctx, name); err != nil || got.Value != want {
+					t.Errorf("%q is %v, %v for others, want %d", name, got, err, want)
+				}
+			}
+		}
+		for i, value := range []int64{9, 9, 12} {
+			if err := store.Adopt(ctx, sqlfence.Token{Name: "bücher", Value: value}); err != nil {
+				t.Error(i, err)
+			}
+		}
+		if err := store.Adopt(ctx, sqlfence.Token{Name: "bücher", Value: 11}); !errors.Is(err, sqlfence.ErrStale) {
+			t.Errorf("Adopt of a lower token: %v", err)
+		}
+		if err := store.Adopt(ctx, sqlfence.Token{Name: "new", Value: 7}); err != nil {
+			t.Error(err)
+		}
+		if err := store.Ensure(ctx, "books", "ensured", "Ensured"); err != nil {
+			t.Error(err)
+		}
+		if err := store.Repair(ctx, 100); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append(names, "ensured", "Ensured", "new", "newer") {
+			if got := harness.IssueToken(t, store, name); got != 101 {
+				t.Errorf("%q is %d after Repair, want 101", name, got)
+			}
+			if got, err := other.Current(ctx, name); err != nil || got.Value != 101 {
+				t.Errorf("%q is %v, %v for others, want 101", name, got, err)
+			}
+		}
+		if _, err := store.Rotate(ctx, "books"); err != nil {
+			t.Error(err)
+		}
+		if _, err := store.Rotate(ctx, "books"); err != nil { // again: it changes no row
+			t.Error(err)
+		}
+		if _, err := other.Issue(ctx, "books"); !errors.Is(err, sqlfence.ErrTokenLimit) {
+			t.Errorf("a retired name: %v", err)
+		}
+		if got := harness.IssueToken(t, other, "Books"); got != 102 {
+			t.Errorf("a name beside the retired one: %d", got)
+		}
+		if _, err := store.Rotate(ctx, "nobody's"); !errors.Is(err, sqlfence.ErrUnknownName) {
+			t.Errorf("Rotate of an unknown name: %v", err)
+		}
+	})
+}
+
+// The names of rows are retired with the name, and marks are reset.
+func TestTokensRotateOnMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	store := setupStore(t, db)
+	harness.MustExec(t, db, "CREATE TABLE books (id integer PRIMARY KEY, fence_token bigint)")
+	harness.MustExec(t, db, "INSERT INTO books VALUES (1, 5), (2, 0), (3, 8)")
+	for _, name := range []string{"books", "books/1", "books/x/y", "books0", "books-3", "booksellers", "Books/1"} {
+		harness.IssueToken(t, store, name)
+	}
+	if n, err := store.Rotate(t.Context(), "books", tokens.Mark{Table: "books", Column: "fence_token"}); n != 2 || err != nil {
+		t.Errorf("Rotate = %d, %v", n, err)
+	}
+	gone := fmt.Sprint("=", int64(sqlfence.MaxToken+1))
+	harness.WantLedger(t, db, "Books/1=1", "books"+gone, "books-3=1", "books/1"+gone, "books/x/y"+gone, "books0=1", "booksellers=1")
+}
+
+// A table that would cut or mix up names is refused, by what is wrong with it.
+func TestTokensSetupOnMySQL(t *testing.T) {
+	for _, test := range []struct{ name, create, want string }{
+		{"text name", "CREATE TABLE fencing_tokens (name varchar(512) PRIMARY KEY, token bigint)", "column name is of type varchar(512), want varbinary(512)"},
+		{"short name", "CREATE TABLE fencing_tokens (name varbinary(255) PRIMARY KEY, token bigint)", "too short"},
+		{"narrow token", "CREATE TABLE fencing_tokens (name varbinary(512) PRIMARY KEY, token integer)", "want bigint"},
+		{"not unique", "CREATE TABLE fencing_tokens (name varbinary(512), token bigint)", "not unique"},
+		{"unique prefix", "CREATE TABLE fencing_tokens (name varbinary(512), token bigint, UNIQUE (name(10)))", "not unique"},
+		{"unique together", "CREATE TABLE fencing_tokens (name varbinary(512), token bigint, UNIQUE (name, token))", "not unique"},
+		{"no transactions", "CREATE TABLE fencing_tokens (name varbinary(512) PRIMARY KEY, token bigint) ENGINE=MyISAM", "InnoDB"},
+		{"required column", "CREATE TABLE fencing_tokens (name varbinary(512) PRIMARY KEY, token bigint, owner text NOT NULL)", "column owner needs a value"},
+		{"view", "CREATE VIEW fencing_tokens AS SELECT CAST('books' AS BINARY(600)) AS name, CAST(1 AS SIGNED) AS token", "can't be used"},
+		{"with more", "CREATE TABLE fencing_tokens (id integer AUTO_INCREMENT PRIMARY KEY, name varbinary(600) UNIQUE, token bigint, at timestamp DEFAULT now())", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			db := harness.MySQL.Raw(t, harness.MySQLDatabase(t))
+			harness.MustExec(t, db, test.create)
+			store := harness.NewStore(t, db)
+			err := store.Setup(t.Context())
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Setup = %v, want %q", err, test.want)
+			}
+			if err == nil && harness.IssueToken(t, store, "books") != 1 {
+				t.Error("the first token isn't 1")
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package dberr
+
+import "reflect"
+
+// mysqlStates are the errors of MySQL and MariaDB that something depends on, as the SQLSTATE
+// that PostgreSQL has for them: their own, which are on the right, put apart less.
+// Source: https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
+// and https://mariadb.com/kb/en/mariadb-error-code-reference/
+var mysqlStates = map[uint16]string{
+	1020: SerializationFailure, // HY000: a record has changed since the transaction has read it (innodb_snapshot_isolation)
+	1213: SerializationFailure, // 40001: a deadlock; the transaction was rolled back
+	1205: lockNotAvailable,     // HY000: waited too long for a lock; only the statement was rolled back
+	3572: lockNotAvailable,     // HY000: NOWAIT
+
+	1040: "53300",                                              // 08004: too many connections
+	1203: "53300",                                              // 42000: of this user
+	1226: "53300",                                              // 42000: of this user, or another limit of his
+	1047: "57P03",                                              // 08S01: a Galera node that isn't ready
+	1053: "57P01",                                              // 08S01: the server shuts down
+	1927: "57P01",                                              // 70100: the connection was killed
+	3169: "57P01",                                              // HY000: likewise, by MySQL
+	1158: "08006", 1159: "08006", 1160: "08006", 1161: "08006", // 08S01: the network
+	1180: CompletionUnknown, // HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may have it
+	1317: "57014",           // 70100: the statement was interrupted
+	1969: "57014",           // 70100: it took longer than max_statement_time
+	3024: "57014",           // HY000: longer than max_execution_time
+	1290: "25006",           // HY000: the server is read-only, mostly
+	1792: "25006",           // 25006: the transaction is
+	1836: "25006",           // HY000: the server is
+
+	1050: DuplicateTable,        // 42S01
+	1061: DuplicateObject,       // 42000: an index of this name
+	1062: UniqueViolation,       // 23000
+	1586: UniqueViolation,       // 23000: likewise, with the index's name
+	1264: OutOfRange,            // 22003
+	1690: OutOfRange,            // 22003: of an expression
+	1054: UndefinedColumn,       // 42S22
+	1146: UndefinedTable,        // 42S02
+	1305: UndefinedFunction,     // 42000
+	1049: UndefinedSchema,       // 42000
+	1044: InsufficientPrivilege, // 42000: on a database
+	1142: InsufficientPrivilege, // 42000: on a table
+	1143: InsufficientPrivilege, // 42000: on a column
+	1227: InsufficientPrivilege, // 42000: one that isn't a table's
+	1370: InsufficientPrivilege, // 42000: on a function
+}
+
+// generalError is MySQL's state of an error without one.
+const generalError = "HY000"
+
+// MySQLNumber returns the number of an error of MySQL's or MariaDB's in err's chain, and
+// whether there is one. github.com/go-sql-driver/mysql has it in a field, which is read by
+// reflection since its package can't be imported here.
+func MySQLNumber(err error) (number uint16, ok bool) {
+	for _, e := range chain(err, nil) {
+		if number, _, ok := mysqlError(e); ok {
+			return number, true
+		}
+	}
+	return 0, false
+}
+
+// mysqlState returns an error of MySQL's as a SQLSTATE; empty for another error.
+func mysqlState(err error) string {
+	for _, e := range chain(err, nil) {
+		number, own, ok := mysqlError(e)
+		if !ok {
+			continue
+		}
+		if state, known := mysqlStates[number]; known {
+			return state
+		}
+		if own == "" {
+			return generalError
+		}
+		return own
+	}
+	return ""
+}
+
+// mysqlError reads the fields Number and SQLState.
+func mysqlError(err error) (number uint16, state string, ok bool) {
+	v := reflect.Indirect(reflect.ValueOf(err))
+	if v.Kind() != reflect.Struct {
+		return 0, "", false
+	}
+	field := v.FieldByName("Number")
+	if !field.IsValid() || field.Kind() != reflect.Uint16 || !v.FieldByName("Message").IsValid() {
+		return 0, "", false
+	}
+	if own := v.FieldByName("SQLState"); own.IsValid() && own.CanInterface() {
+		if bytes, _ := own.Interface().([5]byte); bytes != [5]byte{} {
+			state = string(bytes[:])
+		}
+	}
+	return uint16(field.Uint()), state, true
+}

@@ -1,0 +1,350 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// mysql is MySQL and MariaDB. Its clock is that at the start of a statement, so what must not
+// be older than a wait for a lock is a statement behind the one that locks. Values are written
+// into the texts: arguments would take a round trip more, and be in the session's character
+// set. Whatever is sent is in a transaction, as a session with autocommit = 0 would commit
+// nothing, and read the same rows for ever.
+type mysql struct{}
+
+// key and lock ids are compared byte by byte. Times are in µs since 1970. The index stands
+// in the table, as MySQL has no CREATE INDEX IF NOT EXISTS.
+const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
+	"\t`key`       varbinary(512) NOT NULL PRIMARY KEY,\n" +
+	"\tlock_id     varbinary(22)  UNIQUE,\n" +
+	"\tholder      varbinary(512) NOT NULL,\n" +
+	"\tsession     bigint,\n" +
+	"\ttoken       bigint         NOT NULL,\n" +
+	"\tacquired_at bigint         NOT NULL,\n" +
+	"\texpires_at  bigint         NOT NULL,\n" +
+	"\tKEY fencing_leases_expires_at (expires_at)\n" +
+	") ENGINE=InnoDB"
+
+const createIndexMySQL = "CREATE INDEX fencing_leases_expires_at ON fencing_leases (expires_at)"
+
+// seenMySQL reads what an attempt finds, waits for nobody and locks nothing: an outcome with the
+// lease of {key}, whoever holds it, and then whether there are rows of the lease and of the
+// ledger, and whether the session commits by itself.
+const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}, FALSE), {session}, FALSE,
+	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, ''),
+	l.expires_at, l.expires_at - {now},
+	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
+	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1
+FROM (SELECT {key} AS name) AS r
+LEFT JOIN fencing_leases AS l ON l.{column} = r.name
+LEFT JOIN {ledger} AS t ON t.name = r.name`
+
+// lockMySQL waits for the transactions that have written under the old token, and for
+// others that take the lease. It returns the highest token of the key.
+const lockMySQL = `SELECT GREATEST(COALESCE(t.token, 0), {start}, COALESCE((SELECT l.token FROM fencing_leases AS l WHERE l.{column} = {key}), 0)), t.token
+FROM {ledger} AS t WHERE t.name = {key} FOR UPDATE`
+
+// takeMySQL takes the lease if it is free or has expired, behind lockMySQL. Its LAST_INSERT_ID
+// is since when the lease is held.
+const takeMySQL = `UPDATE fencing_leases AS l JOIN {ledger} AS t ON t.name = l.{column}
+SET l.lock_id = {lock}, l.holder = {holder}, l.session = {number}, l.token = {token}, t.token = {token},
+	l.acquired_at = LAST_INSERT_ID({now}), l.expires_at = {after {ttl}}
+WHERE l.{column} = {key} AND (l.lock_id IS NULL OR l.expires_at <= {now} OR NOT {alive l})`
+
+// addMySQL adds a lease that has ended, so that there is a row to lock: those who lock
+// where there is none, and add one then, would wait for each other.
+const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ({key}, '', 0, 0, 0)
+ON DUPLICATE KEY UPDATE token = token`
+
+const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}
+WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_leases AS l
+WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.holder = {release}, l.expires_at = {now}
+WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
+FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}`
+
+// sessionLock is the name of the lock that a session holds.
+func sessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }
+
+// mysqlPieces: key is a word of the language.
+var mysqlPieces = sqltext.Pieces{
+	"column": sqltext.Raw(sqltext.MySQL.Quote("key")),
+	"alive": sqltext.Func(func(row string) string {
+		return "(" + row + ".session IS NULL OR IS_USED_LOCK(" + sessionLock(row+".session") + ") IS NOT NULL)"
+	}),
+}
+
+// constants are pieces of values.
+func constants(texts map[string]string) sqltext.Pieces {
+	p := make(sqltext.Pieces, len(texts))
+	for name, text := range texts {
+		p[name] = sqltext.Raw(sqltext.MySQL.Text(text))
+	}
+	return p
+}
+
+func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
+
+// atDefault are the options of the transactions that statements are sent in: another level can't
+// be set where a session with autocommit = 0 has begun one already.
+var atDefault = &sql.TxOptions{}
+
+// texts returns a statement of these texts, of which the last one answers.
+func texts(p sqltext.Pieces, all ...string) statement {
+	s := statement{tx: atDefault}
+	for i, text := range all {
+		text = render(sqltext.MySQL, text, p, mysqlPieces)
+		if i < len(all)-1 {
+			s.before = append(s.before, text)
+			continue
+		}
+		s.text = text
+	}
+	return s
+}
+
+func (mysql) text() sqltext.Dialect { return sqltext.MySQL }
+func (mysql) create() statement     { return statement{text: createMySQL} }
+func (mysql) marks() statement      { return statement{} }
+func (mysql) index() statement      { return statement{text: createIndexMySQL} }
+
+func (mysql) indexed() statement {
+	return statement{text: `SELECT 1 FROM information_schema.statistics
+WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' AND seq_in_index = 1`}
+}
+
+// unfitMySQL asks what is wrong with a table that another has created.
+var unfitMySQL = sqltext.Unfit("fencing_leases", []sqltext.Kept{
+	{Name: "key", Bytes: 512}, {Name: "lock_id", Bytes: 22}, {Name: "holder", Bytes: 512},
+	{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
+}, "key", "lock_id")
+
+// probe plans without running, which finds neither a wrong type nor a wrong engine.
+func (mysql) probe(ctx context.Context, db *database, _ bool) error {
+	p := constants(map[string]string{"key": "", "lock": "", "holder": ""})
+	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
+	if err := db.query(ctx, ignore, texts(p, "EXPLAIN "+takeMySQL)); err != nil {
+		return err
+	}
+	var fault sql.NullString
+	err := db.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&fault) }, statement{text: unfitMySQL})
+	if err == nil && fault.Valid {
+		err = errors.New(fault.String)
+	}
+	return err
+}
+
+// take looks first, so that an attempt at a held lease waits for nobody, and nobody for it: who
+// waits for the ledger's row stands before those who write under the holder's token.
+func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) error {
+	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
+	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(sqltext.MySQL.Ticks(r.ttl))
+	if r.session.Valid {
+		p["number"] = number(r.session.Int64)
+		p["session"] = sqltext.Raw("IS_USED_LOCK(" + sessionLock(strconv.FormatInt(r.session.Int64, 10)) + ") IS NOT NULL")
+	}
+	for {
+		rows, err := d.look(ctx, db, r, p, o)
+		switch {
+		case err != nil:
+			return err
+		case o.live:
+			if o.won == nil || !r.refresh || o.won.LockID == r.lockID {
+				return nil
+			}
+			if err := d.refresh(ctx, db, r, o); err != nil || o.won != nil {
+				return err
+			}
+			continue // it has just ended
+		case !o.session || o.token < 0 || o.token >= sqlfence.MaxToken:
+			return nil
+		}
+		if err := rows.add(ctx, db, r.key, p); err != nil {
+			return err
+		}
+		if err := d.takeFree(ctx, db, r, p, o); err != nil || o.won != nil {
+			return err
+		}
+	}
+}
+
+// keptRows are the rows that a key has.
+type keptRows struct{ lease, ledger bool }
+
+// add adds those that are missing.
+func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.Pieces) error {
+	if !k.ledger {
+		if err := db.ledger.Ensure(ctx, key); err != nil {
+			return err
+		}
+	}
+	if k.lease {
+		return nil
+	}
+	_, err := db.exec(ctx, texts(p, addMySQL))
+	return err
+}
+
+// look reads what there is. A lease is won if the same attempt has taken it, sent before, or
+// the owner has it; that is read again with a lock, as it may not be committed where the
+// level is READ UNCOMMITTED.
+func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) (found keptRows, err error) {
+	s := texts(p, seenMySQL)
+	s.tx = nil
+	for again := true; again; {
+		var commits bool
+		scan := func(rows *sql.Rows) error {
+			var w wonRow
+			err := rows.Scan(append(o.fields(&w), &found.lease, &found.ledger, &commits)...)
+			o.won = w.grant()
+			return err
+		}
+		*o = outcome{sent: time.Now()}
+		if err := queryOnce(ctx, db.db, scan, s); err != nil {
+			return found, err
+		}
+		mine := o.live && o.won != nil && (o.won.LockID == r.lockID || r.owner != "" && o.holder == r.owner)
+		if !mine {
+			o.won = nil
+		}
+		again = s.tx == nil && (mine || !commits)
+		s.tx = atDefault
+		if mine {
+			s.text += " LOCK IN SHARE MODE"
+		}
+	}
+	return found, nil
+}
+
+// refresh extends the lease that its owner has; nil if it has ended.
+func (d mysql) refresh(ctx context.Context, db *database, r *request, o *outcome) error {
+	held := o.won
+	o.won = nil
+	return queryOnce(ctx, db.db, func(rows *sql.Rows) (err error) {
+		held.ExpiresAt, held.left, err = scanTimes(rows)
+		o.won = held
+		return err
+	}, d.extend(held.LockID, r.ttl))
+}
+
+// takeFree takes the lease unless another has taken it meanwhile.
+func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
+	tx, err := db.db.BeginTx(ctx, atDefault)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var token int64
+	var stored sql.NullInt64
+	text := render(sqltext.MySQL, lockMySQL, p, mysqlPieces)
+	err = tx.QueryRowContext(own.Context(ctx, text), text).Scan(&token, &stored)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case stored.Int64 < 0 || token >= sqlfence.MaxToken:
+		return nil
+	}
+	p["token"] = number(token + 1)
+	o.sent = time.Now() // the lease begins with this statement
+	text = render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
+	result, err := tx.ExecContext(own.Context(ctx, text), text)
+	if err != nil {
+		return err
+	}
+	began, err := result.LastInsertId()
+	if err != nil || began == 0 {
+		return err
+	}
+	o.committing = true
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	o.won = r.granted(token+1, began)
+	return nil
+}
+
+// granted is the lease of a request that began at a time in µs.
+func (r *request) granted(token, began int64) *grant {
+	ttl := time.Duration(sqltext.MySQL.Ticks(r.ttl)) * time.Microsecond
+	at := time.UnixMicro(began)
+	return &grant{
+		Info: Info{
+			Key: r.key, LockID: r.lockID, Holder: r.owner, Token: sqlfence.Token{Name: r.key, Value: token},
+			AcquiredAt: at, ExpiresAt: at.Add(ttl), Ephemeral: r.session.Valid,
+		},
+		left: ttl,
+	}
+}
+
+// writers: a call sends its own statements, however many do.
+func (mysql) writers() int { return 1 << 30 }
+
+func (mysql) takeAll(context.Context, *database, []*taking) (ok, committing bool, _ error) {
+	return false, false, nil
+}
+
+func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committing bool, _ error) {
+	return false, nil
+}
+
+// undo waits for a take that is about to commit.
+func (mysql) undo(key, lockID string) statement {
+	return texts(constants(map[string]string{"key": key, "lock": lockID}),
+		"UPDATE fencing_leases SET lock_id = NULL, session = NULL, expires_at = {now} WHERE {column} = {key} AND lock_id = {lock}")
+}
+
+// extend locks the row before the clock is read, or an expired lease could come back to life
+// after a wait.
+func (mysql) extend(lockID string, ttl time.Duration) statement {
+	p := constants(map[string]string{"lock": lockID})
+	p["ttl"] = number(sqltext.MySQL.Ticks(ttl))
+	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
+}
+
+func (mysql) release(lockID, release string, _ bool) statement {
+	return texts(constants(map[string]string{"lock": lockID, "release": release}),
+		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}")
+}
+
+func (mysql) notifies() bool { return false }
+
+func (mysql) list(column, value string) statement {
+	if column == "" {
+		return texts(nil, listMySQL+" ORDER BY l.{column}")
+	}
+	return texts(constants(map[string]string{"value": value}), listMySQL+" AND l."+sqltext.MySQL.Quote(column)+" = {value}")
+}
+
+func (mysql) ended(lockID string) statement {
+	return texts(constants(map[string]string{"lock": lockID}), "SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
+}
+
+func (mysql) released(release string) statement {
+	return texts(constants(map[string]string{"release": release}), "SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release}")
+}
+
+func (mysql) sweep() statement {
+	return texts(nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}")
+}
+
+// session uses a lock by name, which the server drops when the session ends. Each server
+// has its own: see [ErrNoSessions].
+func (mysql) session(id int64) (lock, unlock statement, ok bool) {
+	name := sessionLock(strconv.FormatInt(id, 10))
+	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"}, statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true
+}

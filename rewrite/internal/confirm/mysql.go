@@ -1,0 +1,156 @@
+package confirm
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// MySQL is the dialect of MySQL and MariaDB. What depends on sql_mode or on the server's
+// version can't be read: a backslash before a quote, and a comment that may be code.
+//
+// Source: sql/sql_lex.cc of both.
+var MySQL = newDialect(Dialect{
+	lineEnds:     "\n",
+	hashComments: true,
+	codeComments: true,
+
+	introduced: []introduced{
+		{start: "b'", sign: signString},
+		{start: "n'", sign: signString},
+		{start: "x'", sign: signString},
+	},
+	twoModes:   true,
+	backquotes: true,
+	digitNames: true,
+
+	placeholder: '?',
+	variables:   "@",
+
+	bareAlias:  true,
+	joins:      true,
+	pipes:      true,
+	conditions: true,
+	keywords: newKeywords(map[string]sign{
+		"duplicate": kwDuplicate, "key": kwKey,
+		"low_priority": kwModifier, "high_priority": kwModifier, "delayed": kwModifier, "quick": kwModifier, "ignore": kwModifier,
+		"use": kwIndexHint, "force": kwIndexHint, "partition": kwPartition,
+		"straight_join": kwJoin, "value": kwValues,
+		"div": kwInfix, "mod": kwInfix, "rlike": kwInfix, "xor": kwOr,
+		"binary": kwPrefix, "interval": kwPrefix, "lateral": kwPrefix,
+		"fetch": kwTail, "for": kwTail, "offset": kwTailOrName, "window": kwTailOrName,
+	}),
+	names: lex.MySQL,
+})
+
+// dashes reports whether the -- at i are a comment: before a blank or a control
+// character, where they have to be.
+func (d *Dialect) dashes(s string, i int) bool {
+	return !d.hashComments || i+2 >= len(s) || s[i+2] <= ' ' || s[i+2] == 0x7F
+}
+
+// isCode reports whether a comment that begins at i may be code to some servers, or a hint
+// that ends elsewhere.
+func (d *Dialect) isCode(s string, i int) bool {
+	if !d.codeComments {
+		return false
+	}
+	s = s[i+len("/*"):]
+	if end := strings.Index(s, "*/"); end >= 0 {
+		s = s[:end]
+	}
+	return strings.HasPrefix(s, "!") || len(s) > 1 && s[0]|0x20 == 'm' && s[1] == '!' ||
+		strings.HasPrefix(s, "+") && strings.ContainsAny(s, "'\"`")
+}
+
+// stringEnd is quoteEnd for a string, which may have escapes by a setting: -1 if its end
+// depends on that.
+func (d *Dialect) stringEnd(s string, i int, quote byte) int {
+	end := quoteEnd(s, i, quote, false)
+	if d.twoModes && end != quoteEnd(s, i, quote, true) {
+		return -1
+	}
+	return end
+}
+
+// numberOrName reads what begins with a digit: a number, or a name such as 1books.
+func (s *scanner) numberOrName() {
+	i, text := s.lo, s.text
+	for i < len(text) && inName[text[i]] {
+		i++
+	}
+	word := text[s.lo:i]
+	digits := strings.TrimLeft(word, "0123456789")
+	switch {
+	case digits == "" && s.at(i) == '.':
+		for i++; isDigit(s.at(i)); i++ {
+		}
+		s.sign, s.hi = signNumber, i
+	case digits == "" || isExponent(digits) || isBase(word):
+		s.sign, s.hi = signNumber, i
+	default:
+		s.sign, s.hi = signWord, i
+	}
+}
+
+// isExponent reports whether s is e and digits.
+func isExponent(s string) bool {
+	return s[0]|0x20 == 'e' && len(s) > 1 && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// isBase reports whether s is 0x or 0b and digits.
+func isBase(s string) bool {
+	if len(s) < 3 || s[0] != '0' {
+		return false
+	}
+	return s[1] == 'b' && strings.Trim(s[2:], "01") == "" ||
+		s[1] == 'x' && strings.Trim(s[2:], "0123456789abcdefABCDEF") == ""
+}
+
+// mysqlWord reads a word that means something in a statement of MySQL only; ok is false
+// for others.
+func (c *Check) mysqlWord(f *frame) (ok bool) {
+	behind := f.part == inTarget && f.named || f.part == inTables
+	switch {
+	case !c.dialect.joins:
+		return false
+	case c.sign == kwModifier && f.part == inTarget && !f.named, c.sign == kwPartition && f.part == inTarget:
+	case c.sign == kwSet && behind && (f.verb == kwUpdate || f.verb == kwInsert || f.verb == kwReplace):
+		f.part, f.ended, f.cases = inSet, false, 0
+		f.tables.hi, f.leading = c.lo, true
+	case (c.sign == kwIndexHint || c.sign == kwModifier) && behind:
+		f.part = inTables
+	case c.sign == kwUpdate && f.verb == kwInsert && c.before(0) == kwKey && c.before(1) == kwDuplicate && c.before(2) == kwOn:
+		f.arm, f.part, f.ended, f.cases = kwUpdate, inSet, false, 0
+		f.leading = true
+	case c.sign == kwAs && f.part == inValues && f.verb == kwInsert:
+		f.part = inAlias
+	default:
+		return false
+	}
+	return true
+}
+
+// joinsTables notes that the tables of a write are several.
+func (c *Check) joinsTables(f *frame) {
+	if c.dialect.joins && (f.verb == kwUpdate || f.verb == kwDelete) {
+		f.tables.joined = true
+	}
+}
+
+// A tables says where the tables of an UPDATE or DELETE stand in the text.
+type tables struct {
+	lo, hi int
+	joined bool
+}
+
+// isOneOf reports whether a piece is written for one of several tables.
+func (c *Check) isOneOf(f *frame, p *Piece) bool {
+	s := scanner{dialect: c.dialect, text: c.text[:f.tables.hi], hi: f.tables.lo}
+	for s.next() {
+		if (s.sign == signWord || s.sign == signName) && c.dialect.requote(s.text[s.lo:s.hi], s.sign) == p.Target {
+			return true
+		}
+	}
+	return false
+}

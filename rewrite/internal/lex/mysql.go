@@ -1,0 +1,240 @@
+package lex
+
+import "strings"
+
+// MySQL is how MySQL and MariaDB read, whatever sql_mode and character_set_client are: a
+// text that reads otherwise under one of them is an error. So is one that the two, or
+// their versions, read differently.
+//
+//   - A backslash escapes a quote, unless sql_mode has NO_BACKSLASH_ESCAPES. Where it stands
+//     before one, a string ends at two places.
+//   - "..." is a string or, with ANSI_QUOTES, a name. It has the same end; it is a [Text] that
+//     may be a name.
+//   - What /*! and /*M! begin is code for some versions, and a comment for the others.
+//   - $ begins a name, or in MySQL 9 a string; [ a name with MSSQL; \N is NULL in MariaDB.
+//   - In GBK, Big5, Shift JIS and the like a backslash may be the second byte of a character,
+//     and 0xA0 is a blank in single-byte encodings. A backquote may be that, too: so that names
+//     in other languages can be quoted, a connection with such an encoding is left to who opens it.
+//
+// A setting that changes how operators bind, such as PIPES_AS_CONCAT, changes no token.
+//
+// Names are folded as by lower_case_table_names = 1, quoted or not, so that a table is
+// found in whatever case it is written.
+//
+// Source: sql/sql_lex.cc of both, and strings/ctype*.c; MySQL's sql_lex_hints.cc.
+var MySQL = newRules(Rules{
+	lineEnds:        "\n",
+	dashesNeedBlank: true,
+	hashComments:    true,
+	codeComments:    true,
+
+	rawStrings:   "bx",
+	plainStrings: "n",
+	twoModes:     true,
+	encoding:     "character_set_client",
+
+	backquotes:  true,
+	localeFolds: true,
+	foldsQuoted: true,
+	digitNames:  true,
+	quote:       func(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" },
+
+	questionMarks: true,
+	atVariables:   true,
+})
+
+// The reasons for what depends on sql_mode or the server's version.
+const (
+	// AmbiguousQuote is for a string.
+	AmbiguousQuote  = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in sql_mode; pass the value as an argument, or double the quote`
+	executable      = `what is in /*! */ and /*M! */ is code or a comment, depending on the server's version; write it without`
+	quotesInHint    = `a quote in an optimizer hint may hide the hint's end; leave it out`
+	strangeByte     = `its meaning depends on the server's version or sql_mode; put names in backquotes`
+	dotAfterQuotes  = `a dot and a digit behind quotes may be a number or a name; put the name in backquotes`
+	strangeVariable = `the name of this variable can't be read; put it in backquotes`
+)
+
+// dashes reports whether the -- that comes next begin a comment: where they have to stand
+// before a blank or a control character.
+func (s *scanner) dashes() (comment bool, err *Error) {
+	c := s.at(2)
+	switch {
+	case !s.rules.dashesNeedBlank:
+		return true, nil
+	case c >= 0x80:
+		return false, s.twoEncodings()
+	}
+	return c <= ' ' || c == 0x7F, nil
+}
+
+// codeComment refuses a comment that some servers execute, and a hint of which they may
+// find another end.
+func (s *scanner) codeComment() *Error {
+	switch c := s.at(2); {
+	case c == '!' || c|0x20 == 'm' && s.at(3) == '!':
+		return &Error{s.pos, executable, Unread}
+	case c == '+':
+		hint := s.src[s.pos:]
+		if end := strings.Index(hint, "*/"); end >= 0 && strings.ContainsAny(hint[:end], "'\"`") {
+			return &Error{s.pos, quotesInHint, Unread}
+		}
+	}
+	return nil
+}
+
+// twoModeText reads a string whose opening quote is next, and which ends at the same place
+// with and without escapes.
+func (s *scanner) twoModeText(start int) *Error {
+	quote := s.src[s.pos]
+	if quote == '"' {
+		s.intricate = int32(len(s.toks)) // it may be a name
+	}
+	s.pos++
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case c == '\\' && s.swallowed(s.pos):
+			return s.twoEncodings()
+		case c == '\\' && s.at(1) == quote:
+			return &Error{s.pos, AmbiguousQuote, Unread}
+		case c == '\\':
+			s.pos++
+			if s.at(0) == '\\' {
+				s.pos++
+			}
+		case c != quote:
+			s.pos++
+		case s.at(1) == quote:
+			s.pos += 2
+		default:
+			s.pos++
+			s.emit(Text, start)
+			return nil
+		}
+	}
+	return &Error{start, "a string is never closed", Rejected}
+}
+
+// digitWord reads what begins with a digit: a number, or a name such as 1books. Behind the
+// dot of a name it is a name.
+func (s *scanner) digitWord() *Error {
+	start := s.pos
+	if n := len(s.toks); n > 0 && s.toks[n-1].Is('.') && int(s.toks[n-1].End) == start {
+		return s.word()
+	}
+	end := s.numberEnd()
+	if end < 0 {
+		return s.word()
+	}
+	s.pos = end
+	s.emit(Number, start)
+	return nil
+}
+
+// numberEnd returns where the number ends that begins with a digit or a dot here; -1 if it
+// is a name.
+func (s *scanner) numberEnd() int {
+	src, i := s.src, s.pos
+	if src[i] == '0' && (s.at(1) == 'x' || s.at(1) == 'b') {
+		digits := "01"
+		if s.at(1) == 'x' {
+			digits = "0123456789abcdefABCDEF"
+		}
+		end := i + 2
+		for end < len(src) && strings.IndexByte(digits, src[end]) >= 0 {
+			end++
+		}
+		if end == i+2 || end < len(src) && IsNamePart(src[end]) {
+			return -1
+		}
+		return end
+	}
+	digits := func() {
+		for i < len(src) && IsDigit(src[i]) {
+			i++
+		}
+	}
+	digits()
+	real := i < len(src) && src[i] == '.'
+	if real {
+		i++
+		digits()
+	}
+	if i < len(src) && src[i]|0x20 == 'e' {
+		digit := i + 1
+		if digit < len(src) && (src[digit] == '+' || src[digit] == '-') {
+			digit++
+		}
+		if digit < len(src) && IsDigit(src[digit]) {
+			i = digit
+			digits()
+			return i
+		}
+	}
+	if !real && i < len(src) && IsNamePart(src[i]) {
+		return -1
+	}
+	return i
+}
+
+// dotDigit reads a dot before a digit: right behind a word it is that of a name, else a number
+// begins with it.
+func (s *scanner) dotDigit() *Error {
+	start := s.pos
+	if n := len(s.toks); n > 0 && int(s.toks[n-1].End) == start {
+		switch s.toks[n-1].Kind {
+		case Word:
+			s.single()
+			return nil
+		case Quoted, Text, Variable:
+			return &Error{start, dotAfterQuotes, Unread}
+		}
+	}
+	s.pos = s.numberEnd()
+	s.emit(Number, start)
+	return nil
+}
+
+// atVariable reads @name, @'name', @`name`, @@name or the dot-joined parts of the first.
+func (s *scanner) atVariable() *Error {
+	start, token := s.pos, len(s.toks)
+	s.intricate = int32(token)
+	s.pos++
+	system := s.at(0) == '@'
+	if system {
+		s.pos++
+	}
+	switch c := s.at(0); {
+	case c == '`':
+		if err := s.quotedName(start, c, true); err != nil {
+			return err
+		}
+		s.toks[token].Kind = Variable
+		return nil
+	case !system && (c == '\'' || c == '"'):
+		if err := s.twoModeText(start); err != nil {
+			return err
+		}
+		s.toks[token].Kind = Variable
+		return nil
+	}
+	name := s.pos
+	for s.pos < len(s.src) && s.src[s.pos] < 0x80 && (IsNamePart(s.src[s.pos]) || s.src[s.pos] == '.' && !system) {
+		s.pos++
+	}
+	if s.pos == name || s.at(0) >= 0x80 {
+		return &Error{start, strangeVariable, Unread}
+	}
+	s.emit(Variable, start)
+	return nil
+}
+
+// questionMark reads a placeholder. Where a name goes on behind it, it is none.
+func (s *scanner) questionMark() *Error {
+	start := s.pos
+	if IsNamePart(s.at(1)) {
+		return &Error{start, `unexpected "?"`, Rejected}
+	}
+	s.pos++
+	s.emit(Param, start)
+	return nil
+}

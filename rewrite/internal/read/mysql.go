@@ -1,0 +1,280 @@
+package read
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// MySQL is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of
+// both. What only one of them knows is read as that one reads it; the other refuses it.
+//
+// A word that one of them reserves and the other takes for a name is a name where an
+// operand is wanted, and a keyword elsewhere: RETURNING, OFFSET, WINDOW, EXCEPT,
+// INTERSECT. END and ESCAPE are reserved by neither.
+//
+// A statement of MariaDB may be a block with semicolons of its own. So one that isn't known
+// takes the rest of the text with it.
+var MySQL = &Grammar{
+	Lex: lex.MySQL,
+
+	own: &statements{write: (*Text).mysqlWrite, class: (*Text).mysqlClass},
+
+	inBrackets: true,
+	noRows: []string{"commit", "rollback", "savepoint", "release", "start", "xa",
+		"use", "show", "help", "do", "handler",
+		"optimize", "check", "checksum", "repair", "cache", "flush", "reset", "kill", "lock", "unlock",
+		"grant", "revoke", "deallocate", "purge", "change", "stop", "install", "uninstall"},
+	charsets:   true,
+	autocommit: true,
+
+	queryInBrackets: true,
+	plainInBrackets: true,
+	qualifiedSet:    true,
+	rowConstructors: true,
+	emptyRows:       true,
+	onDuplicate:     true,
+	behindColumns:   slices.Concat(commonEnds, []string{"offset", "fetch", "for", "into"}),
+
+	words: moreWords(newWords("glob ilike overlaps to match isnull notnull symmetric asymmetric only variadic do",
+		"end escape except intersect offset returning window"),
+		map[role]string{operator: "xor div rlike", prefix: "binary interval"}),
+	windowLooksOn: true,
+	clauseNames:   true,
+	pipesMayBeOr:  true,
+	arrowMayFail:  true,
+	mathMayFail:   true,
+	keepingTypes:  []string{"char"},
+}
+
+// mysqlWrite reads the statement of the region if it is a write of rows, or one that is
+// run by ANALYZE.
+func (t *Text) mysqlWrite() bool {
+	switch {
+	case t.accept("update"):
+		t.mysqlUpdate()
+	case t.accept("delete"):
+		t.mysqlDelete()
+	case t.accept("insert"):
+		t.mysqlInsert(Insert, "low_priority", "delayed", "high_priority", "ignore")
+	case t.accept("replace"):
+		t.mysqlInsert(Replace, "low_priority", "delayed", "ignore")
+	case t.depth == 0 && t.analyzes():
+		t.Explained = true
+		t.statement()
+	default:
+		return false
+	}
+	return true
+}
+
+// analyzes steps over the words by which a statement is run and its plan is shown. ANALYZE
+// TABLE is another statement.
+//
+//	ANALYZE [FORMAT = x] statement
+//	{EXPLAIN | DESCRIBE | DESC} ANALYZE [FORMAT = x] [INTO @a] statement
+func (t *Text) analyzes() bool {
+	begin := t.i
+	if t.isWord(t.tok(), "explain", "describe", "desc") {
+		t.i++
+	}
+	if !t.accept("analyze") || t.isWord(t.tok(), "table", "tables", "local", "no_write_to_binlog") {
+		t.i = begin
+		return false
+	}
+	if t.accept("format") && t.acceptPunct('=') {
+		t.step(1)
+	}
+	if t.accept("into") {
+		t.step(1)
+	}
+	return true
+}
+
+// modifiers steps over words behind a verb. IGNORE is to it what SQLite's OR IGNORE is.
+func (t *Text) modifiers(head *Write, words ...string) {
+	for t.isWord(t.tok(), words...) {
+		if t.isWord(t.tok(), "ignore") {
+			head.Or, head.OrAt = OrIgnore, int32(t.i)
+		}
+		t.i++
+	}
+}
+
+// mysqlUpdate reads UPDATE after its first word.
+//
+//	UPDATE [LOW_PRIORITY] [IGNORE] tables SET list
+//	[WHERE ...] [ORDER BY ...] [LIMIT ...] [RETURNING ...]
+func (t *Text) mysqlUpdate() {
+	head := Write{Verb: Update, At: int32(t.i - 1)}
+	t.modifiers(&head, "low_priority", "ignore")
+	from, ok := t.tables()
+	if !ok || !t.isWord(t.tok(), "set") {
+		t.unreadable(int(head.At))
+		return
+	}
+	t.writesTo(&head, from, from.tables)
+}
+
+// mysqlDelete reads DELETE after its first word.
+//
+//	DELETE [LOW_PRIORITY] [QUICK] [IGNORE]
+//	{FROM table [WHERE ...] [ORDER BY ...] [LIMIT ...] [RETURNING ...]
+//	| name[.*], ... FROM tables [WHERE ...] | FROM name[.*], ... USING tables [WHERE ...]}
+func (t *Text) mysqlDelete() {
+	head := Write{Verb: Delete, At: int32(t.i - 1)}
+	t.modifiers(&head, "low_priority", "quick", "ignore")
+	if t.accept("from") && !t.deletesSeveral() {
+		from, ok := t.tables()
+		if !ok || from.joined || !t.endsTables() {
+			t.unreadable(int(head.At))
+			return
+		}
+		t.writesTo(&head, from, from.tables)
+		return
+	}
+	names, ok := t.deletedNames()
+	ok = ok && (t.accept("from") || t.accept("using"))
+	from, isFrom := t.tables()
+	deleted, known := from.resolve(names)
+	if !ok || !isFrom || !known || !t.endsTables() {
+		t.unreadable(int(head.At))
+		return
+	}
+	from.joined = true
+	t.writesTo(&head, from, deleted)
+}
+
+// endsTables reports whether the tables of a DELETE may end here.
+func (t *Text) endsTables() bool {
+	return t.i == t.stop || t.isWord(t.tok(), "where", "order", "limit", "returning")
+}
+
+// mysqlClauses reads what follows the tables of an UPDATE or DELETE.
+func (t *Text) mysqlClauses(w *Write) bool {
+	if w.Verb == Update && !t.updates(w) {
+		return false
+	}
+	w.From = int32(t.i)
+	if !t.where(&w.Where, "order", "limit", "returning") {
+		return false
+	}
+	if t.isWord(t.tok(), "order", "limit") {
+		w.Limit = int32(t.i)
+		if !t.passed("returning") {
+			return false
+		}
+	}
+	return t.mysqlReturning(w)
+}
+
+// mysqlReturning reads RETURNING to the end. In MySQL that is a name: what follows it may be
+// a clause.
+func (t *Text) mysqlReturning(w *Write) bool {
+	if t.returning(w) && !t.passed("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into") {
+		return false
+	}
+	return t.ends()
+}
+
+// mysqlInsert reads INSERT or REPLACE after its first word.
+//
+//	INSERT [LOW_PRIORITY | DELAYED | HIGH_PRIORITY] [IGNORE] [INTO] name [PARTITION (...)]
+//	{SET list | [(columns)] {{VALUES | VALUE} [ROW](...), ... | SELECT ...}} [AS alias [(columns)]]
+//	[ON DUPLICATE KEY UPDATE list] [RETURNING ...]
+func (t *Text) mysqlInsert(verb Verb, modifiers ...string) {
+	head := Write{Verb: verb, At: int32(t.i - 1)}
+	t.modifiers(&head, modifiers...)
+	t.accept("into")
+	w := t.target(&head)
+	if w == nil {
+		return
+	}
+	t.partition()
+	switch {
+	case t.isWanted(w):
+		_ = t.mysqlRows(w) && t.rowAlias(&w.Insertion) && t.onDuplicate(w)
+		t.finish(w)
+	case !t.tok().Is('(') && !t.isWord(t.tok(), "values", "value", "select", "with", "table", "set"):
+		t.unreadable(int(w.At))
+	}
+}
+
+// mysqlRows reads where the rows of an INSERT come from.
+func (t *Text) mysqlRows(w *Write) bool {
+	ins := &w.Insertion
+	if t.accept("set") {
+		ins.Source, ins.SourceAt = Assigned, int32(t.i-1)
+		return t.assignments(&w.Set, "on", "returning") && t.hasNoAlias(w.Set.Span)
+	}
+	if !t.columnList(ins) {
+		return false
+	}
+	for _, c := range ins.Columns {
+		if c.Hi-c.Lo != 1 {
+			return t.fail(ExpectedColumn, int(c.Lo)) // table.column
+		}
+	}
+	begin, first := t.i, len(t.rowArms)
+	ins.SourceAt = int32(begin)
+	var ok bool
+	if t.accept("values") || t.accept("value") {
+		ins.Source = Values
+		ok = t.rows()
+		t.rowArms[len(t.rowArms)-1].Last = ok
+	} else {
+		ins.Source = Query
+		ok = t.query()
+	}
+	ins.Arms = t.rowArms[first:len(t.rowArms):len(t.rowArms)]
+	if ok {
+		ins.Rows = span(begin, t.i)
+	}
+	return ok
+}
+
+// hasNoAlias refuses a SET list with an alias of the row behind it.
+func (t *Text) hasNoAlias(s Span) bool {
+	for i := int(s.Lo); i < int(s.Hi); i = t.skip(i) {
+		if t.isWord(&t.Tokens[i], "as") {
+			return t.fail(Unexpected, i)
+		}
+	}
+	return true
+}
+
+// rowAlias reads the alias of the rows behind VALUES, and of their columns.
+func (t *Text) rowAlias(ins *Insertion) bool {
+	if ins.Source != Values || !t.accept("as") {
+		return true
+	}
+	alias, ok := t.Name(t.i)
+	if !ok {
+		return t.fail(ExpectedAlias, t.i)
+	}
+	ins.RowAlias = alias
+	t.i++
+	if t.tok().Is('(') {
+		ins.RowColumns = span(t.i+1, int(t.tok().Mate))
+		t.i = t.skip(t.i)
+	}
+	return true
+}
+
+// onDuplicate reads what follows the rows.
+func (t *Text) onDuplicate(w *Write) bool {
+	w.ConflictsAt = int32(t.i)
+	if w.Verb == Insert && t.accept("on", "duplicate", "key", "update") {
+		first := len(t.conflicts)
+		c := Conflict{At: int32(t.i - 4), Update: true}
+		ok := t.assignments(&c.Set, "returning")
+		c.Where.At = int32(t.i)
+		t.conflicts = append(t.conflicts, c)
+		w.Conflicts = t.conflicts[first:len(t.conflicts):len(t.conflicts)]
+		if !ok {
+			return false
+		}
+	}
+	w.ConflictsEnd = int32(t.i)
+	return t.mysqlReturning(w)
+}

@@ -1,0 +1,191 @@
+package read
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// mysqlClass returns the class of a statement that isn't a write of rows. One that isn't
+// known takes the rest of the text with it: its semicolons may be those of a block.
+func (t *Text) mysqlClass() Class {
+	first, second := t.tok(), t.peek(1)
+	switch {
+	case second.Is(':'): // a block's label
+	case t.isRead():
+		return Reading
+	case t.isWord(first, "begin"):
+		if last := t.stop - t.i; last == 1 || last == 2 && t.isWord(second, "work") {
+			return NoRows
+		}
+	case t.isWord(first, "set"):
+		if !t.isWord(second, "statement") {
+			return NoRows
+		}
+		return Unknown
+	case t.isWord(first, "explain", "describe", "desc"):
+		if !t.hasWord("analyze") {
+			return NoRows
+		}
+		return Unknown
+	case t.isWord(first, "analyze") && t.isWord(second, "table", "tables", "local", "no_write_to_binlog"):
+		return NoRows
+	case t.isWord(first, "call"):
+		return Call
+	case t.isWord(first, "prepare"):
+		return t.textAt(t.i+2, "from")
+	case t.isWord(first, "execute"):
+		if t.isWord(second, "immediate") && t.i+2 < t.stop {
+			return t.textAt(t.i+1, "immediate")
+		}
+		return NoRows
+	case t.isWord(first, "binlog"):
+		return Unseen
+	case t.isWord(first, t.grammar.noRows...):
+		return NoRows
+	case t.isWord(first, "create"):
+		if class := t.mysqlDefinition(); class != Unknown {
+			return class
+		}
+	case t.isWord(first, "analyze", "drop", "rename", "truncate", "load"), t.isWord(first, "alter") && !t.hasWord("event"):
+		return Unknown
+	}
+	if t.depth == 0 {
+		t.stop = len(t.Tokens) - 1
+	}
+	return Unknown
+}
+
+// hasWord reports whether a word stands in the region, outside of brackets.
+func (t *Text) hasWord(word string) bool {
+	for i := t.i; i < t.stop; i = t.skip(i) {
+		if t.isWord(&t.Tokens[i], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// textAt returns the class of a statement that runs the string behind the word at i: Call
+// if nothing else may be in the text than what it shows.
+//
+//	PREPARE name FROM 'text'
+//	EXECUTE IMMEDIATE 'text' [USING ...]
+func (t *Text) textAt(i int, word string) Class {
+	if i+1 >= t.stop || !t.isWord(&t.Tokens[i], word) {
+		return Unseen
+	}
+	s := t.TokenText(int32(i + 1))
+	if t.Tokens[i+1].Kind != lex.Text || s[0] != '\'' || strings.IndexByte(s, '\\') >= 0 ||
+		i+2 < t.stop && !t.isWord(&t.Tokens[i+2], "using") {
+		return Unseen
+	}
+	return Call
+}
+
+// mysqlDefinition returns Definition for a CREATE that makes something beside the tables
+// that exist, and changes none of their rows then or, by itself, later; Joins for a table
+// that is made of others; else Unknown.
+//
+//	CREATE [OR REPLACE] [TEMPORARY] [UNIQUE | FULLTEXT | SPATIAL | VECTOR] [AGGREGATE]
+//	[ALGORITHM = x] [DEFINER = user] [SQL SECURITY x] object ...
+func (t *Text) mysqlDefinition() Class {
+	i, replaces := t.i+1, false
+	for more := true; more; {
+		next := &t.Tokens[min(i+1, t.stop)]
+		switch tok := &t.Tokens[i]; {
+		case t.isWord(tok, "or") && t.isWord(next, "replace"):
+			replaces = true
+			i += 2
+		case t.isWord(tok, "temporary", "unique", "fulltext", "spatial", "vector", "aggregate"):
+			i++
+		case t.isWord(tok, "algorithm") && next.Is('='), t.isWord(tok, "sql") && t.isWord(next, "security"):
+			i += 3
+		case t.isWord(tok, "definer") && next.Is('='):
+			if i += 3; i < t.stop && (t.Tokens[i].Kind == lex.Variable || t.Tokens[i].Is('(')) {
+				i = t.skip(i)
+			}
+		default:
+			more = false
+		}
+		if i >= t.stop {
+			return Unknown
+		}
+	}
+	switch object := &t.Tokens[i]; {
+	case t.isWord(object, "index", "view", "database", "schema", "user", "role"):
+		return Definition
+	case t.isWord(object, "table") && !replaces:
+		if t.unites() {
+			return Joins
+		}
+		return Definition
+	case t.isWord(object, "sequence") && !replaces:
+		return Definition
+	case t.isWord(object, "procedure", "function") && t.endsText():
+		return Definition
+	}
+	return Unknown
+}
+
+// unites reports whether a CREATE TABLE makes a MERGE table: UNION [=] (name, ...).
+func (t *Text) unites() bool {
+	for i := t.i; i+1 < t.stop; i = t.skip(i) {
+		next := &t.Tokens[i+1]
+		if t.isWord(&t.Tokens[i], "union") && (next.Is('=') || next.Is('(') && !t.isWord(&t.Tokens[i+2], "select", "with", "values", "table")) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsText reports whether nothing follows the region but semicolons.
+func (t *Text) endsText() bool {
+	i := t.stop
+	for t.Tokens[i].Is(';') {
+		i++
+	}
+	return t.Tokens[i].Kind == lex.End
+}
+
+// clientCharsets are the encodings in which every byte of ASCII is a character by itself.
+var clientCharsets = []string{"utf8", "utf8mb3", "utf8mb4", "latin1", "ascii", "binary"}
+
+// changesCharset returns the token by which a SET may change the encoding in which the
+// server reads the statements after it to one in which it would read names otherwise; or
+// -1.
+//
+//	SET NAMES x | SET {CHARACTER SET | CHARSET} x | SET [SESSION] character_set_client = x
+func (t *Text) changesCharset() int32 {
+	if !t.isWord(&t.Tokens[t.Lo], "set") {
+		return -1
+	}
+	for i := int(t.Lo) + 1; i < int(t.Hi); i++ {
+		tok, before, value := &t.Tokens[i], &t.Tokens[i-1], i+1
+		switch s := strings.Trim(t.Src[tok.Start:tok.End], "@`"); {
+		case lex.EqualFold(s, "character_set_client"):
+			for t.Tokens[value].Is(':') || t.Tokens[value].Is('=') {
+				value++
+			}
+			if value == i+1 {
+				continue // it is read
+			}
+		case !before.Is(',') && i != int(t.Lo)+1:
+			continue
+		case t.isWord(tok, "names", "charset"):
+		case t.isWord(tok, "character") && t.isWord(&t.Tokens[value], "set"):
+			value++
+		default:
+			continue
+		}
+		charset := &t.Tokens[min(value, int(t.Hi))]
+		s := strings.ToLower(strings.Trim(t.Src[charset.Start:charset.End], "'\"`"))
+		behind := &t.Tokens[min(value+1, int(t.Hi))]
+		ends := value+1 >= int(t.Hi) || behind.Is(',') || t.isWord(behind, "collate")
+		if !ends || !slices.Contains(clientCharsets, s) {
+			return int32(i)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,285 @@
+package read
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+
+// A source is what an UPDATE or DELETE of MySQL takes its rows from.
+type source struct {
+	tables []Target // those that it names
+	joined bool     // with each other or with a query, or there are brackets
+}
+
+// tables reads the tables of an UPDATE or DELETE, up to what isn't part of them.
+func (t *Text) tables() (from source, ok bool) {
+	from.tables = t.joined[:0]
+	ok = t.tableList(&from)
+	t.joined = from.tables
+	return from, ok && len(from.tables) > 0
+}
+
+// tableList reads tables, and how they are joined.
+//
+//	table [[NATURAL] [INNER | CROSS | {LEFT | RIGHT} [OUTER]] JOIN | STRAIGHT_JOIN | ,] table
+//	[ON condition | USING (columns)] ...
+func (t *Text) tableList(from *source) bool {
+	for {
+		if !t.table(from) {
+			return false
+		}
+		for t.joinCondition() {
+		}
+		if !t.acceptPunct(',') && !t.joinWords() {
+			return true
+		}
+		from.joined = true
+	}
+}
+
+// table reads one of them.
+//
+//	name [PARTITION (...)] [[AS] alias] [{USE | FORCE | IGNORE} {INDEX | KEY} [FOR ...] (...)] ...
+//	(tables) | [LATERAL] (query) [AS] alias [(columns)] | function(...) [AS] alias
+func (t *Text) table(from *source) bool {
+	lateral := t.accept("lateral")
+	switch {
+	case t.i >= t.stop:
+		return false
+	case t.tok().Is('(') && !lateral && !t.beginsQuery():
+		from.joined = true
+		stop, ok := t.enter()
+		if !ok {
+			return false
+		}
+		ok = t.tableList(from) && t.i == t.stop
+		t.leave(stop)
+		return ok
+	case t.tok().Is('('), t.tok().Kind == lex.Word && t.peek(1).Is('('):
+		from.joined = true
+		if !t.tok().Is('(') {
+			t.i++
+		}
+		t.i = t.skip(t.i)
+		_, ok := t.tableAlias()
+		if t.tok().Is('(') {
+			t.i = t.skip(t.i)
+		}
+		return ok
+	}
+	return t.namedTable(from)
+}
+
+// beginsQuery reports whether the bracket that is next holds a query.
+func (t *Text) beginsQuery() bool {
+	i := t.i
+	for t.Tokens[i].Is('(') {
+		i++
+	}
+	return t.isWord(&t.Tokens[i], "select", "with", "values", "table")
+}
+
+// maxTables is how many tables the servers join: MAX_TABLES of both.
+const maxTables = 61
+
+func (t *Text) namedTable(from *source) bool {
+	if len(from.tables) == maxTables {
+		return false
+	}
+	table := Target{At: int32(t.i)}
+	var ok bool
+	if table.Schema, table.Name, t.i, ok = t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i); !ok {
+		return false
+	}
+	table.NameAt = int32(t.i - 1)
+	t.partition()
+	if table.Alias, ok = t.tableAlias(); !ok {
+		return false
+	}
+	if table.Alias != "" {
+		table.AliasAt = int32(t.i - 1)
+	}
+	t.partition() // in MySQL's DELETE
+	for t.isWord(t.tok(), "use", "force", "ignore") && t.isWord(t.peek(1), "index", "key") {
+		t.i += 2
+		if t.accept("for") && !t.accept("join") && !t.accept("order", "by") && !t.accept("group", "by") || !t.tok().Is('(') {
+			return false
+		}
+		t.i = t.skip(t.i)
+	}
+	from.tables = append(from.tables, table)
+	return true
+}
+
+// partition steps over PARTITION (name, ...).
+func (t *Text) partition() {
+	if t.isWord(t.tok(), "partition") && t.peek(1).Is('(') {
+		t.i = t.skip(t.i + 1)
+	}
+}
+
+// tableAlias reads [AS] alias, if there is one. The words that may follow a table are
+// reserved, but for RETURNING.
+func (t *Text) tableAlias() (alias string, ok bool) {
+	switch tok := t.tok(); {
+	case t.i >= t.stop:
+		return "", true
+	case t.accept("as"):
+	case tok.Kind == lex.Quoted,
+		tok.Kind == lex.Word && !t.endsTable() && !t.isWord(tok, "use", "force", "ignore", "partition", "for", "group", "having", "union", "with"):
+	default:
+		return "", true
+	}
+	alias, ok = t.Name(t.i)
+	t.step(1)
+	return alias, ok && alias != ""
+}
+
+// endsTable reports whether the next token stands behind a table or the condition of a join.
+func (t *Text) endsTable() bool {
+	tok := t.tok()
+	return tok.Is(',') || t.isWord(tok, "join", "inner", "cross", "natural", "straight_join", "on", "using",
+		"set", "where", "order", "limit", "returning") ||
+		t.isWord(tok, "left", "right") && t.isWord(t.peek(1), "join", "outer")
+}
+
+// joinCondition steps over ON or USING, if it comes next.
+func (t *Text) joinCondition() bool {
+	switch {
+	case t.isWord(t.tok(), "using") && t.peek(1).Is('('):
+		t.i = t.skip(t.i + 1)
+		return true
+	case !t.accept("on"):
+		return false
+	}
+	for t.i < t.stop && (t.tok().Label || !t.endsTable()) {
+		t.i = t.skip(t.i)
+	}
+	return true
+}
+
+// joinWords steps over the words that join two tables, if they come next.
+func (t *Text) joinWords() bool {
+	if t.accept("straight_join") {
+		return true
+	}
+	begin := t.i
+	t.accept("natural")
+	if t.accept("left") || t.accept("right") {
+		t.accept("outer")
+	} else if !t.accept("inner") {
+		t.accept("cross")
+	}
+	if t.accept("join") {
+		return true
+	}
+	t.i = begin
+	return false
+}
+
+// deletesSeveral reports whether what stands behind DELETE FROM are the names before USING.
+func (t *Text) deletesSeveral() bool {
+	_, _, next, _ := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
+	behind := &t.Tokens[next]
+	return behind.Is(',') || behind.Is('*') || t.isWord(behind, "using")
+}
+
+// deletedNames reads the names before FROM or USING in a DELETE: name[.*], ...
+func (t *Text) deletedNames() (names []Target, ok bool) {
+	for {
+		n := Target{At: int32(t.i), NameAt: int32(t.i)}
+		if n.Name, ok = t.Name(t.i); !ok {
+			return nil, false
+		}
+		for t.i++; t.acceptPunct('.') && !t.acceptPunct('*'); t.i++ {
+			n.Schema, n.NameAt = n.Name, int32(t.i)
+			if n.Name, ok = t.Name(t.i); !ok {
+				return nil, false
+			}
+		}
+		names = append(names, n)
+		if !t.acceptPunct(',') {
+			return names, true
+		}
+	}
+}
+
+// called reports whether a name in the statement may mean the table.
+func (table *Target) called(schema, name string) bool {
+	if table.Alias != "" {
+		return name == table.Alias
+	}
+	return name == table.Name && (schema == "" || table.Schema == "" || schema == table.Schema)
+}
+
+// resolve returns the tables that names mean; ok is false if one means none: it may be no
+// name, as HISTORY is none in MariaDB.
+func (from *source) resolve(names []Target) (tables []Target, ok bool) {
+	for _, n := range names {
+		before := len(tables)
+		for _, table := range from.tables {
+			if table.called(n.Schema, n.Name) {
+				tables = append(tables, table)
+			}
+		}
+		if len(tables) == before {
+			return nil, false
+		}
+	}
+	return tables, true
+}
+
+// writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses,
+// which come next. An UPDATE of several tables writes to those of which it assigns a column.
+func (t *Text) writesTo(head *Write, from source, targets []Target) {
+	t.reads(int(head.At), int(head.At)+1)
+	head.Joined = from.joined
+	wanted := t.wanted == nil
+	for _, table := range targets {
+		wanted = wanted || t.wanted(table.Schema, table.Name)
+	}
+	if wanted {
+		t.mysqlClauses(head)
+		t.finish(head)
+	}
+	for i := range targets {
+		w := *head
+		if w.Joined && !w.Set.Empty() {
+			assigned, at := t.assigned(head.Set.Items, &targets[i], from)
+			if !assigned {
+				continue
+			}
+			if at >= 0 {
+				w.Failure = Failure{UnclearTable, at}
+			}
+		}
+		t.part(WritePart, int(w.At), int(w.At))
+		t.Parts[len(t.Parts)-1].Write = int32(len(t.Writes))
+		w.Depth, w.Target = int32(t.depth), targets[i]
+		*t.newWrite() = w
+	}
+	clear(t.joined)
+}
+
+// assigned reports whether a SET list assigns, or may assign, a column of a table; at is
+// the first item of which that isn't clear, or -1.
+func (t *Text) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
+	at = -1
+	for _, a := range items {
+		var schema, name string
+		if a.Names.Lo > a.Lo+1 {
+			name, _ = t.Name(int(a.Names.Lo) - 2)
+		}
+		if a.Names.Lo > a.Lo+3 {
+			schema, _ = t.Name(int(a.Names.Lo) - 4)
+		}
+		clear := false
+		for i := range from.tables {
+			clear = clear || name != "" && from.tables[i].called(schema, name)
+		}
+		switch {
+		case clear && table.called(schema, name):
+			assigned = true
+		case !clear && at < 0:
+			at = a.Lo
+		}
+	}
+	return assigned || at >= 0, at
+}

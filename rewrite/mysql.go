@@ -1,0 +1,108 @@
+package rewrite
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// mysql is MySQL and MariaDB. They read the rows that a statement writes in their newest
+// committed version, with a lock, at every isolation level; so a check may stand in WHERE as
+// well as in SET. What it says doesn't depend on sql_mode, nor on the session's character set.
+type mysql struct{ sqltext.Dialect }
+
+func (mysql) secondLook() *confirm.Dialect { return confirm.MySQL }
+
+func (mysql) grammar() *read.Grammar { return read.MySQL }
+
+// searches: PREPARE, EXECUTE IMMEDIATE and CALL run a text that may be put together in the
+// database, and a block may do so.
+func (mysql) searches(s *search, registers bool) {
+	if !registers {
+		return
+	}
+	for _, word := range []string{"prepare", "immediate", "call", "character_set_client", "names", "charset"} {
+		s.findWord(word)
+	}
+}
+
+// maxInputs: they are counted in two bytes.
+func (mysql) maxInputs() int { return 65535 }
+
+func (d mysql) maxAdded() int { return d.maxInputs() }
+
+func (mysql) maxNumbered() int { return 0 }
+
+func (mysql) numbersInputs() bool { return false }
+
+// integer: a text would be compared as a floating number.
+func (mysql) integer() (before, behind string) { return "COALESCE(CAST(", " AS SIGNED), 0)" }
+
+// keyText: most collations take "books" for "BOOKS", and all but a few for "books ".
+func (mysql) keyText() (before, behind string) {
+	return "CAST(CONVERT(", " USING utf8mb4) AS BINARY)"
+}
+
+func (mysql) compares(c comparison) (before, between, behind string) {
+	return "", [...]string{equal: " = ", less: " < ", lessOrEqual: " <= "}[c], ""
+}
+
+func (mysql) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
+
+func (mysql) assigns() (before, between, behind string) { return "", " = ", "" }
+
+func (mysql) setsInOrder() bool { return true }
+
+func (mysql) notInteger() (before, behind string) { return "", "" }
+
+func (mysql) assigned() (before, between, behind string) {
+	return "CAST(COALESCE((", "), ", ") AS SIGNED)"
+}
+
+func (mysql) asInteger() string { return "" }
+
+func (mysql) definesTables(string) bool { return false }
+
+// isRowNumber: _rowid is another name for a primary key of one integer column.
+func (mysql) isRowNumber(column string) bool { return column == "_rowid" }
+
+func (mysql) declaresConflicts() bool { return false }
+
+func (mysql) readsWith() bool { return false }
+
+func (mysql) skipsLocked() bool { return true }
+
+func (mysql) writesInWith() bool { return false }
+
+func (mysql) countsLastRows() bool { return true }
+
+// guardsSeveral: a text may have several only with an option of the driver's, and a block has
+// semicolons of its own.
+func (mysql) guardsSeveral() bool { return false }
+
+func (mysql) shadowsLedger(item string) bool { return item == ledgerTable }
+
+func (mysql) ledgerInWhere() bool { return true }
+
+func (mysql) ledgerInRow() bool { return true }
+
+func (mysql) upsert() string { return "ON DUPLICATE KEY UPDATE" }
+
+func (d mysql) withLedgerFunction(string) dialect { return d }
+
+// ledgerCheck locks the ledger's row, which reads its newest committed version whatever the
+// isolation level, and holds off the next token until this transaction ends. Without a
+// unique index a name may have several rows, of which the highest counts. As a table without
+// one of its own it is asked once, and before the first row: also where no row is met.
+func (mysql) ledgerCheck(w *writer, token int) {
+	const newest = "COALESCE(MAX(CAST(" + ledgerTable + ".token AS SIGNED)), 0)"
+	w.write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
+	w.compare(equal, token, newest)
+	w.write(" THEN TRUE WHEN COUNT(*) = 0 THEN ")
+	w.raiseCondition(markerUnknown, token, "COUNT(*)")
+	w.write(" ELSE ")
+	w.raiseCondition(markerLedger, token, newest)
+	w.write(" END FROM " + ledgerTable + " WHERE " + ledgerTable + ".name = ")
+	w.field(token, fieldName)
+	w.write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
+}

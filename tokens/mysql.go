@@ -1,0 +1,212 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// mysql is MySQL and MariaDB. What an UPDATE has written comes back as its LAST_INSERT_ID, which
+// both have, and no setting changes; the number of rows that it has written is another with
+// clientFoundRows.
+//
+// A session with autocommit = 0 commits nothing by itself. So a statement that is sent alone
+// does nothing there, by {alone}, and is then sent in a transaction; and what only reads is a
+// transaction always, since such a session would see the same rows for ever.
+//
+// Names are written into the texts: an argument would take a round trip more, and be in the
+// session's character set. The row with the empty name is what those who add names share, and
+// Repair locks; it is added with the first name.
+var mysql = dialect{
+	Dialect: sqltext.MySQL,
+	names:   sqlfence.MySQL,
+
+	issue: issueMySQL,
+	adopt: adoptMySQL,
+	floor: floored(sqltext.MySQL, "SELECT {floor}", nil),
+	reached: floored(sqltext.MySQL, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
+FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
+	current: render(sqltext.MySQL, `SELECT token FROM {ledger} WHERE name = ?`),
+	ensure:  ensureMySQL,
+
+	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = _utf8mb4''
+FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
+	wants: func(c column) string {
+		switch {
+		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
+			return "varbinary(512)"
+		case c.name == "token" && !strings.HasPrefix(c.typ, "bigint"):
+			return "bigint"
+		}
+		return ""
+	},
+	unfit: render(sqltext.MySQL, `SELECT CASE
+	WHEN COALESCE(t.engine, _utf8mb4'') <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
+	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
+		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = _utf8mb4'name') < 512
+		THEN _utf8mb4'its column name is too short, want varbinary(512)'
+	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
+		WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.non_unique = 0
+		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
+		THEN _utf8mb4'its column name is not unique' END
+FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
+	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+
+	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
+	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
+	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+
+	// Where all rows of a table are locked nobody can add one at this level. It can't be set
+	// where a session with autocommit = 0 has begun a transaction, or a chain has.
+	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+	before:   "COMMIT AND NO CHAIN NO RELEASE",
+	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
+	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
+ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
+	raise: render(sqltext.MySQL, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
+SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
+	retire: retireMySQL,
+}
+
+// issueTextMySQL takes {count} tokens of {name}, if it has a row. It is an UPDATE also where a
+// name was just added: the LAST_INSERT_ID of an INSERT is that of an AUTO_INCREMENT column, if
+// the table has one.
+const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = ''
+SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
+WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
+
+const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) WHERE name = {name} AND {alone}`
+
+// addTextMySQL adds a name, or locks its row.
+const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
+
+// alone is a condition that holds where a statement commits by itself, and always any. With
+// completion_type = CHAIN each COMMIT begins the next transaction.
+const (
+	alone  = sqltext.Raw("@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'")
+	always = sqltext.Raw("TRUE")
+)
+
+// errNoStart: the ledger has no row with the empty name yet.
+var errNoStart = errors.New("no start")
+
+func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
+	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(name)), "count": number(n)}
+	last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+	for errors.Is(err, errNoStart) {
+		if err := s.transact(ctx, addStartMySQL); err != nil {
+			return 0, err
+		}
+		last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+	}
+	return last, err
+}
+
+// lockStartMySQL keeps Repair from moving where the tokens of new names start.
+func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
+	const text = "SELECT 1 FROM " + sqltext.LedgerTable + " WHERE name = '' LOCK IN SHARE MODE"
+	var found int
+	err := tx.QueryRowContext(own.Context(ctx, text), text).Scan(&found)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNoStart
+	}
+	return err
+}
+
+// addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
+// wait for each other's lock on the gap.
+func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
+	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''")})})
+}
+
+func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
+	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(token.Name)), "token": number(token.Value)}
+	return s.writeID(ctx, adoptTextMySQL, p, func(context.Context, *sql.Tx) error { return nil })
+}
+
+// ensureSize is how many names a statement adds.
+const ensureSize = 5000
+
+// ensureMySQL: IGNORE leaves out the names that are there, with a shared lock, which those who
+// write under the guard have as well.
+func ensureMySQL(ctx context.Context, s *Store, names []string) error {
+	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for rest := names; len(rest) > 0; {
+			n := min(len(rest), ensureSize)
+			var rows []string
+			for _, name := range rest[:n] {
+				rows = append(rows, "("+sqltext.MySQL.Text(name)+", 0)")
+			}
+			if err := execAll(ctx, tx, []string{"INSERT IGNORE INTO " + sqltext.LedgerTable + " (name, token) VALUES " + strings.Join(rows, ", ")}); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+		return nil
+	})
+}
+
+// retireMySQL finds the names of rows by the index: 0 is next to the slash.
+func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
+	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE name = {name} OR name >= {first} AND name < {last}`, sqltext.Pieces{
+		"name":  sqltext.Raw(sqltext.MySQL.Text(name)),
+		"first": sqltext.Raw(sqltext.MySQL.Text(name + "/")),
+		"last":  sqltext.Raw(sqltext.MySQL.Text(name + "0")),
+	})
+	id, err := execID(ctx, tx, text)
+	return id > 0, err
+}
+
+// writeID sends a text alone and returns its LAST_INSERT_ID. If it did nothing, it sends it in a
+// transaction in which first comes before, and adds the name: sql.ErrNoRows if that does nothing, either.
+func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, first func(context.Context, *sql.Tx) error) (id int64, err error) {
+	p["alone"] = alone
+	err = s.resend(ctx, func() error {
+		id, err = execID(ctx, s.db, mysqlText(text, p))
+		return err
+	})
+	if err != nil || id > 0 {
+		return id, err
+	}
+	p["alone"] = always
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := first(ctx, tx); err != nil {
+			return err
+		}
+		if err := execAll(ctx, tx, []string{mysqlText(addTextMySQL, p)}); err != nil {
+			return err
+		}
+		id, err = execID(ctx, tx, mysqlText(text, p))
+		if err == nil && id == 0 {
+			err = sql.ErrNoRows
+		}
+		return err
+	})
+	return id, err
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none.
+func execID(ctx context.Context, db execer, text string) (int64, error) {
+	result, err := db.ExecContext(own.Context(ctx, text), text)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+func mysqlText(text string, p sqltext.Pieces) string {
+	text, _ = sqltext.Render(sqltext.MySQL, text, p, pieces)
+	return text
+}
+
+func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
