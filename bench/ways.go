@@ -91,28 +91,36 @@ func (t target) updating(wrap wrapping, r rule, query string, args func(id int64
 // row's id.
 func (t target) byHand(r rule, query string) func(*stage) (work, error) {
 	return func(s *stage) (work, error) {
-		const somebody = 1 // the only row of the shop in which it is recorded
+		const (
+			somebody = 1     // the only row of the shop in which it is recorded
+			asked    = 29791 // a price that no other argument is
+		)
 		statement, err := t.record(s, r, func(ctx context.Context, db *sql.DB) error {
-			return one(db.ExecContext(ctx, query, 30, somebody))
+			return one(db.ExecContext(ctx, query, asked, somebody))
 		})
 		if err != nil {
 			return work{}, err
 		}
-		place := -1
-		for i, arg := range statement.args {
-			if fmt.Sprint(arg) == fmt.Sprint(somebody) {
-				place = i
-			}
-		}
-		if place < 0 {
-			return work{}, fmt.Errorf("%q has no argument for the row's id", statement.query)
+		row, cost := lastArg(statement.args, somebody), lastArg(statement.args, asked)
+		if row < 0 || cost < 0 {
+			return work{}, fmt.Errorf("%q has no argument for the row's id, or for the price", statement.query)
 		}
 		return t.updating(bare, rule{}, statement.query, func(id int64) []any {
 			args := append([]any(nil), statement.args...)
-			args[place] = id
+			args[row], args[cost] = id, price()
 			return args
 		})(s)
 	}
+}
+
+// lastArg returns the index of the last argument with this value, or -1.
+func lastArg(args []any, value int) int {
+	for i := len(args) - 1; i >= 0; i-- {
+		if fmt.Sprint(args[i]) == fmt.Sprint(value) {
+			return i
+		}
+	}
+	return -1
 }
 
 // twoStatements reads the newest token, compares, and writes: another one may take over
