@@ -167,10 +167,16 @@ func (w *writer) checkFirst(rules ruleSet) {
 // writeAssigned writes a column to be assigned, behind a separator, and the equals sign.
 func (w *writer) writeAssigned(separator, column string) {
 	w.write(separator)
+	w.assignedColumn(column)
+	w.write(" = ")
+}
+
+// assignedColumn writes a column where it is assigned.
+func (w *writer) assignedColumn(column string) {
 	if w.dialect.setsInOrder() {
 		w.write(w.target.qualifier, ".")
 	}
-	w.write(column, " = ")
+	w.write(column)
 }
 
 // raiseFor raises for a rule with a table's marker where the rule isn't asked in a

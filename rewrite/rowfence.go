@@ -68,10 +68,8 @@ func (rowFence) assigns(w *writer) {
 	}
 	before, between, behind := w.dialect.assigns()
 	w.write(", ", before)
-	if w.dialect.setsInOrder() {
-		w.write(w.target.qualifier, ".")
-	}
-	w.write(w.rules.fence, between)
+	w.assignedColumn(w.rules.fence)
+	w.write(between)
 	if w.observe || w.dialect.setsInOrder() {
 		w.higherToken()
 	} else {

@@ -26,7 +26,7 @@ type Base struct {
 	Statements int
 }
 
-// Bases are the drivers for whose databases tables can be registered.
+// Bases are the drivers that the tests of guards run on; see [MySQL] for the one that stands apart.
 var Bases = []Base{
 	{"pq", "postgres", sqlfence.Postgres, 0},
 	{"pgx", "pgx", sqlfence.Postgres, 0},
@@ -147,7 +147,7 @@ func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
 	return append([]sqlfence.Option{sqlfence.WithStatementCache(max(b.Statements, 0))}, opts...)
 }
 
-// Registered returns the option of a registered table, where one can be.
+// Registered returns the option of a registered table, where these tests register one.
 func (b Base) Registered(t testing.TB, name string, rules ...sqlfence.Rule) []sqlfence.Option {
 	t.Helper()
 	if !b.dialect(t).guards {

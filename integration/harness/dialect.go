@@ -18,7 +18,7 @@ type dialect struct {
 	showsWaits bool // it says who waits for whom
 	bare       bool // placeholders are ? rather than $1
 	otherCache int  // as [Base.Statements]: what its drivers don't have by default
-	guards     bool // tables can be registered
+	guards     bool // the tests of the Stores register tables
 	function   bool // guards can ask the ledger by a stored function
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// MySQL stands apart from Bases: tables can't be registered for MySQL, so it
-// has only the tests of what sqlfence leaves alone.
+// MySQL stands apart from Bases, whose tests have SQL that it doesn't read. Its
+// guards are tested in integration/mysql and, with programs, by [EachProgram].
 var MySQL = Base{"mysql", "mysql", sqlfence.MySQL, 0}
 
 // MySQLInterpolated is MySQL's driver with both of the settings that change what programs
