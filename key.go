@@ -23,13 +23,14 @@ import (
 // another way, such as numeric(10,2), char(8), boolean, bytea or SQLite's REAL, a new
 // row may get a key that its token doesn't name. An INSERT is refused if the database
 // may store its key as another text: 07, 0x7 or 7_0 for an integer, or a UUID without
-// its dashes. Names of tokens are in Unicode's normalization form C, so a row whose key
+// its dashes. In MySQL the key of each row that INSERT ... VALUES adds is compared as it is
+// stored, so such a row is ErrOutOfScope. Names of tokens are in Unicode's normalization form C, so a row whose key
 // isn't can't be written.
 //
 // In PostgreSQL an INSERT that names the column, but whose keys are seen only when it runs,
 // as those of INSERT ... SELECT or of an expression, is checked by a RETURNING that the guard
 // adds: if the context carries one token of the table, the statement has no RETURNING of its
-// own, and it is run by Exec. It takes SELECT on the column. In SQLite it is refused. For keys
+// own, and it is run by Exec. It takes SELECT on the column. In SQLite and MySQL it is refused. For keys
 // that the database makes, see [UnfencedInserts].
 //
 // A row keeps its key. A statement may assign the column to itself. Otherwise it may assign it

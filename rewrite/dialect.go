@@ -160,6 +160,11 @@ type dialect interface {
 	// and else in a WHERE that the rows pass.
 	ledgerInRow() bool
 
+	// readsNewRow reports whether a value of a row to insert reads the columns before it as
+	// they will be stored; those of a query don't. There a row's key is compared, which the
+	// database may change in silence.
+	readsNewRow() bool
+
 	// upsert is the clause by which an INSERT may update.
 	upsert() string
 }

@@ -159,7 +159,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.ledgerInRows(ins) {
+	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
 	for i := range ins.Arms {

@@ -30,8 +30,14 @@ func (p *planner) assignedRow(w *read.Write) bool {
 	if !p.showsKeys(w, &w.Insertion) || p.readsKeys() && !p.rowKey(p.PlainValue(set.Items[p.insertion.key])) {
 		return false
 	}
-	if p.passesLedger() && !p.asksByMark() && !slices.ContainsFunc(set.Items, func(a read.Assignment) bool { return p.ledgerAround(p.PlainValue(a)) }) {
-		return p.refuseTarget(set.Lo, noValue)
+	if p.passesLedger() && !p.asksByMark() {
+		items, rules := set.Items, p.checksOfRow(0)
+		if rules.has(ruleKey) {
+			items = items[p.insertion.key+1:]
+		}
+		if !slices.ContainsFunc(items, func(a read.Assignment) bool { return p.checkAround(p.PlainValue(a), rules, 0) }) {
+			return p.refuseTarget(set.Lo, noValueFor(rules))
+		}
 	}
 	at := p.After(set.Hi)
 	p.eachAdded(func(_ int, a added) {
@@ -57,42 +63,66 @@ func (p *planner) asksByMark() bool {
 	return p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
-// noValue refuses an INSERT without a value that the ledger's check can stand around.
-const noValue = "the ledger is asked before a value of the first row, and none of them is a placeholder or a plain constant; write one so"
+// checksOfRow returns the rules that are asked before a value of a row to insert, where that
+// isn't the mark's: the ledger before the first row, and before each the row's key.
+func (p *planner) checksOfRow(row int32) (rules ruleSet) {
+	if row == 0 {
+		rules |= setOf(ruleLedger)
+	}
+	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.dialect.readsNewRow() {
+		rules |= setOf(ruleKey)
+	}
+	return rules
+}
 
-// ledgerInRows has the ledger asked by the first row of each part of an INSERT's rows: it is
-// evaluated before anything is inserted.
-func (p *planner) ledgerInRows(ins *read.Insertion) bool {
+// noValueFor refuses an INSERT without a value that the check of these rules can stand around.
+func noValueFor(rules ruleSet) string {
+	if rules.has(ruleKey) {
+		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a placeholder or a plain constant; " +
+			"name the key column first and write one so, or use RowFence"
+	}
+	return "the ledger is asked before a value of the first row, and none of them is a placeholder or a plain constant; write one so"
+}
+
+// checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
+// anything is inserted, and each row's key compared.
+func (p *planner) checkRows(ins *read.Insertion) bool {
+	row := int32(0)
 	for i := range ins.Arms {
 		arm := &ins.Arms[i]
-		switch {
-		case arm.Select:
+		if arm.Select {
 			return p.refuseTarget(ins.SourceAt, "the ledger can't be asked by an INSERT ... SELECT here; select the rows first, and write INSERT ... VALUES")
-		case len(arm.Rows) == 0:
-			continue // it can't be read
-		case !p.ledgerInFirst(arm.Rows[0]):
-			return p.refuseTarget(ins.SourceAt, noValue)
+		}
+		for _, values := range arm.Rows {
+			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(values, rules, row) {
+				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
+			}
+			row++
 		}
 	}
 	return true
 }
 
-// ledgerInFirst puts the ledger's check around a value of a row.
-func (p *planner) ledgerInFirst(row read.Span) bool {
-	for n := 0; ; n++ {
-		value := p.Item(row, n)
+// checkInRow puts the check of rules around a value of a row: behind its key, if that is compared.
+func (p *planner) checkInRow(values read.Span, rules ruleSet, row int32) bool {
+	first := 0
+	if rules.has(ruleKey) {
+		first = p.insertion.key + 1
+	}
+	for n := first; ; n++ {
+		value := p.Item(values, n)
 		if value.Empty() {
 			return false
 		}
-		if p.ledgerAround(value) {
+		if p.checkAround(value, rules, row) {
 			return true
 		}
 	}
 }
 
-// ledgerAround puts the ledger's check around a value, if that is stored alike inside of a
+// checkAround puts the check of rules around a value, if that is stored alike inside of a
 // CASE: a placeholder, NULL, or a plain constant. To some servers NOW() or 0x41 isn't.
-func (p *planner) ledgerAround(value read.Span) bool {
+func (p *planner) checkAround(value read.Span, rules ruleSet, row int32) bool {
 	switch tok := value.Lo; {
 	case value.Hi-value.Lo != 1:
 		return false
@@ -102,8 +132,8 @@ func (p *planner) ledgerAround(value read.Span) bool {
 	default:
 		return false
 	}
-	at := p.Offset(value.Lo)
-	p.insert(at, opBeforeRow, setOf(ruleLedger), "")
-	p.insert(p.After(value.Hi), opBehindRow, setOf(ruleLedger), "")
+	p.insert(p.Offset(value.Lo), opBeforeRow, rules, "")
+	p.edits[len(p.edits)-1].row = row
+	p.insert(p.After(value.Hi), opBehindRow, rules, "")
 	return true
 }

@@ -126,6 +126,8 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
 	case hidden && p.insertion.key < 0:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES"+newRows)
+	case hidden && p.dialect.readsNewRow():
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be stored as others; write INSERT ... VALUES"+newRows)
 	case hidden:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... VALUES"+newRows)
 	}
@@ -207,8 +209,12 @@ func (w *writer) stored() {
 	w.byKey(func(int) { w.write("1") }, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
 }
 
-// selectsKeys reports whether each part of a query selects a constant as the key.
+// selectsKeys reports whether each part of a query selects a constant as the key, which is
+// what the database stores.
 func (p *planner) selectsKeys(ins *read.Insertion) bool {
+	if p.dialect.readsNewRow() {
+		return false // they can't be compared as they are stored
+	}
 	selects := func(arm read.RowArm) bool {
 		if !arm.Select {
 			return true // its rows are looked at one by one
@@ -233,7 +239,17 @@ func (p *planner) rowKey(item read.Span) bool {
 	return true
 }
 
-func (key) assigns(*writer) {}
+// assigns compares a key that the statement has assigned, as it was stored. With a fence
+// column that is done where the mark is assigned.
+func (key) assigns(w *writer) {
+	if !precedence[ruleKey].refuses(w) {
+		return
+	}
+	w.writeAssigned(", ", w.rules.key)
+	w.write("CASE WHEN ")
+	w.check(setOf(ruleKey))
+	w.write(" THEN ", w.target.qualifier, ".", w.rules.key, " END")
+}
 
 // inWhere: with a fence column, who compares the row's token sees to its key.
 func (key) inWhere(t *Table, _ rowWrite) bool {

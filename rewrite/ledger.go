@@ -44,13 +44,33 @@ func (ledger) check(w *writer) {
 
 // aroundRow writes what stands before or behind a value of a row to insert.
 func (w *writer) aroundRow(e *edit) {
+	asks := e.rules.has(ruleLedger) && precedence[ruleLedger].refuses(w)
+	compares := e.rules.has(ruleKey) && precedence[ruleKey].refuses(w)
 	switch {
-	case !precedence[ruleLedger].refuses(w):
+	case !asks && !compares:
+		return
 	case e.op == opBehindRow:
 		w.write(" END")
-	default:
-		w.askBefore()
+		return
 	}
+	w.write("CASE WHEN ")
+	if asks {
+		w.check(setOf(ruleLedger))
+	}
+	if asks && compares {
+		w.write(" AND ")
+	}
+	if compares {
+		token := w.rowsToken(e)
+		w.write("CASE ", w.rowsKey(), " WHEN ")
+		w.field(token, fieldKey)
+		w.write(" THEN ")
+		w.bool(true)
+		w.write(" ELSE ")
+		w.raiseCondition(markerScope, token, "COALESCE(", w.rowsKey(), ", '')")
+		w.write(" END")
+	}
+	w.write(" THEN ")
 }
 
 // askBefore writes the head of a CASE by which the ledger is asked before a value.

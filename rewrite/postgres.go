@@ -98,6 +98,8 @@ func (postgres) ledgerInWhere() bool { return false }
 
 func (postgres) ledgerInRow() bool { return false }
 
+func (postgres) readsNewRow() bool { return false }
+
 func (postgres) upsert() string { return "ON CONFLICT" }
 
 func (p postgres) withLedgerFunction(schema string) dialect {

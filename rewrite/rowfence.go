@@ -22,6 +22,14 @@ func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
 	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
 		w.write("0")
+	case w.rules.Key != "" && w.dialect.readsNewRow() && !w.observe:
+		w.write("CASE ", w.rowsKey(), " WHEN ")
+		w.field(token, fieldKey)
+		w.write(" THEN ")
+		w.field(token, fieldValue)
+		w.write(" ELSE ")
+		w.raise(markerScope, token, "COALESCE(", w.rowsKey(), ", '')")
+		w.write(" END")
 	default:
 		w.field(token, fieldValue)
 	}
@@ -95,7 +103,13 @@ func (w *writer) higherToken() {
 		w.write(between)
 		w.field(token, fieldValue)
 		w.write(behind)
-	}, func() { w.write(w.target.qualifier, ".", w.rules.fence) })
+	}, func() {
+		if w.observe {
+			w.write(w.target.qualifier, ".", w.rules.fence)
+			return
+		}
+		w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") // the statement has assigned another key
+	})
 }
 
 // rowToken writes the row's token as a number that is never NULL.

@@ -92,6 +92,8 @@ func (sqlite) ledgerInWhere() bool { return true }
 
 func (sqlite) ledgerInRow() bool { return false }
 
+func (sqlite) readsNewRow() bool { return false }
+
 func (sqlite) upsert() string { return "ON CONFLICT" }
 
 func (d sqlite) withLedgerFunction(string) dialect { return d }

@@ -49,6 +49,9 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 		p.insert(p.Offset(set.Lo), opFirst, allRules&^setOf(ruleLedger), "")
 	}
 	var adds ruleSet
+	if t.checked && p.to().AssignsKey && t.rules.FenceColumn == "" {
+		adds = setOf(ruleKey)
+	}
 	for _, r := range t.rules.has {
 		if precedence[r].adds(t.rules).column != "" && !(r == ruleSerial && t.setsSerial) {
 			adds |= setOf(r)
