@@ -314,5 +314,5 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 		return false
 	}
 	rules := p.target.inWhere(p.target.rules)
-	return rules == 0 || p.check(c.Where, rules)
+	return rules == 0 || p.check(w, c.Where, rules)
 }

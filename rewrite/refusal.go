@@ -83,6 +83,7 @@ type rowWrite struct {
 	setsSerial bool // the statement assigns the serial itself
 	versioned  bool // the row has to be at the caller's serial
 	checked    bool // before the first assignment
+	joined     bool // its row is one of several that are joined
 }
 
 // inWhere returns the rules that check a row of t in the condition: none, or, if one of

@@ -33,8 +33,8 @@ func (p *planner) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	}
-	if w.Joined {
-		return p.refuseTarget(w.At, "a write of joined tables can't be guarded; write UPDATE or DELETE of one table, and select its rows by a subquery")
+	if w.Joined && !p.joined(w) {
+		return false
 	}
 	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
 	switch w.Verb {

@@ -36,6 +36,12 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.updates, t.setsSerial = true, false
 	for i := range set.Items {
+		if t.joined && !p.isOfTarget(&set.Items[i]) {
+			if p.readsWhatIsAssigned(&set.Items[i]) {
+				return false
+			}
+			continue
+		}
 		for _, r := range t.rules.has {
 			if !precedence[r].assigned(p, &set.Items[i], upsert) {
 				return false

@@ -25,7 +25,7 @@ func (p *planner) where(w *read.Write) bool {
 	if t.rules.Ledger && p.dialect.ledgerInWhere() {
 		rules |= setOf(ruleLedger)
 	}
-	return rules == 0 || p.check(w.Where, rules)
+	return rules == 0 || p.check(w, w.Where, rules)
 }
 
 // returns notes that the statement returns rows.
@@ -44,7 +44,7 @@ func (p *planner) returns(w *read.Write) {
 // condition holds for; AND gives no order, CASE does. The condition inside of
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
-func (p *planner) check(c read.Condition, rules ruleSet) bool {
+func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 	if !c.Empty() && p.dialect.readsWith() && p.Word(c.Lo, "with") {
 		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be inserted; put the name in quotes")
 	}
@@ -65,6 +65,8 @@ func (p *planner) check(c read.Condition, rules ruleSet) bool {
 	case onRows == 0:
 		p.insertText(at, "(")
 		p.insertText(p.After(c.Hi), ")")
+	case p.target.joined:
+		return p.checkJoined(w, onRows)
 	case c.Empty():
 		p.insert(at, opCheck, onRows, "")
 	default:
@@ -77,12 +79,17 @@ func (p *planner) check(c read.Condition, rules ruleSet) bool {
 // repeats what an index may need of it.
 func (p *planner) checkAndRepeat(c read.Condition, rules ruleSet) bool {
 	p.insertCase(c, rules)
-	parts, doubtful := p.Repeatable(c.Span)
+	return p.repeatParts(c.Span, p.After(c.Hi))
+}
+
+// repeatParts repeats, at an offset, the parts of a condition that may be evaluated twice.
+func (p *planner) repeatParts(condition read.Span, at int32) bool {
+	parts, doubtful := p.Repeatable(condition)
 	if doubtful >= 0 {
 		return p.refuseTarget(doubtful, read.AmbiguousWord.String())
 	}
 	for _, part := range parts {
-		p.repeat(part, p.After(c.Hi))
+		p.repeat(part, at)
 	}
 	return true
 }

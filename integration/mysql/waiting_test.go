@@ -47,6 +47,10 @@ func TestStaleWriteThatWaits(t *testing.T) {
 		"delete": "DELETE FROM books WHERE id = 1",
 		"upsert": "INSERT INTO books (id, price) VALUES (1, 666) ON DUPLICATE KEY UPDATE price = VALUES(price)",
 		"all":    "UPDATE books SET price = 666 WHERE price >= 0",
+		"joined": "UPDATE books b JOIN pens p ON p.id >= b.id SET b.price = 666 WHERE b.id = 1",
+		"others": "UPDATE pens p STRAIGHT_JOIN books b ON b.id <= p.id SET p.grp = p.grp + 1, b.price = 666",
+		"using":  "DELETE FROM b USING pens p STRAIGHT_JOIN books b ON b.id <= p.id WHERE p.id > 0",
+		"from":   "DELETE b FROM books b JOIN pens p ON p.id = b.id WHERE b.id = 1",
 		"insert": "INSERT INTO books (id, price) VALUES (77, 666)", // which meets no row: of the ledger alone
 	}
 	rules := map[string]sqlfence.Rule{"row": sqlfence.RowFence("fence_token"), "ledger": sqlfence.Ledger()}

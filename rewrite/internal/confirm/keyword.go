@@ -20,6 +20,7 @@ const (
 	kwDuplicate
 	kwElse
 	kwEnd
+	kwExists
 	kwExplain
 	kwFrom
 	kwGroup

@@ -32,7 +32,7 @@ var MySQL = newDialect(Dialect{
 	pipes:      true,
 	conditions: true,
 	keywords: newKeywords(map[string]sign{
-		"duplicate": kwDuplicate, "key": kwKey,
+		"duplicate": kwDuplicate, "key": kwKey, "exists": kwExists,
 		"low_priority": kwModifier, "high_priority": kwModifier, "delayed": kwModifier, "quick": kwModifier, "ignore": kwModifier,
 		"use": kwIndexHint, "force": kwIndexHint, "partition": kwPartition,
 		"straight_join": kwJoin, "value": kwValues,

@@ -83,10 +83,13 @@ func (c *Check) valueOf() *frame {
 func (c *Check) checks(f *frame, p *Piece) bool {
 	first := 0
 	if c.before(0) == kwThen {
-		if c.before(1) != ')' || c.before(2) != kwWhen || c.before(3) != kwCase {
+		first = 4
+		if c.before(2) == kwExists { // of joined tables
+			first = 5
+		}
+		if c.before(1) != ')' || c.before(first-2) != kwWhen || c.before(first-1) != kwCase {
 			return false
 		}
-		first = 4
 	}
 	if !c.isOwn(f, p) {
 		return false

@@ -141,7 +141,6 @@ func (t *Text) mysqlDelete() {
 		t.unreadable(int(head.At))
 		return
 	}
-	from.joined = true
 	t.writesTo(&head, from, deleted)
 }
 

@@ -6,13 +6,17 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
 type source struct {
 	tables []Target // those that it names
 	joined bool     // with each other or with a query, or there are brackets
+	join   Join
+	others []string // what the queries and functions among them are called
 }
 
 // tables reads the tables of an UPDATE or DELETE, up to what isn't part of them.
 func (t *Text) tables() (from source, ok bool) {
 	from.tables = t.joined[:0]
+	first := len(t.spans)
 	ok = t.tableList(&from)
 	t.joined = from.tables
+	from.join.On = t.spans[first:len(t.spans):len(t.spans)]
 	return from, ok && len(from.tables) > 0
 }
 
@@ -25,9 +29,9 @@ func (t *Text) tableList(from *source) bool {
 		if !t.table(from) {
 			return false
 		}
-		for t.joinCondition() {
+		for t.joinCondition(&from.join) {
 		}
-		if !t.acceptPunct(',') && !t.joinWords() {
+		if !t.acceptPunct(',') && !t.joinWords(&from.join) {
 			return true
 		}
 		from.joined = true
@@ -58,7 +62,8 @@ func (t *Text) table(from *source) bool {
 			t.i++
 		}
 		t.i = t.skip(t.i)
-		_, ok := t.tableAlias()
+		alias, ok := t.tableAlias()
+		from.others = append(from.others, alias)
 		if t.tok().Is('(') {
 			t.i = t.skip(t.i)
 		}
@@ -140,40 +145,6 @@ func (t *Text) endsTable() bool {
 		t.isWord(tok, "left", "right") && t.isWord(t.peek(1), "join", "outer")
 }
 
-// joinCondition steps over ON or USING, if it comes next.
-func (t *Text) joinCondition() bool {
-	switch {
-	case t.isWord(t.tok(), "using") && t.peek(1).Is('('):
-		t.i = t.skip(t.i + 1)
-		return true
-	case !t.accept("on"):
-		return false
-	}
-	for t.i < t.stop && (t.tok().Label || !t.endsTable()) {
-		t.i = t.skip(t.i)
-	}
-	return true
-}
-
-// joinWords steps over the words that join two tables, if they come next.
-func (t *Text) joinWords() bool {
-	if t.accept("straight_join") {
-		return true
-	}
-	begin := t.i
-	t.accept("natural")
-	if t.accept("left") || t.accept("right") {
-		t.accept("outer")
-	} else if !t.accept("inner") {
-		t.accept("cross")
-	}
-	if t.accept("join") {
-		return true
-	}
-	t.i = begin
-	return false
-}
-
 // deletesSeveral reports whether what stands behind DELETE FROM are the names before USING.
 func (t *Text) deletesSeveral() bool {
 	_, _, next, _ := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
@@ -253,6 +224,8 @@ func (t *Text) writesTo(head *Write, from source, targets []Target) {
 		t.part(WritePart, int(w.At), int(w.At))
 		t.Parts[len(t.Parts)-1].Write = int32(len(t.Writes))
 		w.Depth, w.Target = int32(t.depth), targets[i]
+		w.Join = from.join
+		w.Join.SameName = from.sameName(&targets[i])
 		*t.newWrite() = w
 	}
 	clear(t.joined)

@@ -38,6 +38,7 @@ type Write struct {
 	OrAt   int32 // x
 	Target Target
 	Joined bool // of MySQL's UPDATE and DELETE: its rows come from several tables; each written to has a Write
+	Join   Join // how
 
 	Set   Assignments // of UPDATE, and MySQL's INSERT ... SET
 	From  int32       // of UPDATE and DELETE: where FROM or USING stands or would stand
