@@ -38,7 +38,7 @@ const createIndexMySQL = "CREATE INDEX fencing_leases_expires_at ON fencing_leas
 // lease of {key}, whoever holds it, and then whether there are rows of the lease and of the
 // ledger, and whether the session commits by itself.
 const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}, FALSE), {session}, FALSE,
-	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, ''),
+	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
 	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1
@@ -60,7 +60,7 @@ WHERE l.{column} = {key} AND (l.lock_id IS NULL OR l.expires_at <= {now} OR NOT 
 
 // addMySQL adds a lease that has ended, so that there is a row to lock: those who lock
 // where there is none, and add one then, would wait for each other.
-const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ({key}, '', 0, 0, 0)
+const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`
 
 const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}

@@ -54,7 +54,7 @@ func (editLock) check(w *writer) {
 	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
 	before, behind := d.keyText()
 	text := before + by + behind
-	w.write("CASE WHEN ", editlock.Nobody(by, text), " OR ", text, " = ")
+	w.write("CASE WHEN ", editlock.Nobody(by, text, d.Text("")), " OR ", text, " = ")
 	w.field(0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
 	_, and, _ := d.Raising()

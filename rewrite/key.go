@@ -206,7 +206,7 @@ func (w *writer) stored() {
 		return
 	}
 	w.write(" RETURNING ")
-	w.byKey(func(int) { w.write("1") }, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
+	w.byKey(func(int) { w.write("1") }, func() { w.raise(markerScope, w.lo, w.shownKey()) })
 }
 
 // selectsKeys reports whether each part of a query selects a constant as the key, which is
@@ -283,7 +283,12 @@ func (w *writer) byKey(one func(token int), otherwise func()) {
 
 // outOfScope raises for a row that none of the tokens is for.
 func (w *writer) outOfScope() {
-	w.raiseCondition(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')")
+	w.raiseCondition(markerScope, w.lo, w.shownKey())
+}
+
+// shownKey returns the row's key as a raise shows it, which is never NULL.
+func (w *writer) shownKey() string {
+	return "COALESCE(" + w.rowsKey() + ", " + w.dialect.Text("") + ")"
 }
 
 // rowsKey returns the row's key as text.

@@ -67,7 +67,7 @@ func (w *writer) aroundRow(e *edit) {
 		w.write(" THEN ")
 		w.bool(true)
 		w.write(" ELSE ")
-		w.raiseCondition(markerScope, token, "COALESCE(", w.rowsKey(), ", '')")
+		w.raiseCondition(markerScope, token, w.shownKey())
 		w.write(" END")
 	}
 	w.write(" THEN ")

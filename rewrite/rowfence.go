@@ -28,7 +28,7 @@ func (rowFence) value(w *writer, e *edit) {
 		w.write(" THEN ")
 		w.field(token, fieldValue)
 		w.write(" ELSE ")
-		w.raise(markerScope, token, "COALESCE(", w.rowsKey(), ", '')")
+		w.raise(markerScope, token, w.shownKey())
 		w.write(" END")
 	default:
 		w.field(token, fieldValue)
@@ -89,7 +89,7 @@ func (rowFence) assigns(w *writer) {
 			w.write(" ELSE ")
 			w.raise(markerStale, token, w.target.qualifier, ".", w.rules.fence)
 			w.write(" END")
-		}, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
+		}, func() { w.raise(markerScope, w.lo, w.shownKey()) })
 	}
 	w.write(behind)
 }
@@ -108,7 +108,7 @@ func (w *writer) higherToken() {
 			w.write(w.target.qualifier, ".", w.rules.fence)
 			return
 		}
-		w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") // the statement has assigned another key
+		w.raise(markerScope, w.lo, w.shownKey()) // the statement has assigned another key
 	})
 }
 

@@ -44,7 +44,7 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	}
 	ticks := sqltext.Value(m.dialect.Ticks(-silence))
 	return m.free(ctx, "free silent", condition{
-		"session <> '' AND heartbeat <= {after {bigint {silence}}}", sqltext.Pieces{"silence": ticks},
+		"session <> {empty} AND heartbeat <= {after {bigint {silence}}}", sqltext.Pieces{"silence": ticks},
 	})
 }
 

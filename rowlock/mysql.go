@@ -53,9 +53,13 @@ func (mysql) severalStatements() bool { return true }
 // binary: most collations take A for a, and some a full-width 0 for 0.
 func (mysql) binary(expression string) string { return "CAST(" + expression + " AS BINARY)" }
 
-// stored: rowlocks has bytes, of a text in UTF-8, whatever the session's character set.
-func (d mysql) stored(value string) string { return d.binary("CONVERT(" + value + " USING utf8mb4)") }
-func (mysql) shown(column string) string   { return "CONVERT(" + column + " USING utf8mb4)" }
+// stored: rowlocks has bytes, of a text in UTF-8, whatever the session's character set. An empty
+// argument is NULL by EMPTY_STRING_IS_NULL.
+func (d mysql) stored(value string) string {
+	return "COALESCE(" + d.binary("CONVERT("+value+" USING utf8mb4)") + ", " + d.Text("") + ")"
+}
+
+func (mysql) shown(column string) string { return "CONVERT(" + column + " USING utf8mb4)" }
 
 // same: a number and a text would be compared as floating numbers, by which '7x' is 7.
 func (d mysql) same(column, value string) string {

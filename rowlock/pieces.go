@@ -22,7 +22,7 @@ func lockPieces(d dialect, c columns) sqltext.Pieces {
 
 		// Conditions, none of which is ever NULL. Free: nobody is named. Live: somebody
 		// is, and the lock hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
-		"free": sqltext.Raw(editlock.Nobody(c.by, d.binary(holder))),
+		"free": sqltext.Raw(editlock.Nobody(c.by, d.binary(holder), d.Text(""))),
 		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
 		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
 		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),

@@ -35,7 +35,7 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 	current: render(sqltext.MySQL, `SELECT token FROM {ledger} WHERE name = ?`),
 	ensure:  ensureMySQL,
 
-	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = _utf8mb4''
+	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
@@ -47,7 +47,7 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		return ""
 	},
 	unfit: render(sqltext.MySQL, `SELECT CASE
-	WHEN COALESCE(t.engine, _utf8mb4'') <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
+	WHEN COALESCE(t.engine, {empty}) <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
 	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
 		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = _utf8mb4'name') < 512
 		THEN _utf8mb4'its column name is too short, want varbinary(512)'
@@ -56,7 +56,7 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
 		THEN _utf8mb4'its column name is not unique' END
 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
-	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
 	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
 	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
@@ -67,17 +67,17 @@ FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.tabl
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 	before:   "COMMIT AND NO CHAIN NO RELEASE",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
-	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
+	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
 	raise: render(sqltext.MySQL, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
-SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
+SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> {empty}`),
 	retire: retireMySQL,
 }
 
 // issueTextMySQL takes {count} tokens of {name}, if it has a row. It is an UPDATE also where a
 // name was just added: the LAST_INSERT_ID of an INSERT is that of an AUTO_INCREMENT column, if
 // the table has one.
-const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = ''
+const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = {empty}
 SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
 WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
 
@@ -110,7 +110,7 @@ func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64
 
 // lockStartMySQL keeps Repair from moving where the tokens of new names start.
 func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
-	const text = "SELECT 1 FROM " + sqltext.LedgerTable + " WHERE name = '' LOCK IN SHARE MODE"
+	text := mysqlText("SELECT 1 FROM {ledger} WHERE name = {empty} LOCK IN SHARE MODE", nil)
 	var found int
 	err := tx.QueryRowContext(own.Context(ctx, text), text).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -122,7 +122,7 @@ func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
 // addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
 // wait for each other's lock on the gap.
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
-	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw("''")})})
+	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(""))})})
 }
 
 func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {

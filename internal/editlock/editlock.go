@@ -25,16 +25,16 @@ func IsNobody(id string) bool {
 	return err == nil && integer == 0
 }
 
-// Nobody is the rule in SQL, of PostgreSQL and SQLite: a condition, never NULL, that column
-// names nobody; text is an expression for its value as text. Whatever isn't certainly
+// Nobody is the rule in SQL: a condition, never NULL, that column names nobody; text is an
+// expression for its value as text, and empty is the empty text. Whatever isn't certainly
 // a zero is somebody, and the lock counts as held: "-", "0-0", more than 16 zeros in a
 // row, and "0x0", though [IsNobody] refuses that for an ID.
-func Nobody(column, text string) string {
+func Nobody(column, text, empty string) string {
 	short := "trim(" + text + ")"
 	for range 4 { // halve each row of zeros
 		short = "replace(" + short + ", '00', '0')"
 	}
-	return "(" + column + " IS NULL OR " + short + " IN ('', " + zeros + "))"
+	return "(" + column + " IS NULL OR " + short + " IN (" + empty + ", " + zeros + "))"
 }
 
 const zeros = "'0', '0.', '.0', '0.0', '-0', '-0.', '-.0', '-0.0', '+0', '+0.', '+.0', '+0.0'"

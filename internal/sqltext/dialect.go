@@ -107,16 +107,19 @@ const (
 	Bigint              // an integer of 8 bytes
 )
 
-// Start is what [Dialect.Floor] is on the first timeline: 0 unless tokens' Repair has
+// start is what [Dialect.Floor] is on the first timeline: 0 unless tokens' Repair has
 // stored more, under the name that no token can have.
-const Start = "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = ''), 0)"
+func start(d Dialect) string {
+	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text("") + "), 0)"
+}
 
 // vocabulary returns the pieces that are the same for all dialects but for d's spelling.
 func vocabulary(d Dialect) Pieces {
 	return Pieces{
 		"ledger": Raw(LedgerTable),
 		"now":    Raw(d.Now()),
-		"start":  Raw(Start),
+		"empty":  Raw(d.Text("")),
+		"start":  Raw(start(d)),
 		"floor":  Raw(d.Floor()),
 		"after":  Func(d.After),
 		"micros": Func(d.Micros),

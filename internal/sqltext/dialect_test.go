@@ -95,7 +95,7 @@ func TestBuildersWritePlaceholders(t *testing.T) {
 
 func TestFloorsHaveAStart(t *testing.T) {
 	for _, d := range All() {
-		if !strings.Contains(d.Floor(), Start) {
+		if !strings.Contains(d.Floor(), start(d)) {
 			t.Errorf("%T: the floor is %s", d, d.Floor())
 		}
 	}

@@ -14,7 +14,7 @@ type Floored struct{ full, lower string }
 // numbered by hand.
 func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
 	full, _ := Render(d, text, pieces...)
-	lower, _ := Render(d, text, append([]Pieces{{"floor": Raw(Start)}}, pieces...)...)
+	lower, _ := Render(d, text, append([]Pieces{{"floor": Raw(start(d))}}, pieces...)...)
 	return Floored{full, lower}
 }
 

@@ -32,8 +32,12 @@ func (mysql) Quote(name string) string {
 
 // Text is in UTF-8 whatever the session's character set. A quote or a backslash in it would
 // read in two ways, by NO_BACKSLASH_ESCAPES, and other bytes by the client's character set; so
-// such a text is written in hexadecimal.
+// such a text is written in hexadecimal. So is the empty one, which would be NULL by MariaDB's
+// EMPTY_STRING_IS_NULL.
 func (mysql) Text(s string) string {
+	if s == "" {
+		return "_utf8mb4 X''"
+	}
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
 			return "_utf8mb4 X'" + hex.EncodeToString([]byte(s)) + "'"
@@ -100,13 +104,13 @@ func (mysql) Turn(string, bool) string             { return "" }
 func (mysql) Turning(bool) (before, behind string) { return "", "" }
 
 // Floor: a promoted replica says nothing of that.
-func (mysql) Floor() string { return Start }
+func (d mysql) Floor() string { return start(d) }
 
 // FindPeers names global variables that can't be set while the server runs, or not while it
 // is part of a group: wsrep_on is a session's, too, and may be set by a connection. Galera's provider is
 // named also where it is switched off.
 func (mysql) FindPeers() string {
-	return "SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_provider' AND Value NOT IN ('', 'none')" +
+	return "SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_provider' AND LENGTH(Value) > 0 AND Value <> 'none'" +
 		" OR Variable_name = 'group_replication_single_primary_mode' AND Value = 'OFF'"
 }
 
@@ -132,7 +136,7 @@ func Unfit(table string, columns []Kept, unique ...string) string {
 	const of = "table_schema = t.table_schema AND table_name = t.table_name AND "
 	text := func(s string) string { return MySQL.Text(s) }
 	var b strings.Builder
-	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, _utf8mb4'') <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'")
+	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, " + text("") + ") <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'")
 	for _, c := range columns {
 		want, is := "bigint", "data_type = _utf8mb4'bigint'"
 		if c.Bytes > 0 {

@@ -92,7 +92,7 @@ func turning(lock string) (before, behind string) {
 // has 10^10 tokens.
 func (postgres) FindPeers() string { return "" }
 
-func (postgres) Floor() string { return "(" + Start + " + " + epoch + ")" }
+func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }
 
 // epoch reads the timeline from the first eight hexadecimal digits of the name of the
 // WAL file that is being written. The bound keeps the product within a bigint; there it

@@ -68,7 +68,7 @@ func (sqlite) Turning(bool) (before, behind string) { return "", "" }
 // Floor: SQLite has no timelines.
 func (sqlite) FindPeers() string { return "" }
 
-func (sqlite) Floor() string { return Start }
+func (d sqlite) Floor() string { return start(d) }
 
 func (sqlite) mark() byte     { return '?' }
 func (sqlite) numbered() bool { return false } // drivers differ in how they count those
