@@ -60,8 +60,8 @@ type dialect interface {
 	// grammar is the dialect as it is read.
 	grammar() *read.Grammar
 
-	// searches adds names that a text is searched for; registers says whether there are tables.
-	searches(s *search, registers bool)
+	// searches adds names that a text is searched for, where these tables are registered.
+	searches(s *search, tables []Table)
 
 	// secondLook is the dialect as the guard's places are confirmed in it.
 	secondLook() *confirm.Dialect

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -17,12 +19,15 @@ func (mysql) grammar() *read.Grammar { return read.MySQL }
 
 // searches: PREPARE, EXECUTE IMMEDIATE and CALL run a text that may be put together in the
 // database, and a block may do so.
-func (mysql) searches(s *search, registers bool) {
-	if !registers {
+func (mysql) searches(s *search, tables []Table) {
+	if len(tables) == 0 {
 		return
 	}
 	for _, word := range []string{"prepare", "immediate", "call", "character_set_client", "names", "charset"} {
 		s.findWord(word)
+	}
+	if slices.ContainsFunc(tables, func(t Table) bool { return t.locks() }) {
+		s.findWord("timestamp")
 	}
 }
 

@@ -28,10 +28,10 @@ func (postgres) grammar() *read.Grammar { return read.Postgres }
 
 // searches: U&"\0062ooks" spells any name. DO names nothing, nor does what changes the
 // encoding of later statements. In the code of DO and CALL a name may be a part of a word.
-func (postgres) searches(s *search, registers bool) {
+func (postgres) searches(s *search, tables []Table) {
 	s.findSpelled()
 	s.findNamesWith("call")
-	if !registers {
+	if len(tables) == 0 {
 		s.findCode(part)
 		return
 	}

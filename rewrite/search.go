@@ -34,7 +34,7 @@ func newSearch(d dialect, tables []Table) *search {
 	for i, own := range ownTables {
 		s.find(own, int32(len(tables)+i))
 	}
-	d.searches(s, len(tables) > 0)
+	d.searches(s, tables)
 	return s
 }
 

@@ -16,8 +16,8 @@ func (sqlite) secondLook() *confirm.Dialect { return confirm.SQLite }
 func (sqlite) grammar() *read.Grammar { return read.SQLite }
 
 // searches: the tables of the schema.
-func (sqlite) searches(s *search, registers bool) {
-	if registers {
+func (sqlite) searches(s *search, tables []Table) {
+	if len(tables) > 0 {
 		for _, table := range schemaTables {
 			s.find(table, noTable)
 		}

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -143,4 +145,14 @@ func (p *planner) codeNamesNothing(at int32, code string) bool {
 func (p *planner) keepsEncoding() bool {
 	at := p.ChangesEncoding()
 	return at < 0 || p.refuse(-1, at, "it may change client_encoding, which decides how later statements are read; sqlfence needs UTF8")
+}
+
+// keepsClock refuses a statement that gives its session another time, by which a lock of
+// a row would expire.
+func (p *planner) keepsClock() bool {
+	if !slices.ContainsFunc(p.tables, func(t Table) bool { return t.locks() }) {
+		return true
+	}
+	at := p.SetsClock()
+	return at < 0 || p.refuse(-1, at, "it sets the session's clock, by which locks of rows would expire; run it under Bypass, on a connection of its own")
 }

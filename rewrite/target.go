@@ -33,6 +33,9 @@ func (p *planner) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	}
+	if p.Tabular {
+		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with arguments; write the statement alone, or EXPLAIN it")
+	}
 	if w.Joined && !p.joined(w) {
 		return false
 	}

@@ -75,7 +75,8 @@ func (t *Text) mysqlWrite() bool {
 //	{EXPLAIN | DESCRIBE | DESC} ANALYZE [FORMAT = x] [INTO @a] statement
 func (t *Text) analyzes() bool {
 	begin := t.i
-	if t.isWord(t.tok(), "explain", "describe", "desc") {
+	explains := t.isWord(t.tok(), "explain", "describe", "desc")
+	if explains {
 		t.i++
 	}
 	if !t.accept("analyze") || t.isWord(t.tok(), "table", "tables", "local", "no_write_to_binlog") {
@@ -84,6 +85,8 @@ func (t *Text) analyzes() bool {
 	}
 	if t.accept("format") && t.acceptPunct('=') {
 		t.step(1)
+	} else {
+		t.Tabular = !explains
 	}
 	if t.accept("into") {
 		t.step(1)

@@ -189,3 +189,24 @@ func (t *Text) changesCharset() int32 {
 	}
 	return -1
 }
+
+// SetsClock returns the token by which a SET gives the session another time than the server's,
+// or -1.
+//
+//	SET [SESSION | LOCAL | @@session. | @@] timestamp = x
+func (t *Text) SetsClock() int32 {
+	if !t.grammar.charsets || !t.isWord(&t.Tokens[t.Lo], "set") {
+		return -1
+	}
+	for i := int(t.Lo) + 1; i < int(t.Hi); i++ {
+		tok := &t.Tokens[i]
+		s := t.Src[tok.Start:tok.End]
+		if tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@") || !lex.EqualFold(strings.Trim(s, "@`"), "timestamp") {
+			continue
+		}
+		if equals := t.behindEquals(int32(i + 1)); equals > 0 && !t.isWord(&t.Tokens[equals], "default") {
+			return int32(i)
+		}
+	}
+	return -1
+}

@@ -21,6 +21,7 @@ type Statement struct {
 	HasWith bool
 
 	Explained bool // it is run by EXPLAIN ANALYZE
+	Tabular   bool // it is run by MariaDB's ANALYZE without FORMAT
 
 	Parts  []Part
 	Writes []Write
