@@ -93,6 +93,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 		err = ended
 	}
 	e.state.followTx(e.sent.query, err)
+	e.state.followRollback(err)
 	if err == nil {
 		e.state.link.touch()
 		e.state.ledger.installed(ctx, &e)
@@ -151,6 +152,9 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 	}
 	if decided, err := e.collect(ctx); decided != guarded {
 		return decided, err
+	}
+	if err := e.state.checkRollback(); err != nil {
+		return refused, err
 	}
 	if err := e.checkCharset(ctx); err != nil {
 		return refused, err
@@ -288,10 +292,11 @@ func (e *execution) leave() {
 // try sends the statement once.
 func try[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	got, err := c.send(ctx, e.state, e.sent)
-	if err != nil {
-		return got, err
+	if err == nil {
+		got, err = c.inspect(ctx, e, got)
 	}
-	return c.inspect(ctx, e, got)
+	e.state.followRollback(err)
+	return got, err
 }
 
 // table returns the plan's table i.
