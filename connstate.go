@@ -19,10 +19,12 @@ type connState struct {
 
 	executing execution // an Exec, while it is sent
 
-	inTx      bool // a transaction is open, as far as is known
-	guardedTx bool // it has guarded statements
-	peers     peers
-	lost      bool // no connection any more, which database/sql may not know
+	inTx         bool  // a transaction is open, as far as is known
+	guardedTx    bool  // it has guarded statements
+	rolledBack   error // why the server has rolled it back, as far as is known
+	peers        peers
+	plainCharset bool // the server reads each byte of ASCII as a character by itself
+	lost         bool // no connection any more, which database/sql may not know
 
 	txContext txContext // of the transaction that BeginTx began
 }
@@ -37,7 +39,7 @@ func newConnState(s *settings, base driver.Conn, f *ledgerFunction) (*connState,
 // follows reports whether each execution of a statement that isn't guarded has to be
 // looked at.
 func (s *connState) follows(query string) bool {
-	return s.changesTx(query) || s.cache.size > 0 && changesSession(query)
+	return s.inTx && s.settings.profile.goesOnAfterRollback() || s.changesTx(query) || s.changesCharset(query) || s.cache.size > 0 && changesSession(query)
 }
 
 // exec executes a statement of this package's own on the base connection.

@@ -87,11 +87,13 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 		return run(ctx, e, c)
 	}
 	e.state.cache.follow(e.sent.query)
+	e.state.followCharset(e.sent.query)
 	got, err := c.send(ctx, e.state, e.sent)
 	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && own.Is(ctx, e.sent.query) {
 		err = ended
 	}
 	e.state.followTx(e.sent.query, err)
+	e.state.followRollback(err)
 	if err == nil {
 		e.state.link.touch()
 		e.state.ledger.installed(ctx, &e)
@@ -150,6 +152,12 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 	}
 	if decided, err := e.collect(ctx); decided != guarded {
 		return decided, err
+	}
+	if err := e.state.checkRollback(); err != nil {
+		return refused, err
+	}
+	if err := e.checkCharset(ctx); err != nil {
+		return refused, err
 	}
 	if err := e.checkPeers(ctx); err != nil {
 		return refused, err
@@ -284,10 +292,11 @@ func (e *execution) leave() {
 // try sends the statement once.
 func try[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	got, err := c.send(ctx, e.state, e.sent)
-	if err != nil {
-		return got, err
+	if err == nil {
+		got, err = c.inspect(ctx, e, got)
 	}
-	return c.inspect(ctx, e, got)
+	e.state.followRollback(err)
+	return got, err
 }
 
 // table returns the plan's table i.

@@ -66,13 +66,18 @@ func (e *execution) prepare(ctx context.Context) error {
 	return e.useKept(ctx)
 }
 
-// commit commits a transaction.
+// commit commits a transaction. It fails if guarded writes of it were rolled back.
 func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 	guarded := s.guardedTx && !s.link.closed() // else the base driver has nowhere to send it
-	s.inTx, s.guardedTx = false, false
+	rolledBack := s.checkRollback()
+	s.inTx, s.guardedTx, s.rolledBack = false, false, nil
 	s.ended()
-	if !guarded {
+	switch {
+	case !guarded:
 		return s.endTx(tx.Commit)
+	case rolledBack != nil:
+		_ = s.endTx(tx.Rollback) // the reason is rolledBack
+		return rolledBack
 	}
 	if err := s.ready(ctx); err != nil {
 		_ = s.endTx(tx.Rollback) // the reason is err

@@ -40,14 +40,17 @@ const (
 // Retry runs fn in a transaction and commits it. After a temporary error it starts
 // again with a new transaction: after an error whose Temporary method returns true,
 // such as a [ConflictError] of [WithSerial], after a serialization failure or a deadlock
-// (SQLSTATE 40001 and 40P01), and after SQLite's BUSY and LOCKED. So fn must read, each
-// time and in its own transaction, the data that it decides on, and must have no effects
-// outside of the transaction.
+// (SQLSTATE 40001 and 40P01; on MySQL and MariaDB the errors 1213 and 1020), after SQLite's
+// BUSY and LOCKED, and on MySQL and MariaDB after a wait for a lock that took too long
+// (1205), or on a node that isn't ready (1047). So fn must read, each time and in its own
+// transaction, the data that it decides on, and must have no effects outside of the
+// transaction.
 //
 // It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
 // [ErrUnknownOutcome] or a context's error, nor once ctx has ended. A failed commit is
-// repeated only after 40001 and 40P01, which mean that nothing was committed. After a lost
-// connection its error is ErrUnknownOutcome, if the transaction had guarded statements.
+// repeated only after a serialization failure or a deadlock, which mean that nothing was
+// committed. After a lost connection its error is ErrUnknownOutcome, if the transaction had
+// guarded statements.
 //
 // The transaction is rolled back if fn returns an error or panics. fn must not commit
 // or roll back itself. Retry returns nil once a commit has succeeded, else the last
@@ -127,5 +130,5 @@ func retryable(err error) bool {
 	if errors.As(err, &temporary) && temporary.Temporary() {
 		return true
 	}
-	return dberr.IsRolledBack(err) || dberr.IsBusy(err)
+	return dberr.IsRolledBack(err) || dberr.IsBusy(err) || dberr.IsMySQLBusy(err)
 }

@@ -49,6 +49,7 @@ func (r *guardedRows) answered(err error) error {
 		return err
 	}
 	r.failed = true
+	r.execution.state.followRollback(err)
 	if r.refused {
 		typed, _ := r.execution.classify(err)
 		return typed

@@ -94,6 +94,7 @@ func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opt
 		return ctx, nil, driver.ErrBadConn
 	}
 	tx, err := beginBase(ctx, i.state.base, opts)
+	i.state.rolledBack = nil
 	if i.state.inTx = err == nil; err == nil {
 		i.state.begun(ctx)
 	}
@@ -107,7 +108,7 @@ func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
 
 // TxRollback notes the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
-	i.state.inTx, i.state.guardedTx = false, false
+	i.state.inTx, i.state.guardedTx, i.state.rolledBack = false, false, nil
 	i.state.ended()
 	return i.state.endTx(tx.Rollback)
 }

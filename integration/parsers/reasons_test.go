@@ -22,12 +22,20 @@ var documented = map[string]bool{
 	"a CTE named fencing_tokens":                            true,
 	"only sqlfence's packages write to this table":          true,
 	"it writes to a registered table and is one of several": true, // also the parts of a trigger
+	"a write of joined tables can't be guarded":             false,
+	"the ledger can't be asked by an INSERT ... SELECT":     false,
+	"the ledger is asked before a value of the first row":   false, // of DEFAULT, functions and the like
 	codeOfUser: true, // DO, CALL, PREPARE
-	"this kind of statement on a registered table":  true, // DDL
-	"it can't be read: `\\'` is ambiguous":          true,
-	"it can't be read: it contains a NUL byte":      true,
-	"it can't be read: a name spelled with UESCAPE": true,
-	"it can't be read: it is not valid UTF-8":       true,
+	"this kind of statement on a registered table":                  true, // DDL
+	"it can't be read: `\\'` is ambiguous":                          true,
+	"it can't be read: it contains a NUL byte":                      true,
+	"it can't be read: a backslash before a quote":                  true,
+	"it can't be read: a quote in an optimizer hint":                true,
+	"it can't be read: its meaning depends on the server's version": true,
+	"it can't be read: what is in /*! */":                           true,
+	"it can't be read: unexpected \"?\"":                            true, // ?WHERE, which the servers don't read either
+	"it can't be read: a name spelled with UESCAPE":                 true,
+	"it can't be read: it is not valid UTF-8":                       true,
 	// Where it stands for a word that is only a name, it is no reason: see nested.
 	nestedWrite: true,
 }

@@ -20,6 +20,7 @@ func TestSerial(t *testing.T) {
 	t.Parallel()
 	t.Run("PostgreSQL", func(t *testing.T) { counted(t, postgres{}, postgresGrammar, postgresHazards, 6000) })
 	t.Run("SQLite", func(t *testing.T) { counted(t, newSQLite(t), sqliteGrammar, sqliteHazards, 6000) })
+	t.Run("MySQL", func(t *testing.T) { counted(t, newMySQL(t), mysqlGrammar, mysqlHazards, 6000) })
 }
 
 func counted(t *testing.T, db database, g grammar, hazards []string, usual int) {

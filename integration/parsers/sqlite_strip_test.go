@@ -12,20 +12,7 @@ import (
 )
 
 func (*sqlite) renumber(tree any, inputs int, added []rewrite.Arg) {
-	was := make([]int, inputs+len(added)+1)
-	for i, a := range added {
-		was[a.Number] = inputs + i + 1
-		if a.Again > 0 {
-			was[a.Number] = a.Again
-		}
-	}
-	own := 0
-	for n := 1; n < len(was); n++ {
-		if was[n] == 0 {
-			own++
-			was[n] = own
-		}
-	}
+	was := numbersBefore(inputs, added)
 	eachParam(reflect.ValueOf(tree.(*reading).stmts), func(p *ast.BindParam) { p.Number = was[p.Number] })
 }
 

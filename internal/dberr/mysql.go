@@ -45,6 +45,19 @@ var mysqlStates = map[uint16]string{
 	1370: InsufficientPrivilege, // 42000: on a function
 }
 
+const (
+	lockWaitTimeout = 1205
+	nodeNotReady    = 1047
+)
+
+// IsMySQLBusy reports whether another transaction held a lock for longer than
+// innodb_lock_wait_timeout, or whether a Galera node has no quorum; another one may. The statement was
+// not executed then, and its transaction may be open still.
+func IsMySQLBusy(err error) bool {
+	number, ok := MySQLNumber(err)
+	return ok && (number == lockWaitTimeout || number == nodeNotReady)
+}
+
 // generalError is MySQL's state of an error without one.
 const generalError = "HY000"
 

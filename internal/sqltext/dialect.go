@@ -88,6 +88,10 @@ type Dialect interface {
 	// and what one only locks or reads isn't. Empty where there are no such servers.
 	FindPeers() string
 
+	// FindSplitCharset is a query that returns the name of the connection's encoding if a byte of
+	// ASCII may be a part of another character in it. Empty where there is no such encoding.
+	FindSplitCharset() string
+
 	mark() byte         // the first byte of placeholders
 	numbered() bool     // whether a statement of a package's own numbers its placeholders
 	counts() bool       // whether a placeholder can have a number

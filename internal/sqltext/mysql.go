@@ -114,6 +114,17 @@ func (mysql) FindPeers() string {
 		" OR Variable_name = 'group_replication_single_primary_mode' AND Value = 'OFF'"
 }
 
+// FindSplitCharset names all encodings that a client may have but Big5, GBK, GB18030, Shift JIS and
+// its variant cp932, and the Swedish of seven bits. In EUC-KR a character's second byte may be a letter, which
+// ends nothing.
+func (mysql) FindSplitCharset() string {
+	return "SELECT @@character_set_client FROM DUAL WHERE @@character_set_client NOT IN (" +
+		"'utf8mb4', 'utf8mb3', 'utf8', 'latin1', 'ascii', 'binary', " +
+		"'armscii8', 'cp1250', 'cp1251', 'cp1256', 'cp1257', 'cp850', 'cp852', 'cp866', 'dec8', 'geostd8', 'greek', 'hebrew', " +
+		"'hp8', 'keybcs2', 'koi8r', 'koi8u', 'latin2', 'latin5', 'latin7', 'macce', 'macroman', 'tis620', " +
+		"'eucjpms', 'euckr', 'gb2312', 'ujis')"
+}
+
 func (mysql) mark() byte     { return '?' }
 func (mysql) numbered() bool { return false }
 func (mysql) counts() bool   { return false }

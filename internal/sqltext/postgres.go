@@ -88,10 +88,14 @@ func turning(lock string) (before, behind string) {
 	return "pg_catalog." + lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
 }
 
-// Floor: each timeline of the server, which a promotion begins, or the end of a restore,
-// has 10^10 tokens.
 func (postgres) FindPeers() string { return "" }
 
+// FindSplitCharset: package rewrite refuses a text that such an encoding would read otherwise, and
+// the drivers write UTF-8 or nothing.
+func (postgres) FindSplitCharset() string { return "" }
+
+// Floor: each timeline of the server, which a promotion begins, or the end of a restore,
+// has 10^10 tokens.
 func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }
 
 // epoch reads the timeline from the first eight hexadecimal digits of the name of the

@@ -68,6 +68,8 @@ func (sqlite) Turning(bool) (before, behind string) { return "", "" }
 // Floor: SQLite has no timelines.
 func (sqlite) FindPeers() string { return "" }
 
+func (sqlite) FindSplitCharset() string { return "" }
+
 func (d sqlite) Floor() string { return start(d) }
 
 func (sqlite) mark() byte     { return '?' }

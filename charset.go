@@ -1,0 +1,71 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// needsPlainCharset has the name of the encoding within it.
+const needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's character_set_client is %.40s, " +
+	"in which a backslash or a quote may be a part of a character; connect with utf8mb4"
+
+// checkCharset refuses a guarded write that the server may read otherwise than package rewrite,
+// or than the driver that writes the arguments into the text: in GBK, Big5 or Shift JIS the byte that
+// escapes a quote may be the second one of a character, and an argument end its string. A
+// text of ASCII reads alike in all encodings. A connection asks once, before the first such
+// write, and again after a statement that may have changed the answer.
+func (e *execution) checkCharset(ctx context.Context) error {
+	s := e.state
+	query := s.settings.profile.text().FindSplitCharset()
+	if query == "" || s.plainCharset || isASCII(e.read.query) && !slices.ContainsFunc(e.read.args, mayExceedASCII) {
+		return nil
+	}
+	charset, found, err := queryText(ctx, s.base, query)
+	switch {
+	case err != nil:
+		return fmt.Errorf("sqlfence: asking for the connection's character set: %w", err)
+	case found:
+		return unguardable(e.table(0).name, fmt.Sprintf(needsPlainCharset, charset))
+	}
+	s.plainCharset = true
+	return nil
+}
+
+// followCharset forgets the answer where a statement that is about to be sent may change it.
+func (s *connState) followCharset(query string) {
+	if s.plainCharset && s.changesCharset(query) {
+		s.plainCharset = false
+	}
+}
+
+// changesCharset reports whether the statement may change the connection's encoding: as may a SET, a
+// block, or a text that it executes.
+func (s *connState) changesCharset(query string) bool {
+	return s.settings.profile.text().FindSplitCharset() != "" && changesSession(query)
+}
+
+func isASCII[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// mayExceedASCII reports whether a driver may write other bytes than ASCII for the argument.
+func mayExceedASCII(a driver.NamedValue) bool {
+	switch v := a.Value.(type) {
+	case nil, int64, uint64, float64, bool, time.Time:
+		return false
+	case string:
+		return !isASCII(v)
+	case []byte:
+		return !isASCII(v)
+	}
+	return true
+}

@@ -1,0 +1,78 @@
+package sqlfence_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// A connection is asked for its encoding before the first guarded write that isn't ASCII, and again
+// after a statement that may have changed it. Nothing is written in one that splits characters, or
+// without an answer.
+func TestCharsetIsAskedFor(t *testing.T) {
+	down := errors.New("no answer")
+	const ascii, beyond = "UPDATE books SET title = ?", "UPDATE books SET title = ?, note = 'é'"
+	type step struct {
+		query string
+		arg   any
+		asked int // so far
+		want  error
+	}
+	for name, tt := range map[string]struct {
+		dialect sqlfence.Dialect
+		rows    [][]any
+		err     error
+		steps   []step
+	}{
+		"ASCII": {steps: []step{{ascii, "x", 0, nil}, {ascii, int64(1), 0, nil}, {ascii, time.Now(), 0, nil}, {ascii, []byte("x"), 0, nil}, {ascii, nil, 0, nil}}},
+		"once":  {steps: []step{{ascii, "é", 1, nil}, {ascii, "\xff", 1, nil}, {beyond, "x", 1, nil}}},
+		"bytes": {steps: []step{{ascii, []byte{0xBF}, 1, nil}}},
+		"text":  {steps: []step{{beyond, "x", 1, nil}}},
+		"other": {steps: []step{{ascii, json.RawMessage("1"), 0, nil}}},
+		"changed": {steps: []step{{ascii, "é", 1, nil}, {"SELECT 1", nil, 1, nil}, {ascii, "é", 1, nil}, {"SET CHARACTER SET latin1", nil, 1, nil}, {ascii, "x", 1, nil},
+			{ascii, "é", 2, nil}, {ascii, "é", 2, nil}}},
+		"GBK": {rows: [][]any{{"gbk"}}, steps: []step{{ascii, "x", 0, nil}, {ascii, "é", 1, sqlfence.ErrUnguardable}, {"UPDATE others SET title = ?", "é", 1, nil},
+			{ascii, "é", 2, sqlfence.ErrUnguardable}}},
+		"no answer":        {err: down, steps: []step{{ascii, "é", 1, down}}},
+		"another database": {dialect: sqlfence.SQLite, rows: [][]any{{"gbk"}}, steps: []step{{ascii, "é", 0, nil}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+				if strings.Contains(c.Query, "@@character_set_client") {
+					asked++
+					return fakedb.Answer{Rows: tt.rows}, tt.err
+				}
+				return fakedb.Answer{Affected: 1}, nil
+			})
+			if tt.dialect == 0 {
+				tt.dialect = sqlfence.MySQL
+			}
+			db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(tt.dialect), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			db.SetMaxOpenConns(1)
+			ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: 5})
+			for _, s := range tt.steps {
+				var args []any
+				if strings.Contains(s.query, "?") {
+					args = append(args, s.arg)
+				}
+				if _, err := db.ExecContext(ctx, s.query, args...); !errors.Is(err, s.want) || s.want == nil && err != nil {
+					t.Errorf("%s, %v: %v, want %v", s.query, s.arg, err, s.want)
+				}
+				if asked != s.asked {
+					t.Errorf("%s, %v: asked %d times, want %d", s.query, s.arg, asked, s.asked)
+				}
+			}
+		})
+	}
+}
