@@ -17,18 +17,24 @@ func TestG6OneRoundTrip(t *testing.T) {
 				sh := harness.Setting{Base: b}.Shop(t)
 				db, count := b.Counted(t, sh.Source, harness.Books(fence.Rule))
 				plain, plainCount := b.Counted(t, sh.Source)
-				for _, f := range harness.Forms {
+				sh.Reset(t, 9)
+				if _, err := db.ExecContext(harness.Holding(t, 9), "DELETE FROM books"); err != nil { // what a connection asks once
+					t.Fatal(err)
+				}
+				for _, f := range b.Forms() {
 					for _, w := range harness.RowWrites {
 						w = w.As(b.Dialect)
 						sh.Reset(t, 9)
 						plainCount.Reset()
-						if n, err := f.Run(t.Context(), plain, w); n != 1 || err != nil {
+						if n, err := f.Run(t.Context(), plain, w); n != b.Updated(w) || err != nil {
 							t.Fatalf("plain: %d rows, %v", n, err)
 						}
 						want := plainCount.Kinds()
 						check := func(outcome string) {
 							t.Helper()
-							if got := count.Kinds(); !slices.Equal(got, want) {
+							got := count.Kinds()
+							kept := b.Statements > 0 && len(got) > 0 && len(got) < len(want) && slices.Equal(got, want[len(want)-len(got):])
+							if !kept && !slices.Equal(got, want) {
 								t.Errorf("%s of %s by %s: calls %q, want %q", outcome, w.Name, f.Name, got, want)
 							}
 						}
@@ -40,7 +46,7 @@ func TestG6OneRoundTrip(t *testing.T) {
 						check("refusal")
 
 						count.Reset()
-						if n, err := f.Run(harness.Holding(t, 9), db, w); n != 1 || err != nil {
+						if n, err := f.Run(harness.Holding(t, 9), db, w); n != b.Updated(w) || err != nil {
 							t.Errorf("%s by %s: %d rows, %v", w.Name, f.Name, n, err)
 						}
 						check("success")
@@ -66,7 +72,7 @@ func TestG6OneRoundTrip(t *testing.T) {
 func TestG6TellsStaleFromNoSuchRow(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
-		for _, f := range harness.Forms {
+		for _, f := range s.Forms() {
 			for _, w := range harness.RowWrites[:2] {
 				sh.Reset(t, 9)
 				absent := w

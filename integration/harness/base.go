@@ -24,22 +24,23 @@ type Base struct {
 	// Statements is how many statements a fenced connection keeps: 0 is for the driver's
 	// default, and less for none.
 	Statements int
+
+	// AsWritten sends texts as they stand in a test, also where the database reads others.
+	AsWritten bool
 }
 
-// Bases are the drivers that the tests of guards run on; see [MySQL] for the one that stands apart.
+// Bases are the drivers that the tests of guards run on.
 var Bases = []Base{
-	{"pq", "postgres", sqlfence.Postgres, 0},
-	{"pgx", "pgx", sqlfence.Postgres, 0},
-	{"mattn", "sqlite3", sqlfence.SQLite, 0},
-	{"modernc", "sqlite", sqlfence.SQLite, 0},
+	{Name: "pq", DriverName: "postgres", Dialect: sqlfence.Postgres},
+	{Name: "pgx", DriverName: "pgx", Dialect: sqlfence.Postgres},
+	{Name: "mattn", DriverName: "sqlite3", Dialect: sqlfence.SQLite},
+	{Name: "modernc", DriverName: "sqlite", Dialect: sqlfence.SQLite},
+	{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL},
 }
 
-// Stores are the drivers of the databases in which sqlfence's packages keep their tables: more
-// than Bases. MySQL's counts the rows that an UPDATE changes, or those that it finds.
-var Stores = append(slices.Clone(Bases),
-	Base{"mysql", "mysql", sqlfence.MySQL, 0},
-	Base{"mysql-found-rows", "mysql", sqlfence.MySQL, 0},
-)
+// Stores are the drivers of the databases in which sqlfence's packages keep their tables:
+// with one that counts the rows that an UPDATE finds, rather than those that it changes.
+var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL})
 
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
@@ -53,14 +54,25 @@ var databases = map[string]func(testing.TB, Base) string{
 	"mysql-interpolated": func(t testing.TB, _ Base) string {
 		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows, c.InterpolateParams = true, true })
 	},
+	"mysql-no-mode": func(t testing.TB, _ Base) string { return mysqlInMode(t, "''") },
+	"mysql-ansi": func(t testing.TB, _ Base) string {
+		return mysqlInMode(t, "'ANSI,STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE'")
+	},
 	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },
 	"modernc": func(t testing.TB, b Base) string {
 		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
 	},
 }
 
+// otherwise are the names of bases that are one of Bases, set up in another way: where arguments
+// are written into the text and found rows counted, and by what sessions differ.
+var otherwise = map[string][]string{
+	"mysql": {"mysql-interpolated", "mysql-no-mode", "mysql-ansi"},
+}
+
 // BothCaches has [EachBase] run each test a second time, with a statement cache where the
-// driver's default is none, and the other way round. It is for a TestMain.
+// driver's default is none, and the other way round; and on drivers that are set up in another
+// way. It is for a TestMain.
 func BothCaches() { bothCaches = true }
 
 var bothCaches bool
@@ -73,7 +85,17 @@ func (b Base) caches() []Base {
 	}
 	other := b
 	other.Statements = dialects[b.Dialect].otherCache
-	return []Base{b, other}
+	all := []Base{b, other}
+	for _, name := range otherwise[b.Name] {
+		all = append(all, Base{Name: name, DriverName: b.DriverName, Dialect: b.Dialect})
+	}
+	return all
+}
+
+// Without leaves a base out of EachBase, but not out of EachStore. It is for a TestMain whose
+// tests have texts that the database doesn't read.
+func Without(name string) {
+	Bases = slices.DeleteFunc(Bases, func(b Base) bool { return b.Name == name })
 }
 
 // EachBase runs test as a subtest for every base. Without a PostgreSQL server its
@@ -83,15 +105,25 @@ func EachBase(t *testing.T, test func(t *testing.T, b Base)) {
 	each(t, Bases, test)
 }
 
-// EachStore is EachBase for the Stores, which need a server of MySQL's, too. No table can
-// be registered on all of them.
+// EachDriver is EachBase for what sqlfence has no part in: once a driver.
+func EachDriver(t *testing.T, test func(t *testing.T, b Base)) {
+	t.Helper()
+	EachBase(t, func(t *testing.T, b Base) {
+		if !slices.Contains(Bases, b) {
+			t.Skip("the driver is tested as it is by default")
+		}
+		test(t, b)
+	})
+}
+
+// EachStore is EachBase for the Stores.
 func EachStore(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
 	each(t, Stores, test)
 }
 
-// EachProgram is EachBase for what programs and their libraries open: MySQL's driver as well,
-// as it is and as [MySQLInterpolated].
+// EachProgram is EachBase for what programs and their libraries open: also [MySQLInterpolated],
+// and with texts as they are written.
 func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
 	t.Helper()
 	each(t, programs, test)
@@ -129,12 +161,18 @@ func (b Base) DSN(t testing.TB) string {
 func (b Base) Raw(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(b.DriverName, dsn)
+	if translate := b.translation(t); translate != nil && err == nil {
+		db, err = openTranslated(db.Driver(), dsn, translate)
+	}
 	return CloseAtEnd(t, db, err)
 }
 
 // Fenced opens the database with sqlfence around the base driver.
 func (b Base) Fenced(t testing.TB, dsn string, opts ...sqlfence.Option) *sql.DB {
 	t.Helper()
+	if translate := b.translation(t); translate != nil {
+		return CloseAtEnd(t, b.fenceTranslated(t, b.Raw(t, dsn).Driver(), dsn, translate, opts), nil)
+	}
 	db, err := sqlfence.Open(b.DriverName, dsn, b.options(opts)...)
 	return CloseAtEnd(t, db, err)
 }
@@ -147,14 +185,8 @@ func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
 	return append([]sqlfence.Option{sqlfence.WithStatementCache(max(b.Statements, 0))}, opts...)
 }
 
-// Registered returns the option of a registered table, where these tests register one.
-func (b Base) Registered(t testing.TB, name string, rules ...sqlfence.Rule) []sqlfence.Option {
-	t.Helper()
-	if !b.dialect(t).guards {
-		return nil
-	}
-	return []sqlfence.Option{sqlfence.WithTable(name, rules...)}
-}
+// Networked reports whether the database is reached over the network.
+func (b Base) Networked() bool { return dialects[b.Dialect].networked }
 
 // AtLevel returns a data source name whose sessions are at an isolation level.
 func (b Base) AtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
@@ -167,9 +199,17 @@ func (b Base) AtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string
 func (b Base) Counted(t testing.TB, dsn string, opts ...sqlfence.Option) (*sql.DB, *Counter) {
 	t.Helper()
 	c := new(Counter)
-	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, b.options(opts)...)
-	db, err := sqlfence.OpenDB(b.Counting(t, dsn, c), opts...)
-	CloseAtEnd(t, db, err)
+	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, opts...)
+	var db *sql.DB
+	if translate := b.translation(t); translate != nil {
+		db = b.fenceTranslated(t, b.Counting(t, dsn, c).Counting, dsn, translate, opts)
+	} else {
+		var err error
+		if db, err = sqlfence.OpenDB(b.Counting(t, dsn, c), b.options(opts)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	CloseAtEnd(t, db, nil)
 	if err := db.Ping(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,13 @@
 package harness
 
 import (
+	"context"
 	"database/sql"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -15,11 +18,38 @@ type dialect struct {
 	levels     []sql.IsolationLevel // that a transaction may have; none where there is one
 	atLevel    func(t testing.TB, dsn string, level sql.IsolationLevel) string
 	networked  bool // connections may be lost
-	showsWaits bool // it says who waits for whom
 	bare       bool // placeholders are ? rather than $1
 	otherCache int  // as [Base.Statements]: what its drivers don't have by default
-	guards     bool // the tests of the Stores register tables
 	function   bool // guards can ask the ledger by a stored function
+
+	// returns: any write may return rows. Where only some may, no Form asks for them.
+	returns bool
+
+	// translate writes a test's text in the database's words; nil for those that read it as it is.
+	translate translation
+
+	ledgerName string // the type of the ledger's names
+
+	// timeType is the type of the times of locks, and constant writes one.
+	timeType string
+	constant func(time.Time) string
+
+	// issue takes the next token of the books by plain SQL.
+	issue func(ctx context.Context, db *sql.DB) (int64, error)
+
+	// session asks for the number of a connection's session, and waiters how many wait for a
+	// lock that it holds; nil where the database doesn't tell.
+	session string
+	waiters func(t testing.TB, db *sql.DB, session int) int
+
+	// upserts is how often a row counts that an upsert has updated.
+	upserts int64
+
+	// refuses are the writes by name, behind the fence's, that no guard is known for.
+	refuses []string
+
+	// variants: of the servers that speak the dialect some refuse what others run.
+	variants bool
 }
 
 // dialects are those of the [Stores].
@@ -32,24 +62,45 @@ var dialects = map[sqlfence.Dialect]dialect{
 			return dsn + "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(level.String()))
 		},
 		networked:  true,
-		showsWaits: true,
 		otherCache: 3,
-		guards:     true,
 		function:   true,
+		returns:    true,
+		ledgerName: "text",
+		timeType:   "timestamptz",
+		constant:   func(at time.Time) string { return "'" + at.Format(time.RFC3339Nano) + "'" },
+		issue:      issueReturning,
+		session:    "SELECT pg_backend_pid()",
+		waiters:    postgresWaiters,
+		upserts:    1,
 	},
 	sqlfence.SQLite: {
-		need:   func(testing.TB) {},
-		bare:   true,
-		guards: true,
-
+		need:       func(testing.TB) {},
+		bare:       true,
 		otherCache: -1,
+		returns:    true,
+		ledgerName: "text",
+		timeType:   "integer",
+		constant:   func(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) },
+		issue:      issueReturning,
+		upserts:    1,
 	},
 	sqlfence.MySQL: {
-		need:      func(t testing.TB) { MySQLDSN(t) },
-		levels:    []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
-		atLevel:   mysqlAtLevel,
-		networked: true,
-		bare:      true,
+		need:       func(t testing.TB) { MySQLDSN(t) },
+		levels:     []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+		atLevel:    mysqlAtLevel,
+		networked:  true,
+		bare:       true,
+		otherCache: 3,
+		translate:  mysqlWords,
+		ledgerName: "varbinary(512)",
+		timeType:   "bigint",
+		constant:   func(at time.Time) string { return strconv.FormatInt(at.UnixMicro(), 10) },
+		issue:      mysqlIssue,
+		session:    "SELECT CONNECTION_ID()",
+		waiters:    mysqlWaiters,
+		upserts:    2,
+		refuses:    []string{"ledger: insert from a query", "ledger: upsert from a query"},
+		variants:   true,
 	},
 }
 
@@ -61,4 +112,11 @@ func (b Base) dialect(t testing.TB) dialect {
 		t.Fatalf("package harness knows nothing of %v", b.Dialect)
 	}
 	return d
+}
+
+// issueReturning takes a token by the statement that raises it.
+func issueReturning(ctx context.Context, db *sql.DB) (value int64, err error) {
+	const query = "INSERT INTO fencing_tokens (name, token) VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1 RETURNING token"
+	err = db.QueryRowContext(ctx, query).Scan(&value)
+	return value, err
 }

@@ -42,9 +42,9 @@ func TestCounterSeesStatements(t *testing.T) {
 		defer db.Close()
 		const (
 			create = "CREATE TABLE books (id integer PRIMARY KEY, price integer)"
-			insert = "INSERT INTO books (id, price) VALUES ($1, $2)"
 			query  = "SELECT count(*) FROM books"
 		)
+		insert := b.Text(t, "INSERT INTO books (id, price) VALUES ($1, $2)")
 		if _, err := db.Exec(create); err != nil {
 			t.Fatal(err)
 		}
@@ -93,11 +93,11 @@ func TestCounterSeesStatements(t *testing.T) {
 
 func tableNames(t *testing.T, b Base, db *sql.DB) []string {
 	t.Helper()
-	query := "SELECT name FROM sqlite_schema WHERE type = 'table'"
-	if b.Dialect == sqlfence.Postgres {
-		query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-	}
-	rows, err := db.Query(query)
+	rows, err := db.Query(map[sqlfence.Dialect]string{
+		sqlfence.Postgres: "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
+		sqlfence.SQLite:   "SELECT name FROM sqlite_schema WHERE type = 'table'",
+		sqlfence.MySQL:    "SELECT table_name FROM information_schema.tables WHERE table_schema = database()",
+	}[b.Dialect])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -16,16 +17,15 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// MySQL stands apart from Bases, whose tests have SQL that it doesn't read. Its
-// guards are tested in integration/mysql and, with programs, by [EachProgram].
-var MySQL = Base{"mysql", "mysql", sqlfence.MySQL, 0}
+// MySQL is the base of Bases, for tests and programs that write what it reads.
+var MySQL = Base{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, AsWritten: true}
 
 // MySQLInterpolated is MySQL's driver with both of the settings that change what programs
 // see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
-var MySQLInterpolated = Base{"mysql-interpolated", "mysql", sqlfence.MySQL, 0}
+var MySQLInterpolated = Base{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, AsWritten: true}
 
 // programs are the bases of [EachProgram].
-var programs = append(slices.Clone(Bases), MySQL, MySQLInterpolated)
+var programs = append(slices.DeleteFunc(slices.Clone(Bases), func(b Base) bool { return b.Name == MySQL.Name }), MySQL, MySQLInterpolated)
 
 // MySQLDSN returns the MySQL or MariaDB server to test on, as PostgresDSN does
 // for PostgreSQL.
@@ -51,7 +51,7 @@ func MySQLDatabase(t testing.TB) string {
 		t.Fatal(err)
 	}
 	name := "sqlfence_" + strings.ToLower(rand.Text())
-	admin := MySQL.Raw(t, dsn)
+	admin := openMySQL(t, dsn)
 	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +68,12 @@ func MySQLDatabase(t testing.TB) string {
 	return cfg.FormatDSN()
 }
 
+func openMySQL(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	return CloseAtEnd(t, db, err)
+}
+
 // MySQLWith returns a DSN with its configuration changed.
 func MySQLWith(t testing.TB, dsn string, change func(*mysql.Config)) string {
 	t.Helper()
@@ -79,12 +85,18 @@ func MySQLWith(t testing.TB, dsn string, change func(*mysql.Config)) string {
 	return cfg.FormatDSN()
 }
 
+// mysqlInMode returns the DSN of a database whose sessions have a sql_mode.
+func mysqlInMode(t testing.TB, mode string) string {
+	t.Helper()
+	return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.Params = map[string]string{"sql_mode": mode} })
+}
+
 // mysqlAtLevel: MariaDB had another name for it before version 11.1.
 func mysqlAtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
 	t.Helper()
 	var name, value string
 	const known = "SHOW VARIABLES WHERE variable_name IN ('tx_isolation', 'transaction_isolation')"
-	if err := MySQL.Raw(t, dsn).QueryRow(known).Scan(&name, &value); err != nil {
+	if err := openMySQL(t, dsn).QueryRow(known).Scan(&name, &value); err != nil {
 		t.Fatal(err)
 	}
 	return MySQLWith(t, dsn, func(c *mysql.Config) {
@@ -129,4 +141,38 @@ func EachMySQLSession(t *testing.T, test func(t *testing.T, db, plain *sql.DB)) 
 			test(t, db, plain)
 		})
 	}
+}
+
+// mysqlWords are what the tests write otherwise. An upsert finds its row by any unique key.
+var mysqlWords = wordsOf(
+	`(?is)^INSERT INTO (.*) ON CONFLICT (?:\([^()]*\) )?DO NOTHING$`, "INSERT IGNORE INTO $1",
+	`(?i)\bON CONFLICT (?:\([^()]*\) )?DO UPDATE SET\b`, "ON DUPLICATE KEY UPDATE",
+	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",
+	`(?i)\b(CAST\([^()]+ AS )text\)`, "${1}char)",
+	`(?i)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
+)
+
+// mysqlIssue has the token come back as the id that was inserted last.
+func mysqlIssue(ctx context.Context, db *sql.DB) (int64, error) {
+	const query = "INSERT INTO fencing_tokens (name, token) VALUES ('books', LAST_INSERT_ID(1)) ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(token + 1)"
+	r, err := db.ExecContext(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	return r.LastInsertId()
+}
+
+// mysqlWaiters: the server shows what it has shown before to those who ask again within a
+// tenth of a second. MariaDB and MySQL have it in different tables.
+func mysqlWaiters(t testing.TB, db *sql.DB, session int) (n int) {
+	t.Helper()
+	time.Sleep(110 * time.Millisecond)
+	err := db.QueryRow("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS AS w JOIN information_schema.INNODB_TRX AS t ON t.trx_id = w.blocking_trx_id WHERE t.trx_mysql_thread_id = ?", session).Scan(&n)
+	if missing := new(mysql.MySQLError); errors.As(err, &missing) && missing.Number == 1109 {
+		err = db.QueryRow("SELECT COUNT(*) FROM performance_schema.data_lock_waits AS w JOIN information_schema.INNODB_TRX AS t ON t.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID WHERE t.trx_mysql_thread_id = ?", session).Scan(&n)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

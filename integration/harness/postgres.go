@@ -104,7 +104,7 @@ func postgresSchema(t testing.TB) string {
 	t.Helper()
 	dsn := PostgresDSN(t)
 	schema := "sqlfence_" + strings.ToLower(rand.Text())
-	admin := Base{DriverName: "pgx"}.Raw(t, dsn)
+	admin := Base{DriverName: "pgx", AsWritten: true}.Raw(t, dsn)
 	if _, err := admin.Exec("CREATE SCHEMA " + schema); err != nil {
 		t.Fatal(err)
 	}
@@ -154,4 +154,13 @@ func withParam(t testing.TB, dsn, name, value string) string {
 	q.Set(name, value)
 	u.RawQuery = q.Encode()
 	return u.String()
+}
+
+func postgresWaiters(t testing.TB, db *sql.DB, session int) (n int) {
+	t.Helper()
+	const query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND $1 = ANY (pg_blocking_pids(pid))"
+	if err := db.QueryRow(query, session).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // A Proxy stands before the server and counts how often a client sends after the
@@ -33,16 +35,12 @@ func NewProxy(t *testing.T, dsn string) *Proxy {
 // pass on what they send. It returns the DSN for the clients.
 func Relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string {
 	t.Helper()
-	u, err := url.Parse(dsn)
-	if err != nil || u.Host == "" {
-		t.Skipf("needs a URL with a host as the DSN: %v", err)
-	}
+	host, to := serverOf(t, dsn)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	host := u.Host
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -57,8 +55,20 @@ func Relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string
 			go serve(client, server)
 		}
 	}()
-	u.Host = listener.Addr().String()
-	return u.String()
+	return to(listener.Addr().String())
+}
+
+// serverOf returns the address of the server of a DSN, and the DSN with another one.
+func serverOf(t *testing.T, dsn string) (address string, with func(address string) string) {
+	t.Helper()
+	if cfg, err := mysql.ParseDSN(dsn); err == nil && cfg.Net == "tcp" {
+		return cfg.Addr, func(address string) string { cfg.Addr = address; return cfg.FormatDSN() }
+	}
+	u, err := url.Parse(dsn)
+	if err != nil || u.Host == "" {
+		t.Skipf("needs a DSN with a host: %v", err)
+	}
+	return u.Host, func(address string) string { u.Host = address; return u.String() }
 }
 
 // Pass copies from one side to the other, and calls before for each piece.

@@ -262,7 +262,7 @@ func (s *Server) Open(t *testing.T, b Base) (*sql.DB, func()) {
 // Ask returns the one value that a query gives.
 func (s *Server) Ask(t *testing.T, query string, args ...any) (value string) {
 	t.Helper()
-	db, done := s.Open(t, Base{DriverName: "pgx"})
+	db, done := s.Open(t, Base{DriverName: "pgx", AsWritten: true})
 	defer done()
 	if err := db.QueryRowContext(context.Background(), query, args...).Scan(&value); err != nil {
 		t.Fatalf("%s: %v\n%s", query, err, s.log.String())

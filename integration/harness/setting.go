@@ -39,13 +39,23 @@ func eachSetting(t *testing.T, bases []Base, test func(t *testing.T, s Setting))
 	})
 }
 
-// EachPostgres is EachSetting on PostgreSQL alone: where a test has to see who
-// waits for whom.
+// EachServer is EachSetting where several write at once, and a test can see who waits for whom.
+func EachServer(t *testing.T, test func(t *testing.T, s Setting)) {
+	t.Helper()
+	EachSetting(t, func(t *testing.T, s Setting) {
+		if s.dialect(t).waiters == nil {
+			t.Skip("the database doesn't tell who waits")
+		}
+		test(t, s)
+	})
+}
+
+// EachPostgres is EachSetting on PostgreSQL alone.
 func EachPostgres(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
 	EachSetting(t, func(t *testing.T, s Setting) {
-		if !s.dialect(t).showsWaits {
-			t.Skip("the database doesn't tell who waits")
+		if !s.dialect(t).function {
+			t.Skip("is about PostgreSQL")
 		}
 		test(t, s)
 	})

@@ -4,10 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -34,14 +35,14 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 	}
 	sh := &Shop{Setting: s, Source: dsn, Plain: s.Raw(t, dsn)}
 	if s.Level != sql.LevelDefault {
-		sh.Source += "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(s.Level.String()))
+		sh.Source = s.AtLevel(t, dsn, s.Level)
 	}
 	for _, create := range []string{
 		`CREATE TABLE books (
 			id integer PRIMARY KEY, isbn text UNIQUE, price integer NOT NULL DEFAULT 10,
 			writer bigint NOT NULL DEFAULT 0, fence_token bigint)`,
 		`CREATE TABLE pens (id integer PRIMARY KEY, price integer)`,
-		`CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)`,
+		`CREATE TABLE fencing_tokens (name ` + s.dialect(t).ledgerName + ` NOT NULL PRIMARY KEY, token bigint NOT NULL)`,
 	} {
 		sh.Exec(t, create)
 	}
@@ -94,9 +95,64 @@ func (s *Shop) Raise(t testing.TB, name string, value int64) {
 // Issue takes the next token of the books. It does so by plain SQL, which the
 // tests of the guards can rely on.
 func (s *Shop) Issue(ctx context.Context) (value int64, err error) {
-	const query = "INSERT INTO fencing_tokens (name, token) VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1 RETURNING token"
-	err = s.Plain.QueryRowContext(ctx, query).Scan(&value)
-	return value, err
+	return dialects[s.Dialect].issue(ctx, s.Plain)
+}
+
+// Updated is how often the database counts a row that a write has changed.
+func (b Base) Updated(w Write) int64 {
+	if w.Name == "upsert" {
+		return dialects[b.Dialect].upserts
+	}
+	return 1
+}
+
+// Guarded are the writes for which the database has a guard by a fence, of [Fences].
+func (b Base) Guarded(fence string, writes ...[]Write) []Write {
+	return slices.DeleteFunc(slices.Concat(writes...), func(w Write) bool { return slices.Contains(dialects[b.Dialect].refuses, fence+": "+w.Name) })
+}
+
+// Returns reports whether each kind of write may have a RETURNING.
+func (b Base) Returns() bool { return dialects[b.Dialect].returns }
+
+// TimeType is the type of a column for the times of a lock.
+func (b Base) TimeType() string { return dialects[b.Dialect].timeType }
+
+// Time writes a time as a constant of that type; NULL for the zero one.
+func (b Base) Time(at time.Time) string {
+	if at.IsZero() {
+		return "NULL"
+	}
+	return dialects[b.Dialect].constant(at)
+}
+
+// Runnable are the writes that the server runs; see [Shop.Runs].
+func (s *Shop) Runnable(t testing.TB, writes []Write) (all []Write) {
+	t.Helper()
+	for _, w := range writes {
+		if s.Runs(t, w.As(s.Dialect).Query, w.Args...) {
+			all = append(all, w)
+		}
+	}
+	if len(all) <= len(writes)/2 {
+		t.Fatalf("of %d writes the server runs %d", len(writes), len(all))
+	}
+	return all
+}
+
+// Runs reports whether the database's server runs a text, without sqlfence. Only for a
+// database that has servers of several makers it may not.
+func (s *Shop) Runs(t testing.TB, query string, args ...any) bool {
+	t.Helper()
+	tx, err := s.Plain.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	_, err = tx.ExecContext(t.Context(), query, args...)
+	if err != nil && !s.dialect(t).variants {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return err == nil
 }
 
 // State returns the books as "id:price", and with their marks as "id:price@mark".

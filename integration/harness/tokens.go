@@ -21,7 +21,7 @@ func EachLedger(t *testing.T, test func(t *testing.T, b Base, dsn string, db *sq
 		})
 		t.Run("fenced", func(t *testing.T) {
 			dsn := b.DSN(t)
-			test(t, b, dsn, b.Fenced(t, dsn, b.Registered(t, "books")...))
+			test(t, b, dsn, b.Fenced(t, dsn, Books()))
 		})
 	})
 }

@@ -26,7 +26,7 @@ func Eventually(t testing.TB, what string, seen func() bool) {
 // key, which the write under test needs.
 type Blocker struct {
 	Tx  *sql.Tx
-	PID int // of its backend
+	PID int // of its session
 }
 
 // Block begins a transaction in whose way the write w is.
@@ -45,17 +45,16 @@ func (s *Shop) Block(t *testing.T, w Write) *Blocker {
 	if _, err := tx.Exec(query); err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&b.PID); err != nil {
+	if err := tx.QueryRow(s.dialect(t).session).Scan(&b.PID); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// WantBlocked waits until somebody waits for a lock that the backend pid holds.
+// WantBlocked waits until somebody waits for a lock that the session pid holds.
 // It fails the test if done is closed before, which means that nobody will.
 func (s *Shop) WantBlocked(t *testing.T, pid int, done <-chan struct{}) {
 	t.Helper()
-	blocked := 0
 	Eventually(t, "somebody waits for the lock", func() bool {
 		select {
 		case <-done:
@@ -63,10 +62,6 @@ func (s *Shop) WantBlocked(t *testing.T, pid int, done <-chan struct{}) {
 			return true
 		default:
 		}
-		const query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND $1 = ANY (pg_blocking_pids(pid))"
-		if err := s.Plain.QueryRow(query, pid).Scan(&blocked); err != nil {
-			t.Fatal(err)
-		}
-		return blocked > 0
+		return s.dialect(t).waiters(t, s.Plain, pid) > 0
 	})
 }

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -59,9 +62,20 @@ func SQLState(err error) string {
 	return ""
 }
 
-// RefusedByIsolation holds for what PostgreSQL itself refuses at REPEATABLE READ
-// and SERIALIZABLE: a row changed after the snapshot was taken.
-func RefusedByIsolation(err error) bool { return SQLState(err) == "40001" }
+// RefusedByIsolation holds for what the database itself refuses at some levels: a row
+// changed after the snapshot was taken, or in MySQL, which locks what is read at
+// SERIALIZABLE, a deadlock.
+func RefusedByIsolation(err error) bool {
+	return SQLState(err) == "40001" || slices.Contains([]uint16{1020, 1213}, mysqlNumber(err))
+}
+
+func mysqlNumber(err error) uint16 {
+	var numbered *mysql.MySQLError
+	if errors.As(err, &numbered) {
+		return numbered.Number
+	}
+	return 0
+}
 
 // ErrorText is the type and the text of an error, without what tells of the
 // statement as it was sent: a place in it, and whether SQLite's ? has a number.
@@ -135,6 +149,9 @@ func WantConflict(t testing.TB, err error, expected, current int64) {
 // RefusedUnderLoad holds for what a write may come to, besides success, when
 // others write at the same time. None of these has changed anything.
 func RefusedUnderLoad(err error) bool {
+	if slices.Contains([]uint16{1020, 1062, 1205, 1213}, mysqlNumber(err)) { // the same of MySQL's
+		return true
+	}
 	switch SQLState(err) {
 	case "40001", "40P01", "23505": // serialization, deadlock, somebody else's INSERT
 		return true

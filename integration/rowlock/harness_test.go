@@ -83,7 +83,7 @@ func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 	}
 	d.db = d.Raw(t, d.source)
 	if d.fence {
-		d.db = d.Fenced(t, d.source, d.Registered(t, "invoice", sqlfence.RowFence("fence_token"))...)
+		d.db = d.Fenced(t, d.source, sqlfence.WithTable("invoice", sqlfence.RowFence("fence_token")))
 	}
 	d.db.SetMaxIdleConns(12) // as many as there are users at most
 	d.invoice = d.table(t, "invoice", opts...)

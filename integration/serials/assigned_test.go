@@ -38,12 +38,16 @@ func TestSerialAssignedHasToRise(t *testing.T) {
 				{upsert, 7, 7},
 			} {
 				version(t, sh, 7)
-				n, err := send(t.Context(), harness.Write{Name: "", Query: tt.query, Args: []any{tt.serial}})
+				w := harness.Write{Name: "", Query: tt.query, Args: []any{tt.serial}}
+				if !sh.Runs(t, w.As(s.Dialect).Query, w.Args...) {
+					continue
+				}
+				n, err := send(t.Context(), w)
 				if tt.to == 7 {
 					harness.WantAssigned(t, err, 7)
 					sh.WantVersions(t, "1:10#7 2:10#1 3:10#1")
 				} else {
-					if n != 1 || err != nil {
+					if n == 0 || err != nil {
 						t.Errorf("%d rows, %v", n, err)
 					}
 					sh.WantVersions(t, fmt.Sprintf("1:30#%d 2:10#1 3:10#1", tt.to))
@@ -74,8 +78,10 @@ func TestSerialAssignedTypes(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		types := []string{"bigint", "integer"}
 		unclosed := "7" // a comment that is never closed: legal in SQLite
-		if b.Dialect == sqlfence.Postgres {
+		if b.Dialect != sqlfence.SQLite {
 			unclosed = ""
+		}
+		if b.Dialect == sqlfence.Postgres {
 			types = append(types, "smallint", "numeric")
 		}
 		for _, typ := range types {
@@ -330,7 +336,7 @@ func TestSerialAssignedPasses(t *testing.T) {
 			}
 		}
 		want := "1:40#2 2:10#1 3:10#1"
-		if s.Dialect == sqlfence.Postgres {
+		if s.Dialect != sqlfence.SQLite {
 			want = "1:50#null 2:10#1 3:10#1"
 		}
 		sh.WantVersions(t, want)

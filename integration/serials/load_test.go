@@ -32,7 +32,7 @@ func (e editor) edit(ctx context.Context, id int) (applied bool, err error) {
 	if e.Dialect == sqlfence.Postgres && e.random.IntN(4) == 0 {
 		w = harness.Write{Name: "", Query: "INSERT INTO books (price, id) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: w.Args}
 	}
-	form := harness.Forms[e.random.IntN(len(harness.Forms))]
+	form := e.Forms()[e.random.IntN(len(e.Forms()))]
 	if strings.HasPrefix(w.Query, "INSERT") {
 		form = harness.Forms[e.random.IntN(4)] // those of Exec
 	}
