@@ -4,6 +4,7 @@ package sealed_test
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -33,6 +34,8 @@ type lab struct {
 	plain *sql.DB // the base driver alone
 	db    *sql.DB // fenced
 	rules []sqlfence.Rule
+
+	unique string // a name of its own
 }
 
 // newLab creates the tables, with a ledger at 7, and seals them.
@@ -46,7 +49,7 @@ func newLab(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 func newUnsealed(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 	t.Helper()
 	dsn := b.DSN(t)
-	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn), rules: append([]sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, rules...)}
+	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn), unique: strings.ToLower(rand.Text()), rules: append([]sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, rules...)}
 	l.exec(t, "CREATE TABLE authors (id integer PRIMARY KEY, name varchar(20))")
 	l.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 10, author integer, fence_token bigint NOT NULL DEFAULT 0)")
 	l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, 7), (2, 7), (3, 0)")
