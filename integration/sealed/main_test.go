@@ -122,3 +122,15 @@ func token(value int64) sqlfence.Token { return sqlfence.Token{Name: "books", Va
 func holding(t testing.TB, value int64) context.Context {
 	return sqlfence.WithFence(t.Context(), token(value))
 }
+
+// placeholders writes {1} and {2} as the database does.
+func placeholders(l *lab, text string) string {
+	for i := 1; i <= 2; i++ {
+		mark := "?"
+		if l.Dialect == sqlfence.Postgres {
+			mark = fmt.Sprint("$", i)
+		}
+		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", i), mark)
+	}
+	return text
+}
