@@ -68,7 +68,7 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 	case p.target.joined:
 		return p.checkJoined(w, onRows)
 	case c.Empty():
-		p.insert(at, opCheck, onRows, "")
+		p.insertCheck(at, onRows)
 	default:
 		return p.checkAndRepeat(c, onRows)
 	}
@@ -99,6 +99,15 @@ func (p *planner) insertCase(c read.Condition, rules ruleSet) {
 	at := p.After(c.Hi)
 	p.insertText(p.Offset(c.Lo), "CASE WHEN (")
 	p.insertText(at, ") THEN ")
-	p.insert(at, opCheck, rules, "")
+	p.insertCheck(at, rules)
 	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+}
+
+// insertCheck inserts the check of some rules for a row that is updated or deleted.
+func (p *planner) insertCheck(at int32, rules ruleSet) {
+	if p.target.updates {
+		p.insert(at, opCheck, rules, "")
+	} else {
+		p.insert(at, opCheckDeleted, rules, "")
+	}
 }
