@@ -9,4 +9,7 @@ const SQLiteDeleted = "1000000000000000"
 const (
 	SQLiteSeal     = "sqlfence_seal_"
 	SQLiteUnsealed = "sqlfence_unsealed_"
+
+	// SQLiteSealDeletes begins the name of the trigger that deletes a row which is marked.
+	SQLiteSealDeletes = SQLiteSeal + "deleted_"
 )
