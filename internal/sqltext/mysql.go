@@ -48,7 +48,7 @@ func (d mysql) FindSeal(schema, table string) string {
 	if schema != "" {
 		home = d.Text(schema)
 	}
-	return "SELECT 'sealed' FROM information_schema.triggers WHERE event_object_schema = " + home + " AND event_object_table = " + d.Text(table) +
+	return "SELECT MIN(trigger_name) FROM information_schema.triggers WHERE event_object_schema = " + home + " AND event_object_table = " + d.Text(table) +
 		" AND trigger_name LIKE " + d.Text(SealPrefix+"%") + " HAVING COUNT(*) = 3"
 }
 
