@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -101,6 +102,7 @@ type sealing struct {
 	unique [][]string // the columns of its unique indexes, where the caller says them
 	fence             // its names, and the fence column's
 	proof  string     // what the table is called in a proof and in messages
+	text   sqltext.Dialect
 }
 
 // own returns a name that belongs to the table, of limited length.
@@ -153,6 +155,7 @@ func sealingOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	}
 	if err == nil {
 		names, _ := dialects.Of(d)
+		s.text = names.Dialect
 		s.fence, err = names.named(t.Name, names.Quote(t.FenceColumn))
 	}
 	if err != nil {
