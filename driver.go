@@ -109,11 +109,11 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 		return nil, err
 	}
 	v, _ := d.verified.LoadOrStore(dsn, new(verification))
-	return d.fence(context.Background(), base, v.(*verification), new(ledgerFunction))
+	return d.fence(context.Background(), base, v.(*verification), new(found))
 }
 
 // fence fences a connection, unless something is wrong with its database.
-func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, v *verification, f *ledgerFunction) (driver.Conn, error) {
+func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, v *verification, f *found) (driver.Conn, error) {
 	if err := v.admit(ctx, d.settings, base); err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
@@ -138,7 +138,7 @@ func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
 type connector struct {
 	base   driver.Connector
 	driver *fencedDriver
-	ledger ledgerFunction
+	found  found
 
 	verified verification
 }
@@ -149,7 +149,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.driver.fence(ctx, base, &c.verified, &c.ledger)
+	return c.driver.fence(ctx, base, &c.verified, &c.found)
 }
 
 // Driver implements driver.Connector.

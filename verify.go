@@ -145,7 +145,7 @@ func (t *table) toVerify() verify.Table {
 	return verify.Table{
 		Registered: t.name, Schema: r.Schema, Name: r.Name, Resource: t.resource,
 		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
-		Ledger: r.Ledger, UnfencedInserts: r.UnfencedInserts,
+		Ledger: r.Ledger, Sealed: r.Sealed, SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
 	}
 }
 

@@ -35,6 +35,17 @@ type Database interface {
 	// writers returns who else may write relations: the relation's id, and the roles.
 	writers(l *look, of []*relation) (map[string][]string, error)
 
+	// seals returns what seals relations, by their ids; only for those that have some part of a seal.
+	seals(l *look, of []*relation) (map[string]seal, error)
+
+	// sealAsks is in the body of a seal that compares with the ledger, and sealOnce in that of one
+	// for SingleUse.
+	sealAsks() string
+	sealOnce() string
+
+	// cascadesFire reports whether what a foreign key does to other rows fires their triggers.
+	cascadesFire() bool
+
 	// unfit says what is wrong with the table of the ledger, beside its columns; empty for
 	// nothing.
 	unfit(l *look, ledger *relation) (string, error)
@@ -135,6 +146,7 @@ type link struct {
 // code is a function, trigger or the like that the database keeps.
 type code struct {
 	kind, name string   // for people
+	bare       string   // its name alone
 	fires      []string // relations that a trigger is on: their ids
 	on         string   // likewise, for people
 	body       string   // empty if it can't be seen

@@ -28,7 +28,7 @@ func checkCode(l *look) error {
 	var hidden []string
 	for _, c := range all {
 		switch {
-		case isOwn(c.name):
+		case isOwn(c.bare):
 		case c.hidden:
 			hidden = append(hidden, c.name)
 		default:
@@ -41,9 +41,9 @@ func checkCode(l *look) error {
 	return nil
 }
 
-// isOwn reports whether a function or trigger is sqlfence's.
+// isOwn reports whether a function or trigger is sqlfence's: the ledger's, or a seal's.
 func isOwn(name string) bool {
-	return strings.HasPrefix(name[strings.LastIndexByte(name, '.')+1:], "sqlfence_")
+	return strings.HasPrefix(name, "sqlfence_") || strings.HasPrefix(name, "sqlfence-")
 }
 
 // readCode reports what some code does to the registered tables.

@@ -114,7 +114,7 @@ func (l *look) nameOf(schema, name string) string {
 
 // sealed makes a Note of a finding about a way around sqlfence that the database has closed.
 func (l *look) sealed(t target, f *Finding) {
-	if !t.rel.sealed {
+	if !t.rel.sealed || f.Code == "cascade" && !l.db.cascadesFire() {
 		return
 	}
 	f.Severity = Note

@@ -20,6 +20,7 @@ func (mysql) word(s string) string { return unquoted(s) }
 
 func (mysql) keepsLedgers() bool             { return false }
 func (mysql) locksByUpdate() bool            { return false }
+func (mysql) cascadesFire() bool             { return false }
 func (mysql) writesJoined() bool             { return true }
 func (mysql) length(s string) int            { return len(s) } // a name is bytes
 func (mysql) lockTypes() (user, time string) { return "varchar(255)", "bigint" }
@@ -208,16 +209,15 @@ func (d mysql) code(l *look, words []string) ([]code, error) {
 	for i, w := range words {
 		like[i] = "LOCATE(" + d.Text(w) + ", LOWER(body)) > 0"
 	}
-	rows, err := l.rows("the routines, triggers and events", `SELECT kind, name, fires, shown, COALESCE(body, ''), CASE WHEN body IS NULL THEN 1 ELSE 0 END FROM (
-	SELECT LOWER(routine_type) AS kind, CASE WHEN routine_schema = DATABASE() THEN routine_name ELSE CONCAT(routine_schema, '.', routine_name) END AS name,
-		'' AS fires, '' AS shown, routine_definition AS body FROM information_schema.routines WHERE routine_schema `+others+`
-	UNION ALL SELECT 'trigger', trigger_name, CONCAT(event_object_schema, '.', event_object_table), event_object_table, action_statement
+	rows, err := l.rows("the routines, triggers and events", `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), CASE WHEN body IS NULL THEN 1 ELSE 0 END, bare FROM (
+	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown, routine_definition AS body FROM information_schema.routines WHERE routine_schema `+others+`
+	UNION ALL SELECT 'trigger', trigger_schema, trigger_name, CONCAT(event_object_schema, '.', event_object_table), event_object_table, action_statement
 		FROM information_schema.triggers WHERE trigger_schema `+others+`
-	UNION ALL SELECT 'event', event_name, '', '', event_definition FROM information_schema.events WHERE event_schema `+others+`) AS x
+	UNION ALL SELECT 'event', event_schema, event_name, '', '', event_definition FROM information_schema.events WHERE event_schema `+others+`) AS x
 WHERE body IS NULL OR `+strings.Join(like, " OR ")+` ORDER BY 1, 2`)
 	var found []code
 	for _, r := range rows {
-		found = append(found, code{kind: r[0], name: r[1], fires: []string{r[2]}, on: r[3], body: r[4], hidden: r[5] == "1"})
+		found = append(found, code{kind: r[0], name: r[1], fires: []string{r[2]}, on: r[3], body: r[4], hidden: r[5] == "1", bare: r[6]})
 	}
 	return found, err
 }
@@ -255,4 +255,31 @@ func like(pattern, name string) bool {
 		return pattern[1] == name[0] && like(pattern[2:], name[1:])
 	}
 	return (pattern[0] == '_' || pattern[0] == name[0]) && like(pattern[1:], name[1:])
+}
+
+func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
+func (mysql) sealOnce() string { return "given <= held" }
+
+// seals: a table is sealed by three triggers, which can't be switched off.
+func (d mysql) seals(l *look, of []*relation) (map[string]seal, error) {
+	rows, err := l.rows("the seals", `SELECT CONCAT(event_object_schema, '.', event_object_table), event_manipulation, action_statement
+FROM information_schema.triggers WHERE trigger_name LIKE '`+sqltext.SealPrefix+`%' AND `+d.named(of, "event_object_schema", "event_object_table")+` ORDER BY 1, 2`)
+	events := make(map[string][]string)
+	found := make(map[string]seal)
+	for _, r := range rows {
+		events[r[0]] = append(events[r[0]], r[1])
+		if s := found[r[0]]; r[1] != "DELETE" {
+			s.body = r[2]
+			found[r[0]] = s
+		} else {
+			found[r[0]] = s
+		}
+	}
+	for id, s := range found {
+		if len(events[id]) < 3 {
+			s.problem = "it has triggers for " + strings.Join(events[id], ", ") + " only"
+			found[id] = s
+		}
+	}
+	return found, err
 }

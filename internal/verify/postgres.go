@@ -24,6 +24,7 @@ func (postgres) word(s string) string {
 
 func (postgres) keepsLedgers() bool                       { return false }
 func (postgres) locksByUpdate() bool                      { return true }
+func (postgres) cascadesFire() bool                       { return true }
 func (postgres) writesJoined() bool                       { return false }
 func (postgres) length(s string) int                      { return utf8.RuneCountInString(s) }
 func (postgres) lockTypes() (user, time string)           { return "text", "timestamptz" }

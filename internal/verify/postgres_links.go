@@ -99,8 +99,8 @@ func (d postgres) partitions(l *look, _ []*relation, list string) ([]link, error
 
 // Of a function whose body is of SQL's own form, the text is made from that. What the catalogue's
 // own functions do is known.
-const postgresCode = `SELECT p.kind, p.name, p.tables, p.shown, p.body FROM (
-	SELECT p.oid, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure' ELSE 'function' END AS kind,
+const postgresCode = `SELECT p.kind, p.name, p.tables, p.shown, p.body, p.proname::pg_catalog.text FROM (
+	SELECT p.oid, p.proname, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure' ELSE 'function' END AS kind,
 		CASE WHEN pg_catalog.pg_function_is_visible(p.oid) THEN '' ELSE pg_catalog.quote_ident(n.nspname) || '.' END || pg_catalog.quote_ident(p.proname) AS name,
 		COALESCE(g.tables, '') AS tables, COALESCE(g.shown, '') AS shown,
 		CASE WHEN p.prosrc <> '' THEN p.prosrc ELSE pg_catalog.pg_get_functiondef(p.oid) END AS body
@@ -118,7 +118,7 @@ func (d postgres) code(l *look, words []string) ([]code, error) {
 	rows, err := l.rows("the functions", strings.Replace(postgresCode, "%s", texts(d, words), 1))
 	var found []code
 	for _, r := range rows {
-		c := code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4]}
+		c := code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4], bare: r[5]}
 		if c.kind == "trigger" {
 			c.name = "function " + c.name
 		}

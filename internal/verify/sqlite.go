@@ -22,6 +22,7 @@ func (sqlite) word(s string) string { return unquoted(s) }
 
 func (sqlite) keepsLedgers() bool             { return true }
 func (sqlite) locksByUpdate() bool            { return false }
+func (sqlite) cascadesFire() bool             { return true }
 func (sqlite) writesJoined() bool             { return false }
 func (sqlite) length(s string) int            { return utf8.RuneCountInString(s) }
 func (sqlite) lockTypes() (user, time string) { return "text", "integer" }
@@ -211,7 +212,7 @@ func (d sqlite) code(l *look, words []string) ([]code, error) {
 		if at == nil {
 			continue
 		}
-		found = append(found, code{kind: "trigger", name: plain(d, r[1]), fires: []string{r[0] + "." + r[2]}, on: plain(d, r[2]), body: r[3][at[1]:]})
+		found = append(found, code{kind: "trigger", name: plain(d, r[1]), bare: r[1], fires: []string{r[0] + "." + r[2]}, on: plain(d, r[2]), body: r[3][at[1]:]})
 	}
 	return found, err
 }
@@ -238,3 +239,9 @@ UNION ALL SELECT 1 FROM pragma_index_list(`+name+`, `+schema+`) AS i WHERE i."un
 	}
 	return "", err
 }
+
+// seals: a table of SQLite's can't be sealed.
+func (sqlite) seals(*look, []*relation) (map[string]seal, error) { return nil, nil }
+
+func (sqlite) sealAsks() string { return sqltext.LedgerTable }
+func (sqlite) sealOnce() string { return "<=" }

@@ -25,6 +25,7 @@ type Table struct {
 	Since, Expiry  string
 	Ledger, Sealed bool
 
+	SingleUse       bool
 	UnfencedInserts bool
 }
 
@@ -66,7 +67,7 @@ func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options
 	l := &look{ctx: ctx, ask: ask, db: db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{
 		findRelations, checkNames, readColumns, checkColumns, checkLedger, checkStorage,
-		checkPrivileges, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
+		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if err := step(l); err != nil {
 			return nil, err
