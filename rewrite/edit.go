@@ -16,6 +16,7 @@ const (
 	opFirst                     // the check of edit.rules before the first assignment
 	opAssign                    // what edit.rules assign
 	opCheck                     // the condition of edit.rules, for a written row
+	opCheckDeleted              // the same, for one that is deleted
 	opAnd                       // likewise, behind another condition
 	opWith                      // the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
 	opColumn                    // edit.text, which an INSERT names besides if the rule gives a value

@@ -12,6 +12,7 @@ var pieceKinds = [...]confirm.Kind{
 	opFirst:           confirm.LeadingAssignment,
 	opAssign:          confirm.Assignment,
 	opCheck:           confirm.Condition,
+	opCheckDeleted:    confirm.Condition,
 	opAnd:             confirm.AndCondition,
 	opWith:            confirm.WithItems,
 	opColumn:          confirm.Column,

@@ -47,6 +47,12 @@ func (sqlite) compares(c comparison) (before, between, behind string) {
 
 func (sqlite) greatest() (before, between, behind string) { return "max(", ", ", ")" }
 
+func (sqlite) size() (before, behind string) { return "abs(", ")" }
+
+func (sqlite) seals() bool { return false }
+
+func (sqlite) proveDelete(*writer) {}
+
 func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }
 
 func (sqlite) setsInOrder() bool { return false }

@@ -27,14 +27,19 @@ type writer struct {
 	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
 
 	// What is being written for.
-	table  int // index in Plan.Tables
-	rules  *Table
-	lo, hi int // its tokens
-	target *Target
+	table   int // index in Plan.Tables
+	rules   *Table
+	sealed  bool // the write proves its token
+	deletes bool // it deletes
+	lo, hi  int  // its tokens
+	target  *Target
 }
 
-// A share is where the tokens and the rows of a table end.
-type share struct{ tokens, rows int }
+// A share is where the tokens and the rows of a table end, and how it is written to.
+type share struct {
+	tokens, rows int
+	unsealed     bool
+}
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
@@ -74,7 +79,7 @@ func (w *writer) take(v *Values) {
 	for i := range v.Tables {
 		w.tokens = append(w.tokens, v.Tables[i].Tokens...)
 		w.rows = append(w.rows, v.Tables[i].Rows...)
-		w.tables = append(w.tables, share{len(w.tokens), len(w.rows)})
+		w.tables = append(w.tables, share{len(w.tokens), len(w.rows), v.Tables[i].Unsealed})
 	}
 }
 
@@ -138,7 +143,8 @@ func (w *writer) edit(e *edit) {
 				precedence[r].assigns(w)
 			}
 		}
-	case opCheck, opAnd:
+	case opCheck, opCheckDeleted, opAnd:
+		w.deletes = e.op == opCheckDeleted
 		w.check(e.rules)
 	case opColumn:
 		if precedence[e.rules.first()].gives(w) {
@@ -168,6 +174,7 @@ func (w *writer) choose(target int) {
 // chooseTable makes one of the plan's tables the one that is being written for.
 func (w *writer) chooseTable(table int) {
 	w.table, w.rules = table, w.plan.rules(table)
+	w.sealed = w.rules.Sealed && !w.tables[table].unsealed
 	w.lo, w.hi = 0, w.tables[table].tokens
 	if table > 0 {
 		w.lo = w.tables[table-1].tokens

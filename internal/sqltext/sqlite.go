@@ -15,6 +15,8 @@ type sqlite struct{}
 
 func (sqlite) Convert(x string, t Type) string { return convert(x, t) }
 
+func (sqlite) FindSeal(_, _ string) string { return "" }
+
 func (sqlite) CreateLedger() string { return createLedger }
 
 // Quote writes backquotes: SQLite would take a name in double quotes for a text where
