@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -78,6 +79,7 @@ type sealing struct {
 	sqlfence.Table
 	fence        // its names, and the fence column's
 	proof string // what the table is called in a proof and in messages
+	text  sqltext.Dialect
 }
 
 // own returns a name that belongs to the table, of limited length.
@@ -132,6 +134,7 @@ func sealSQL(d sqlfence.Dialect, t sqlfence.Table, write func(sealer, sealing) [
 	}
 	if err == nil {
 		names, _ := dialects.Of(d)
+		s.text = names.Dialect
 		s.fence, err = names.named(t.Name, names.Quote(t.FenceColumn))
 	}
 	if err != nil {

@@ -44,9 +44,9 @@ func (s sealing) trigger(kind string) string {
 
 // of returns a name in the table's schema, quoted.
 func (s sealing) of(name string) string {
-	quoted := sqltext.MySQL.Quote(name)
+	quoted := s.text.Quote(name)
 	if s.schema != "" {
-		return sqltext.MySQL.Quote(s.schema) + "." + quoted
+		return s.text.Quote(s.schema) + "." + quoted
 	}
 	return quoted
 }
@@ -61,7 +61,7 @@ func (s sealing) drops() (statements []string) {
 
 // create creates the trigger for an event.
 func (s sealing) create(kind, body string) string {
-	d := sqltext.MySQL
+	d := s.text
 	event := strings.TrimPrefix(kind, "open ")
 	held, row := "0", "NEW"
 	if event != "insert" {

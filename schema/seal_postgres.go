@@ -27,7 +27,7 @@ func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPos
 // write fills in a text. Inside of it is another one for format, which has the parts' percent
 // signs doubled.
 func write(text string, s sealing) string {
-	d := sqltext.Postgres
+	d := s.text
 	twice := func(part string) string { return strings.ReplaceAll(part, "%", "%%") }
 	stale := "int8lt"
 	if s.SingleUse {
