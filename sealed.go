@@ -27,7 +27,7 @@ import (
 // is sent once more if it stands outside of a transaction, and else fails with a temporary error
 // (see [Retry]).
 //
-// A table with [Optional] or [UnfencedInserts] can't be sealed, nor can one of SQLite. The seal
+// A table with [Optional] or [UnfencedInserts] can't be sealed. The seal
 // holds whatever the mode: in [Observe] mode, and under [Bypass], the database refuses.
 func Sealed() Rule {
 	return func(t *table) { t.rules.Sealed = true }
@@ -147,8 +147,8 @@ type sealMissed struct{ error }
 func (e *sealMissed) Unwrap() error   { return e.error }
 func (e *sealMissed) Temporary() bool { return true }
 
-// sealRefusals are what the triggers of a seal say, in every database.
-var sealRefusals = regexp.MustCompile(`sqlfence: (?:table (.+) is sealed: |stale token (\d+) for table (.+), which has (\d+)|token (\d+) for table (.+) is not issued, the newest is (\d+))`)
+// sealRefusals are what the triggers of a seal say, in every database. SQLite's say no tokens.
+var sealRefusals = regexp.MustCompile(`sqlfence: (?:table (.+) is sealed: |stale token(?: (\d+))? for table (.+), which has (\d+|a newer one)|token(?: (\d+))? for table (.+) is not issued(?:, the newest is (\d+))?)`)
 
 // unproven returns the table of which a seal says that a write proved no token; empty for
 // another message.
@@ -180,7 +180,7 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 		table, _ := s.sealedTable(m[1])
 		return &refusal{sentinel: ErrNoFence, err: err, table: table,
 			reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; register it with Sealed, or see docs/sealed.md", table)}, true
-	case m[2] != "":
+	case m[3] != "":
 		table, resource := s.sealedTable(m[3])
 		return &StaleError{Table: table, Token: Token{Name: resource, Value: number(m[2])}, Current: number(m[4]), err: err}, true
 	}

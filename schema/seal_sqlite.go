@@ -8,21 +8,38 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A sqliteSeal is a table to be sealed in SQLite.
-//
-// SQLite has no state of a statement that a trigger could read, and a BEFORE trigger can't
+// sealSQLite seals by triggers of rows. SQLite has no state of a statement that a trigger could read, and a BEFORE trigger can't
 // change the new row. So BEFORE triggers refuse what isn't proved by a negative mark, and
 // AFTER triggers make the mark positive. A DELETE has no new row: it is an UPDATE that marks
 // the row as one to be deleted, which a trigger does then.
+type sealSQLite struct{}
+
+// seal returns the statements for a table that is as most are.
+func (sealSQLite) seal(s sealing) []string {
+	t := newSQLiteSeal(s)
+	t.rowNumber = "rowid"
+	for _, columns := range s.unique {
+		var u sqliteUnique
+		for _, name := range columns {
+			u = append(u, sqliteColumn{name: name})
+		}
+		t.indexes = append(t.indexes, u)
+	}
+	return append(t.dropAll(), t.seal()...)
+}
+
+func (sealSQLite) unseal(s sealing) []string {
+	t := newSQLiteSeal(s)
+	return append(t.dropAll(), t.unseal()...)
+}
+
+// A sqliteSeal is a table to be sealed.
 type sqliteSeal struct {
-	schema      string // of the table; empty for none
-	table, mark string // names
-	resource    string
-	key         string // the key column; empty for none
-	ledger      bool
-	singleUse   bool
+	sealing
 	sqliteShape
 }
+
+func newSQLiteSeal(s sealing) *sqliteSeal { return &sqliteSeal{sealing: s} }
 
 // sqliteTriggers are a seal's triggers. They are created in this order: SQLite fires the
 // one first that was created last.
@@ -63,10 +80,12 @@ var sqliteUnsealed = []struct{ name, fires, does string }{
 	{"update", "BEFORE UPDATE", "WHEN {new} < 0 BEGIN\n\tSELECT {gone};\nEND"},
 }
 
-// seal returns the statements that seal a table which has none of a seal's triggers.
+// seal returns the statements that seal a table which has none of a seal's triggers. Should it have
+// lost them, there may be negative marks.
 func (s *sqliteSeal) seal() (stmts []string) {
+	stmts = append(stmts, renderSQLite("UPDATE {qualified} SET {mark} = -{mark} % {deleted} WHERE {mark} < 0", s.pieces()))
 	for _, t := range s.triggers {
-		stmts = append(stmts, "DROP TRIGGER "+s.trigger(t.name))
+		stmts = append(stmts, "DROP TRIGGER "+s.named(t.name))
 	}
 	for _, t := range sqliteTriggers {
 		stmts = append(stmts, s.create(sqltext.SQLiteSeal, t.name, t.fires, t.does))
@@ -89,49 +108,49 @@ func (s *sqliteSeal) unseal() (stmts []string) {
 // dropAll returns the statements that drop all triggers of a seal, whichever there are.
 func (s *sqliteSeal) dropAll() (stmts []string) {
 	for _, t := range sqliteTriggers {
-		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.trigger(sqltext.SQLiteSeal+t.name+"_"+s.table))
+		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(sqltext.SQLiteSeal+t.name+"_"+s.proof))
 	}
 	for _, t := range sqliteUnsealed {
-		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.trigger(sqltext.SQLiteUnsealed+t.name+"_"+s.table))
+		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(sqltext.SQLiteUnsealed+t.name+"_"+s.proof))
 	}
 	return stmts
 }
 
-// trigger returns the name of a trigger, which is in its table's schema. What it is about says
+// named returns the name of a trigger, which is in its table's schema. What it is about says
 // none.
-func (s *sqliteSeal) trigger(name string) string { return s.prefix() + sqltext.SQLite.Quote(name) }
+func (s *sqliteSeal) named(name string) string { return s.prefix() + quoteSQLite(name) }
 
 // qualified returns the table's name, as statements say it.
-func (s *sqliteSeal) qualified() string { return s.prefix() + sqltext.SQLite.Quote(s.table) }
+func (s *sqliteSeal) qualified() string { return s.prefix() + quoteSQLite(s.name) }
 
 func (s *sqliteSeal) prefix() string {
 	if s.schema == "" {
 		return ""
 	}
-	return sqltext.SQLite.Quote(s.schema) + "."
+	return quoteSQLite(s.schema) + "."
 }
 
 func (s *sqliteSeal) create(prefix, name, fires, does string) string {
-	text, _ := sqltext.Render(sqltext.SQLite, "CREATE TRIGGER {name} {fires} ON {table} FOR EACH ROW {does}",
-		sqltext.Pieces{"name": sqltext.Raw(s.trigger(prefix + name + "_" + s.table)), "fires": sqltext.Raw(fires), "does": sqltext.SQL(does)},
+	return renderSQLite("CREATE TRIGGER {name} {fires} ON {table} FOR EACH ROW {does}",
+		sqltext.Pieces{"name": sqltext.Raw(s.named(prefix + name + "_" + s.proof)), "fires": sqltext.Raw(fires), "does": sqltext.SQL(does)},
 		s.pieces())
-	return text
 }
 
 // pieces are what the triggers' texts name.
 func (s *sqliteSeal) pieces() sqltext.Pieces {
-	mark := sqltext.SQLite.Quote(s.mark)
+	mark := quoteSQLite(s.stored)
 	isStale, refuses := "<", ">"
-	if s.singleUse {
+	if s.SingleUse {
 		isStale, refuses = "<=", ">="
 	}
 	return sqltext.Pieces{
-		"table":   sqltext.Raw(sqltext.SQLite.Quote(s.table)),
-		"mark":    sqltext.Raw(mark),
-		"new":     sqltext.Raw("NEW." + mark),
-		"token":   sqltext.SQL("-{new} % {deleted}"),
-		"max":     sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
-		"deleted": sqltext.Raw(sqltext.SQLiteDeleted),
+		"table":     sqltext.Raw(quoteSQLite(s.name)),
+		"qualified": sqltext.Raw(s.qualified()),
+		"mark":      sqltext.Raw(mark),
+		"new":       sqltext.Raw("NEW." + mark),
+		"token":     sqltext.SQL("-{new} % {deleted}"),
+		"max":       sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
+		"deleted":   sqltext.Raw(sqltext.SQLiteDeleted),
 		"stored": sqltext.Func(func(row string) string {
 			return "abs(COALESCE(CAST(" + row + "." + mark + " AS INTEGER), 0))"
 		}),
@@ -140,32 +159,33 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"inTheWay":    sqltext.SQL(s.inTheWay()),
 		"nowInTheWay": sqltext.SQL(s.nowInTheWay()),
 		"row":         sqltext.Raw(s.row()),
-		"askTable":    sqltext.SQL(s.ask(s.key == "", "NEW", "{when} THEN {unissued}\n\t")),
-		"askOld":      sqltext.SQL(s.ask(s.key != "", "OLD", "{when} THEN {unissued}\n\t")),
-		"askNew":      sqltext.SQL(s.ask(s.key != "", "NEW", "SELECT CASE {when} THEN {unissued} END;\n\t")),
+		"askTable":    sqltext.SQL(s.ask(s.KeyColumn == "", "NEW", "{when}\n\t")),
+		"askOld":      sqltext.SQL(s.ask(s.KeyColumn != "", "OLD", "{when}\n\t")),
+		"askNew":      sqltext.SQL(s.ask(s.KeyColumn != "", "NEW", "SELECT CASE {when} END;\n\t")),
 
-		"unproven":    s.raise("table " + s.table + " is sealed: the write carries no fencing token (set " + s.mark + " to minus the token)"),
-		"undeletable": s.raise("table " + s.table + " is sealed: the DELETE carries no fencing token (to delete a row, set its " + s.mark + " to minus the token, less " + sqltext.SQLiteDeleted + ")"),
-		"stale":       s.raise("stale token for table " + s.table + ", which has a newer one"),
-		"unissued":    s.raise("the token for table " + s.table + " is not the newest"),
-		"gone":        s.raise("table " + s.table + " isn't sealed any more (set " + s.mark + " to the token)"),
+		"unproven":    s.raise("sqlfence: table " + s.proof + " is sealed: the write carries no fencing token (set " + s.stored + " to minus the token)"),
+		"undeletable": s.raise("sqlfence: table " + s.proof + " is sealed: the DELETE carries no fencing token (to delete a row, set its " + s.stored + " to minus the token, less " + sqltext.SQLiteDeleted + ")"),
+		"stale":       s.raise("sqlfence: stale token for table " + s.proof + ", which has a newer one"),
+		"unissued":    s.raise("sqlfence: token for table " + s.proof + " is not issued"),
+		"gone":        s.raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)"),
 	}
 }
 
 // raise aborts the statement. Its text has to be a constant: before version 3.47, SQLite
 // can't open a file where it is none.
 func (s *sqliteSeal) raise(message string) sqltext.Piece {
-	return sqltext.Raw("RAISE(ABORT, " + sqltext.SQLite.Text("sqlfence: "+message) + ")")
+	return sqltext.Raw("RAISE(ABORT, " + textSQLite(message) + ")")
 }
 
 // ask returns what compares the token with the newest one of a row's name, if it applies.
 func (s *sqliteSeal) ask(applies bool, row, text string) string {
-	if !s.ledger || !applies {
+	if !s.Ledger || !applies {
 		return ""
 	}
-	name := sqltext.SQLite.Text(s.resource)
-	if s.key != "" {
-		name = sqltext.SQLite.Text(s.resource+"/") + " || CAST(" + row + "." + sqltext.SQLite.Quote(s.key) + " AS TEXT)"
+	name := textSQLite(s.Resource)
+	if s.KeyColumn != "" {
+		name = textSQLite(s.Resource+"/") + " || CAST(" + row + "." + quoteSQLite(s.KeyColumn) + " AS TEXT)"
 	}
-	return strings.ReplaceAll(text, "{when}", "WHEN {token} IS NOT (SELECT max(CAST(token AS INTEGER)) FROM {ledger} WHERE name = "+name+")")
+	newest := "(SELECT max(CAST(token AS INTEGER)) FROM {ledger} WHERE name = " + name + ")"
+	return strings.ReplaceAll(text, "{when}", "WHEN {token} IS NOT "+newest+" THEN CASE WHEN {token} < "+newest+" THEN {stale} ELSE {unissued} END")
 }

@@ -1,15 +1,11 @@
 package schema
 
-import (
-	"strings"
-
-	"github.com/sqlfence/sqlfence/internal/sqltext"
-)
+import "strings"
 
 // A sqliteShape is what a seal has to know of a table besides.
 type sqliteShape struct {
 	rowNumber string          // a name of the rows' numbers; empty for a table WITHOUT ROWID
-	unique    []sqliteUnique  // what rows are unique by besides; the primary key first where there are no numbers
+	indexes   []sqliteUnique  // what rows are unique by besides; the primary key first where there are no numbers
 	triggers  []sqliteTrigger // the table's own, in the order in which they were created
 }
 
@@ -56,9 +52,9 @@ func (s *sqliteShape) nowInTheWay() string {
 // all returns the unique indexes and the rows' number.
 func (s *sqliteShape) all() []sqliteUnique {
 	if s.rowNumber == "" {
-		return s.unique
+		return s.indexes
 	}
-	return append([]sqliteUnique{{{name: s.rowNumber}}}, s.unique...)
+	return append([]sqliteUnique{{{name: s.rowNumber}}}, s.indexes...)
 }
 
 func (u sqliteUnique) exists() string {
@@ -80,26 +76,26 @@ func (u sqliteUnique) changes() string {
 // row is the condition for the row that a trigger was fired for.
 func (s *sqliteShape) row() string {
 	if s.rowNumber != "" {
-		number := sqltext.SQLite.Quote(s.rowNumber)
+		number := quoteSQLite(s.rowNumber)
 		return number + " = NEW." + number
 	}
 	var same []string
-	for _, c := range s.unique[0] {
-		same = append(same, c.collated()+" = NEW."+sqltext.SQLite.Quote(c.name))
+	for _, c := range s.indexes[0] {
+		same = append(same, c.collated()+" = NEW."+quoteSQLite(c.name))
 	}
 	return strings.Join(same, " AND ")
 }
 
 func (c *sqliteColumn) collated() string {
-	name := sqltext.SQLite.Quote(c.name)
+	name := quoteSQLite(c.name)
 	if c.collation != "" {
-		name += " COLLATE " + sqltext.SQLite.Quote(c.collation)
+		name += " COLLATE " + quoteSQLite(c.collation)
 	}
 	return name
 }
 
 func (c *sqliteColumn) new() string {
-	name := "NEW." + sqltext.SQLite.Quote(c.name)
+	name := "NEW." + quoteSQLite(c.name)
 	if c.instead != "" {
 		name = "IFNULL(" + name + ", " + c.instead + ")"
 	}

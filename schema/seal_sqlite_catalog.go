@@ -11,28 +11,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealSQLite seals a table, or brings its seal up to date, in a transaction of its own.
-func sealSQLite(ctx context.Context, conn *sql.Conn, s *sqliteSeal) error {
-	c := sqliteCatalog{ctx: ctx, conn: conn, sqliteSeal: s}
+// run seals or unseals a table as it is found, in a transaction of its own. What the statements of
+// a migration have to assume is looked at.
+func (d sealSQLite) run(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) error {
+	c := sqliteCatalog{ctx: ctx, conn: conn, sqliteSeal: newSQLiteSeal(s)}
 	return c.asWriter(func() error {
 		if err := c.dropSeal(); err != nil {
 			return err
+		}
+		if unseals {
+			return c.send(c.unseal()...)
 		}
 		if err := c.read(); err != nil {
 			return err
 		}
-		return c.send(s.seal()...)
-	})
-}
-
-// unsealSQLite removes a table's seal, if it has one, in a transaction of its own.
-func unsealSQLite(ctx context.Context, conn *sql.Conn, s *sqliteSeal) error {
-	c := sqliteCatalog{ctx: ctx, conn: conn, sqliteSeal: s}
-	return c.asWriter(func() error {
-		if err := c.dropSeal(); err != nil {
-			return err
-		}
-		return c.send(s.unseal()...)
+		return c.send(c.seal()...)
 	})
 }
 
@@ -74,7 +67,7 @@ func (c *sqliteCatalog) dropSeal() error {
 	triggers, err := c.triggersOf()
 	for _, t := range triggers {
 		if err == nil && isSealSQLite(t.name) {
-			err = c.send("DROP TRIGGER " + c.trigger(t.name))
+			err = c.send("DROP TRIGGER " + c.named(t.name))
 		}
 	}
 	return err
@@ -126,15 +119,15 @@ func (c *sqliteCatalog) each(query string, f func(row []string) error) error {
 
 // args returns the arguments of a pragma's function that say the table.
 func (c *sqliteCatalog) args() string {
-	args := sqltext.SQLite.Text(c.table)
+	args := textSQLite(c.name)
 	if c.schema != "" {
-		args += ", " + sqltext.SQLite.Text(c.schema)
+		args += ", " + textSQLite(c.schema)
 	}
 	return args
 }
 
 func (c *sqliteCatalog) refuse(format string, args ...any) error {
-	return fmt.Errorf("table %s can't be sealed: "+format, append([]any{c.table}, args...)...)
+	return fmt.Errorf("table %s can't be sealed: "+format, append([]any{c.name}, args...)...)
 }
 
 // readColumns: hidden is 2 or 3 for a generated column. For a column that is NOT NULL, REPLACE
@@ -144,12 +137,12 @@ func (c *sqliteCatalog) readColumns() error {
 	marks := 0
 	err := c.each(`SELECT name, type, CASE WHEN "notnull" THEN dflt_value END, hidden FROM pragma_table_xinfo(`+c.args()+")", func(row []string) error {
 		c.columns[strings.ToLower(row[0])] = row[2]
-		if !strings.EqualFold(row[0], c.mark) {
+		if !strings.EqualFold(row[0], c.stored) {
 			return nil
 		}
 		marks++
 		if !strings.Contains(strings.ToUpper(row[1]), "INT") || row[3] != "0" {
-			return c.refuse("the fence column %s has to be a plain column of a type with INT in its name, as integer", c.mark)
+			return c.refuse("the fence column %s has to be a plain column of a type with INT in its name, as integer", c.stored)
 		}
 		return nil
 	})
@@ -157,7 +150,7 @@ func (c *sqliteCatalog) readColumns() error {
 	case err == nil && len(c.columns) == 0:
 		return c.refuse("there is no such table")
 	case err == nil && marks == 0:
-		return c.refuse("it has no column %s", c.mark)
+		return c.refuse("it has no column %s", c.stored)
 	}
 	return err
 }
@@ -165,7 +158,7 @@ func (c *sqliteCatalog) readColumns() error {
 // readRowNumber finds a name for the rows' number, in a plain table.
 func (c *sqliteCatalog) readRowNumber() error {
 	kind, without := "", ""
-	err := c.each("SELECT type, wr FROM pragma_table_list("+sqltext.SQLite.Text(c.table)+") WHERE schema = "+sqltext.SQLite.Text(c.inSchema()), func(row []string) error {
+	err := c.each("SELECT type, wr FROM pragma_table_list("+textSQLite(c.name)+") WHERE schema = "+textSQLite(c.inSchema()), func(row []string) error {
 		kind, without = row[0], row[1]
 		return nil
 	})
@@ -195,7 +188,7 @@ func (c *sqliteCatalog) inSchema() string {
 func (c *sqliteCatalog) readUnique() error {
 	args := ""
 	if c.schema != "" {
-		args = ", " + sqltext.SQLite.Text(c.schema)
+		args = ", " + textSQLite(c.schema)
 	}
 	last := ""
 	return c.each("SELECT l.name, x.name, x.coll, x.cid FROM pragma_index_list("+c.args()+") AS l, pragma_index_xinfo(l.name"+args+`) AS x
@@ -205,13 +198,13 @@ WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, fun
 			return c.refuse("the unique index %s is on an expression, so what REPLACE deletes by it can't be seen; make it one on a generated column", row[0])
 		case row[3] == "-1":
 			row[1] = c.rowNumber
-		case strings.EqualFold(column, c.mark):
-			return c.refuse("the fence column %s is in the unique index %s", c.mark, row[0])
+		case strings.EqualFold(column, c.stored):
+			return c.refuse("the fence column %s is in the unique index %s", c.stored, row[0])
 		}
 		if row[0] != last {
-			last, c.unique = row[0], append(c.unique, nil)
+			last, c.indexes = row[0], append(c.indexes, nil)
 		}
-		u := &c.unique[len(c.unique)-1]
+		u := &c.indexes[len(c.indexes)-1]
 		*u = append(*u, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
 		return nil
 	})
@@ -227,7 +220,7 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 	if c.triggers, err = c.triggersOf(); err != nil {
 		return err
 	}
-	mark, fired := sqltext.SQLite.Quote(c.mark), false
+	mark, fired := quoteSQLite(c.stored), false
 	err = c.each("EXPLAIN UPDATE "+c.qualified()+" SET "+mark+" = "+mark, func(row []string) error {
 		fired = fired || row[1] == "Program"
 		return nil
@@ -236,13 +229,13 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 		return err
 	}
 	return c.refuse("a trigger of it is fired by every UPDATE, also by the one by which the seal stores the mark; "+
-		"say in the trigger which columns it is about, without the fence column: UPDATE OF column, ... ON %s", c.table)
+		"say in the trigger which columns it is about, without the fence column: UPDATE OF column, ... ON %s", c.name)
 }
 
 // triggersOf returns the table's triggers, in the order in which they were created.
 func (c *sqliteCatalog) triggersOf() (triggers []sqliteTrigger, err error) {
-	err = c.each("SELECT name, sql FROM "+sqltext.SQLite.Quote(c.inSchema())+".sqlite_master WHERE type = 'trigger' AND tbl_name = "+
-		sqltext.SQLite.Text(c.table)+" COLLATE NOCASE ORDER BY rowid", func(row []string) error {
+	err = c.each("SELECT name, sql FROM "+quoteSQLite(c.inSchema())+".sqlite_master WHERE type = 'trigger' AND tbl_name = "+
+		textSQLite(c.name)+" COLLATE NOCASE ORDER BY rowid", func(row []string) error {
 		triggers = append(triggers, sqliteTrigger{name: row[0], sql: row[1]})
 		return nil
 	})
