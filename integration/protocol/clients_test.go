@@ -43,14 +43,20 @@ var clients = []client{
 func eachClient(t *testing.T, test func(t *testing.T, c client)) {
 	for _, c := range clients {
 		t.Run(c.program, func(t *testing.T) {
-			if _, err := exec.LookPath(c.program); err != nil {
-				if os.Getenv("SQLFENCE_REQUIRE_CLIENTS") != "" {
-					t.Fatal(err)
-				}
-				t.Skip(err)
-			}
+			c.need(t)
 			test(t, c)
 		})
+	}
+}
+
+// need skips the test where the client isn't there.
+func (c client) need(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath(c.program); err != nil {
+		if os.Getenv("SQLFENCE_REQUIRE_CLIENTS") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
 	}
 }
 
