@@ -184,11 +184,17 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 		table, _ := s.sealedTable(m[1])
 		return &refusal{sentinel: ErrNoFence, err: err, table: table,
 			reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; register it with Sealed, or see docs/sealed.md", table)}, true
+	case m[3] != "" && m[2] == "":
+		table, _ := s.sealedTable(m[3])
+		return &refusal{sentinel: ErrStale, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and has a newer token", table)}, true
 	case m[3] != "":
 		table, resource := s.sealedTable(m[3])
 		return &StaleError{Table: table, Token: Token{Name: resource, Value: number(m[2])}, Current: number(m[4]), err: err}, true
 	}
 	table, resource := s.sealedTable(m[6])
+	if m[5] == "" {
+		return &refusal{sentinel: ErrNotIssued, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and the token was never issued or adopted", table)}, true
+	}
 	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: number(m[5])}, Current: number(m[7]), err: err}, true
 }
 
