@@ -31,12 +31,12 @@ import (
 //   - SQLite: as long as the connection's busy timeout.
 //
 // What it can't do without: a transaction that is left open on the table lets it wait for ever;
-// give ctx a deadline. A program that has SELECT * or RETURNING * prepared may get one error
-// for it, as after any new column. docs/migrations.md has what was measured.
+// give ctx a deadline. Programs that have SELECT * or RETURNING * prepared notice it in PostgreSQL,
+// as they do any new column; docs/migrations.md says how, and what was measured.
 //
 // db may be fenced or not. Through a fenced one it needs no [sqlfence.Bypass], and is no
 // event. It uses one connection, outside of any transaction. The role has to own the table,
-// or in MySQL to have the privilege ALTER.
+// or in MySQL to have the privileges ALTER and SELECT.
 //
 // Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence
 // doesn't know (see [AddFenceSQL]) and an invalid name; an untyped one for a column of that name with
