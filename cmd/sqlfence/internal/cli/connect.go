@@ -27,10 +27,10 @@ func (a *app) source(create bool) (database.Source, error) {
 		return database.Source{}, usage(errors.New("which database? Set " + dsnVariable + ", or give --dsn-file or --dsn"))
 	}
 	s, err := database.Parse(dsn, create)
+	a.errs.Hide(s.Secrets)
 	if err != nil {
 		return s, usage(err)
 	}
-	a.errs.Hide(s.Secrets)
 	if a.dsn != "" && len(s.Secrets) > 0 {
 		return s, usage(errors.New("--dsn has a password, which everybody on this machine can see and your shell remembers: put the data source name into " + dsnVariable + " or a file for --dsn-file"))
 	}

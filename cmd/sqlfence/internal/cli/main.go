@@ -72,9 +72,8 @@ without a password:
   postgres://user:password@host/database
   mysql://user:password@host/database       (also MariaDB)
   sqlite:path/to/file.db`,
-		SilenceUsage:     true,
-		SilenceErrors:    true,
-		PersistentPreRun: func(*cobra.Command, []string) { a.started = true },
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	flags := root.PersistentFlags()
@@ -86,7 +85,22 @@ without a password:
 	root.AddCommand(
 		a.init(), a.migrate(), a.tokens(), a.leases(), a.explain(), a.run(), a.demo(),
 	)
+	a.noteStart(root)
 	return root
+}
+
+// noteStart has each command note that it has been started: what fails before is a mistake in the
+// command line.
+func (a *app) noteStart(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			a.started = true
+			return run(cmd, args)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		a.noteStart(c)
+	}
 }
 
 // group returns a command that only has others.

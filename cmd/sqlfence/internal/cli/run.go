@@ -80,9 +80,10 @@ func (a *app) runJob(j *job) error {
 			result = a.supervise(ctx, j, path, relay)
 			return result
 		}, j.terms()...)
+		var lost *lease.LostError
 		switch {
-		case errors.Is(err, lease.ErrLeaseLost):
-			return err
+		case errors.As(err, &lost):
+			return lost // whatever status the command had
 		case result != nil:
 			return result
 		}

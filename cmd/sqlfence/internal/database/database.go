@@ -19,8 +19,8 @@ type Database struct {
 	nowhere string // a data source name of the driver's that nothing is sent to
 	dialect sqlfence.Dialect
 
-	// parse reads a data source name, without its scheme and query. create is true if a
-	// database that doesn't exist may be made.
+	// parse reads a data source name, and returns its passwords also with an error. create is
+	// true if a database that doesn't exist may be made.
 	parse func(dsn string, create bool) (driverDSN string, secrets []string, err error)
 
 	// isMissing reports whether an error says that a table doesn't exist.
