@@ -39,7 +39,7 @@ func (e *execution) reported(ctx context.Context, err error) (error, bool) {
 func (e *execution) classify(err error) (error, bool) {
 	m, ok := rewrite.ReadMarker(err.Error())
 	if !ok {
-		return err, false
+		return e.state.settings.refusedBySeal(err)
 	}
 	var typed error
 	switch m.Kind {

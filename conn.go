@@ -28,7 +28,7 @@ type conn struct {
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(s *settings, base driver.Conn, f *ledgerFunction) (driver.Conn, error) {
+func newConn(s *settings, base driver.Conn, f *found) (driver.Conn, error) {
 	state, err := newConnState(s, base, f)
 	if err != nil {
 		_ = base.Close() // the reason is err

@@ -16,6 +16,7 @@ type connState struct {
 	link     link
 	cache    stmtCache
 	ledger   *ledgerFunction // of the connection's database
+	seals    *seals          // likewise
 
 	executing execution // an Exec, while it is sent
 
@@ -27,8 +28,14 @@ type connState struct {
 	txContext txContext // of the transaction that BeginTx began
 }
 
-func newConnState(s *settings, base driver.Conn, f *ledgerFunction) (*connState, error) {
-	state := &connState{settings: s, base: base, ledger: f, link: newLink(s.profile.database, base), cache: newStmtCache(s, base)}
+// A found is what the connections of one database have found in it.
+type found struct {
+	ledger ledgerFunction
+	seals  seals
+}
+
+func newConnState(s *settings, base driver.Conn, f *found) (*connState, error) {
+	state := &connState{settings: s, base: base, ledger: &f.ledger, seals: &f.seals, link: newLink(s.profile.database, base), cache: newStmtCache(s, base)}
 	var err error
 	state.sqlmw, err = newInterceptor(state)
 	return state, err

@@ -105,7 +105,7 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(d.settings, base, new(ledgerFunction))
+	return newConn(d.settings, base, new(found))
 }
 
 // OpenConnector implements driver.DriverContext, for a base that doesn't too.
@@ -125,7 +125,7 @@ func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
 type connector struct {
 	base   driver.Connector
 	driver *fencedDriver
-	ledger ledgerFunction
+	found  found
 }
 
 // Connect implements driver.Connector.
@@ -134,7 +134,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c.driver.settings, base, &c.ledger)
+	return newConn(c.driver.settings, base, &c.found)
 }
 
 // Driver implements driver.Connector.

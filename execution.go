@@ -30,12 +30,13 @@ type execution struct {
 
 	// The rest is of a guarded execution.
 
-	held   heldTokens
-	values rewrite.Values // but those of the tables, which are held
-	keeps  bool           // the statement may be kept prepared
-	first  *firstRow      // of a query; nil if none has been read ahead
-	took   time.Duration  // from sending to the answer
-	timed  bool           // took is set, and is to be reported
+	held     heldTokens
+	values   rewrite.Values // but those of the tables, which are held
+	keeps    bool           // the statement may be kept prepared
+	unsealed bool           // some table that may be sealed is written as one that isn't
+	first    *firstRow      // of a query; nil if none has been read ahead
+	took     time.Duration  // from sending to the answer
+	timed    bool           // took is set, and is to be reported
 
 	names      map[string]int // of the arguments, as argNames has them
 	namesKnown bool
@@ -77,6 +78,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	decided, err := e.admit(ctx)
 	if decided == guarded {
 		e.findFunction(ctx)
+		e.findSeals(ctx)
 		decided, err = e.guard(ctx)
 	}
 	switch decided {
@@ -95,7 +97,9 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	if err == nil {
 		e.state.link.touch()
 		e.state.ledger.installed(ctx, &e)
+		e.state.sealing(ctx, e.sent.query)
 	}
+	err, _ = e.state.settings.refusedBySeal(err)
 	e.reportSent(ctx, err)
 	return got, err
 }
@@ -251,6 +255,11 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 		got, err = sendOnceMore(ctx, e, c, lost)
 	} else {
 		err = lost
+	}
+	if again, typed := e.resealed(err); again {
+		got, err = sendOnceMore(ctx, e, c, typed)
+	} else {
+		err = typed
 	}
 	if err == nil {
 		e.state.link.touch()

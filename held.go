@@ -114,6 +114,7 @@ func (h *heldTokens) values(e *execution) []rewrite.TableValues {
 			tokens = append(tokens, e.table(i).value(token))
 		}
 		tables[i] = e.table(i).values(tokens[begin:])
+		tables[i].Unsealed = e.unseals(e.table(i))
 		if h.rows != nil {
 			tables[i].Rows = h.rows[i]
 		}

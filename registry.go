@@ -19,6 +19,7 @@ type registry struct {
 	ledgers  bool // some table has a ledger
 	optional bool // some table is Optional, or has UnfencedInserts
 	observed bool // some table is observed
+	sealed   bool // some table is Sealed
 }
 
 // add adds a table, whose rules are checked.
@@ -28,6 +29,7 @@ func (r *registry) add(t *table) {
 	r.locks = r.locks || t.rules.Lock.By != ""
 	r.ledgers = r.ledgers || t.rules.Ledger
 	r.optional = r.optional || t.optional || t.rules.UnfencedInserts
+	r.sealed = r.sealed || t.rules.Sealed
 	r.observed = r.observed || t.mode == Observe
 }
 

@@ -35,6 +35,7 @@ func (e *execution) write() error {
 			token[i] = t.value(e.held.all[i])
 		}
 		table[0] = t.values(token[:len(e.held.all)])
+		table[0].Unsealed = e.unseals(t)
 		v.Tables = table[:]
 	} else {
 		v.Tables = e.held.values(e)

@@ -66,7 +66,7 @@ func (r *guardedRows) answered(err error) error {
 // mode any error has to be known before the application gets the first row.
 func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Rows, error) {
 	observes := e.observes()
-	if !observes && !e.plan.Versioned {
+	if !observes && !e.plan.Versioned && !e.writesSealed() {
 		return rows, nil
 	}
 	columns := rows.Columns()
@@ -78,7 +78,7 @@ func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Ro
 		switch {
 		case observes:
 			return failedRows{columns, err}, closing(rows.Close, err)
-		case raised:
+		case raised || e.misjudged(err):
 			return nil, closing(rows.Close, err)
 		}
 	}

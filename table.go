@@ -188,6 +188,7 @@ func (t *table) check(db database) []error {
 			t.fail(errors.New("SingleUse needs RowFence"))
 		}
 	}
+	t.checkSealed()
 	if db == nil {
 		return t.faults
 	}
@@ -196,6 +197,19 @@ func (t *table) check(db database) []error {
 		t.nameResource()
 	}
 	return t.faults
+}
+
+// checkSealed checks the rules of a sealed table, none of whose writes goes without a token.
+func (t *table) checkSealed() {
+	switch {
+	case !t.rules.Sealed:
+	case t.rules.FenceColumn == "":
+		t.fail(errors.New("Sealed needs RowFence"))
+	case t.optional:
+		t.fail(errors.New("Sealed and Optional: the database refuses writes without a token"))
+	case t.rules.UnfencedInserts:
+		t.fail(errors.New("Sealed and UnfencedInserts: the database refuses writes without a token"))
+	}
 }
 
 // readNames replaces the names of the table and its columns by what the database

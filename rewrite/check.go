@@ -34,6 +34,9 @@ func (t *Table) faults() (faults []error) {
 	if !t.Fenced() && (!t.Tokenless() || t.Key != "") {
 		fail(" has neither a fence column nor a ledger")
 	}
+	if t.Sealed && (t.FenceColumn == "" || t.UnfencedInserts) {
+		fail(": a sealed table needs a fence column, and none of its writes goes without a token")
+	}
 	if t.FenceColumn != "" && t.FenceColumn == t.Key {
 		fail(": the column %q can't be both fence and key", t.Key)
 	}

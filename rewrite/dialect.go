@@ -92,6 +92,20 @@ type dialect interface {
 	// greatest returns the higher one of two integers.
 	greatest() (before, between, behind string)
 
+	// size makes an integer without its sign of a column that stores a token.
+	size() (before, behind string)
+
+	// seals reports whether a table can be sealed.
+	seals() bool
+
+	// deletesByMark reports whether a DELETE from a sealed table is sent as an UPDATE, which
+	// marks the rows that the table's triggers delete then.
+	deletesByMark() bool
+
+	// proveDelete writes a condition that is true, and by which the statement's deletes
+	// prove their tokens to a sealed table.
+	proveDelete(w *writer)
+
 	// assigns assigns an expression to a column, of an UPDATE only: what it writes is an
 	// error where a condition stands.
 	assigns() (before, between, behind string)

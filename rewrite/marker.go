@@ -157,7 +157,7 @@ func quotedDetail(before, detail string) string {
 // comparesOther reports whether PostgreSQL has no function to compare a column
 // that is of another type than a token.
 func comparesOther(message string) bool {
-	for _, function := range []string{"int8le", "int8lt", "int8eq"} {
+	for _, function := range []string{"int8le", "int8lt", "int8eq", "int8abs"} {
 		if strings.Contains(message, "pg_catalog."+function+"(") {
 			return true
 		}

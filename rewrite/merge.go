@@ -43,7 +43,7 @@ func (p *planner) armCheck(c read.Condition) {
 	case rules == 0:
 	case c.Empty():
 		p.insertText(p.After(c.At), " AND ")
-		p.insert(p.After(c.At), opCheck, rules, "")
+		p.insertCheck(p.After(c.At), rules)
 	default:
 		p.insertCase(c, rules)
 	}

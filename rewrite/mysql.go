@@ -49,6 +49,24 @@ func (mysql) compares(c comparison) (before, between, behind string) {
 
 func (mysql) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
 
+func (mysql) size() (before, behind string) { return "ABS(", ")" }
+
+func (mysql) seals() bool { return true }
+
+func (mysql) deletesByMark() bool { return false }
+
+// proveDelete: a variable is the session's. NOW is when the statement began, also to its
+// triggers.
+func (mysql) proveDelete(w *writer) {
+	w.write("(@" + sqltext.DeleteProofVariable + " := CONCAT(")
+	w.b.Text(w.rules.Name + ":")
+	w.write(", NOW(6), ")
+	w.b.Text(":")
+	w.write(", ")
+	w.provenTokens()
+	w.write(")) IS NOT NULL")
+}
+
 func (mysql) assigns() (before, between, behind string) { return "", " = ", "" }
 
 func (mysql) setsInOrder() bool { return true }

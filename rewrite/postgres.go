@@ -61,6 +61,21 @@ func (postgres) compares(c comparison) (before, between, behind string) {
 
 func (postgres) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
 
+func (postgres) size() (before, behind string) { return "pg_catalog.int8abs(", ")" }
+
+func (postgres) seals() bool { return true }
+
+func (postgres) deletesByMark() bool { return false }
+
+// proveDelete: the setting is the transaction's, and is cleared behind each statement.
+func (postgres) proveDelete(w *writer) {
+	w.write("pg_catalog.set_config('" + sqltext.DeleteProof + "', pg_catalog.concat(")
+	w.b.Text(w.rules.Name + ":")
+	w.write(", ")
+	w.provenTokens()
+	w.write("), true) IS NOT NULL")
+}
+
 // assigns: a condition would compare a number with a record.
 func (postgres) assigns() (before, between, behind string) { return "(", ") = ROW(", ")" }
 

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -35,6 +36,9 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		err = checkTables(tables, index)
 	case len(tables) == 0:
 		err = nil
+	}
+	if err == nil && says != nil && !says.seals() && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
+		err = fmt.Errorf("tables of %v can't be sealed", d)
 	}
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (rowFence) value(w *writer, e *edit) {
 	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
 		w.write("0")
 	default:
-		w.field(token, fieldValue)
+		w.mark(token)
 	}
 }
 
@@ -56,9 +56,14 @@ func (rowFence) check(w *writer) {
 		w.write(" THEN ")
 		w.bool(true)
 		w.write(" ELSE ")
-		w.raiseCondition(markerStale, token, w.target.qualifier, ".", w.rules.fence)
+		stored := w.rowMark()
+		w.raiseCondition(markerStale, token, stored[:]...)
 		w.write(" END")
 	}, w.outOfScope)
+	if w.sealed && w.deletes {
+		w.write(" AND ")
+		w.dialect.proveDelete(w)
+	}
 }
 
 // assigns writes the assignment of the token.
@@ -71,15 +76,17 @@ func (rowFence) assigns(w *writer) {
 	w.assignedColumn(w.rules.fence)
 	w.write(between)
 	if w.observe || w.dialect.setsInOrder() {
+		w.prove()
 		w.higherToken()
 	} else {
 		w.byKey(func(token int) {
 			w.write("CASE WHEN ")
 			w.isFresh(token)
 			w.write(" THEN ")
-			w.field(token, fieldValue)
+			w.mark(token)
 			w.write(" ELSE ")
-			w.raise(markerStale, token, w.target.qualifier, ".", w.rules.fence)
+			stored := w.rowMark()
+			w.raise(markerStale, token, stored[:]...)
 			w.write(" END")
 		}, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
 	}
@@ -101,7 +108,10 @@ func (w *writer) higherToken() {
 // rowToken writes the row's token as a number that is never NULL.
 func (w *writer) rowToken() {
 	before, behind := w.dialect.integer()
-	w.write(before, w.target.qualifier, ".", w.rules.fence, behind)
+	stored := w.rowMark()
+	w.write(before)
+	w.write(stored[:]...)
+	w.write(behind)
 }
 
 // isFresh writes the comparison of the row's token with the statement's.
@@ -111,7 +121,52 @@ func (w *writer) isFresh(token int) {
 		c = less
 	}
 	before, behind := w.dialect.integer()
-	w.compare(c, token, before, w.target.qualifier, ".", w.rules.fence, behind)
+	m := w.rowMark()
+	w.compare(c, token, before, m[0], m[1], m[2], m[3], m[4], behind)
+}
+
+// mark writes a token as it is assigned to the fence column.
+func (w *writer) mark(token int) {
+	w.prove()
+	w.field(token, fieldValue)
+}
+
+// prove writes what makes a mark the proof that a sealed table asks for.
+func (w *writer) prove() {
+	if w.sealed {
+		w.write("-")
+	}
+}
+
+// provenTokens writes the tokens of the table with commas between them, the highest first,
+// as the arguments of a function that joins texts.
+func (w *writer) provenTokens() {
+	if w.hi-w.lo == 1 {
+		w.field(w.lo, fieldValue)
+		return
+	}
+	w.write("GREATEST(")
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(", ")
+		}
+		w.field(i, fieldValue)
+	}
+	w.write(")")
+	for i := w.lo; i < w.hi; i++ {
+		w.write(", ',', ")
+		w.field(i, fieldValue)
+	}
+}
+
+// rowMark returns the row's mark, in parts. In a table that may be sealed a negative one
+// counts by its size: it was written when the seal wasn't there any more.
+func (w *writer) rowMark() (parts [5]string) {
+	parts = [5]string{"", w.target.qualifier, ".", w.rules.fence}
+	if w.rules.Sealed {
+		parts[0], parts[4] = w.dialect.size()
+	}
+	return parts
 }
 
 // compare writes the comparison of a stored number, in parts, with a token's.

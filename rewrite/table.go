@@ -19,6 +19,11 @@ type Table struct {
 	// column is left to its default.
 	UnfencedInserts bool
 
+	// Sealed says that the database may refuse each write of the table that doesn't prove its
+	// token: the mark is written as the token's negative, which the database makes positive,
+	// and what deletes says the token besides. [TableValues.Unsealed] is without the proof.
+	Sealed bool
+
 	Serial string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of existing rows unless their statement is versioned.

@@ -42,6 +42,10 @@ type TableValues struct {
 	// token.
 	Unfenced bool
 
+	// Unsealed leaves out the proof that a table which is [Table.Sealed] asks for: the
+	// database isn't known to have the seal, and would store a negative mark.
+	Unsealed bool
+
 	// Rows has, for each row of the [Target.Keys] of the table's targets, in their
 	// order, the index in Tokens of the token that covers it. It can be nil for a
 	// table with one token. [NoToken] is for a row that none covers, of a table with

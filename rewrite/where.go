@@ -66,7 +66,7 @@ func (p *planner) check(c read.Condition, rules ruleSet) bool {
 		p.insertText(at, "(")
 		p.insertText(p.After(c.Hi), ")")
 	case c.Empty():
-		p.insert(at, opCheck, onRows, "")
+		p.insertCheck(at, onRows)
 	default:
 		return p.checkAndRepeat(c, onRows)
 	}
@@ -92,6 +92,15 @@ func (p *planner) insertCase(c read.Condition, rules ruleSet) {
 	at := p.After(c.Hi)
 	p.insertText(p.Offset(c.Lo), "CASE WHEN (")
 	p.insertText(at, ") THEN ")
-	p.insert(at, opCheck, rules, "")
+	p.insertCheck(at, rules)
 	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+}
+
+// insertCheck inserts the check of some rules for a row that is updated or deleted.
+func (p *planner) insertCheck(at int32, rules ruleSet) {
+	if p.target.updates {
+		p.insert(at, opCheck, rules, "")
+	} else {
+		p.insert(at, opCheckDeleted, rules, "")
+	}
 }

@@ -27,14 +27,19 @@ type writer struct {
 	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
 
 	// What is being written for.
-	table  int // index in Plan.Tables
-	rules  *Table
-	lo, hi int // its tokens
-	target *Target
+	table   int // index in Plan.Tables
+	rules   *Table
+	sealed  bool // the write proves its token
+	deletes bool // it deletes
+	lo, hi  int  // its tokens
+	target  *Target
 }
 
-// A share is where the tokens and the rows of a table end.
-type share struct{ tokens, rows int }
+// A share is where the tokens and the rows of a table end, and how it is written to.
+type share struct {
+	tokens, rows int
+	unsealed     bool
+}
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
@@ -74,7 +79,7 @@ func (w *writer) take(v *Values) {
 	for i := range v.Tables {
 		w.tokens = append(w.tokens, v.Tables[i].Tokens...)
 		w.rows = append(w.rows, v.Tables[i].Rows...)
-		w.tables = append(w.tables, share{len(w.tokens), len(w.rows)})
+		w.tables = append(w.tables, share{len(w.tokens), len(w.rows), v.Tables[i].Unsealed})
 	}
 }
 
@@ -100,7 +105,7 @@ func (w *writer) statement() string {
 			w.numbers.before = int(e.inputs)
 		}
 		w.edit(e)
-		if e.op != opText && e.op != opRepeat && w.b.Len() > lo && w.pieces != nil {
+		if e.op != opText && e.op != opRepeat && e.op != opMarking && w.b.Len() > lo && w.pieces != nil {
 			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].qualifier, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
@@ -138,7 +143,8 @@ func (w *writer) edit(e *edit) {
 				precedence[r].assigns(w)
 			}
 		}
-	case opCheck, opAnd:
+	case opCheck, opCheckDeleted, opAnd:
+		w.deletes = e.op == opCheckDeleted
 		w.check(e.rules)
 	case opColumn:
 		if precedence[e.rules.first()].gives(w) {
@@ -156,6 +162,14 @@ func (w *writer) edit(e *edit) {
 		w.stored()
 	case opGone:
 		w.gone()
+	case opMarking:
+		if w.marksDeleted() {
+			w.write(e.text)
+		}
+	case opMark:
+		if w.marksDeleted() {
+			w.markDeleted()
+		}
 	}
 }
 
@@ -168,6 +182,7 @@ func (w *writer) choose(target int) {
 // chooseTable makes one of the plan's tables the one that is being written for.
 func (w *writer) chooseTable(table int) {
 	w.table, w.rules = table, w.plan.rules(table)
+	w.sealed = w.rules.Sealed && !w.tables[table].unsealed
 	w.lo, w.hi = 0, w.tables[table].tokens
 	if table > 0 {
 		w.lo = w.tables[table-1].tokens

@@ -92,6 +92,10 @@ func IsPassing(err error) bool {
 	return code == lockNotAvailable
 }
 
+// IsLockTimeout reports whether a statement has waited for a lock for as long as the session
+// lets it, and has changed nothing. The transaction may go on in MySQL.
+func IsLockTimeout(err error) bool { return SQLState(err) == lockNotAvailable }
+
 // IsWithByRule reports whether err is PostgreSQL's for a statement with WITH of which a
 // rule makes several. Its messages are translated, but for the keywords.
 func IsWithByRule(err error) bool {

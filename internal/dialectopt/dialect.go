@@ -37,13 +37,21 @@ func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Di
 	}
 	dialect, err := resolve(d, o.named)
 	if err == nil {
-		if i := slices.Index(p.dialects, dialect); i >= 0 {
-			return p.parts[i], dialect
-		}
-		err = fmt.Errorf("%v is not supported, only %s are", dialect, list(p.dialects))
+		part, err = p.Of(dialect)
 	}
-	o.Fail(err)
-	return part, 0
+	if err != nil {
+		o.Fail(err)
+		return part, 0
+	}
+	return part, dialect
+}
+
+// Of returns the part for a dialect, or an error that names those that have one.
+func (p Parts[T]) Of(d sqlfence.Dialect) (part T, err error) {
+	if i := slices.Index(p.dialects, d); i >= 0 {
+		return p.parts[i], nil
+	}
+	return part, fmt.Errorf("%v is not supported, only %s are", d, list(p.dialects))
 }
 
 // resolve returns the dialect of a driver, which the caller may name; zero names none.

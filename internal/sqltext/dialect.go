@@ -88,6 +88,10 @@ type Dialect interface {
 	// and what one only locks or reads isn't. Empty where there are no such servers.
 	FindPeers() string
 
+	// FindSeal is a query that returns a row if a table, in this schema or, if that is empty, in
+	// the search path, is sealed: if its triggers turn a negative mark into a token.
+	FindSeal(schema, table string) string
+
 	mark() byte         // the first byte of placeholders
 	numbered() bool     // whether a statement of a package's own numbers its placeholders
 	counts() bool       // whether a placeholder can have a number

@@ -42,6 +42,16 @@ func (mysql) Text(s string) string {
 	return "_utf8mb4'" + s + "'"
 }
 
+// FindSeal: a table is sealed once it has all three triggers.
+func (d mysql) FindSeal(schema, table string) string {
+	home := "DATABASE()"
+	if schema != "" {
+		home = d.Text(schema)
+	}
+	return "SELECT MIN(trigger_name) FROM information_schema.triggers WHERE event_object_schema = " + home + " AND event_object_table = " + d.Text(table) +
+		" AND trigger_name LIKE " + d.Text(SealPrefix+"%") + " HAVING COUNT(*) = 3"
+}
+
 func (mysql) Bool(b bool) string {
 	if b {
 		return "TRUE"

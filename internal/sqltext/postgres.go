@@ -21,6 +21,15 @@ func (postgres) Convert(x string, t Type) string { return convert(x, t) }
 
 func (postgres) CreateLedger() string { return createLedger }
 
+func (d postgres) FindSeal(schema, table string) string {
+	name := d.Quote(table)
+	if schema != "" {
+		name = d.Quote(schema) + "." + name
+	}
+	return "SELECT 'sealed' FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = pg_catalog.to_regclass(" + d.Text(name) + ")" +
+		" AND g.tgname = '" + SealTrigger + "' AND g.tgenabled IN ('O', 'A')"
+}
+
 func (postgres) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }

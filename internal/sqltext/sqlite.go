@@ -15,6 +15,15 @@ type sqlite struct{}
 
 func (sqlite) Convert(x string, t Type) string { return convert(x, t) }
 
+// FindSeal: the search path is main, for those who don't attach other files.
+func (d sqlite) FindSeal(schema, table string) string {
+	if schema == "" {
+		schema = "main"
+	}
+	return "SELECT name FROM " + d.Quote(schema) + ".sqlite_master WHERE type = 'trigger' AND tbl_name = " + d.Text(table) +
+		" COLLATE NOCASE AND name GLOB '" + SQLiteSealDeletes + "*'"
+}
+
 func (sqlite) CreateLedger() string { return createLedger }
 
 // Quote writes backquotes: SQLite would take a name in double quotes for a text where

@@ -3,7 +3,6 @@ package migrations_test
 import (
 	"context"
 	"io/fs"
-	"os"
 	"testing"
 	"testing/fstest"
 
@@ -15,12 +14,17 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"github.com/sqlfence/sqlfence"
+	own "github.com/sqlfence/sqlfence/schema"
 )
 
 var bunRecipe = recipe{
 	name: "bun", bases: allBases,
 	own: func(ctx context.Context, t *testing.T, db *ownedDB) error {
-		return runBun(sqlfence.Bypass(ctx, "sqlfence's tables"), db, os.DirFS(schemaDir(db.Base)),
+		folder, err := fs.Sub(own.Files, schemaOf(db.Base))
+		if err != nil {
+			return err
+		}
+		return runBun(sqlfence.Bypass(ctx, "sqlfence's tables"), db, folder,
 			migrate.WithTableName("sqlfence_versions"), migrate.WithLocksTableName("sqlfence_locks"))
 	},
 	up: func(ctx context.Context, t *testing.T, db *ownedDB, version int) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"testing"
 
@@ -15,26 +16,28 @@ import (
 	migratemodernc "github.com/golang-migrate/migrate/v4/database/sqlite"
 	migratemattn "github.com/golang-migrate/migrate/v4/database/sqlite3"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+
+	"github.com/sqlfence/sqlfence/schema"
 )
 
 var migrateRecipe = recipe{
 	name: "golang-migrate", bases: allBases,
 	own: func(_ context.Context, t *testing.T, db *ownedDB) error {
-		return runMigrate(db, schemaDir(db.Base), "sqlfence_versions", (*migrate.Migrate).Up)
+		return runMigrate(db, schema.Files, schemaOf(db.Base), "sqlfence_versions", (*migrate.Migrate).Up)
 	},
 	up: func(_ context.Context, t *testing.T, db *ownedDB, version int) error {
-		return runMigrate(db, "testdata/books", "", func(m *migrate.Migrate) error { return m.Migrate(uint(version)) })
+		return runMigrate(db, os.DirFS("testdata"), "books", "", func(m *migrate.Migrate) error { return m.Migrate(uint(version)) })
 	},
 	takesNoContext: true,
 }
 
 // runMigrate closes db, as golang-migrate does.
-func runMigrate(db *ownedDB, folder, versions string, up func(*migrate.Migrate) error) error {
+func runMigrate(db *ownedDB, folders fs.FS, folder, versions string, up func(*migrate.Migrate) error) error {
 	instance, err := instances[db.Name](db.DB, versions)
 	if err != nil {
 		return err
 	}
-	files, err := iofs.New(os.DirFS(folder), ".")
+	files, err := iofs.New(folders, folder)
 	if err != nil {
 		return err
 	}

@@ -2,21 +2,27 @@ package migrations_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"testing"
 
 	"github.com/pressly/goose/v3"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/schema"
 )
 
 var gooseRecipe = recipe{
 	name: "goose", bases: allBases,
 	own: func(ctx context.Context, t *testing.T, db *ownedDB) error {
-		dialect, schema := goose.Dialect(named(db.Base, "postgres", "sqlite3", "mysql")), schemaDir(db.Base)
+		dialect, database := goose.Dialect(named(db.Base, "postgres", "sqlite3", "mysql")), schemaOf(db.Base)
 
 		// sqlfence's own tables: the folder as it is, with a table of versions of its own.
-		own, err := goose.NewProvider(dialect, db.DB, os.DirFS(schema), goose.WithTableName("sqlfence_versions"))
+		folder, err := fs.Sub(schema.Files, database)
+		if err != nil {
+			return err
+		}
+		own, err := goose.NewProvider(dialect, db.DB, folder, goose.WithTableName("sqlfence_versions"))
 		if err != nil {
 			return err
 		}

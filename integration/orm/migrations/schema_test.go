@@ -18,9 +18,12 @@ import (
 
 // The files in schema, which create sqlfence's own tables.
 
-// schemaDir is the folder for a base's database.
+// schemaOf is the folder of schema.Files for a base's database.
+func schemaOf(b harness.Base) string { return named(b, "postgres", "sqlite", "mysql") }
+
+// schemaDir is where that folder is.
 func schemaDir(b harness.Base) string {
-	return filepath.Join("..", "..", "..", "schema", named(b, "postgres", "sqlite", "mysql"))
+	return filepath.Join("..", "..", "..", "schema", schemaOf(b))
 }
 
 // schemaFiles returns the files of a folder by their names, in order.

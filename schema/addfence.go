@@ -1,0 +1,199 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// AddFence adds the column of [sqlfence.RowFence] to a table, while programs go on writing to
+// it: a 64-bit integer, NOT NULL DEFAULT 0. If the column is there it changes nothing, locks
+// nothing and returns nil. table and column are names as for [sqlfence.WithTable] and
+// RowFence; the table need not be registered.
+//
+// No row is written, however many there are. The column needs the table for itself for a
+// moment, and whoever comes while it waits for that has to wait behind it. So it gives up soon,
+// lets the others pass, and tries again after a pause, until ctx ends:
+//
+//   - PostgreSQL: it waits 100 ms at a time for open transactions, with pauses of at most 1.6 s. A
+//     VACUUM, and what else writers needn't wait for, it first waits for without being in
+//     their way.
+//   - MySQL and MariaDB: 1 s at a time, the shortest time that all versions have, with pauses of at most
+//     16 s, with ALGORITHM=INSTANT. It fails where that can't be done, as with a
+//     table that isn't of InnoDB, rather than copy the table.
+//   - SQLite: as long as the connection's busy timeout.
+//
+// What it can't do without: a transaction that is left open on the table lets it wait for ever;
+// give ctx a deadline. Programs that have SELECT * or RETURNING * prepared notice it in PostgreSQL,
+// as they do any new column; docs/migrations.md says how, and what was measured.
+//
+// db may be fenced or not. Through a fenced one it needs no [sqlfence.Bypass], and is no
+// event. It uses one connection, outside of any transaction. The role has to own the table,
+// or in MySQL to have the privilege ALTER.
+//
+// Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence
+// doesn't know (see [AddFenceSQL]) and an invalid name; an untyped one for a column of that name with
+// another type; or the database's, joined with ctx's if that has ended.
+func AddFence(ctx context.Context, db *sql.DB, table, column string) error {
+	if db == nil {
+		return fmt.Errorf("%w: schema: nil database", sqlfence.ErrInvalid)
+	}
+	var o dialectopt.Options
+	d, _ := dialects.Find(&o, db.Driver())
+	if err := o.Err("schema"); err != nil {
+		return err
+	}
+	f, err := d.named(table, column)
+	if err != nil {
+		return err
+	}
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		defer conn.Close()
+		err = f.addUntilDone(ctx, conn, d)
+	}
+	if err != nil {
+		return fmt.Errorf("schema: add the fence column %s to table %s: %w", column, table, err)
+	}
+	return nil
+}
+
+// AddFenceSQL returns the statements of [AddFence], for a migration of your own; send them one
+// by one, in this order, on one connection. table and column are names as for
+// [sqlfence.WithTable] and [sqlfence.RowFence].
+//
+//   - PostgreSQL: one DO, which needs the language plpgsql. It tries for about a minute, by
+//     itself, and may run again. It holds no lock between the tries; but what its
+//     transaction has locked before stays locked, so let it be the first of its
+//     migration, or the only one.
+//   - MySQL and MariaDB: the second sets how long the session waits for the table, and the last
+//     sets it back. The third fails with error 1205 where others hold the table, and may be sent again.
+//   - SQLite: one ALTER TABLE.
+//
+// In the last two a second run fails, since there is a column of that name, and changes nothing.
+//
+// Errors: [sqlfence.ErrInvalid] for an unknown dialect or an invalid name.
+func AddFenceSQL(d sqlfence.Dialect, table, column string) ([]string, error) {
+	part, err := dialects.Of(d)
+	if err != nil {
+		return nil, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
+	}
+	f, err := part.named(table, column)
+	if err != nil {
+		return nil, err
+	}
+	steps := part.steps(f, triesOfMigration)
+	return append(append(steps.before, steps.add), steps.after...), nil
+}
+
+// triesOfMigration is how often a statement tries that nobody sends again.
+const triesOfMigration = 40
+
+// A fence is a fence column to be added, by its names as SQL.
+type fence struct {
+	table, column string // quoted
+	schema, name  string // the table's, as the database stores them; schema may be empty
+	stored        string // the column's, as the database stores it
+}
+
+// Steps are the statements that add a column. What is after comes also where add has failed.
+type steps struct {
+	before []string
+	add    string
+	after  []string
+}
+
+// errOther is a column of the fence's name that is no fence column.
+var errOther = errors.New("there is a column of this name that can't be a fence column")
+
+// named reads the names.
+func (d *dialect) named(table, column string) (fence, error) {
+	schema, name, err := rewrite.ParseName(d.names, table)
+	if err != nil {
+		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
+	}
+	stored, err := rewrite.ParseColumn(d.names, column)
+	if err != nil {
+		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
+	}
+	if d.spelled != nil { // where the server tells capital letters apart, and rewrite doesn't
+		parts := d.spelled(table)
+		name, stored = parts[len(parts)-1], d.spelled(column)[0]
+		if schema != "" {
+			schema = parts[len(parts)-2]
+		}
+	}
+	f := fence{table: d.Quote(name), column: d.Quote(stored), schema: schema, name: name, stored: stored}
+	if schema != "" {
+		f.table = d.Quote(schema) + "." + f.table
+	}
+	return f, nil
+}
+
+// addUntilDone adds the column unless it is there, again after each time that others were in
+// the way. Another error may be that of a column which somebody else has just added.
+func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) error {
+	steps, pause := d.steps(f, 1), dberr.Backoff{Pause: d.pause, Max: 8 * d.pause}
+	for {
+		there, err := f.there(ctx, conn, d)
+		if there || err != nil {
+			return err
+		}
+		failure := steps.send(ctx, conn)
+		switch {
+		case failure == nil:
+			return nil
+		case dberr.IsLockTimeout(failure), dberr.IsRolledBack(failure), dberr.IsBusy(failure):
+			if pause.Wait(ctx) != nil {
+				return fmt.Errorf("%w (%w)", failure, ctx.Err())
+			}
+		default:
+			if there, _ := f.there(ctx, conn, d); there {
+				return nil
+			}
+			return d.explain(failure)
+		}
+	}
+}
+
+// there reports whether the column is there; one that can't be a fence column is an error.
+func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (bool, error) {
+	query := d.find(f)
+	rows, err := conn.QueryContext(own.Context(ctx, query), query)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	typ, err := d.scan(rows)
+	if err == nil && !d.fits(typ) {
+		err = fmt.Errorf("%w: it is %s, want %s", errOther, typ, d.typ)
+	}
+	return err == nil, err
+}
+
+func (s steps) send(ctx context.Context, conn *sql.Conn) error {
+	exec := func(text string) error {
+		_, err := conn.ExecContext(own.Context(ctx, text), text)
+		return err
+	}
+	for _, text := range s.before {
+		if err := exec(text); err != nil {
+			return err
+		}
+	}
+	err := exec(s.add)
+	for _, text := range s.after {
+		err = errors.Join(err, exec(text))
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package schema
+
+import (
+	"database/sql"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A dialect is what one database needs to be told.
+type dialect struct {
+	sqltext.Dialect
+	names sqlfence.Dialect
+
+	// spelled returns the parts of a valid name with the capital letters that it was given
+	// with. Nil where [rewrite.ParseName] returns what the database stores.
+	spelled func(name string) []string
+
+	// find is a query for the column, of which scan reads its type from a row, with what
+	// makes it something else than a plain column. fits says which may be fence columns,
+	// and typ is what a new one gets.
+	find func(fence) string
+	scan func(*sql.Rows) (string, error)
+	fits func(typ string) bool
+	typ  string
+
+	// steps add the column, trying as often as it says by themselves, if they can.
+	steps func(f fence, tries int) steps
+	pause time.Duration // after the first time that others were in the way
+
+	// explain says what to do about an error of the steps.
+	explain func(error) error
+}
+
+// dialects are the supported databases.
+var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
+
+// scanText reads the only column of a row.
+func scanText(rows *sql.Rows) (text string, err error) {
+	return text, rows.Scan(&text)
+}
+
+// asIs is an explain that has nothing to say.
+func asIs(err error) error { return err }

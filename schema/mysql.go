@@ -1,0 +1,97 @@
+package schema
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// mysql is MySQL and MariaDB. SHOW COLUMNS finds the table as the server does, whether or not it
+// tells capital letters apart.
+var mysql = dialect{
+	Dialect: sqltext.MySQL,
+	names:   sqlfence.MySQL,
+	spelled: spelledMySQL,
+
+	find: func(f fence) string {
+		return "SHOW COLUMNS FROM " + f.table + " WHERE Field = " + sqltext.MySQL.Text(f.stored)
+	},
+	scan:  scanMySQL,
+	fits:  func(typ string) bool { return signed.MatchString(typ) },
+	typ:   "bigint",
+	steps: stepsMySQL,
+	pause: 2 * time.Second,
+
+	explain: explainMySQL,
+}
+
+// signed is a bigint as the servers write it.
+var signed = regexp.MustCompile(`^bigint(\([0-9]+\))?$`)
+
+// stepsMySQL: MySQL has no shorter wait than a second, and no other way to say it than by the
+// session. With ALGORITHM=INSTANT the server fails where it would have to copy the table.
+func stepsMySQL(f fence, _ int) steps {
+	return steps{
+		before: []string{
+			"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout",
+			"SET SESSION lock_wait_timeout = 1",
+		},
+		add:   "ALTER TABLE " + f.table + " ADD COLUMN " + f.column + " bigint NOT NULL DEFAULT 0, ALGORITHM=INSTANT",
+		after: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout"},
+	}
+}
+
+// scanMySQL reads Field, Type, Null, Key, Default and Extra.
+func scanMySQL(rows *sql.Rows) (string, error) {
+	var typ, extra string
+	var other sql.RawBytes
+	err := rows.Scan(&other, &typ, &other, &other, &other, &extra)
+	if extra = strings.ToUpper(extra); strings.Contains(extra, "GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "AUTO_INCREMENT") {
+		typ += " " + extra
+	}
+	return strings.ToLower(typ), err
+}
+
+// notInstant are the errors of a server that would have to copy the table: it can't do such a
+// change, not for this reason, or has done too many.
+var notInstant = []uint16{1845, 1846, 4092}
+
+func explainMySQL(err error) error {
+	if number, ok := dberr.MySQLNumber(err); ok && slices.Contains(notInstant, number) {
+		return fmt.Errorf("the server would have to copy the table, and hold up all who write to it; run the ALTER TABLE of AddFenceSQL without ALGORITHM=INSTANT when nobody does: %w", err)
+	}
+	return err
+}
+
+// spelledMySQL returns the parts of a name that was found valid.
+func spelledMySQL(name string) (parts []string) {
+	for name = strings.TrimSpace(name); name != ""; name = strings.TrimLeft(name, ". \t\r\n") {
+		var part string
+		if quote := name[:1]; quote == "`" || quote == `"` {
+			rest := name[1:]
+			for {
+				before, after, _ := strings.Cut(rest, quote)
+				part, rest = part+before, after
+				if !strings.HasPrefix(rest, quote) {
+					break
+				}
+				part, rest = part+quote, rest[1:]
+			}
+			name = rest
+		} else {
+			part, name = name, ""
+			if i := strings.IndexAny(part, ". \t\r\n"); i >= 0 {
+				part, name = part[:i], part[i:]
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}

@@ -1,0 +1,97 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Each folder begins with the ledger, and has what the tools look for in the names and texts.
+func TestFiles(t *testing.T) {
+	for _, folder := range []string{"postgres", "sqlite", "mysql"} {
+		names, err := fs.Glob(Files, folder+"/*")
+		if err != nil || len(names) < 4 || names[0] != folder+"/00001_fencing_tokens.up.sql" || !slices.Contains(names, folder+"/atlas.sum") {
+			t.Errorf("%s has %q, %v", folder, names, err)
+		}
+		for _, name := range names {
+			text, err := fs.ReadFile(Files, name)
+			if err != nil || strings.HasSuffix(name, ".sql") && !strings.HasPrefix(string(text), "-- +goose Up\n") {
+				t.Errorf("%s: %v\n%s", name, err, text)
+			}
+		}
+	}
+}
+
+func TestSpelledMySQL(t *testing.T) {
+	for name, want := range map[string][]string{
+		"books":             {"books"},
+		"Books":             {"Books"},
+		" shop.Books ":      {"shop", "Books"},
+		"shop . `My Books`": {"shop", "My Books"},
+		"`a``b`.`c.d`":      {"a`b", "c.d"},
+		`"a""b"`:            {`a"b`},
+		"````":              {"`"},
+	} {
+		if got := spelledMySQL(name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A text has an end that no name in it is.
+func TestDollarQuotes(t *testing.T) {
+	for _, column := range []string{"fence", `"$add$"`, `"$add$ $add_add$"`} {
+		texts, err := AddFenceSQL(sqlfence.Postgres, "books", column)
+		if err != nil || len(texts) != 1 {
+			t.Fatalf("%q, %v", texts, err)
+		}
+		tag := texts[0][len("DO "):strings.IndexByte(texts[0], '\n')]
+		if strings.Count(texts[0], tag) != 2 || !strings.HasSuffix(texts[0], tag) {
+			t.Errorf("%s: the tag is %s in\n%s", column, tag, texts[0])
+		}
+	}
+}
+
+// unknownDriver is a driver that nobody knows.
+type unknownDriver struct{}
+
+func (unknownDriver) Open(string) (driver.Conn, error)             { return nil, driver.ErrBadConn }
+func (unknownDriver) Connect(context.Context) (driver.Conn, error) { return nil, driver.ErrBadConn }
+func (d unknownDriver) Driver() driver.Driver                      { return d }
+
+func TestInvalid(t *testing.T) {
+	for _, db := range []*sql.DB{nil, sql.OpenDB(unknownDriver{})} {
+		if err := AddFence(t.Context(), db, "books", "fence_token"); !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Errorf("err = %v, want ErrInvalid", err)
+		}
+	}
+	if _, err := AddFenceSQL(0, "books", "fence_token"); !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("err = %v, want ErrInvalid", err)
+	}
+}
+
+// The errors by which a server says that it would copy the table.
+func TestExplainMySQL(t *testing.T) {
+	for number, copies := range map[uint16]bool{1845: true, 1846: true, 4092: true, 1142: false} {
+		err := explainMySQL(&mysqlError{Number: number, Message: "no"})
+		var cause *mysqlError
+		if strings.Contains(err.Error(), "copy the table") != copies || !errors.As(err, &cause) {
+			t.Errorf("%d: %v", number, err)
+		}
+	}
+}
+
+// mysqlError is like the error of go-sql-driver/mysql.
+type mysqlError struct {
+	Number  uint16
+	Message string
+}
+
+func (e *mysqlError) Error() string { return e.Message }

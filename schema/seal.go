@@ -1,0 +1,227 @@
+package schema
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// Seal seals the tables that db, which has to be fenced, registers with [sqlfence.Sealed]: from
+// then on the database refuses every write of theirs that doesn't prove its token, whoever
+// sends it. Programs that write to them with Sealed go on while it runs. It may be run again, and
+// has to be after a partition or a child was added, the table or its fence column was renamed, or
+// a rule was changed.
+//
+// It waits for transactions that have written to a table, a second at a time, so that others
+// aren't held up for longer, until ctx ends. The role has to own the tables, or in MySQL to have
+// the privileges TRIGGER and LOCK TABLES, and with [sqlfence.Ledger] the ledger has to be there.
+//
+// In SQLite it looks at the table, and refuses one whose rows can be deleted or written without a
+// trigger (docs/sealed.md), in one transaction.
+//
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced; else the database's. Tables before the one that it is about are sealed.
+func Seal(ctx context.Context, db *sql.DB) error {
+	tables, err := sealed(db, nil)
+	if err != nil {
+		return err
+	}
+	return eachSeal(ctx, db, tables, false)
+}
+
+// Unseal takes the seals away from these tables, by their names as registered, or from
+// all that are registered with [sqlfence.Sealed]. What stays refuses negative marks: a program
+// that takes the table for sealed would store one, and finds out by that. Programs go on
+// while it runs. Errors are as for [Seal], and ErrInvalid for a name that isn't registered with Sealed.
+func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
+	found, err := sealed(db, tables)
+	if err != nil {
+		return err
+	}
+	return eachSeal(ctx, db, found, true)
+}
+
+// SealSQL returns the statements of [Seal] for one table, for a migration of your own; send
+// them one by one, in this order, on one connection. d is the database's dialect, and t what
+// [sqlfence.Tables] returns, or the fields Name, Resource and FenceColumn at least.
+//
+// In SQLite unique has the columns of each of the table's unique indexes, but for an INTEGER
+// PRIMARY KEY, for which the statements look as REPLACE deletes by them. Indexes on expressions,
+// and a table WITHOUT ROWID, are for [Seal] alone, which looks at the table itself. Nor do the
+// statements look at the table's own triggers: one that writes the row again has to be created
+// after them. The other databases need no unique.
+//
+// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, or a table without
+// a name or a fence column.
+func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string, error) {
+	part, s, err := sealingOf(d, t)
+	if err != nil {
+		return nil, err
+	}
+	s.unique = unique
+	return part.seal(s), nil
+}
+
+// UnsealSQL returns those of [Unseal].
+func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
+	part, s, err := sealingOf(d, t)
+	if err != nil {
+		return nil, err
+	}
+	return part.unseal(s), nil
+}
+
+// A sealer writes what seals a table of one database.
+type sealer interface {
+	seal(sealing) []string
+	unseal(sealing) []string
+}
+
+var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
+
+// A transactor is a sealer that looks at the table first, and does all in a transaction.
+type transactor interface {
+	run(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) error
+}
+
+// A sealing is a table to be sealed.
+type sealing struct {
+	sqlfence.Table
+	unique [][]string // the columns of its unique indexes, where the caller says them
+	fence             // its names, and the fence column's
+	proof  string     // what the table is called in a proof and in messages
+	text   sqltext.Dialect
+}
+
+// own returns a name that belongs to the table, of limited length.
+func (s sealing) own(kind string) string {
+	name := s.proof
+	if len(name) > 32 {
+		sum := sha256.Sum256([]byte(name))
+		name = hex.EncodeToString(sum[:16])
+	}
+	return kind + name
+}
+
+// sealed returns the tables of these names that are registered with Sealed, or all.
+func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
+	tables, err := sqlfence.Tables(db)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	byName := make(map[string]sqlfence.Table)
+	for _, t := range tables {
+		if t.Sealed {
+			byName[t.Name] = t
+			if len(names) == 0 {
+				found = append(found, t)
+			}
+		}
+	}
+	for _, name := range names {
+		t, ok := byName[name]
+		if !ok {
+			return nil, fmt.Errorf("%w: schema: table %q isn't registered with Sealed", sqlfence.ErrInvalid, name)
+		}
+		found = append(found, t)
+	}
+	return found, nil
+}
+
+// sealingOf returns the table, with its names read, and what seals it.
+func sealingOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
+	s := sealing{Table: t}
+	part, err := sealers.Of(d)
+	if err == nil && t.FenceColumn == "" {
+		err = errors.New("it has no fence column")
+	}
+	if err == nil && strings.Contains(t.Name+t.FenceColumn+t.KeyColumn+t.Resource, "$sqlfence") {
+		err = errors.New("none of its names may contain $sqlfence")
+	}
+	if err == nil {
+		_, s.proof, err = rewrite.ParseName(d, t.Name)
+	}
+	if err == nil {
+		names, _ := dialects.Of(d)
+		s.text = names.Dialect
+		s.fence, err = names.named(t.Name, names.Quote(t.FenceColumn))
+	}
+	if err != nil {
+		return nil, s, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)
+	}
+	return part, s, nil
+}
+
+// sealBackoff is how long a statement waits before it is sent again.
+var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
+
+// eachSeal runs the statements for each table on one connection.
+func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals bool) error {
+	d, err := sqlfence.DialectOf(db.Driver())
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	for _, t := range tables {
+		part, s, err := sealingOf(d, t)
+		if err != nil {
+			return err
+		}
+		if err := runUntilDone(ctx, db, part, s, unseals); err != nil {
+			return fmt.Errorf("schema: table %q: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// runUntilDone runs a table's statements, all of them again after each time that others were in
+// the way.
+func runUntilDone(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
+	backoff := sealBackoff
+	for {
+		err := runOnce(ctx, db, part, s, unseals)
+		if err == nil || !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err) {
+			return err
+		}
+		if cause := backoff.Wait(ctx); cause != nil {
+			return fmt.Errorf("%w (%w)", err, cause)
+		}
+	}
+}
+
+func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if t, ok := part.(transactor); ok {
+		return t.run(ctx, conn, s, unseals)
+	}
+	if unseals {
+		return runAll(ctx, conn, part.unseal(s))
+	}
+	return runAll(ctx, conn, part.seal(s))
+}
+
+// runAll runs statements on one connection, which is closed if one fails: it may hold locks.
+func runAll(ctx context.Context, conn *sql.Conn, statements []string) error {
+	for _, query := range statements {
+		if _, err := conn.ExecContext(own.Context(ctx, query), query); err != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sealMySQL seals by triggers of rows: there are no others. A table that isn't sealed any more
+// has two that refuse negative marks: a constraint would copy the table, and IGNORE
+// would skip its rows.
+//
+// The table is locked meanwhile, so that writers find all of the triggers, or none.
+type sealMySQL struct{}
+
+func (sealMySQL) seal(s sealing) []string {
+	return s.locked(append(s.drops(), s.create("insert", sealMySQLWrite), s.create("update", sealMySQLWrite), s.create("delete", sealMySQLDelete)))
+}
+
+func (sealMySQL) unseal(s sealing) []string {
+	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
+}
+
+// locked returns statements that have the table to themselves, for which they wait a second.
+func (s sealing) locked(statements []string) []string {
+	all := append([]string{
+		"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout",
+		"SET SESSION lock_wait_timeout = 1",
+		"LOCK TABLES " + s.table + " WRITE",
+	}, statements...)
+	return append(all, "UNLOCK TABLES", "SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout")
+}
+
+// trigger returns the name of a trigger, which is unique in the table's schema.
+func (s sealing) trigger(kind string) string {
+	prefix := sqltext.SealPrefix
+	if kind, open := strings.CutPrefix(kind, "open "); open {
+		return s.of(s.own("sqlfence-open:" + kind + ":"))
+	}
+	return s.of(s.own(prefix + kind + ":"))
+}
+
+// of returns a name in the table's schema, quoted.
+func (s sealing) of(name string) string {
+	quoted := s.text.Quote(name)
+	if s.schema != "" {
+		return s.text.Quote(s.schema) + "." + quoted
+	}
+	return quoted
+}
+
+// drops drops all of the triggers that the table may have.
+func (s sealing) drops() (statements []string) {
+	for _, kind := range []string{"insert", "update", "delete", "open insert", "open update"} {
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
+	}
+	return statements
+}
+
+// create creates the trigger for an event.
+func (s sealing) create(kind, body string) string {
+	d := s.text
+	event := strings.TrimPrefix(kind, "open ")
+	held, row := "0", "NEW"
+	if event != "insert" {
+		held = "ABS(COALESCE(OLD." + s.column + ", 0))"
+	}
+	if event == "delete" {
+		row = "OLD"
+	}
+	less := "<"
+	if s.SingleUse && event != "insert" {
+		less = "<="
+	}
+	ledger := ""
+	if s.Ledger {
+		ledger = sealMySQLLedger
+	}
+	name := d.Text(s.Resource)
+	if s.KeyColumn != "" {
+		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + "." + d.Quote(s.KeyColumn) + " USING utf8mb4))"
+	}
+	text := "CREATE TRIGGER " + s.trigger(kind) + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
+	text = strings.Replace(text, "{ledger}", ledger, 1)
+	return strings.NewReplacer(
+		"{mark}", s.column, "{held}", held, "{less}", less, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10),
+		"{token name}", name, "{proof}", d.Text(s.proof+":"), "{variable}", sqltext.DeleteProofVariable, "{colon}", d.Text(":"),
+		"{ledger table}", s.of(sqltext.LedgerTable),
+		"{no token}", d.Text("sqlfence: table "+s.proof+" is sealed: the write carries no fencing token (set "+s.stored+" to minus the token)"),
+		"{no proof}", d.Text("sqlfence: table "+s.proof+" is sealed: the DELETE carries no fencing token (have it set @"+sqltext.DeleteProofVariable+")"),
+		"{stale begin}", d.Text("sqlfence: stale token "), "{stale middle}", d.Text(" for table "+s.proof+", which has "),
+		"{high begin}", d.Text("sqlfence: token "), "{high middle}", d.Text(" for table "+s.proof+" is not issued, the newest is "),
+		"{open}", d.Text("sqlfence: table "+s.proof+" isn't sealed, and stores no negative mark ("+sqltext.SealedMark+")"),
+	).Replace(text)
+}
+
+const sealMySQLWrite = `BEGIN
+	DECLARE given, held, newest BIGINT DEFAULT 0;
+	DECLARE problem VARCHAR(512) CHARACTER SET utf8mb4;
+	SET given = -COALESCE(NEW.{mark}, 0), held = {held};
+	IF given <= 0 THEN
+		SET problem = {no token};
+	ELSEIF given > {max} THEN
+		SET problem = CONCAT({high begin}, given, {high middle}, held);
+	ELSEIF given {less} held THEN
+		SET problem = CONCAT({stale begin}, given, {stale middle}, held);
+	END IF;{ledger}
+	IF problem IS NOT NULL THEN
+		SET problem = LEFT(problem, 128);
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
+	END IF;
+	SET NEW.{mark} = given;
+END`
+
+// sealMySQLDelete reads a proof of this statement: it has the time at which that began.
+const sealMySQLDelete = `BEGIN
+	DECLARE given, held, newest BIGINT DEFAULT 0;
+	DECLARE problem, head, proof VARCHAR(16000) CHARACTER SET utf8mb4;
+	SET head = CONCAT({proof}, NOW(6), {colon}), proof = CONVERT(@{variable} USING utf8mb4), held = {held};
+	IF COALESCE(CAST(LEFT(proof, CHAR_LENGTH(head)) AS BINARY) = CAST(head AS BINARY), FALSE) THEN
+		SET proof = SUBSTRING(proof, CHAR_LENGTH(head) + 1);
+		SET given = CAST(SUBSTRING_INDEX(proof, ',', 1) AS SIGNED);
+	END IF;
+	IF given <= 0 THEN
+		SET problem = {no proof};
+	ELSEIF given > {max} THEN
+		SET problem = CONCAT({high begin}, given, {high middle}, held);
+	ELSEIF given {less} held THEN
+		SET problem = CONCAT({stale begin}, given, {stale middle}, held);
+	END IF;{ledger}
+	IF problem IS NOT NULL THEN
+		SET problem = LEFT(problem, 128);
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
+	END IF;
+END`
+
+const sealMySQLLedger = `
+	IF problem IS NULL THEN
+		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);
+		IF given < newest THEN
+			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
+		ELSEIF given > newest THEN
+			SET problem = CONCAT({high begin}, given, {high middle}, newest);
+		END IF;
+	END IF;`
+
+const openMySQL = `BEGIN
+	IF NEW.{mark} < 0 THEN
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {open};
+	END IF;
+END`

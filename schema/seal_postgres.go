@@ -1,0 +1,219 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sealPostgres seals by triggers. What their functions call is named with its schema, and no
+// operator is used that the search path could lead elsewhere: a setting of its own would
+// take longer than all the rest.
+type sealPostgres struct{}
+
+// seal: the constraint is checked last, by itself, as that reads the table and needs no lock
+// that writers wait for.
+func (sealPostgres) seal(s sealing) []string {
+	return []string{
+		write(sealPostgresText, s),
+		"ALTER TABLE " + s.table + " VALIDATE CONSTRAINT " + sqltext.SealedMark,
+	}
+}
+
+func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPostgresText, s)} }
+
+// write fills in a text. Inside of it is another one for format, which has the parts' percent
+// signs doubled.
+func write(text string, s sealing) string {
+	d := s.text
+	twice := func(part string) string { return strings.ReplaceAll(part, "%", "%%") }
+	stale := "int8lt"
+	if s.SingleUse {
+		stale = "int8le"
+	}
+	ledger, deleted := "", ""
+	if s.Ledger {
+		name := func(row string) string {
+			if s.KeyColumn == "" {
+				return twice(d.Text(s.Resource))
+			}
+			return twice("pg_catalog.concat(" + d.Text(s.Resource+"/") + ", " + row + "." + d.Quote(s.KeyColumn) + ")")
+		}
+		ledger = strings.NewReplacer("{token name}", name("NEW"), "{one of several}", "").Replace(sealLedgerText)
+		deleted = strings.NewReplacer("{token name}", name("OLD"), "{one of several}", oneOfSeveral).Replace(sealLedgerText)
+	}
+	text = strings.NewReplacer("{ledger}", ledger, "{ledger of deleted}", deleted).Replace(text)
+	return strings.NewReplacer(
+		"{table text}", d.Text(s.table), "{table}", s.table, "{table twice}", twice(s.table),
+		"{column text}", d.Text(s.stored),
+		"{write}", twice(d.Quote(s.own("sqlfence_write_"))), "{delete}", twice(d.Quote(s.own("sqlfence_delete_"))),
+		"{proof once}", d.Text(s.proof+":"), "{mark once}", d.Quote(s.stored), "{mark}", twice(d.Quote(s.stored)), "{mark name}", twice(d.Text(s.stored)),
+		"{name}", twice(d.Text(s.proof)), "{proof}", twice(d.Text(s.proof+":")), "{proof length}", strconv.Itoa(len([]rune(s.proof))+2),
+		"{stale}", stale, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10), "{has ledger}", strconv.FormatBool(s.Ledger),
+		"{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger, "{setting}", sqltext.DeleteProof,
+	).Replace(text)
+}
+
+// sealPostgresText waits a second at most for those who write, who wait behind it.
+const sealPostgresText = `DO $sqlfence$
+DECLARE
+	sealed oid := pg_catalog.to_regclass({table text});
+	home text;
+	parted boolean;
+	ledger regclass := pg_catalog.to_regclass('fencing_tokens');
+	part regclass;
+	kind text;
+	off name;
+	patience text := pg_catalog.current_setting('lock_timeout');
+BEGIN
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
+	SELECT n.nspname, c.relkind = 'p' INTO home, parted
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attname = {column text} AND a.attnum > 0 AND NOT a.attisdropped
+	WHERE c.oid = sealed AND c.relkind IN ('r', 'p') AND a.attgenerated = '' AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype, 'smallint'::pg_catalog.regtype);
+	IF home IS NULL THEN
+		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed', {table text}, {column text}
+			USING ERRCODE = 'object_not_in_prerequisite_state';
+	ELSIF {has ledger} AND ledger IS NULL THEN
+		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens, by which the tokens of % are compared', {table text}
+			USING ERRCODE = 'object_not_in_prerequisite_state';
+	END IF;
+
+	EXECUTE pg_catalog.format($sqlfence_create$
+CREATE OR REPLACE FUNCTION %1$I.{write}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
+DECLARE
+	given pg_catalog.int8 := pg_catalog.int8um(NEW.{mark});
+	stored pg_catalog.int8 := COALESCE(OLD.{mark}, 0);
+	newest pg_catalog.int8;
+	token_name pg_catalog.text;
+BEGIN
+	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
+		%3$s
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
+			USING ERRCODE = 'FT001';
+	ELSIF pg_catalog.int8gt(given, {max}) THEN
+		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
+	ELSIF pg_catalog.{stale}(given, stored) THEN
+		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
+	END IF;{ledger}
+	NEW.{mark} := given;
+	%4$s
+	RETURN NEW;
+END $sqlfence_body$$sqlfence_create$, home, ledger,
+		CASE WHEN parted THEN $sqlfence_part$
+		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting('sqlfence.move', true), pg_catalog.concat({proof once}, NEW.{mark once})) THEN
+			RETURN NEW; -- from another partition, where it was compared
+		END IF;$sqlfence_part$ END,
+		CASE WHEN parted THEN $sqlfence_part$IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
+		PERFORM pg_catalog.set_config('sqlfence.move', pg_catalog.concat({proof once}, given), true);
+	END IF;$sqlfence_part$ END);
+
+	EXECUTE pg_catalog.format($sqlfence_create$
+CREATE OR REPLACE FUNCTION %1$I.{delete}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
+DECLARE
+	proof pg_catalog.text := pg_catalog.current_setting('{setting}', true);
+	given pg_catalog.int8;
+	stored pg_catalog.int8 := COALESCE(OLD.{mark}, 0);
+	newest pg_catalog.int8;
+	token_name pg_catalog.text;
+BEGIN
+	%3$s
+	IF NOT COALESCE(pg_catalog.starts_with(proof, {proof}), false) THEN
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (have its WHERE set {setting} to %%token)', {name}, {proof}
+			USING ERRCODE = 'FT001';
+	END IF;
+	proof := pg_catalog.substr(proof, {proof length});
+	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
+	IF pg_catalog.int8le(given, 0) OR pg_catalog.int8gt(given, {max}) THEN
+		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
+	ELSIF pg_catalog.{stale}(given, stored) THEN
+		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
+	END IF;{ledger of deleted}
+	RETURN OLD;
+END $sqlfence_body$$sqlfence_create$, home, ledger,
+		CASE WHEN parted THEN $sqlfence_part$
+	IF NOT COALESCE(pg_catalog.starts_with(proof, {proof once}), false) THEN
+		proof := pg_catalog.current_setting('sqlfence.move', true);
+	END IF;$sqlfence_part$ END);
+
+	EXECUTE pg_catalog.format($sqlfence_create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_clear() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
+BEGIN
+	PERFORM pg_catalog.set_config('{setting}', '', true), pg_catalog.set_config('sqlfence.move', '', true);
+	RETURN NULL;
+END $sqlfence_body$$sqlfence_create$, home);
+
+	EXECUTE pg_catalog.format($sqlfence_create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_truncate() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
+BEGIN
+	RAISE EXCEPTION 'sqlfence: table %% is sealed: TRUNCATE carries no fencing token (write DELETE)', TG_TABLE_NAME
+		USING ERRCODE = 'FT001';
+END $sqlfence_body$$sqlfence_create$, home);
+
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = sealed AND k.conname = '{constraint}') THEN
+		EXECUTE pg_catalog.format($sqlfence_create$ALTER TABLE {table twice} ADD CONSTRAINT {constraint} CHECK ({mark} >= 0) NOT VALID$sqlfence_create$);
+	END IF;
+	FOR part, kind IN
+		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+		SELECT c.oid, CASE WHEN c.relispartition THEN 'p' ELSE 'r' END FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid WHERE c.relkind IN ('r', 'p')
+	LOOP
+		IF kind <> 'p' OR part = sealed THEN -- a partition has those of rows already
+			PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = '{trigger}';
+			IF NOT FOUND THEN
+				EXECUTE pg_catalog.format($sqlfence_create$CREATE TRIGGER "{trigger}" BEFORE INSERT OR UPDATE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{write}()$sqlfence_create$, home, part);
+				EXECUTE pg_catalog.format($sqlfence_create$CREATE TRIGGER "~sqlfence_delete" BEFORE DELETE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{delete}()$sqlfence_create$, home, part);
+			END IF;
+		END IF;
+		PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = '~sqlfence_truncate';
+		IF NOT FOUND THEN
+			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_before" BEFORE DELETE%3$s ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part, CASE WHEN parted THEN ' OR INSERT OR UPDATE' END);
+			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_after" AFTER DELETE%3$s ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part, CASE WHEN parted THEN ' OR INSERT OR UPDATE' END);
+			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_truncate" BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_truncate()', home, part);
+		END IF;
+		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled IN ('D', 'R') LOOP
+			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I', part, off);
+		END LOOP;
+	END LOOP;
+	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
+END
+$sqlfence$`
+
+// sealLedgerText compares with the ledger, whose turn it takes and whose row it locks, as a guard does.
+const sealLedgerText = `
+	token_name := {token name};
+	PERFORM pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', token_name), 0));
+	SELECT t.token INTO newest FROM %2$s AS t WHERE t.name OPERATOR(pg_catalog.=) token_name FOR SHARE;
+	newest := COALESCE(newest, 0);{one of several}
+	IF pg_catalog.int8lt(given, newest) THEN
+		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, newest USING ERRCODE = 'FT002';
+	ELSIF pg_catalog.int8gt(given, newest) THEN
+		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, newest USING ERRCODE = 'FT003';
+	END IF;`
+
+// oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
+const oneOfSeveral = `
+	IF pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', newest, ',')), 0) THEN
+		RETURN OLD;
+	END IF;`
+
+const unsealPostgresText = `DO $sqlfence$
+DECLARE
+	sealed oid := pg_catalog.to_regclass({table text});
+	part regclass;
+	trigger name;
+	patience text := pg_catalog.current_setting('lock_timeout');
+BEGIN
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	FOR part, trigger IN
+		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid
+		WHERE g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate') AND g.tgparentid = 0
+	LOOP
+		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', trigger, part);
+	END LOOP;
+	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
+END
+$sqlfence$`

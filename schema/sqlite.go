@@ -1,0 +1,50 @@
+package schema
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sqlite: a table that is STRICT knows no bigint, and all tables store integers of 8 bytes in a
+// column whose type has INT in it.
+var sqlite = dialect{
+	Dialect: sqltext.SQLite,
+	names:   sqlfence.SQLite,
+
+	find: findSQLite,
+	scan: scanText,
+	fits: func(typ string) bool {
+		return strings.Contains(strings.ToUpper(typ), "INT") && !strings.HasSuffix(typ, " GENERATED")
+	},
+	typ: "integer",
+	steps: func(f fence, _ int) steps {
+		return steps{add: "ALTER TABLE " + f.table + " ADD COLUMN " + f.column + " integer NOT NULL DEFAULT 0"}
+	},
+	pause: 10 * time.Millisecond,
+
+	explain: asIs,
+}
+
+// findSQLite: hidden is 2 or 3 for a generated column.
+func findSQLite(f fence) string {
+	text := sqltext.SQLite.Text
+	table := text(f.name)
+	if f.schema != "" {
+		table += ", " + text(f.schema)
+	}
+	return "SELECT type || CASE WHEN hidden > 1 THEN ' GENERATED' ELSE '' END FROM pragma_table_xinfo(" + table + ") WHERE name = " + text(f.stored) + " COLLATE NOCASE"
+}
+
+// How SQLite writes names and texts.
+var (
+	quoteSQLite = sqltext.SQLite.Quote
+	textSQLite  = sqltext.SQLite.Text
+)
+
+func renderSQLite(text string, pieces ...sqltext.Pieces) string {
+	text, _ = sqltext.Render(sqltext.SQLite, text, pieces...)
+	return text
+}

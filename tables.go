@@ -1,0 +1,60 @@
+package sqlfence
+
+import (
+	"database/sql"
+	"fmt"
+)
+
+// A Table is a registered table, with what its rules came to. See [Tables].
+type Table struct {
+	Name     string // as registered
+	Resource string // the name of its tokens, or with KeyColumn what it begins with, before "/"
+
+	// The columns are as the database stores their names; empty without the rule.
+	FenceColumn  string // of [RowFence]
+	KeyColumn    string // of [Key]
+	SerialColumn string // of [Serial]
+	Lock         LockColumns
+
+	Ledger          bool // it has [Ledger], if only by default
+	SingleUse       bool
+	Optional        bool
+	UnfencedInserts bool
+	Sealed          bool
+
+	Mode Mode // of the table, by [InMode] or [WithMode]
+}
+
+// LockColumns are the columns of [EditLock]; empty without it.
+type LockColumns struct{ By, Since, Expiry string }
+
+// Tables returns the tables that were registered with a fenced database, in the order of
+// registration; none if there are none. It asks nothing of the database. If db wasn't
+// opened by sqlfence, or a driver stands around the fenced one, it is [ErrInvalid].
+func Tables(db *sql.DB) ([]Table, error) {
+	if db == nil {
+		return nil, fmt.Errorf("%w: Tables: nil database", ErrInvalid)
+	}
+	d, ok := db.Driver().(*fencedDriver)
+	if !ok {
+		return nil, fmt.Errorf("%w: Tables: the driver %T isn't fenced; open the database by sqlfence.Open, OpenDB or a registered driver", ErrInvalid, db.Driver())
+	}
+	tables := make([]Table, len(d.settings.tables))
+	for i, t := range d.settings.tables {
+		tables[i] = t.public()
+	}
+	return tables, nil
+}
+
+// public returns the table as [Tables] shows it.
+func (t *table) public() Table {
+	r := &t.rules
+	return Table{
+		Name: t.name, Resource: t.resource,
+		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial,
+		Lock:   LockColumns{By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry},
+		Ledger: r.Ledger, SingleUse: r.SingleUse, Optional: t.optional, UnfencedInserts: r.UnfencedInserts,
+		Sealed: r.Sealed,
+		Mode:   t.mode,
+	}
+}
