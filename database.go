@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
 // A database has the facts that this package needs about one, except its SQL, which
@@ -14,6 +15,9 @@ type database interface {
 
 	// text is the SQL that sqlfence's packages share.
 	text() sqltext.Dialect
+
+	// catalogue is how its catalogue is asked.
+	catalogue() verify.Database
 
 	// remote reports whether it is reached over a connection that can be lost.
 	remote() bool
@@ -86,15 +90,16 @@ type failure struct {
 
 type postgres struct{}
 
-func (postgres) dialect() Dialect        { return Postgres }
-func (postgres) text() sqltext.Dialect   { return sqltext.Postgres }
-func (postgres) remote() bool            { return true }
-func (postgres) errorEndsTx() bool       { return true }
-func (postgres) storesBytesAsText() bool { return false } // they may become \x3432, by column and driver
-func (postgres) choosesKey(string) bool  { return false }
-func (postgres) countsReturning() bool   { return true }
-func (postgres) timeType() string        { return "timestamptz" }
-func (postgres) checksArgCount() bool    { return true }
+func (postgres) dialect() Dialect           { return Postgres }
+func (postgres) text() sqltext.Dialect      { return sqltext.Postgres }
+func (postgres) catalogue() verify.Database { return verify.Postgres }
+func (postgres) remote() bool               { return true }
+func (postgres) errorEndsTx() bool          { return true }
+func (postgres) storesBytesAsText() bool    { return false } // they may become \x3432, by column and driver
+func (postgres) choosesKey(string) bool     { return false }
+func (postgres) countsReturning() bool      { return true }
+func (postgres) timeType() string           { return "timestamptz" }
+func (postgres) checksArgCount() bool       { return true }
 
 func (postgres) answered(err error) bool {
 	code := dberr.SQLState(err)
@@ -118,16 +123,17 @@ func (postgres) keepsTx(error) bool { return false }
 
 type sqlite struct{}
 
-func (sqlite) dialect() Dialect        { return SQLite }
-func (sqlite) text() sqltext.Dialect   { return sqltext.SQLite }
-func (sqlite) remote() bool            { return false }
-func (sqlite) readsOnce(string) bool   { return false }
-func (sqlite) errorEndsTx() bool       { return false }
-func (sqlite) storesBytesAsText() bool { return true }
-func (sqlite) choosesKey(string) bool  { return false }
-func (sqlite) countsReturning() bool   { return false }
-func (sqlite) timeType() string        { return "integer" }
-func (sqlite) checksArgCount() bool    { return false }
+func (sqlite) dialect() Dialect           { return SQLite }
+func (sqlite) text() sqltext.Dialect      { return sqltext.SQLite }
+func (sqlite) catalogue() verify.Database { return verify.SQLite }
+func (sqlite) remote() bool               { return false }
+func (sqlite) readsOnce(string) bool      { return false }
+func (sqlite) errorEndsTx() bool          { return false }
+func (sqlite) storesBytesAsText() bool    { return true }
+func (sqlite) choosesKey(string) bool     { return false }
+func (sqlite) countsReturning() bool      { return false }
+func (sqlite) timeType() string           { return "integer" }
+func (sqlite) checksArgCount() bool       { return false }
 
 func (sqlite) answered(err error) bool {
 	_, ok := dberr.SQLiteCode(err)
@@ -151,15 +157,16 @@ func (sqlite) leftNothing(f failure) bool {
 
 type mysql struct{}
 
-func (mysql) dialect() Dialect        { return MySQL }
-func (mysql) text() sqltext.Dialect   { return sqltext.MySQL }
-func (mysql) remote() bool            { return true }
-func (mysql) readsOnce(string) bool   { return false }
-func (mysql) errorEndsTx() bool       { return false } // but for a deadlock's, which leaves nothing to go on with
-func (mysql) storesBytesAsText() bool { return true }
-func (mysql) countsReturning() bool   { return false }
-func (mysql) timeType() string        { return "bigint" } // microseconds since 1970
-func (mysql) checksArgCount() bool    { return true }
+func (mysql) dialect() Dialect           { return MySQL }
+func (mysql) text() sqltext.Dialect      { return sqltext.MySQL }
+func (mysql) catalogue() verify.Database { return verify.MySQL }
+func (mysql) remote() bool               { return true }
+func (mysql) readsOnce(string) bool      { return false }
+func (mysql) errorEndsTx() bool          { return false } // but for a deadlock's, which leaves nothing to go on with
+func (mysql) storesBytesAsText() bool    { return true }
+func (mysql) countsReturning() bool      { return false }
+func (mysql) timeType() string           { return "bigint" } // microseconds since 1970
+func (mysql) checksArgCount() bool       { return true }
 
 func (mysql) answered(err error) bool {
 	number, ok := dberr.MySQLNumber(err)

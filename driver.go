@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 )
 
 var (
@@ -97,6 +98,8 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 type fencedDriver struct {
 	base     driver.Driver
 	settings *settings
+
+	verified sync.Map // of connections without a connector: the *verification of each dsn
 }
 
 // Open implements driver.Driver.
@@ -105,7 +108,17 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(d.settings, base, new(found))
+	v, _ := d.verified.LoadOrStore(dsn, new(verification))
+	return d.fence(context.Background(), base, v.(*verification), new(found))
+}
+
+// fence fences a connection, unless something is wrong with its database.
+func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, v *verification, f *found) (driver.Conn, error) {
+	if err := v.admit(ctx, d.settings, base); err != nil {
+		_ = base.Close() // the reason is err
+		return nil, err
+	}
+	return newConn(d.settings, base, f)
 }
 
 // OpenConnector implements driver.DriverContext, for a base that doesn't too.
@@ -126,6 +139,8 @@ type connector struct {
 	base   driver.Connector
 	driver *fencedDriver
 	found  found
+
+	verified verification
 }
 
 // Connect implements driver.Connector.
@@ -134,7 +149,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c.driver.settings, base, &c.found)
+	return c.driver.fence(ctx, base, &c.verified, &c.found)
 }
 
 // Driver implements driver.Connector.

@@ -164,32 +164,9 @@ func (e *functionLost) Temporary() bool { return true }
 // queryText returns the text in the row of a query without arguments, and whether there is
 // a row.
 func queryText(ctx context.Context, c driver.Conn, query string) (text string, found bool, err error) {
-	rows, err := queryBase(ctx, c, query, nil)
-	if isSkip(err) {
-		s, failed := prepareBase(ctx, c, query)
-		if failed != nil {
-			return "", false, failed
-		}
-		defer s.Close()
-		rows, err = queryStmt(ctx, s, nil)
-	}
-	if err != nil {
+	rows, err := queryTexts(ctx, c, query)
+	if err != nil || len(rows) == 0 {
 		return "", false, err
 	}
-	row := make([]driver.Value, len(rows.Columns()))
-	for {
-		switch err := rows.Next(row); {
-		case isEnd(err):
-			return text, found, rows.Close()
-		case err != nil:
-			return "", false, closing(rows.Close, err)
-		}
-		found = true
-		switch v := row[0].(type) {
-		case string:
-			text = v
-		case []byte:
-			text = string(v)
-		}
-	}
+	return rows[len(rows)-1][0], true, nil
 }

@@ -190,6 +190,7 @@ type options struct {
 	logger     *slog.Logger
 	source     TokenSource
 	statements *int // nil for the driver's default
+	verify     bool
 	faults     []error
 }
 

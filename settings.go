@@ -21,6 +21,7 @@ type settings struct {
 	told      kinds       // of events that somebody listens for
 
 	statements int // that a connection keeps; -1 for the driver's default
+	verifies   bool
 }
 
 // newSettings checks the options together; its error has all of their faults. bases
@@ -41,7 +42,7 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	if err != nil {
 		o.fail(err)
 	}
-	s := &settings{profile: p, bypass: o.bypass, observers: o.observers, logger: o.logger, source: o.source, statements: -1}
+	s := &settings{profile: p, bypass: o.bypass, observers: o.observers, logger: o.logger, source: o.source, statements: -1, verifies: o.verify}
 	s.listen()
 	if o.statements != nil {
 		s.statements = *o.statements

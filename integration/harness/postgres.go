@@ -155,3 +155,23 @@ func withParam(t testing.TB, dsn, name, value string) string {
 	u.RawQuery = q.Encode()
 	return u.String()
 }
+
+// PostgresDatabase creates a database and returns its DSN: for tests of what a whole database has.
+func PostgresDatabase(t testing.TB) string {
+	t.Helper()
+	server := PostgresDSN(t)
+	name := "sqlfence_" + strings.ToLower(rand.Text())
+	if err := execOnce(server, "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := execOnce(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("dropping the test's database: %v", err)
+		}
+	})
+	dsn, err := withDatabase(server, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}

@@ -1,0 +1,145 @@
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// codes returns what is found, as "severity code table".
+func codes(found []sqlfence.Finding) []string {
+	list := make([]string, len(found))
+	for i, f := range found {
+		list[i] = fmt.Sprintf("%v %s %s", f.Severity, f.Code, f.Table)
+	}
+	return list
+}
+
+// Names are those that the database reads: quoted, of mixed case, and with anything in them.
+func TestNames(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		quote := func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+		create := quote
+		if w.Dialect == sqlfence.MySQL {
+			create = func(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+		}
+		for _, name := range []string{"Mixed", "order", "it's", `sa"id`, "a%sb%d", "with space", "täble", `back\slash`} {
+			column := name + " Column"
+			w.exec(t, "CREATE TABLE "+create(name)+" (id integer PRIMARY KEY, "+create(column)+" bigint NOT NULL DEFAULT 0)")
+			written := quote(name)
+			if w.Dialect == sqlfence.MySQL {
+				written = create(name)
+			}
+			register := func(column string) sqlfence.Option {
+				rule := sqlfence.RowFence(quote(column))
+				if w.Dialect == sqlfence.MySQL {
+					rule = sqlfence.RowFence(create(column))
+				}
+				return sqlfence.WithTable(written, rule, sqlfence.Resource("x"))
+			}
+			if found := w.news(t, register(column)); len(found) > 0 {
+				t.Errorf("%s: found %v", name, found)
+			}
+			missing := w.news(t, register("other's"))
+			if len(missing) != 1 || missing[0].Code != "missing-column" {
+				t.Errorf("%s: found %v, want that a column is missing", name, missing)
+				continue
+			}
+			w.exec(t, missing[0].SQL)
+			if found := w.news(t, register("other's")); len(found) > 0 {
+				t.Errorf("%s, after %s: found %v", name, missing[0].SQL, found)
+			}
+		}
+	})
+}
+
+// A name stands for the table that the session finds, or with a schema for the one there.
+func TestSchemasOfPostgres(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	w.exec(t, "CREATE SCHEMA shop", "CREATE TABLE shop.books (id integer)", "CREATE SCHEMA archive", "CREATE TABLE archive.papers (id integer)", "CREATE TABLE shop.papers (id integer)")
+	fenced := func(name string) sqlfence.Option { return sqlfence.WithTable(name, sqlfence.RowFence("fence_token")) }
+	for name, want := range map[string][]string{
+		"books":        {},
+		"public.books": {},
+		"shop.books":   {"fault missing-column shop.books"},
+		"papers":       {"fault missing-column papers", "fault missing-column papers"}, // the session finds none, so statements have to name a schema
+	} {
+		if got := codes(w.news(t, fenced(name))); !slices.Equal(got, want) {
+			t.Errorf("%s: found %v, want %v", name, got, want)
+		}
+	}
+	other := w.dsn + "&search_path=shop,public"
+	found := verify(t, w.Fenced(t, other, fenced("books")))
+	if len(found) != 1 || found[0].Code != "missing-column" || !strings.Contains(found[0].SQL, `"books"`) {
+		t.Errorf("by the search path: found %v", found)
+	}
+	w.exec(t, "CREATE ROLE sqlfence_verify_blind")
+	defer w.exec(t, "DROP OWNED BY sqlfence_verify_blind", "DROP ROLE sqlfence_verify_blind")
+	if found := verify(t, w.Fenced(t, w.dsn+"&role=sqlfence_verify_blind", fenced("shop.books"))); len(found) == 0 {
+		t.Error("a schema that the role may not use: nothing is found")
+	}
+}
+
+// SQLite's schemas are the databases that the connection has attached, which have ledgers of
+// their own.
+func TestAttachedDatabases(t *testing.T) {
+	for _, b := range harness.Bases[2:] {
+		t.Run(b.Name, func(t *testing.T) {
+			w := newWorld(t, b)
+			db := w.Fenced(t, w.dsn, sqlfence.WithTable("shop.papers", both...), sqlfence.WithTable("papers2", both...))
+			db.SetMaxOpenConns(1)
+			harness.MustExec(t, db, "ATTACH DATABASE ':memory:' AS shop")
+			harness.MustExec(t, db, "CREATE TABLE shop.papers (id integer PRIMARY KEY, fence_token integer DEFAULT 0 NOT NULL)")
+			harness.MustExec(t, db, "CREATE TABLE shop.papers2 (id integer PRIMARY KEY, fence_token integer DEFAULT 0 NOT NULL)")
+			if got, want := codes(verify(t, db)), []string{"fault missing-ledger shop.papers", "fault missing-ledger papers2"}; !slices.Equal(got, want) {
+				t.Errorf("found %v, want %v", got, want)
+			}
+			harness.MustExec(t, db, "CREATE TABLE shop.more (id integer)")
+		})
+	}
+}
+
+// However many tables there are, the number of queries is the same, but for one in a hundred
+// tables with marks.
+func TestHundredsOfTables(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		var opts []sqlfence.Option
+		count := func(tables int) int {
+			t.Helper()
+			db, counter := w.Counted(t, w.dsn, opts[:tables]...)
+			if found := verify(t, db); slices.ContainsFunc(found, func(f sqlfence.Finding) bool { return f.Severity > sqlfence.Note }) {
+				t.Errorf("%d tables: found %v", tables, found)
+			}
+			for _, text := range counter.Texts() {
+				if verb, _, _ := strings.Cut(strings.TrimSpace(text), " "); verb != "SELECT" && verb != "SHOW" && verb != "WITH" {
+					t.Errorf("Verify sent %s", text)
+				}
+			}
+			sent := 0
+			for _, call := range counter.Calls() {
+				if call.Kind != "prepare" {
+					sent++
+				}
+			}
+			return sent
+		}
+		tables := 250
+		if w.Dialect == sqlfence.MySQL {
+			tables = 120 // whose catalogue is slow
+		}
+		for i := range tables {
+			name := fmt.Sprintf("table_%d", i)
+			w.exec(t, "CREATE TABLE "+name+" (id integer PRIMARY KEY, fence_token bigint NOT NULL DEFAULT 0)")
+			opts = append(opts, sqlfence.WithTable(name, both...))
+		}
+		one, all := count(1), count(tables)
+		t.Logf("%d queries for 1 table, %d for %d", one, all, tables)
+		if chunks := (tables + 99) / 100; all > one+2*(chunks-1) || one > 30 {
+			t.Errorf("%d queries for 1 table, %d for %d", one, all, tables)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package verify_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/schema"
+)
+
+// sealable are the bases whose tables can be sealed.
+var sealable = []harness.Base{harness.Bases[1], harness.MySQL}
+
+// seal seals the books for rules.
+func (w *world) seal(t *testing.T, rules ...sqlfence.Rule) {
+	t.Helper()
+	if err := schema.Seal(t.Context(), w.Fenced(t, w.dsn, harness.Books(rules...))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSeals(t *testing.T) {
+	fence, ledger, sealed := sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()
+	rules := func(rules ...sqlfence.Rule) []sqlfence.Rule { return rules }
+	whole := rules(fence, ledger, sealed)
+	for _, test := range []struct {
+		name         string
+		for_, rules  []sqlfence.Rule // whom it is sealed for, nil for nobody, and what is registered
+		severity     sqlfence.Severity
+		code, says   string
+		after, mysql []string // statements; nil for none, and not on MySQL
+		repaired     bool     // by another Seal
+	}{
+		{"whole", whole, whole, 0, "", "", nil, none, false},
+		{"whole with the fence alone", rules(fence, sealed), rules(fence, sealed), 0, "", "", nil, none, false},
+		{"whole for one use", rules(fence, sealed, sqlfence.SingleUse()), rules(fence, sealed, sqlfence.SingleUse()), 0, "", "", nil, none, false},
+		{"whole with keys", rules(fence, ledger, sealed, sqlfence.Key("id")), rules(fence, ledger, sealed, sqlfence.Key("id")), 0, "", "", nil, none, false},
+		{"not sealed", nil, whole, sqlfence.Warning, "not-sealed", "schema.Seal", nil, none, true},
+		{"not registered", whole, both, sqlfence.Fault, "sealed-unregistered", "without Sealed", nil, none, false},
+		{"without the ledger", rules(fence, sealed), whole, sqlfence.Warning, "seal-shape", "ledger", nil, none, true},
+		{"with the ledger", whole, rules(fence, sealed), sqlfence.Warning, "seal-shape", "ledger", nil, none, true},
+		{"not for one use", whole, rules(fence, ledger, sealed, sqlfence.SingleUse()), sqlfence.Warning, "seal-shape", "SingleUse", nil, none, true},
+		{"another fence column", whole, rules(sqlfence.RowFence("other"), ledger, sealed), sqlfence.Warning, "seal-shape", "other",
+			[]string{"ALTER TABLE books ADD COLUMN other bigint NOT NULL DEFAULT 0"}, []string{"ALTER TABLE books ADD COLUMN other bigint NOT NULL DEFAULT 0"}, false},
+		{"a trigger is off", whole, whole, sqlfence.Warning, "seal-broken", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, true},
+		{"a trigger is gone", whole, whole, sqlfence.Warning, "seal-broken", "trigger", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
+		{"the constraint is gone", whole, whole, sqlfence.Warning, "seal-broken", "constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, b := range sealable {
+				statements := test.after
+				if b.Dialect == sqlfence.MySQL {
+					if statements = test.mysql; statements == nil {
+						continue
+					}
+				}
+				t.Run(b.Name, func(t *testing.T) {
+					w := newWorld(t, b)
+					if test.for_ != nil {
+						w.seal(t, test.for_...)
+					}
+					w.exec(t, statements...)
+					found := w.news(t, harness.Books(test.rules...))
+					if test.code == "" {
+						if len(found) > 0 {
+							t.Errorf("found %v", found)
+						}
+						return
+					}
+					wantOne(t, found, test.severity, test.code)
+					if len(found) == 1 && !strings.Contains(found[0].Problem+found[0].Remedy, test.says) {
+						t.Errorf("found %v, want %q", found[0], test.says)
+					}
+					if !test.repaired {
+						return
+					}
+					w.seal(t, test.rules...)
+					if found := w.news(t, harness.Books(test.rules...)); len(found) > 0 {
+						t.Errorf("after Seal: found %v", found)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A partition that was added after the seal lacks a part of it.
+func TestSealOfPartitions(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
+	w.exec(t, "DROP TABLE books", "CREATE TABLE books (id integer, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY HASH (id)",
+		"CREATE TABLE books_1 PARTITION OF books FOR VALUES WITH (MODULUS 2, REMAINDER 0)")
+	w.seal(t, rules...)
+	found := w.news(t, harness.Books(rules...))
+	wantOne(t, found, sqlfence.Note, "partition") // by whose name nothing can be written
+	w.exec(t, "CREATE TABLE books_2 PARTITION OF books FOR VALUES WITH (MODULUS 2, REMAINDER 1)")
+	found = withCode(w.news(t, harness.Books(rules...)), "seal-broken")
+	if len(found) != 1 || !strings.Contains(found[0].Problem, "books_2") {
+		t.Errorf("found %v, want that books_2 lacks its triggers", found)
+	}
+	w.seal(t, rules...)
+	if found := withCode(w.news(t, harness.Books(rules...)), "seal-broken"); len(found) > 0 {
+		t.Errorf("after Seal: found %v", found)
+	}
+}
+
+// What the seal refuses is a Note: views, functions and so on, but not cascades in MySQL, which
+// fire no triggers.
+func TestWaysAroundASeal(t *testing.T) {
+	for _, b := range sealable {
+		t.Run(b.Name, func(t *testing.T) {
+			w := newWorld(t, b)
+			rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
+			procedure, cascade := "CREATE PROCEDURE raise_prices() LANGUAGE sql AS 'UPDATE books SET price = price + 1'", sqlfence.Note
+			if b.Dialect == sqlfence.MySQL {
+				procedure, cascade = "CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", sqlfence.Warning
+			}
+			w.seal(t, rules...)
+			w.exec(t, "CREATE VIEW cheap AS SELECT id, price FROM books WHERE price < 10", procedure,
+				"ALTER TABLE books ADD COLUMN pen integer", "ALTER TABLE books ADD FOREIGN KEY (pen) REFERENCES pens (id) ON DELETE CASCADE")
+			found := w.news(t, harness.Books(rules...))
+			for code, severity := range map[string]sqlfence.Severity{"view": sqlfence.Note, "function": sqlfence.Note, "cascade": cascade} {
+				wantOne(t, withCode(found, code), severity, code)
+			}
+			if len(found) != 3 {
+				t.Errorf("found %v", codes(found))
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package verify_test
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// found returns those of the findings with a code.
+func withCode(found []sqlfence.Finding, code string) []sqlfence.Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f sqlfence.Finding) bool { return f.Code != code })
+}
+
+// wantOne wants one finding, of a severity.
+func wantOne(t *testing.T, found []sqlfence.Finding, severity sqlfence.Severity, code string) {
+	t.Helper()
+	if len(found) != 1 || found[0].Severity != severity || found[0].Code != code {
+		t.Errorf("found %v, want one %v: %s", found, severity, code)
+	}
+}
+
+// The session's settings are looked at.
+func TestSettings(t *testing.T) {
+	pgx := harness.Bases[1]
+	for setting, want := range map[string]sqlfence.Finding{
+		"synchronous_commit=off": {Severity: sqlfence.Warning, Code: "durability"},
+	} {
+		t.Run(setting, func(t *testing.T) {
+			w := newWorld(t, pgx)
+			name, value, _ := strings.Cut(setting, "=")
+			w.dsn += "&" + name + "=" + url.QueryEscape(value)
+			wantOne(t, w.news(t, harness.Books(both...)), want.Severity, want.Code)
+		})
+	}
+	t.Run("idle in transaction", func(t *testing.T) {
+		w := newWorld(t, pgx)
+		wantOne(t, withCode(w.fresh, "idle-in-transaction"), sqlfence.Note, "idle-in-transaction")
+		w.dsn += "&idle_in_transaction_session_timeout=60000"
+		if left := withCode(w.verify(t, harness.Books(both...)), "idle-in-transaction"); len(left) > 0 {
+			t.Errorf("found %v", left)
+		}
+		if found := withCode(newWorld(t, pgx).verify(t, harness.Books(sqlfence.RowFence("fence_token"))), "idle-in-transaction"); len(found) > 0 {
+			t.Errorf("without a ledger: found %v", found)
+		}
+	})
+}
+
+func TestSettingsOfMySQL(t *testing.T) {
+	with := func(t *testing.T, name, value string) *world {
+		w := newWorld(t, harness.MySQL)
+		w.dsn = harness.MySQLWith(t, w.dsn, func(c *mysql.Config) { c.Params = map[string]string{name: value} })
+		return w
+	}
+	t.Run("sql_mode", func(t *testing.T) {
+		w := with(t, "sql_mode", "''")
+		wantOne(t, w.news(t, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Key("id"))), sqlfence.Warning, "sql-mode")
+		if found := w.news(t, harness.Books(both...)); len(found) > 0 {
+			t.Errorf("without Key: found %v", found)
+		}
+	})
+	t.Run("binlog_format", func(t *testing.T) {
+		w := with(t, "binlog_format", "'STATEMENT'")
+		var name, on string
+		if err := w.plain.QueryRow("SHOW VARIABLES LIKE 'log_bin'").Scan(&name, &on); err != nil {
+			t.Fatal(err)
+		}
+		want := sqlfence.Note
+		if on == "ON" {
+			want = sqlfence.Warning
+		}
+		wantOne(t, w.news(t, harness.Books(both...)), want, "binlog-format")
+	})
+	t.Run("durability", func(t *testing.T) {
+		w := newWorld(t, harness.MySQL)
+		var name, level string
+		if err := w.plain.QueryRow("SHOW VARIABLES LIKE 'innodb_flush_log_at_trx_commit'").Scan(&name, &level); err != nil {
+			t.Fatal(err)
+		}
+		switch found := withCode(w.fresh, "durability"); level {
+		case "1":
+			if len(found) > 0 {
+				t.Errorf("found %v", found)
+			}
+		default: // that of the servers which the tests start
+			wantOne(t, found, sqlfence.Note, "durability")
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package verify
+
+// A Database asks one database's catalogue: [Postgres], [SQLite] or [MySQL]. The rows of its
+// queries are texts, in an order that doesn't change from one time to the next.
+type Database interface {
+	// Quote writes a name so that the database reads just that, and Text a constant.
+	Quote(name string) string
+	Text(s string) string
+
+	// same returns a text that is the same for two names exactly if the database takes them for
+	// the same, of tables and of columns.
+	same(name string) string
+
+	// word reads a name as it stands in stored code, with its quotes.
+	word(s string) string
+
+	// relations returns what has one of the names, in any schema. Names are as same has them.
+	relations(l *look, names []string) ([]*relation, error)
+
+	// columns returns the columns of relations: the relation's id, and the column.
+	columns(l *look, of []*relation) (map[string][]column, error)
+
+	// similar returns the names of the tables that the role can see.
+	similar(l *look) ([]string, error)
+
+	// links returns what writes relations, or is written with them, without being told so.
+	links(l *look, of []*relation) ([]link, error)
+
+	// code returns the stored code that has one of the words in it.
+	code(l *look, words []string) ([]code, error)
+
+	// settings returns what the session's settings are called and have.
+	settings(l *look) (map[string]string, error)
+
+	// writers returns who else may write relations: the relation's id, and the roles.
+	writers(l *look, of []*relation) (map[string][]string, error)
+
+	// seals returns what seals relations, by their ids; only for those that have some part of a seal.
+	seals(l *look, of []*relation) (map[string]seal, error)
+
+	// sealAsks is in the body of a seal that compares with the ledger, and sealOnce in that of one
+	// for SingleUse.
+	sealAsks() string
+	sealOnce() string
+
+	// cascadesFire reports whether what a foreign key does to other rows fires their triggers.
+	cascadesFire() bool
+
+	// unfit says what is wrong with the table of the ledger, beside its columns; empty for
+	// nothing.
+	unfit(l *look, ledger *relation) (string, error)
+
+	// isRowNumber reports whether a column that the table hasn't is another name for its
+	// primary key.
+	isRowNumber(rel *relation, column string) bool
+
+	// mark and the others judge the type of a column.
+	mark(c column) judgement
+	serial(c column) judgement
+	key(c column) judgement
+	lock(c column, time bool) judgement
+
+	// storage judges how a table is kept, which is more than its kind.
+	storage(l *look, rel *relation) judgement
+
+	// checkSession looks at the settings.
+	checkSession(l *look, settings map[string]string)
+
+	// alter is the statement that gives a column another declaration; empty where there is none.
+	alter(table, column, declare string) string
+
+	// lockTypes are the types of the columns of a lock.
+	lockTypes() (user, time string)
+
+	// keepsLedgers reports whether each schema has a ledger of its own, for its tables.
+	keepsLedgers() bool
+
+	// length returns how long the database takes a name in the ledger to be.
+	length(s string) int
+
+	// locksByUpdate reports whether the ledger's guard needs the privilege UPDATE.
+	locksByUpdate() bool
+
+	// writesJoined reports whether an UPDATE or DELETE may write any of the tables that it joins.
+	writesJoined() bool
+
+	// CreateLedger creates the ledger's table.
+	CreateLedger() string
+}
+
+// A judgement is what is wrong with something; without a problem it is right.
+type judgement struct {
+	severity             Severity
+	problem, remedy, sql string
+}
+
+var fine judgement
+
+func fault(problem string) judgement   { return judgement{severity: Fault, problem: problem} }
+func warning(problem string) judgement { return judgement{severity: Warning, problem: problem} }
+
+// A relation is a table, or something else that has a table's name.
+type relation struct {
+	id, schema, name string
+	visible          bool   // it is what the name without a schema stands for
+	kind             string // "table", "partitioned table", "view" and so on
+	storage          string // PostgreSQL: "unlogged", "temporary"; MySQL: the engine
+	definition       string // SQLite: the text that created it
+	columns          []column
+	sealed           bool // the database refuses writes without a token
+
+	// What the role may do with some column of it, or with its rows.
+	writes, deletes bool
+	owned           bool // the role may alter it
+}
+
+// A column is one of a relation.
+type column struct {
+	name, typ, shown string // typ without the length and such, and of a domain's base; shown as it is declared
+	nullable         bool
+	fallback         string // its default; empty for none
+	generated        bool
+	loose            bool // texts that are not the same count as equal
+	reads            bool // the role may
+	inserts, updates bool
+}
+
+// column returns the column with a name, and whether there is one.
+func (r *relation) column(db Database, name string) (column, bool) {
+	for _, c := range r.columns {
+		if db.same(c.name) == db.same(name) {
+			return c, true
+		}
+	}
+	return column{}, false
+}
+
+// A link is a way by which rows of a relation can be written although the statement doesn't
+// name it.
+type link struct {
+	code, id     string // of the finding, and of the relation
+	schema, name string // of the other thing
+	detail       string // what the problem has to say of it
+}
+
+// code is a function, trigger or the like that the database keeps.
+type code struct {
+	kind, name string   // for people
+	bare       string   // its name alone
+	fires      []string // relations that a trigger is on: their ids
+	on         string   // likewise, for people
+	body       string   // empty if it can't be seen
+	hidden     bool     // it can't
+}

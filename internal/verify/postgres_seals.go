@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// What package schema calls the triggers of a seal.
+var postgresSeal = []string{sqltext.SealTrigger, "~sqlfence_after", "~sqlfence_before", "~sqlfence_delete", "~sqlfence_truncate"}
+
+func (postgres) sealAsks() string { return "FOR SHARE" }
+func (postgres) sealOnce() string { return "int8le(given, stored)" }
+
+// A table's partitions and children have triggers of their own.
+const postgresSeals = `WITH RECURSIVE tree(root, oid) AS (
+	SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN (%s)
+	UNION SELECT t.root, i.inhrelid FROM tree AS t JOIN pg_catalog.pg_inherits AS i ON i.inhparent = t.oid)
+SELECT t.root::pg_catalog.text, t.oid::pg_catalog.regclass::pg_catalog.text, (t.root = t.oid)::pg_catalog.text, COALESCE(g.tgname::pg_catalog.text, ''), COALESCE(g.tgenabled::pg_catalog.text, ''),
+	COALESCE(p.prosrc, ''),
+	COALESCE((SELECT k.convalidated::pg_catalog.text FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = t.oid AND k.conname = '` + sqltext.SealedMark + `'), '')
+FROM tree AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.oid
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND g.tgname LIKE '~sqlfence\_%%'
+LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
+WHERE c.relkind IN ('r', 'p') ORDER BY 1, t.oid, 4`
+
+func (d postgres) seals(l *look, of []*relation) (map[string]seal, error) {
+	query := strings.NewReplacer("%s", strings.Join(ids(of), ", "), "%%", "%").Replace(postgresSeals)
+	rows, err := l.rows("the seals", query)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]seal)
+	for _, rel := range of {
+		mine := slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return r[0] != rel.id })
+		if !slices.ContainsFunc(mine, func(r []string) bool { return r[2] == "true" && slices.Contains(postgresSeal, r[3]) }) {
+			continue
+		}
+		found[rel.id] = sealOf(mine)
+	}
+	return found, nil
+}
+
+// sealOf reads the triggers of a table and of its parts.
+func sealOf(rows [][]string) (s seal) {
+	has := make(map[string][]string)
+	var parts []string
+	for _, r := range rows {
+		part, root, trigger, on := r[1], r[2] == "true", r[3], r[4]
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+		has[part] = append(has[part], trigger)
+		switch {
+		case trigger != "" && on != "O" && on != "A" && s.problem == "":
+			s.problem = "the trigger " + trigger + " of " + part + " is switched off"
+		case root && trigger == sqltext.SealTrigger:
+			s.body = r[5]
+		}
+		if root && r[6] != "true" && s.problem == "" {
+			s.problem = "it lacks the constraint " + sqltext.SealedMark + ", or that isn't validated"
+		}
+	}
+	for _, part := range parts {
+		for _, trigger := range postgresSeal {
+			if !slices.Contains(has[part], trigger) && s.problem == "" {
+				s.problem = part + " lacks the trigger " + trigger
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// findRelations finds what the names of the registered tables stand for, and the ledger.
+func findRelations(l *look) error {
+	names := []string{l.db.same(sqltext.LedgerTable)}
+	for i := range l.tables {
+		names = append(names, l.db.same(l.tables[i].Name))
+	}
+	slices.Sort(names)
+	var err error
+	if l.relations, err = l.db.relations(l, slices.Compact(names)); err != nil {
+		return err
+	}
+	l.ledgers = l.named("", sqltext.LedgerTable)
+	for i := range l.tables {
+		t := &l.tables[i]
+		for _, rel := range l.named(t.Schema, t.Name) {
+			l.targets = append(l.targets, target{t, rel})
+		}
+	}
+	return nil
+}
+
+// named returns the relations that a name stands for. Without a schema it is the one that the
+// session finds; where it finds none, those of all schemas, with which statements then have to name it.
+func (l *look) named(schema, name string) (found []*relation) {
+	for _, rel := range l.relations {
+		if l.db.same(rel.name) == l.db.same(name) && (schema == "" || l.db.same(rel.schema) == l.db.same(schema)) {
+			found = append(found, rel)
+		}
+	}
+	if isVisible := func(r *relation) bool { return r.visible }; schema == "" && slices.ContainsFunc(found, isVisible) {
+		found = slices.DeleteFunc(found, func(r *relation) bool { return !r.visible })
+	}
+	return found
+}
+
+// checkNames reports the registered tables that aren't there.
+func checkNames(l *look) error {
+	var lost []*Table
+	for i := range l.tables {
+		if t := &l.tables[i]; !slices.ContainsFunc(l.targets, func(x target) bool { return x.Table == t }) {
+			lost = append(lost, t)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	known, err := l.db.similar(l)
+	if err != nil {
+		return err
+	}
+	for _, t := range lost {
+		l.add(t, Finding{
+			Severity: Fault,
+			Code:     "missing-table",
+			Problem:  fmt.Sprintf("The table %s doesn't exist, or this role can't see it: its registration guards nothing.", l.spell(t.Schema, t.Name)),
+			Remedy:   didYouMean(t.Name, known) + "Register the table by the name that it has, or create it.",
+		})
+	}
+	return nil
+}
+
+// spell writes a name for people: as it is where every database reads it so.
+func (l *look) spell(schema, name string) string {
+	if schema == "" {
+		return plain(l.db, name)
+	}
+	return plain(l.db, schema) + "." + plain(l.db, name)
+}
+
+// name is a relation's, with the schema where that isn't the one of names without.
+func (l *look) name(rel *relation) string {
+	if rel.visible {
+		return l.spell("", rel.name)
+	}
+	return l.spell(rel.schema, rel.name)
+}
+
+// quoted is a relation's name for a statement.
+func (l *look) quoted(rel *relation) string {
+	if rel.visible {
+		return l.db.Quote(rel.name)
+	}
+	return l.db.Quote(rel.schema) + "." + l.db.Quote(rel.name)
+}
+
+func plain(db Database, name string) string {
+	for i, c := range name {
+		if !(c >= 'a' && c <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
+			return db.Quote(name)
+		}
+	}
+	return name
+}
+
+// texts writes a list of constants.
+func texts(db Database, list []string) string {
+	written := make([]string, len(list))
+	for i, s := range list {
+		written[i] = db.Text(s)
+	}
+	return strings.Join(written, ", ")
+}
+
+// ids returns the relations' ids.
+func ids(of []*relation) []string {
+	list := make([]string, len(of))
+	for i, rel := range of {
+		list[i] = rel.id
+	}
+	return list
+}
+
+// guarded returns the relations of the registered tables, each once.
+func (l *look) guarded() (list []*relation) {
+	for _, t := range l.targets {
+		if !slices.Contains(list, t.rel) {
+			list = append(list, t.rel)
+		}
+	}
+	return list
+}
+
+// of returns the targets with a relation.
+func (l *look) of(id string) (list []target) {
+	for _, t := range l.targets {
+		if t.rel.id == id {
+			list = append(list, t)
+		}
+	}
+	return list
+}

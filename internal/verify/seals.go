@@ -1,0 +1,68 @@
+package verify
+
+import "strings"
+
+// A seal is what a table has of the triggers that refuse writes without a token.
+type seal struct {
+	problem string // what isn't as it has to be; empty for nothing
+	body    string // of what looks at writes
+}
+
+const sealAgain = "Call schema.Seal again."
+
+// checkSeals compares the seals with what is registered.
+func checkSeals(l *look) error {
+	of := l.guarded()
+	if len(of) == 0 {
+		return nil
+	}
+	seals, err := l.db.seals(l, of)
+	if err != nil {
+		return err
+	}
+	for _, t := range l.targets {
+		s, has := seals[t.rel.id]
+		if has {
+			t.rel.sealed = s.problem == ""
+		}
+		name := l.name(t.rel)
+		switch {
+		case has && !t.Sealed:
+			l.add(t.Table, Finding{Severity: Fault, Code: "sealed-unregistered",
+				Problem: "Table " + name + " is sealed, but registered without Sealed: the database refuses its guarded writes.",
+				Remedy:  "Register it with Sealed, or call schema.Unseal."})
+		case has && s.problem != "":
+			l.add(t.Table, Finding{Severity: Warning, Code: "seal-broken",
+				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: sealAgain})
+		case has:
+			if why := l.misfit(t, s.body); why != "" {
+				l.add(t.Table, Finding{Severity: Warning, Code: "seal-shape",
+					Problem: "The seal of table " + name + " was made for other rules: " + why + ".", Remedy: sealAgain})
+			}
+		case t.Sealed:
+			l.add(t.Table, Finding{Severity: Warning, Code: "not-sealed",
+				Problem: "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused.",
+				Remedy:  "Call schema.Seal."})
+		}
+	}
+	return nil
+}
+
+// misfit says in what a seal's trigger differs from the rules of the table; empty for nothing.
+func (l *look) misfit(t target, body string) string {
+	asks := strings.Contains(body, l.db.sealAsks())
+	twice := strings.Contains(body, l.db.sealOnce())
+	switch {
+	case t.Fence != "" && !strings.Contains(body, "NEW."+l.db.Quote(t.Fence)):
+		return "it doesn't look at the fence column " + plain(l.db, t.Fence)
+	case t.Ledger && !asks:
+		return "it doesn't compare with the ledger"
+	case !t.Ledger && asks:
+		return "it compares with the ledger"
+	case t.SingleUse != twice && t.SingleUse:
+		return "it lets a token write a row twice, which SingleUse forbids"
+	case t.SingleUse != twice:
+		return "it lets a token write a row once only"
+	}
+	return ""
+}

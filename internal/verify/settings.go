@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// checkSettings looks at the settings that guards and tokens depend on.
+func checkSettings(l *look) error {
+	if len(l.tables) == 0 {
+		return nil
+	}
+	settings, err := l.db.settings(l)
+	if err != nil {
+		return err
+	}
+	l.db.checkSession(l, settings)
+	if !l.asksLedger() {
+		return nil
+	}
+	peers, err := l.rows("other servers", l.opts.Peers)
+	if err != nil {
+		return err
+	}
+	if len(peers) > 0 {
+		for i := range l.tables {
+			if t := &l.tables[i]; t.Ledger {
+				l.add(t, Finding{
+					Severity: Fault,
+					Code:     "several-servers",
+					Problem:  "Other servers write to this database, and the ledger's lock is one server's: writes of table " + t.Registered + " are refused.",
+					Remedy:   "Compare the token in the row, with RowFence alone; docs/galera.md says why.",
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// asksLedger reports whether a table is compared with the ledger.
+func (l *look) asksLedger() bool {
+	return slices.ContainsFunc(l.tables, func(t Table) bool { return t.Ledger })
+}
+
+// durability notes a setting by which a crash loses what was committed.
+func (l *look) durability(severity Severity, setting, sql string) {
+	l.add(nil, Finding{
+		Severity: severity,
+		Code:     "durability",
+		Problem:  "The setting " + setting + " lets a crash of the server lose what was committed before it: writes, and the marks with them.",
+		Remedy:   "Turn it on for the roles that write under tokens.",
+		SQL:      sql,
+	})
+}
+
+// idle notes that a transaction may stay open for ever.
+func (l *look) idle(setting, sql string) {
+	l.add(nil, Finding{
+		Code:    "idle-in-transaction",
+		Problem: "The setting " + setting + " is 0: a transaction that a paused program leaves open after a write under the ledger holds off the next token for as long.",
+		Remedy:  "Set it to the time that a transaction may idle.",
+		SQL:     sql,
+	})
+}
+
+// checkWriters notes who else may write to the tables.
+func checkWriters(l *look) error {
+	of := l.guarded()
+	if len(of) == 0 {
+		return nil
+	}
+	writers, err := l.db.writers(l, of)
+	if err != nil {
+		return err
+	}
+	const shown = 5
+	for _, t := range l.targets {
+		roles := writers[t.rel.id]
+		if len(roles) == 0 {
+			continue
+		}
+		list := strings.Join(roles[:min(len(roles), shown)], ", ")
+		if more := len(roles) - shown; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		f := Finding{
+			Code:    "other-writers",
+			Problem: fmt.Sprintf("Table %s can also be written by %s: what doesn't pass through sqlfence carries no token.", l.name(t.rel), list),
+			Remedy:  "Take the privileges away from who doesn't need them, or seal the table.",
+		}
+		if t.rel.sealed {
+			continue
+		}
+		l.add(t.Table, f)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+)
+
+// didYouMean proposes the names that are most like one that isn't there; empty for none.
+func didYouMean(name string, known []string) string {
+	best, near := 3, []string(nil)
+	if len(name) < 6 {
+		best = 2
+	}
+	for _, k := range known {
+		switch d := distance(strings.ToLower(name), strings.ToLower(k)); {
+		case k == name, d > best:
+		case d < best:
+			best, near = d, []string{k}
+		case !slices.Contains(near, k):
+			near = append(near, k)
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	slices.Sort(near)
+	return "Did you mean " + strings.Join(near[:min(3, len(near))], " or ") + "? "
+}
+
+// distance counts the letters that have to be added, left out, changed or swapped with the next
+// one to make one name of another.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last := []int(nil), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range x {
+		row := make([]int, len(y)+1)
+		row[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+cost)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(y)]
+}

@@ -1,0 +1,139 @@
+// Package verify looks in a database's catalogue for what is wrong with the tables that are
+// registered, and for the ways by which their rows can be written without a token.
+//
+// It asks by queries alone, whose number doesn't depend on how many tables there are, and
+// which lock nothing that a writer waits for.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
+// A Table is a registered table.
+type Table struct {
+	Registered     string // as registered
+	Schema, Name   string // as the database stores them; Schema is empty for any
+	Resource       string // the name of its tokens
+	Fence, Key     string // columns, as stored; empty for none
+	Serial         string
+	By             string // the columns of its lock
+	Since, Expiry  string
+	Ledger, Sealed bool
+
+	SingleUse       bool
+	UnfencedInserts bool
+}
+
+// Severity says how bad a finding is.
+type Severity uint8
+
+// The severities.
+const (
+	Note Severity = iota
+	Warning
+	Fault
+)
+
+// A Finding is something wrong, or worth knowing.
+type Finding struct {
+	Severity Severity
+	Code     string // a stable word
+	Table    string // as registered; empty if it is about the database
+	Problem  string
+	Remedy   string
+	SQL      string // what repairs it; empty where no statement does
+}
+
+// An Ask sends a query without arguments, and returns its rows. NULL is the empty text.
+type Ask func(ctx context.Context, query string) ([][]string, error)
+
+// Options of a run.
+type Options struct {
+	// Rows has the rows of the tables read, too, for marks that can't be right.
+	Rows bool
+
+	// Peers is the question whether other servers write to the database; empty for none.
+	Peers string
+}
+
+// Run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
+// what the role isn't allowed to ask is a Note.
+func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
+	l := &look{ctx: ctx, ask: ask, db: db, tables: tables, opts: opts}
+	for _, step := range []func(*look) error{
+		findRelations, checkNames, readColumns, checkColumns, checkLedger, checkStorage,
+		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
+	} {
+		if err := step(l); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(b.Severity, a.Severity) })
+	return l.found, nil
+}
+
+// A look is one run, and what it has read so far.
+type look struct {
+	ctx    context.Context
+	ask    Ask
+	db     Database
+	tables []Table
+	opts   Options
+
+	relations []*relation // with the name of a registered table, or of the ledger
+	targets   []target
+	ledgers   []*relation // the table of the ledger, in each schema
+	found     []Finding
+}
+
+// A target is a registered table with a relation of the database that its name stands for.
+type target struct {
+	*Table
+	rel *relation
+}
+
+// add adds a finding about a table.
+func (l *look) add(t *Table, f Finding) {
+	if t != nil {
+		f.Table = t.Registered
+	}
+	l.found = append(l.found, f)
+}
+
+// rows sends a query. Where the role may not ask, there are no rows, and a Note says what can't
+// be seen.
+func (l *look) rows(about, query string) ([][]string, error) {
+	if query == "" {
+		return nil, nil
+	}
+	rows, err := l.ask(l.ctx, query)
+	switch {
+	case err == nil:
+		return rows, nil
+	case isDenied(err) && l.ctx.Err() == nil:
+		l.unseen(about, err.Error())
+		return nil, nil
+	}
+	return nil, fmt.Errorf("asking for %s: %w", about, err)
+}
+
+// unseen notes what the role can't see.
+func (l *look) unseen(about, why string) {
+	l.add(nil, Finding{
+		Code:    "unseen",
+		Problem: "This role can't see " + about + ": " + why + ".",
+		Remedy:  "Verify with a role that can, such as the tables' owner.",
+	})
+}
+
+// isDenied reports whether a query was refused for want of a privilege, or by SQLite's authorizer.
+func isDenied(err error) bool {
+	const sqliteAuth = 23
+	code, ok := dberr.SQLiteCode(err)
+	return ok && code&0xff == sqliteAuth || dberr.SQLState(err) == dberr.InsufficientPrivilege
+}

@@ -1,0 +1,174 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/verify"
+)
+
+// Severity says how bad a [Finding] is. The zero value is Note.
+type Severity int
+
+const (
+	// Note is worth knowing. Nothing has to be done.
+	Note Severity = iota
+	// Warning is a way by which a write without a token, or a stale one, may land, or by which
+	// writes may fail that need not.
+	Warning
+	// Fault is a registration that doesn't do what it says: it guards nothing, or every
+	// guarded write fails.
+	Fault
+)
+
+// String returns "note", "warning" or "fault".
+func (s Severity) String() string {
+	switch s {
+	case Note:
+		return "note"
+	case Warning:
+		return "warning"
+	case Fault:
+		return "fault"
+	}
+	return fmt.Sprintf("Severity(%d)", int(s))
+}
+
+// A Finding is something that [Verify] has found.
+type Finding struct {
+	Severity Severity
+
+	// Code says what it is, as a word that stays the same, such as "missing-table";
+	// docs/verify.md has all of them.
+	Code string
+
+	// Table is the table, as registered with [WithTable]; empty if it is about the database.
+	Table string
+
+	// Problem is a sentence that says what is wrong, and Remedy what to do.
+	Problem, Remedy string
+
+	// SQL is a statement that repairs it; empty where none does. In a GRANT, <role> stands for
+	// the role that the application connects as. It isn't for a fenced database, which refuses
+	// most such statements: see docs/migrations.md.
+	SQL string
+}
+
+// String returns the finding in one line, as in "fault: missing-table: The table bokos …".
+func (f Finding) String() string {
+	line := f.Severity.String() + ": " + f.Code + ": " + f.Problem + " " + f.Remedy
+	if f.SQL != "" {
+		line += " SQL: " + f.SQL
+	}
+	return line
+}
+
+// Verify compares what is registered with what the database has, and looks for ways around
+// sqlfence: registered tables and columns that don't exist, columns of a wrong type, a
+// ledger that is missing or can't be used, views, rules, triggers, functions, foreign keys and
+// partitions by which the rows can be written under other names, settings that tokens depend
+// on, and marks in the rows that can't be right. It returns the worst first; no finding at
+// all is an empty list.
+//
+// What it looks at is what db's session sees, with its role, search path and attached databases. What the
+// role can't see is a [Note]. A table that is registered without a schema is the one that the session
+// finds by that name, or if it finds none those of all schemas. Stored code is searched for the
+// names of the registered tables; code that puts a name together can't be seen.
+//
+// It asks by about twenty queries, however many tables there are, and one more for each hundred
+// tables with a fence column, whose marks are read in all rows: that takes the time of a query for the
+// highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
+// several goroutines at once.
+//
+// db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
+// other is [ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql. Other
+// errors are those of a query or a connection. Where [WithVerify] refuses all connections, Verify
+// returns what it has found, for which no rows are read.
+func Verify(ctx context.Context, db *sql.DB) ([]Finding, error) {
+	if db == nil || !isFenced(db.Driver()) {
+		return nil, fmt.Errorf("%w: Verify of a database that isn't fenced, or not on the outside", ErrInvalid)
+	}
+	c, err := db.Conn(ctx)
+	if refused := (*VerifyError)(nil); errors.As(err, &refused) {
+		return refused.Findings, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqlfence: verify: %w", err)
+	}
+	defer c.Close()
+	var found []Finding
+	err = c.Raw(func(driverConn any) error {
+		fenced, ok := driverConn.(interface{ fenced() *conn })
+		if !ok {
+			return fmt.Errorf("%w: the connection is a %T", ErrInvalid, driverConn)
+		}
+		inner := fenced.fenced()
+		found, err = inner.state.settings.verify(ctx, inner.base, true)
+		return err
+	})
+	return found, err
+}
+
+// fenced returns the connection itself, for what database/sql hands out.
+func (c *conn) fenced() *conn { return c }
+
+// verify looks for what is wrong, over a connection of the base driver.
+func (s *settings) verify(ctx context.Context, base driver.Conn, rows bool) ([]Finding, error) {
+	ask := func(ctx context.Context, query string) ([][]string, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return queryTexts(ctx, base, query)
+	}
+	tables := make([]verify.Table, len(s.tables))
+	for i, t := range s.tables {
+		tables[i] = t.toVerify()
+	}
+	opts := verify.Options{Rows: rows, Peers: s.profile.text().FindPeers()}
+	found, err := verify.Run(ctx, s.profile.catalogue(), ask, tables, opts)
+	if err != nil {
+		return nil, fmt.Errorf("sqlfence: verify: %w", err)
+	}
+	findings := make([]Finding, len(found))
+	for i, f := range found {
+		findings[i] = Finding{Severity(f.Severity), f.Code, f.Table, f.Problem, f.Remedy, f.SQL}
+	}
+	return findings, nil
+}
+
+func (t *table) toVerify() verify.Table {
+	r := &t.rules
+	return verify.Table{
+		Registered: t.name, Schema: r.Schema, Name: r.Name, Resource: t.resource,
+		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
+		Ledger: r.Ledger, Sealed: r.Sealed, SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
+	}
+}
+
+// A VerifyError reports what [WithVerify] has found: connections are refused until it is
+// repaired. It is [ErrNotSetUp].
+type VerifyError struct {
+	Findings []Finding // all that were found, the worst first
+}
+
+// Error lists the Faults.
+func (e *VerifyError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: no connection until this is repaired", ErrNotSetUp)
+	for _, f := range e.Findings {
+		if f.Severity == Fault {
+			b.WriteString("\n\t" + f.String())
+		}
+	}
+	return b.String()
+}
+
+// Is reports whether target is [ErrNotSetUp].
+func (e *VerifyError) Is(target error) bool { return target == ErrNotSetUp }
+
+// Temporary returns false: waiting repairs nothing.
+func (e *VerifyError) Temporary() bool { return false }

@@ -1,0 +1,247 @@
+package sqlfence_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// A catalogue is a database of SQLite's that answers what Verify asks it: a table, with a fence
+// column or without.
+type catalogue struct {
+	*fakedb.DB
+	fit   atomic.Bool                   // it has the column
+	asked atomic.Int64                  // how often somebody began to ask
+	hold  atomic.Pointer[chan struct{}] // whoever asks waits for it
+}
+
+func newCatalogue() *catalogue {
+	c := new(catalogue)
+	c.DB = fakedb.New(c.answer)
+	return c
+}
+
+func (c *catalogue) answer(ctx context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	rows := func(rows ...[]any) (fakedb.Answer, error) {
+		return fakedb.Answer{Columns: make([]string, 7), Rows: rows}, nil
+	}
+	switch query := call.Query; {
+	case strings.Contains(query, "type IN ('table', 'view') AND lower(name)"):
+		c.asked.Add(1)
+		if hold := c.hold.Load(); hold != nil {
+			select {
+			case <-*hold:
+			case <-ctx.Done():
+				return fakedb.Answer{}, ctx.Err()
+			}
+		}
+		return rows([]any{"main", "books", "table", "CREATE TABLE books (…)", nil, nil, nil})
+	case strings.Contains(query, "FROM pragma_database_list"):
+		return rows([]any{"main", nil, nil, nil, nil, nil, nil})
+	case strings.Contains(query, "pragma_table_xinfo") && c.fit.Load():
+		return rows([]any{"main.books", "fence_token", "bigint", int64(1), "0", int64(0), int64(0)})
+	}
+	return rows()
+}
+
+func (c *catalogue) open(t *testing.T, opts ...sqlfence.Option) *sql.DB {
+	t.Helper()
+	opts = append([]sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("fence_token"))}, opts...)
+	db, err := sqlfence.OpenDB(c, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// connect opens a connection that no other has been.
+func connect(t *testing.T, db *sql.DB) error {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	return err
+}
+
+func TestWithVerify(t *testing.T) {
+	c := newCatalogue()
+	db := c.open(t, sqlfence.WithVerify())
+	for range 2 { // each connection looks again
+		err := connect(t, db)
+		var refused *sqlfence.VerifyError
+		if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrNotSetUp) || refused.Temporary() {
+			t.Fatalf("%v, want a VerifyError, which is ErrNotSetUp and lasts", err)
+		}
+		if len(refused.Findings) != 1 || refused.Findings[0].Code != "missing-column" || !strings.Contains(err.Error(), refused.Findings[0].String()) {
+			t.Errorf("found %v, error %q", refused.Findings, err)
+		}
+		if found, err := sqlfence.Verify(t.Context(), db); err != nil || len(found) != 1 {
+			t.Errorf("Verify: %v, %v; want what has refused the connection", found, err)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), "SELECT 1"); !errors.Is(err, sqlfence.ErrNotSetUp) {
+		t.Errorf("a statement runs: %v", err)
+	}
+	c.fit.Store(true)
+	before := c.asked.Load()
+	for range 3 {
+		if err := connect(t, db); err != nil {
+			t.Fatal(err)
+		}
+		c.fit.Store(false) // nobody looks any more
+	}
+	if n := c.asked.Load() - before; n != 1 {
+		t.Errorf("looked %d times, want once", n)
+	}
+}
+
+// Connections that begin at the same time look once, whatever comes of it.
+func TestConcurrentVerify(t *testing.T) {
+	for _, fit := range []bool{true, false} {
+		c := newCatalogue()
+		c.fit.Store(fit)
+		hold := make(chan struct{})
+		c.hold.Store(&hold)
+		db := c.open(t, sqlfence.WithVerify())
+		var group sync.WaitGroup
+		results := make(chan error, 20)
+		for range 20 {
+			group.Go(func() {
+				conn, err := db.Conn(context.Background())
+				if err == nil {
+					defer conn.Close()
+				}
+				results <- err
+			})
+		}
+		for db.Stats().OpenConnections < 20 || c.asked.Load() == 0 { // all have begun
+			runtime.Gosched()
+			if len(results) > 0 {
+				t.Fatal(<-results)
+			}
+		}
+		c.hold.Store(nil)
+		close(hold)
+		group.Wait()
+		close(results)
+		for err := range results {
+			if fit != (err == nil) {
+				t.Errorf("fit %v: %v", fit, err)
+			}
+		}
+		// A connection that begins when the others have ended looks for itself.
+		if n := c.asked.Load(); fit && n != 1 || n > 3 {
+			t.Errorf("fit %v: looked %d times", fit, n)
+		}
+	}
+}
+
+// A context's deadline ends the look, and the wait for somebody else's; the next looks itself.
+func TestVerifyEnds(t *testing.T) {
+	c := newCatalogue()
+	c.fit.Store(true)
+	hold := make(chan struct{})
+	c.hold.Store(&hold)
+	db := c.open(t, sqlfence.WithVerify())
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan error, 2)
+	for range 2 {
+		go func() { _, err := db.Conn(ctx); results <- err }()
+	}
+	for c.asked.Load() == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	for range 2 {
+		if err := <-results; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want the context's error", err)
+		}
+	}
+	c.hold.Store(nil)
+	if err := connect(t, db); err != nil {
+		t.Errorf("the next: %v", err)
+	}
+}
+
+// What isn't enforced refuses no connection, nor does a ledger that tokens will make; and they
+// are logged.
+func TestVerifyRefusesWhatIsEnforced(t *testing.T) {
+	for name, opts := range map[string][]sqlfence.Option{
+		"observe":   {sqlfence.WithMode(sqlfence.Observe)},
+		"bypass":    {sqlfence.WithBypass("migration")},
+		"no verify": nil,
+	} {
+		c := newCatalogue()
+		var log bytes.Buffer
+		opts = append(opts, sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		if name != "no verify" {
+			opts = append(opts, sqlfence.WithVerify())
+		}
+		if err := connect(t, c.open(t, opts...)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if asked := c.asked.Load(); asked != 0 != (name == "observe") {
+			t.Errorf("%s: looked %d times", name, asked)
+		}
+		if logged := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "code=missing-column"); logged != (name == "observe") {
+			t.Errorf("%s: logged %q", name, log.String())
+		}
+	}
+	c := newCatalogue()
+	c.fit.Store(true)
+	db := c.open(t, sqlfence.WithVerify(), sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe)))
+	if err := connect(t, db); err != nil {
+		t.Errorf("an observed table that isn't there: %v", err)
+	}
+}
+
+// opener opens connections as drivers without connectors do.
+type opener struct{ *catalogue }
+
+func (o opener) Open(string) (driver.Conn, error) { return o.Connect(context.Background()) }
+
+// Connections that the driver opens by itself are looked at by their data source.
+func TestVerifyWithoutConnector(t *testing.T) {
+	c := newCatalogue()
+	d, err := sqlfence.WrapDriver(opener{c}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Open("one"); !errors.Is(err, sqlfence.ErrNotSetUp) {
+		t.Errorf("%v, want ErrNotSetUp", err)
+	}
+	c.fit.Store(true)
+	before := c.asked.Load()
+	for _, dsn := range []string{"one", "one", "two", "one"} {
+		if _, err := d.Open(dsn); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := c.asked.Load() - before; n != 2 {
+		t.Errorf("looked %d times at two data sources", n)
+	}
+}
+
+func TestVerifyNeedsAFencedDatabase(t *testing.T) {
+	if _, err := sqlfence.Verify(t.Context(), nil); !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Error(err)
+	}
+	db := sql.OpenDB(newCatalogue())
+	defer db.Close()
+	if _, err := sqlfence.Verify(t.Context(), db); !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Error(err)
+	}
+}
