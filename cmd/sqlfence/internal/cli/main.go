@@ -83,7 +83,8 @@ without a password:
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
 	root.MarkPersistentFlagFilename("dsn-file")
 	root.AddCommand(
-		a.init(), a.migrate(), a.tokens(), a.leases(), a.explain(), a.run(), a.demo(),
+		a.init(), a.migrate(), a.addFence(), a.seal(), a.unseal(), a.verify(),
+		a.tokens(), a.leases(), a.explain(), a.run(), a.demo(),
 	)
 	a.noteStart(root)
 	return root

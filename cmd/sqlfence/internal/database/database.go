@@ -17,7 +17,7 @@ type Database struct {
 	schemes []string // what its data source names begin with
 	driver  string
 	nowhere string // a data source name of the driver's that nothing is sent to
-	dialect sqlfence.Dialect
+	Dialect sqlfence.Dialect
 
 	// parse reads a data source name, and returns its passwords also with an error. create is
 	// true if a database that doesn't exist may be made.
@@ -25,6 +25,10 @@ type Database struct {
 
 	// isMissing reports whether an error says that a table doesn't exist.
 	isMissing func(error) bool
+
+	// SealLooks is true if the SQL of a seal depends on more of the table than its registration
+	// says, so that it can't be printed.
+	SealLooks bool
 
 	// LaterFiles are those files of package schema whose work isn't seen by a table, and the
 	// question whether it is done: a row says yes.
@@ -80,7 +84,7 @@ func (s Source) Open(options ...sqlfence.Option) (*sql.DB, error) {
 	if len(options) == 0 {
 		return sql.Open(s.driver, s.dsn)
 	}
-	return sqlfence.Open(s.driver, s.dsn, append(options, sqlfence.WithDialect(s.dialect))...)
+	return sqlfence.Open(s.driver, s.dsn, append(options, sqlfence.WithDialect(s.Dialect))...)
 }
 
 // IsMissing reports whether an error says that a table doesn't exist.

@@ -16,7 +16,7 @@ var mysqlServer = &Database{
 	schemes:   []string{"mysql://"},
 	driver:    "mysql",
 	nowhere:   "tcp(127.0.0.1)/",
-	dialect:   sqlfence.MySQL,
+	Dialect:   sqlfence.MySQL,
 	parse:     parseMySQL,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 }

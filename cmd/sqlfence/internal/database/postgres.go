@@ -12,7 +12,7 @@ var postgres = &Database{
 	schemes: []string{"postgres://", "postgresql://"},
 	driver:  "pgx",
 	nowhere: "postgres://127.0.0.1",
-	dialect: sqlfence.Postgres,
+	Dialect: sqlfence.Postgres,
 	parse: func(dsn string, _ bool) (string, []string, error) {
 		_, secrets, err := parseURL(dsn)
 		return dsn, secrets, err

@@ -18,7 +18,7 @@ var sqlite = &Database{
 	schemes:   []string{"sqlite:"},
 	driver:    "sqlite",
 	nowhere:   ":memory:",
-	dialect:   sqlfence.SQLite,
+	Dialect:   sqlfence.SQLite,
 	parse:     parseSQLite,
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 }
