@@ -20,6 +20,7 @@ var sqlite = &Database{
 	nowhere:   ":memory:",
 	Dialect:   sqlfence.SQLite,
 	parse:     parseSQLite,
+	SealLooks: true,
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 }
 
