@@ -158,7 +158,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"refuses":     sqltext.Raw(refuses),
 		"inTheWay":    sqltext.SQL(s.inTheWay()),
 		"nowInTheWay": sqltext.SQL(s.nowInTheWay()),
-		"row":         sqltext.Raw(s.row()),
+		"row":         sqltext.Func(func(string) string { return s.row() }),
 		"askTable":    sqltext.SQL(s.ask(s.KeyColumn == "", "NEW", "{when}\n\t")),
 		"askOld":      sqltext.SQL(s.ask(s.KeyColumn != "", "OLD", "{when}\n\t")),
 		"askNew":      sqltext.SQL(s.ask(s.KeyColumn != "", "NEW", "SELECT CASE {when} END;\n\t")),

@@ -34,7 +34,8 @@ type sqliteCatalog struct {
 	ctx  context.Context
 	conn *sql.Conn
 	*sqliteSeal
-	columns map[string]string // by their names in lower case: what REPLACE stores instead of NULL
+	numbered bool              // it isn't WITHOUT ROWID
+	columns  map[string]string // by their names in lower case: what REPLACE stores instead of NULL
 }
 
 // asWriter calls f as the file's one writer, and undoes what it did if it fails.
@@ -79,7 +80,7 @@ func isSealSQLite(trigger string) bool {
 
 // read reads the shape of a table that isn't sealed, and refuses one that can't be.
 func (c *sqliteCatalog) read() error {
-	for _, read := range []func() error{c.readColumns, c.readRowNumber, c.readUnique, c.readTriggers} {
+	for _, read := range []func() error{c.readKind, c.readColumns, c.nameNumber, c.readUnique, c.readTriggers} {
 		if err := read(); err != nil {
 			return err
 		}
@@ -127,7 +128,24 @@ func (c *sqliteCatalog) args() string {
 }
 
 func (c *sqliteCatalog) refuse(format string, args ...any) error {
-	return fmt.Errorf("table %s can't be sealed: "+format, append([]any{c.name}, args...)...)
+	return fmt.Errorf("it can't be sealed: "+format, args...)
+}
+
+// readKind finds out what kind of table it is.
+func (c *sqliteCatalog) readKind() error {
+	kind, without := "", ""
+	err := c.each("SELECT type, wr FROM pragma_table_list("+textSQLite(c.name)+") WHERE schema = "+textSQLite(c.inSchema()), func(row []string) error {
+		kind, without = row[0], row[1]
+		return nil
+	})
+	c.numbered = without != "1"
+	switch {
+	case err == nil && kind == "":
+		return c.refuse("there is no such table")
+	case err == nil && kind != "table":
+		return c.refuse("it is a %s table, and only a plain one has triggers of rows", kind)
+	}
+	return err
 }
 
 // readColumns: hidden is 2 or 3 for a generated column. For a column that is NOT NULL, REPLACE
@@ -146,27 +164,16 @@ func (c *sqliteCatalog) readColumns() error {
 		}
 		return nil
 	})
-	switch {
-	case err == nil && len(c.columns) == 0:
-		return c.refuse("there is no such table")
-	case err == nil && marks == 0:
+	if err == nil && marks == 0 {
 		return c.refuse("it has no column %s", c.stored)
 	}
 	return err
 }
 
-// readRowNumber finds a name for the rows' number, in a plain table.
-func (c *sqliteCatalog) readRowNumber() error {
-	kind, without := "", ""
-	err := c.each("SELECT type, wr FROM pragma_table_list("+textSQLite(c.name)+") WHERE schema = "+textSQLite(c.inSchema()), func(row []string) error {
-		kind, without = row[0], row[1]
+// nameNumber finds a name for the rows' number.
+func (c *sqliteCatalog) nameNumber() error {
+	if !c.numbered {
 		return nil
-	})
-	switch {
-	case err != nil || without == "1":
-		return err
-	case kind != "table":
-		return c.refuse("it is no plain table but a %s one, which has no triggers of rows", kind)
 	}
 	for _, name := range []string{"rowid", "_rowid_", "oid"} {
 		if _, taken := c.columns[name]; !taken {
