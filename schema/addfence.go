@@ -36,7 +36,7 @@ import (
 //
 // db may be fenced or not. Through a fenced one it needs no [sqlfence.Bypass], and is no
 // event. It uses one connection, outside of any transaction. The role has to own the table,
-// or in MySQL to have the privilege ALTER.
+// or in MySQL to have the privileges ALTER and SELECT.
 //
 // Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence
 // doesn't know (see [AddFenceSQL]) and an invalid name; an untyped one for a column of that name with
