@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
+	"github.com/sqlfence/sqlfence/examples/internal/verified"
 )
 
 // A caller speaks to the service as any HTTP client would.
@@ -29,6 +30,7 @@ func newCaller(t *testing.T) *caller {
 	if err != nil {
 		t.Fatal(err)
 	}
+	verified.Nothing(t, db)
 	server := httptest.NewServer(s.handler())
 	t.Cleanup(server.Close)
 	return &caller{t, server.URL}

@@ -33,7 +33,7 @@ func newCandidate(ctx context.Context, name string, source *scratch.Database) (c
 		return nil, err
 	}
 	c.db, err = sqlfence.Open(source.Driver, source.DSN,
-		sqlfence.WithTable("books"), sqlfence.WithTokens(c.election.Tokens))
+		sqlfence.WithTable("books"), sqlfence.WithTokens(c.election.Tokens), sqlfence.WithVerify())
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,9 @@ func workerMain() {
 func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 	open := func() (*sql.DB, error) { return sql.Open(driver, dsn) }
 	if fenced {
-		open = func() (*sql.DB, error) { return sqlfence.Open(driver, dsn, sqlfence.WithTable("jobs")) }
+		open = func() (*sql.DB, error) {
+			return sqlfence.Open(driver, dsn, sqlfence.WithTable("jobs"), sqlfence.WithVerify())
+		}
 	}
 	db, err := open()
 	if err != nil {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -148,11 +149,12 @@ func (b body) writes(db Database, rel *relation) bool {
 // setsNew reports whether a trigger assigns a column of the new row.
 func (b body) setsNew(db Database, column string) bool {
 	for _, match := range assigned.FindAllStringSubmatch(b.text, -1) {
-		if db.same(db.word(match[1])) == db.same(column) {
+		if name := cmp.Or(match[1], match[2]); db.same(db.word(name)) == db.same(column) {
 			return true
 		}
 	}
 	return false
 }
 
-var assigned = regexp.MustCompile(`(?i)(?:^|[;\s])(?:set\s+)?new\s*\.\s*(` + ident + `)\s*:?=`)
+// assigned: = is an assignment where a statement begins, and a comparison elsewhere.
+var assigned = regexp.MustCompile(`(?i)(?:^|;|,|\b(?:then|else|begin|loop|set)\b)\s*new\s*\.\s*(` + ident + `)\s*=|\bnew\s*\.\s*(` + ident + `)\s*:=`)

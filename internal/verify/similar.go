@@ -7,10 +7,7 @@ import (
 
 // didYouMean proposes the names that are most like one that isn't there; empty for none.
 func didYouMean(name string, known []string) string {
-	best, near := 3, []string(nil)
-	if len(name) < 6 {
-		best = 2
-	}
+	best, near := max(1, min(3, len(name)/3)), []string(nil)
 	for _, k := range known {
 		switch d := distance(strings.ToLower(name), strings.ToLower(k)); {
 		case k == name, d > best:

@@ -15,7 +15,7 @@ import (
 type opener func(driver, dsn string) (*sql.DB, error)
 
 func fenced(driver, dsn string) (*sql.DB, error) {
-	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
 }
 
 func bare(driver, dsn string) (*sql.DB, error) { return sql.Open(driver, dsn) }

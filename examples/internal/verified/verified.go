@@ -1,0 +1,23 @@
+// Package verified has the tests of the examples look at the databases that these make.
+package verified
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Nothing wants Verify to find nothing that has to be repaired in a database, which is fenced.
+func Nothing(t testing.TB, db *sql.DB) {
+	t.Helper()
+	found, err := sqlfence.Verify(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.Severity > sqlfence.Note {
+			t.Error(f)
+		}
+	}
+}
