@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+func freshSQLite(t testing.TB, work string) string {
+	// The file is there before sqlfence init makes it, as in the other databases.
+	path := filepath.Join(work, "books.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite:" + path
+}
+
+// freshPostgres makes a schema of its own.
+func freshPostgres(t testing.TB, _ string) string {
+	dsn := server(t, "POSTGRES")
+	name := "sqlfence_cli_" + strings.ToLower(rand.Text()[:10])
+	admin, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	execute(t, admin, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { execute(t, admin, "DROP SCHEMA "+name+" CASCADE") })
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("search_path", name)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// freshMySQL makes a database of its own.
+func freshMySQL(t testing.TB, _ string) string {
+	dsn := server(t, "MYSQL")
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	name := "sqlfence_cli_" + strings.ToLower(rand.Text()[:10])
+	execute(t, admin, "CREATE DATABASE "+name)
+	t.Cleanup(func() { execute(t, admin, "DROP DATABASE "+name) })
+	u := url.URL{Scheme: "mysql", User: url.User(cfg.User), Host: cfg.Addr, Path: "/" + name}
+	if cfg.Passwd != "" {
+		u.User = url.UserPassword(cfg.User, cfg.Passwd)
+	}
+	return u.String()
+}
+
+func server(t testing.TB, name string) string {
+	dsn := os.Getenv("SQLFENCE_" + name + "_DSN")
+	if dsn == "" {
+		if os.Getenv("SQLFENCE_REQUIRE_"+name) == "1" {
+			t.Fatalf("SQLFENCE_%s_DSN is not set", name)
+		}
+		t.Skipf("SQLFENCE_%s_DSN is not set", name)
+	}
+	return dsn
+}
+
+func execute(t testing.TB, db *sql.DB, query string) {
+	if _, err := db.ExecContext(context.Background(), query); err != nil {
+		t.Errorf("%s: %v", query, err)
+	}
+}

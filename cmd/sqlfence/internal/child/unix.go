@@ -1,0 +1,34 @@
+//go:build unix
+
+package child
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+const groups = true
+
+func prepare(cmd *exec.Cmd, group bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: group}
+	dieWithParent(cmd.SysProcAttr)
+}
+
+func signalGroup(leader int, s os.Signal) {
+	syscall.Kill(-leader, s.(syscall.Signal)) //nolint:errcheck // there may be nobody left
+}
+
+func groupLives(leader int) bool { return syscall.Kill(-leader, 0) == nil }
+
+// killedBy returns 128 and the number of the signal that has ended a process.
+func killedBy(state *os.ProcessState) (status int, ok bool) {
+	wait, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || !wait.Signaled() {
+		return 0, false
+	}
+	return 128 + int(wait.Signal()), true
+}
+
+// Signals are those that are passed on to a command.
+var Signals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+)
+
+const dsnVariable = "SQLFENCE_DSN"
+
+// source returns the database that the command is about. Where it is a file that doesn't
+// exist, create says whether it may be made.
+func (a *app) source(create bool) (database.Source, error) {
+	dsn, err := a.dataSource()
+	if err != nil {
+		return database.Source{}, err
+	}
+	if dsn == "" {
+		return database.Source{}, usage(errors.New("which database? Set " + dsnVariable + ", or give --dsn-file or --dsn"))
+	}
+	s, err := database.Parse(dsn, create)
+	a.errs.Hide(s.Secrets)
+	if err != nil {
+		return s, usage(err)
+	}
+	if a.dsn != "" && len(s.Secrets) > 0 {
+		return s, usage(errors.New("--dsn has a password, which everybody on this machine can see and your shell remembers: put the data source name into " + dsnVariable + " or a file for --dsn-file"))
+	}
+	return s, nil
+}
+
+// dataSource returns the data source name that was given; empty if there is none.
+func (a *app) dataSource() (string, error) {
+	if a.dsnFile == "" {
+		return cmp.Or(a.dsn, os.Getenv(dsnVariable)), nil
+	}
+	text, err := os.ReadFile(a.dsnFile)
+	if err != nil {
+		return "", usage(fmt.Errorf("--dsn-file: %w", err))
+	}
+	dsn := strings.TrimSpace(string(text))
+	if dsn == "" {
+		return "", usage(fmt.Errorf("--dsn-file: %s is empty", a.dsnFile))
+	}
+	return dsn, nil
+}
+
+// open opens the database that the command is about, fenced if there are options.
+func (a *app) open(options ...sqlfence.Option) (*sql.DB, error) {
+	s, err := a.source(false)
+	if err != nil {
+		return nil, err
+	}
+	return s.Open(options...)
+}
+
+// dialectFlag adds --dialect, for commands that can do without a database.
+func (a *app) dialectFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.dialect, "dialect", "", "without a database, the SQL of "+strings.Join(database.Names(), ", "))
+	cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(database.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// text returns the database that a command writes SQL for: that of --dialect, or of
+// the data source name, to which nothing is sent.
+func (a *app) text() (database.Source, error) {
+	if a.dialect == "" {
+		return a.source(true)
+	}
+	d, err := database.Find(a.dialect)
+	if err != nil {
+		return database.Source{}, usage(fmt.Errorf("--dialect: %w", err))
+	}
+	return d.Nowhere(), nil
+}

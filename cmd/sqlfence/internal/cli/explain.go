@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+func (a *app) explain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [SQL | -]",
+		Short: "Print what would be sent for a statement, or why it is refused",
+		Long: `Print the text that sqlfence would send for a statement, with its guard; or why it can't be
+guarded, with the place. The statement is an argument, or comes from the standard input.
+Nothing is sent to the database. Where the statement is refused, the status is 3.`,
+		Example: `  sqlfence explain --dialect postgres --table books=row-fence:fence_token 'UPDATE books SET price = 30'
+  sqlfence explain --dialect sqlite --table books=ledger,key:id < statement.sql`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			query, err := a.statement(args)
+			if err != nil {
+				return err
+			}
+			options, err := a.registered()
+			if err != nil {
+				return err
+			}
+			source, err := a.text()
+			if err != nil {
+				return err
+			}
+			db, err := source.Open(options...)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			x, err := sqlfence.Explain(db, query)
+			if err != nil {
+				return err
+			}
+			return a.writeExplanation(query, x)
+		},
+	}
+	a.tableFlag(cmd)
+	a.dialectFlag(cmd)
+	return cmd
+}
+
+// statement returns the statement, without the line's end that an editor adds.
+func (a *app) statement(args []string) (string, error) {
+	if len(args) == 1 && args[0] != "-" {
+		return args[0], nil
+	}
+	text, err := io.ReadAll(a.in)
+	if err != nil {
+		return "", fmt.Errorf("standard input: %w", err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// An explanation is the answer of explain. Where the statement is refused, Offset is the place
+// in bytes from its start, and -1 for none; Line and Column count from 1, in characters.
+type explanation struct {
+	Verdict string   `json:"verdict"` // guarded, passed or refused
+	Tables  []string `json:"tables"`
+	SQL     string   `json:"sql"`
+	Table   string   `json:"table,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Offset  *int     `json:"offset,omitempty"`
+	Line    int      `json:"line,omitempty"`
+	Column  int      `json:"column,omitempty"`
+}
+
+func (a *app) writeExplanation(query string, x sqlfence.Explanation) error {
+	answer := explanation{Verdict: x.Kind.String(), Tables: append([]string{}, x.Tables...), SQL: x.SQL}
+	if x.Err == nil {
+		return a.write(answer, func() {
+			what := answer.Verdict
+			if len(x.Tables) > 0 {
+				what += ", writes " + strings.Join(x.Tables, ", ")
+			}
+			fmt.Fprintf(a.out, "-- %s\n%s\n", what, x.SQL)
+		})
+	}
+	answer.Reason = x.Err.Error()
+	var refusal *sqlfence.UnguardableError
+	place := ""
+	if errors.As(x.Err, &refusal) {
+		answer.Table, answer.Reason, answer.Offset = refusal.Table, refusal.Reason, &refusal.Offset
+		place = answer.point(query)
+	}
+	err := a.write(answer, func() {
+		what := answer.Verdict
+		if answer.Table != "" {
+			what += ", table " + answer.Table
+		}
+		fmt.Fprintf(a.out, "%s: %s\n%s", what, answer.Reason, place)
+	})
+	return no(err)
+}
+
+// point sets the line and the column of the place, and returns the line with a caret below.
+func (x *explanation) point(query string) string {
+	offset := *x.Offset
+	if offset < 0 || offset > len(query) {
+		return ""
+	}
+	start := strings.LastIndexByte(query[:offset], '\n') + 1
+	line, _, _ := strings.Cut(query[start:], "\n")
+	before := query[start:offset]
+	x.Line = strings.Count(query[:start], "\n") + 1
+	x.Column = utf8.RuneCountInString(before) + 1
+	blank := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, before)
+	return fmt.Sprintf("%d:%d\n  %s\n  %s^\n", x.Line, x.Column, strings.TrimSuffix(line, "\r"), blank)
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/rowlock"
+	"github.com/sqlfence/sqlfence/schema"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+func (a *app) init() *cobra.Command {
+	var apply bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Print the SQL of sqlfence's own tables, or create them",
+		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
+and, on PostgreSQL, the ledger's function; or with --apply create them. What is there is left
+as it is, so it can be run again. Nothing is sent to the database without --apply.`,
+		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql
+  SQLFENCE_DSN=sqlite:books.db sqlfence init --apply`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if apply {
+				return a.createOwn(cmd.Context())
+			}
+			source, err := a.text()
+			if err != nil {
+				return err
+			}
+			files, err := ownFiles(source.Name)
+			if err != nil {
+				return err
+			}
+			return a.writeSQL(files)
+		},
+	}
+	cmd.Flags().BoolVar(&apply, "apply", false, "create them instead of printing the SQL")
+	a.dialectFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("apply", "dialect")
+	return cmd
+}
+
+// A change is SQL that is to be run.
+type change struct {
+	Name string `json:"name"` // the file of package schema, or what the SQL is for
+	SQL  string `json:"sql"`
+}
+
+// ownFiles returns the files of package schema for a database.
+func ownFiles(database string) (changes []change, err error) {
+	entries, err := fs.Glob(schema.Files, database+"/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range entries {
+		text, err := fs.ReadFile(schema.Files, name)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change{name[len(database)+1:], string(text)})
+	}
+	return changes, nil
+}
+
+func (a *app) writeSQL(changes []change) error {
+	return a.write(struct {
+		Applied bool     `json:"applied"`
+		Changes []change `json:"changes"`
+	}{false, append([]change{}, changes...)}, func() {
+		for _, c := range changes {
+			fmt.Fprintf(a.out, "-- %s\n%s\n", c.Name, c.SQL)
+		}
+	})
+}
+
+// createOwn creates sqlfence's own tables.
+func (a *app) createOwn(ctx context.Context) error {
+	source, err := a.source(true)
+	if err != nil {
+		return err
+	}
+	db, err := source.Open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := a.setup(ctx, db); err != nil {
+		return err
+	}
+	return a.writeApplied("sqlfence's tables are there")
+}
+
+func (a *app) writeApplied(what string) error {
+	return a.write(struct {
+		Applied bool `json:"applied"`
+	}{true}, func() { fmt.Fprintln(a.out, what) })
+}
+
+// setup brings sqlfence's own tables up to date.
+func (a *app) setup(ctx context.Context, db *sql.DB) error {
+	store, err := tokens.New(db, tokens.WithLogger(a.log))
+	if err != nil {
+		return err
+	}
+	leases, err := lease.New(db, lease.WithLogger(a.log))
+	if err != nil {
+		return err
+	}
+	locks, err := rowlock.NewManager(db)
+	if err != nil {
+		return err
+	}
+	for _, setup := range []func(context.Context) error{store.Setup, leases.Setup, locks.Setup} {
+		if err := setup(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

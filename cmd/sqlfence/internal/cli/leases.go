@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+func (a *app) leases() *cobra.Command {
+	return group("leases", "List, watch and release leases",
+		a.leasesList(), a.leasesWatch(), a.leasesRelease())
+}
+
+// A leaseRow is a live lease. The lock id isn't shown: whoever knows it can release the lease.
+type leaseRow struct {
+	Key        string `json:"key"`
+	Token      int64  `json:"token"`
+	Fence      string `json:"fence"`
+	Holder     string `json:"holder"`
+	AcquiredAt string `json:"acquired_at"`
+	ExpiresAt  string `json:"expires_at"`
+	Ephemeral  bool   `json:"ephemeral"`
+}
+
+func newLeaseRow(i lease.Info) leaseRow {
+	return leaseRow{i.Key, i.Token.Value, i.Token.Fence(), i.Holder, moment(i.AcquiredAt), moment(i.ExpiresAt), i.Ephemeral}
+}
+
+// withLeases calls f with the leases of the database.
+func (a *app) withLeases(f func(*lease.Leases) error) error {
+	db, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	leases, err := lease.New(db, lease.WithLogger(a.log))
+	if err != nil {
+		return err
+	}
+	return f(leases)
+}

@@ -1,0 +1,143 @@
+// Package cli is the commands of sqlfence, a file a command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+)
+
+// Main runs the command that args say, and returns the program's status.
+func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	a := &app{in: in, out: out, errs: database.NewRedactor(errs)}
+	a.log = slog.New(slog.NewTextHandler(a.errs, nil))
+	ctx, stop := interruptible()
+	defer stop()
+
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(a.errs)
+	command, err := root.ExecuteContextC(ctx)
+	a.runs = command.Name() == "run"
+	if err != nil && !a.started {
+		err = usage(err)
+	}
+	if !a.runs {
+		err = interrupted(ctx, err)
+	}
+	if text := message(err); text != "" {
+		fmt.Fprintf(a.errs, "sqlfence: %s\n", text)
+	}
+	return a.status(err)
+}
+
+// app is what all commands have in common.
+type app struct {
+	in   io.Reader
+	out  io.Writer
+	errs *database.Redactor
+	log  *slog.Logger
+
+	json    bool
+	dsn     string // the flag's
+	dsnFile string
+	tables  []string
+	dialect string
+
+	started bool // the command line is understood
+	runs    bool // the command is run, whose statuses are those of what it runs
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sqlfence",
+		Short: "Look after fencing tokens, leases and sealed tables of a database",
+		Long: `Sqlfence looks after what package sqlfence keeps in a database: its tables, tokens and
+leases; explains what becomes of a statement; and runs commands under a lease.
+
+The database is named by the environment variable SQLFENCE_DSN, by --dsn-file, or by --dsn
+without a password:
+
+  postgres://user:password@host/database
+  mysql://user:password@host/database       (also MariaDB)
+  sqlite:path/to/file.db`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.json, "json", false, "write JSON, for programs")
+	flags.StringVar(&a.dsn, "dsn", "", "data source name of the database, without a password")
+	flags.StringVar(&a.dsnFile, "dsn-file", "", "file that has the data source name")
+	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
+	root.MarkPersistentFlagFilename("dsn-file")
+	root.AddCommand(
+		a.init(), a.migrate(), a.addFence(), a.seal(), a.unseal(), a.verify(),
+		a.tokens(), a.leases(), a.explain(), a.run(), a.demo(),
+	)
+	a.noteStart(root)
+	return root
+}
+
+// noteStart has each command note that it has been started: what fails before is a mistake in the
+// command line.
+func (a *app) noteStart(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			a.started = true
+			return run(cmd, args)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		a.noteStart(c)
+	}
+}
+
+// group returns a command that only has others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
+			}
+			return usage(fmt.Errorf("%s: say which command; %[1]s -h lists them", cmd.CommandPath()))
+		},
+	}
+	g.AddCommand(commands...)
+	return g
+}
+
+// interruptible returns a context that ends with the first of the signals that ask a program to
+// end, as its cause.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if s, ok := <-signals; ok {
+			cancel(&signalError{s})
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
+}
+
+// interrupted returns the signal that ended ctx, if err comes from that.
+func interrupted(ctx context.Context, err error) error {
+	var s *signalError
+	if err != nil && errors.As(context.Cause(ctx), &s) {
+		return s
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+)
+
+func (a *app) migrate() *cobra.Command {
+	var apply bool
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Print the SQL of what the database lacks of sqlfence's own tables, or add it",
+		Long: `Print the SQL of what the database lacks of sqlfence's own tables; or with --apply add
+it, and bring tables that an older version has made up to date.`,
+		Example: `  sqlfence migrate
+  sqlfence migrate --apply`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if apply {
+				return a.createOwn(cmd.Context())
+			}
+			source, err := a.source(false)
+			if err != nil {
+				return err
+			}
+			db, err := source.Open()
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			lacking, err := lacks(cmd.Context(), source, db)
+			if err != nil {
+				return err
+			}
+			if len(lacking) == 0 && !a.json {
+				fmt.Fprintln(a.out, "-- nothing is missing")
+				return nil
+			}
+			return a.writeSQL(lacking)
+		},
+	}
+	cmd.Flags().BoolVar(&apply, "apply", false, "add it instead of printing the SQL")
+	return cmd
+}
+
+// lacks returns the files of package schema whose work isn't done.
+func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []change, err error) {
+	files, err := ownFiles(source.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		done, err := isDone(ctx, source, db, file.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			lacking = append(lacking, file)
+		}
+	}
+	return lacking, nil
+}
+
+// isDone reports whether a file has run, or Setup. A file creates the table that it is called
+// after, unless the database says how else it is seen.
+func isDone(ctx context.Context, source database.Source, db *sql.DB, file string) (bool, error) {
+	if question, ok := source.LaterFiles[file]; ok {
+		var found int
+		err := db.QueryRowContext(ctx, question).Scan(&found)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	_, table, _ := strings.Cut(strings.TrimSuffix(file, ".up.sql"), "_")
+	rows, err := db.QueryContext(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
+	if err == nil {
+		err = errors.Join(rows.Err(), rows.Close())
+	}
+	if err != nil && source.IsMissing(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

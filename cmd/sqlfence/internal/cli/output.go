@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// write writes an answer: as JSON, or by the function for people.
+func (a *app) write(answer any, people func()) error {
+	if !a.json {
+		people()
+		return nil
+	}
+	encoder := json.NewEncoder(a.out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(answer)
+}
+
+// table writes rows in columns, below their names.
+func (a *app) table(names []string, rows [][]string) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{names}, rows...) {
+		for i, cell := range row {
+			row[i] = visible(cell)
+		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush()
+}
+
+// visible returns a cell that keeps to its place, whatever the database has in it.
+func visible(cell string) string {
+	if cell == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '\ufffd'
+		}
+		return r
+	}, cell)
+}
+
+// moment is a time as all commands write it, in whole milliseconds.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

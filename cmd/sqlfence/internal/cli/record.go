@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"os"
+	"os/user"
+	"time"
+)
+
+// A record says who did something by hand, when and why.
+type record struct {
+	At     string `json:"at"`
+	By     string `json:"by"` // the user of this machine's system, and its name
+	Reason string `json:"reason"`
+}
+
+func newRecord(reason string) record {
+	return record{At: moment(time.Now()), By: whoami(), Reason: reason}
+}
+
+func whoami() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/child"
+)
+
+// A relay passes the signals that this process gets on to a command. Until there is one, a signal
+// ends ctx.
+type relay struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	signals chan os.Signal
+	done    chan struct{}
+
+	mu    sync.Mutex
+	child *child.Child
+}
+
+func newRelay() *relay {
+	r := &relay{signals: make(chan os.Signal, 8), done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	signal.Notify(r.signals, child.Signals...)
+	go func() {
+		defer close(r.done)
+		for s := range r.signals {
+			r.pass(s)
+		}
+	}()
+	return r
+}
+
+func (r *relay) pass(s os.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.child == nil {
+		r.cancel(&signalError{s})
+		return
+	}
+	r.child.Forward(s)
+}
+
+// to has all further signals passed on to a command.
+func (r *relay) to(c *child.Child) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.child = c
+}
+
+func (r *relay) stop() {
+	signal.Stop(r.signals)
+	close(r.signals)
+	<-r.done
+	r.cancel(nil)
+}

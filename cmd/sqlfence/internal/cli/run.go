@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/child"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+const tokenVariable = "SQLFENCE_TOKEN"
+
+// A job is a command that runs as long as a lease is held.
+type job struct {
+	key     string
+	command []string
+
+	ttl, wait, grace time.Duration
+	owner            string
+}
+
+func (a *app) run() *cobra.Command {
+	var j job
+	cmd := &cobra.Command{
+		Use:   "run KEY [flags] -- COMMAND [ARG]…",
+		Short: "Run a command that holds a lease",
+		Long: `Take the lease of KEY and run a command, with its token in the environment as
+` + tokenVariable + `, such as books:000000000000042. The lease is extended while the command runs, and
+released when it has ended. When the lease is lost, the command is asked to end (SIGTERM), and
+killed after --grace, with all that it has started. The lease ends for this program by --grace before it ends for
+others, so the command is gone by then. Signals are passed on to the command.
+
+The status is the command's; 128 + n if the signal n has ended it; 75 if another holds the
+lease, 76 if it was lost, 125 if this program has failed, 126 and 127 if the command can't be
+executed or found.`,
+		Example: `  sqlfence run nightly-report -- ./report.sh
+  sqlfence run books --wait 1m --ttl 20s -- python3 prices.py`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return errors.New("want a key, two dashes, and a command: sqlfence run KEY -- COMMAND")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			j.key, j.command = args[0], args[1:]
+			return a.runJob(&j)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&j.ttl, "ttl", lease.DefaultTTL, "how long the lease lives unless it is extended")
+	flags.DurationVar(&j.wait, "wait", 0, "how long to wait for the lease; 0 is one attempt")
+	flags.DurationVar(&j.grace, "grace", 10*time.Second, "how long the command may take to end; less than --ttl")
+	flags.StringVar(&j.owner, "owner", "", "what others see as the holder, of this process alone (default host/pid/random)")
+	return cmd
+}
+
+func (a *app) runJob(j *job) error {
+	if j.grace <= 0 || j.grace >= j.ttl {
+		return fmt.Errorf("--grace is %v, want more than 0 and less than --ttl, which is %v", j.grace, j.ttl)
+	}
+	path, err := exec.LookPath(j.command[0])
+	if err != nil {
+		return &commandError{err}
+	}
+	return a.withLeases(func(leases *lease.Leases) error {
+		relay := newRelay()
+		defer relay.stop()
+		var result error
+		err := leases.Do(relay.ctx, j.key, func(ctx context.Context) error {
+			result = a.supervise(ctx, j, path, relay)
+			return result
+		}, j.terms()...)
+		var lost *lease.LostError
+		switch {
+		case errors.As(err, &lost):
+			return lost // whatever status the command had
+		case result != nil:
+			return result
+		}
+		return interrupted(relay.ctx, err)
+	})
+}
+
+// terms are those of the lease. The lease ends for us by the grace earlier, in which the command
+// is ended.
+func (j *job) terms() []lease.Term {
+	owner := j.owner
+	if owner == "" {
+		host, _ := os.Hostname()
+		owner = fmt.Sprintf("%s/%d/%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
+	}
+	return []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace), lease.Owner(owner), lease.Wait(j.wait, pause(j.wait))}
+}
+
+// pause is that between two attempts.
+func pause(wait time.Duration) time.Duration { return max(time.Millisecond, min(wait/10, time.Second)) }
+
+// supervise runs the command until it ends, or ctx does with the lease. The error has its status.
+func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	key, _ := lease.NormalizeKey(j.key) // it has been taken
+	token, _ := sqlfence.FenceFrom(ctx, key)
+	cmd := exec.Command(path, j.command[1:]...)
+	cmd.Args[0] = j.command[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), tokenVariable+"="+token.String())
+	c, err := child.Start(cmd, term.IsTerminal(int(os.Stdin.Fd())))
+	if err != nil {
+		return &commandError{err}
+	}
+	relay.to(c)
+	select {
+	case <-c.Ended():
+	case <-ctx.Done():
+		fmt.Fprintf(a.errs, "sqlfence: %v: ending the command\n", context.Cause(ctx))
+		c.End(j.grace)
+	}
+	status, err := c.Status()
+	if err != nil {
+		return err
+	}
+	return &exitError{status}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+const tableHelp = `Each --table registers a table, as sqlfence.WithTable does: NAME or NAME=RULE,RULE…
+The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, sealed, single-use, optional,
+unfenced-inserts, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
+A name with one of = , : in it stands in double quotes.`
+
+// rules are the rules of --table by their names, with the number of their arguments.
+var rules = map[string]struct {
+	arguments int
+	make      func(args []string) sqlfence.Rule
+}{
+	"row-fence":        {1, func(a []string) sqlfence.Rule { return sqlfence.RowFence(a[0]) }},
+	"ledger":           {0, func([]string) sqlfence.Rule { return sqlfence.Ledger() }},
+	"resource":         {1, func(a []string) sqlfence.Rule { return sqlfence.Resource(unquoted(a[0])) }},
+	"key":              {1, func(a []string) sqlfence.Rule { return sqlfence.Key(a[0]) }},
+	"sealed":           {0, func([]string) sqlfence.Rule { return sqlfence.Sealed() }},
+	"single-use":       {0, func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},
+	"optional":         {0, func([]string) sqlfence.Rule { return sqlfence.Optional() }},
+	"unfenced-inserts": {0, func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
+	"serial":           {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
+	"required-serial":  {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
+	"edit-lock":        {3, func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
+	"observe":          {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
+}
+
+// tableFlag adds --table to a command.
+func (a *app) tableFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&a.tables, "table", nil, "a registered table and its rules, as NAME=RULE,RULE…; may be repeated")
+	cmd.Long += "\n\n" + tableHelp
+}
+
+// registered returns the tables of --table as options.
+func (a *app) registered() (options []sqlfence.Option, err error) {
+	for _, text := range a.tables {
+		option, err := parseTable(text)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--table %s: %w", text, err))
+		}
+		options = append(options, option)
+	}
+	if len(options) == 0 {
+		return nil, usage(errors.New(`no --table: which tables are registered? For example --table "books=row-fence:fence_token,ledger"`))
+	}
+	return options, nil
+}
+
+func parseTable(text string) (sqlfence.Option, error) {
+	parts := splitOutsideQuotes(text, '=')
+	if len(parts) > 2 {
+		return nil, errors.New("more than one =")
+	}
+	var given []sqlfence.Rule
+	if len(parts) == 2 {
+		for _, word := range splitOutsideQuotes(parts[1], ',') {
+			rule, err := parseRule(strings.TrimSpace(word))
+			if err != nil {
+				return nil, err
+			}
+			given = append(given, rule)
+		}
+	}
+	return sqlfence.WithTable(strings.TrimSpace(parts[0]), given...), nil
+}
+
+func parseRule(word string) (sqlfence.Rule, error) {
+	parts := splitOutsideQuotes(word, ':')
+	rule, ok := rules[parts[0]]
+	if !ok {
+		return nil, fmt.Errorf("unknown rule %q, want one of %s", parts[0], strings.Join(ruleNames(), ", "))
+	}
+	args := parts[1:]
+	if len(args) != rule.arguments || slices.Contains(args, "") {
+		return nil, fmt.Errorf("the rule %s takes %d names after it, each behind a colon", parts[0], rule.arguments)
+	}
+	return rule.make(args), nil
+}
+
+func ruleNames() (names []string) {
+	for name := range rules {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// splitOutsideQuotes splits a text where separator stands outside of double quotes.
+func splitOutsideQuotes(text string, separator byte) (parts []string) {
+	quoted, from := false, 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == separator && !quoted:
+			parts = append(parts, text[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, text[from:])
+}
+
+// unquoted returns a name that is no SQL identifier without its double quotes.
+func unquoted(name string) string {
+	if len(name) >= 2 && name[0] == '"' && name[len(name)-1] == '"' {
+		return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
+	}
+	return name
+}

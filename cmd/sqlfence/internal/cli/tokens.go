@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+func (a *app) tokens() *cobra.Command {
+	return group("tokens", "List, watch, issue and retire fencing tokens",
+		a.tokensList(), a.tokensWatch(), a.tokensIssue(), a.tokensRotate(), a.tokensRepair())
+}
+
+// A tokenRow is the newest token of a name.
+type tokenRow struct {
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+	Fence string `json:"fence"` // the value as text, in 15 digits
+}
+
+func newTokenRow(t sqlfence.Token) tokenRow { return tokenRow{t.Name, t.Value, t.Fence()} }
+
+// A ledger is the tokens of a database.
+type ledger struct {
+	*tokens.Store
+	db     *sql.DB
+	source database.Source
+}
+
+// withLedger calls f with the ledger of the database.
+func (a *app) withLedger(f func(*ledger) error) error {
+	source, err := a.source(false)
+	if err != nil {
+		return err
+	}
+	db, err := source.Open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	store, err := tokens.New(db, tokens.WithLogger(a.log))
+	if err != nil {
+		return err
+	}
+	return f(&ledger{store, db, source})
+}
+
+// list returns the newest token of each name, ordered by name. The row with the empty name is
+// the ledger's own.
+func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
+	found, err := l.read(ctx)
+	if err != nil && l.source.IsMissing(err) {
+		return nil, fmt.Errorf("%w: %w", sqlfence.ErrNotSetUp, err)
+	}
+	return found, err
+}
+
+func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
+	rows, err := l.db.QueryContext(ctx, "SELECT name, COALESCE(token, 0) FROM fencing_tokens WHERE name <> '' ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := []tokenRow{}
+	for rows.Next() {
+		var t sqlfence.Token
+		if err := rows.Scan(&t.Name, &t.Value); err != nil {
+			return nil, err
+		}
+		found = append(found, newTokenRow(t))
+	}
+	return found, rows.Err()
+}
+
+// reasonFlag adds --reason, which has to be given.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for the record that is written")
+	cmd.MarkFlagRequired("reason")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if strings.TrimSpace(*reason) == "" {
+			return usage(errors.New("--reason is empty"))
+		}
+		return run(cmd, args)
+	}
+}

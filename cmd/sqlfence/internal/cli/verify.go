@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+func (a *app) verify() *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "verify --table NAME=RULES…",
+		Short: "Look for what is wrong with the registered tables, and for ways around the fence",
+		Long: `Compare registered tables with what the database has, and look for ways around the fence,
+as sqlfence.Verify does: docs/verify.md has all findings. It writes nothing. With a fault
+the status is 3, with --strict also with a warning.`,
+		Example: `  sqlfence verify --table "books=row-fence:fence_token,ledger"
+  sqlfence verify --strict --json --table books=row-fence:fence_token,sealed`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options, err := a.registered()
+			if err != nil {
+				return err
+			}
+			db, err := a.open(options...)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			found, err := sqlfence.Verify(cmd.Context(), db)
+			if err != nil {
+				return err
+			}
+			return a.writeFindings(found, strict)
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "take a warning for a fault")
+	a.tableFlag(cmd)
+	return cmd
+}
+
+// A finding is a sqlfence.Finding as JSON.
+type finding struct {
+	Severity string `json:"severity"`
+	Code     string `json:"code"`
+	Table    string `json:"table"`
+	Problem  string `json:"problem"`
+	Remedy   string `json:"remedy"`
+	SQL      string `json:"sql"`
+}
+
+func (a *app) writeFindings(found []sqlfence.Finding, strict bool) error {
+	bad := sqlfence.Fault
+	if strict {
+		bad = sqlfence.Warning
+	}
+	answer, failed := []finding{}, false
+	for _, f := range found {
+		answer = append(answer, finding{f.Severity.String(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
+		failed = failed || f.Severity >= bad
+	}
+	err := a.write(answer, func() {
+		for _, f := range answer {
+			fmt.Fprintf(a.out, "%s: %s (%s)\n  %s\n  %s\n", f.Severity, cmp.Or(f.Table, "the database"), f.Code, f.Problem, f.Remedy)
+			if f.SQL != "" {
+				fmt.Fprintf(a.out, "  %s\n", f.SQL)
+			}
+		}
+		if len(answer) == 0 {
+			fmt.Fprintln(a.out, "nothing found")
+		}
+	})
+	if failed {
+		return no(err)
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+// Package database is the databases that the command line reaches, each by the scheme of its
+// data source name, and what they are called in a text that people may see.
+package database
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A Database is one kind of database.
+type Database struct {
+	Name    string   // as --dialect and the folders of package schema have it
+	schemes []string // what its data source names begin with
+	driver  string
+	nowhere string // a data source name of the driver's that nothing is sent to
+	Dialect sqlfence.Dialect
+
+	// parse reads a data source name, and returns its passwords also with an error. create is
+	// true if a database that doesn't exist may be made.
+	parse func(dsn string, create bool) (driverDSN string, secrets []string, err error)
+
+	// isMissing reports whether an error says that a table doesn't exist.
+	isMissing func(error) bool
+
+	// SealLooks is true if the SQL of a seal depends on more of the table than its registration
+	// says, so that it can't be printed.
+	SealLooks bool
+
+	// LaterFiles are those files of package schema whose work isn't seen by a table, and the
+	// question whether it is done: a row says yes.
+	LaterFiles map[string]string
+}
+
+var all = []*Database{postgres, sqlite, mysqlServer}
+
+// Names returns the names of all databases.
+func Names() (names []string) {
+	for _, d := range all {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// Find returns the database of a name.
+func Find(name string) (*Database, error) {
+	for _, d := range all {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown dialect %q, want one of %s", name, strings.Join(Names(), ", "))
+}
+
+// A Source is a database that a data source name leads to.
+type Source struct {
+	*Database
+	dsn     string
+	Secrets []string // the passwords in it, in each form that an error may have
+}
+
+// Parse reads a data source name. No error of it has a part of the name but its scheme.
+// create is true if the database may be made where it is a file that doesn't exist.
+func Parse(dsn string, create bool) (Source, error) {
+	for _, d := range all {
+		for _, scheme := range d.schemes {
+			if strings.HasPrefix(dsn, scheme) {
+				parsed, secrets, err := d.parse(dsn, create)
+				return Source{d, parsed, secrets}, err
+			}
+		}
+	}
+	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://")
+}
+
+// Nowhere returns a source that nothing may be sent to, for what needs no connection.
+func (d *Database) Nowhere() Source { return Source{Database: d, dsn: d.nowhere} }
+
+// Open opens it, fenced if there are options.
+func (s Source) Open(options ...sqlfence.Option) (*sql.DB, error) {
+	if len(options) == 0 {
+		return sql.Open(s.driver, s.dsn)
+	}
+	return sqlfence.Open(s.driver, s.dsn, append(options, sqlfence.WithDialect(s.Dialect))...)
+}
+
+// IsMissing reports whether an error says that a table doesn't exist.
+func (d *Database) IsMissing(err error) bool { return d.isMissing(err) }

@@ -1,0 +1,56 @@
+package database
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
+
+var mysqlServer = &Database{
+	Name:      "mysql",
+	schemes:   []string{"mysql://"},
+	driver:    "mysql",
+	nowhere:   "tcp(127.0.0.1)/",
+	Dialect:   sqlfence.MySQL,
+	parse:     parseMySQL,
+	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
+}
+
+// parseMySQL makes a URL what the driver takes. The parameters are the driver's own, and
+// socket, the path of a Unix socket.
+func parseMySQL(dsn string, _ bool) (string, []string, error) {
+	u, secrets, err := parseURL(dsn)
+	if err != nil {
+		return "", nil, err
+	}
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr, cfg.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	query := u.Query()
+	if socket := query.Get("socket"); socket != "" {
+		cfg.Net, cfg.Addr = "unix", socket
+		query.Del("socket")
+	}
+	parsed, err := mysql.ParseDSN(withParameters(cfg.FormatDSN(), query))
+	if err != nil {
+		return "", secrets, errors.New("a part of the data source name is of no use: " + err.Error())
+	}
+	return parsed.FormatDSN(), secrets, nil
+}
+
+func withParameters(dsn string, query url.Values) string {
+	if len(query) == 0 {
+		return dsn
+	}
+	between := "?"
+	if strings.Contains(dsn[strings.LastIndexByte(dsn, '/'):], "?") {
+		between = "&"
+	}
+	return dsn + between + query.Encode()
+}

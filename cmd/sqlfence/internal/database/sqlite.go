@@ -1,0 +1,56 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver sqlite, which needs no C compiler
+
+	"github.com/sqlfence/sqlfence"
+)
+
+var sqlite = &Database{
+	Name:      "sqlite",
+	schemes:   []string{"sqlite:"},
+	driver:    "sqlite",
+	nowhere:   ":memory:",
+	Dialect:   sqlfence.SQLite,
+	parse:     parseSQLite,
+	SealLooks: true,
+	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
+}
+
+// parseSQLite makes sqlite:PATH?PARAMETERS a URI of SQLite's. A file that doesn't exist is
+// an error unless it may be created: a slip in a path would make an empty database. A
+// connection waits for another one's write.
+func parseSQLite(dsn string, create bool) (string, []string, error) {
+	path, parameters, _ := strings.Cut(strings.TrimPrefix(dsn, "sqlite:"), "?")
+	path, err := url.PathUnescape(strings.TrimPrefix(path, "//"))
+	if err != nil {
+		return "", nil, errURL
+	}
+	query, err := url.ParseQuery(parameters)
+	if err != nil {
+		return "", nil, errURL
+	}
+	if !query.Has("mode") && !create {
+		if _, err := os.Stat(path); path != ":memory:" && errors.Is(err, fs.ErrNotExist) {
+			return "", nil, fmt.Errorf("there is no database %s; sqlfence init --apply makes one", path)
+		}
+		query.Set("mode", "rw")
+	}
+	if !strings.Contains(strings.Join(query["_pragma"], ""), "busy_timeout") {
+		query.Add("_pragma", "busy_timeout(5000)")
+	}
+	var secrets []string
+	for key, values := range query {
+		if isSecret(key) {
+			secrets = append(secrets, values...)
+		}
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode(), secrets, nil
+}
