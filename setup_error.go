@@ -62,8 +62,17 @@ func (e *execution) explain(err error) error {
 }
 
 // explainRule returns an UnguardableError where the database has refused what the guard has
-// added, because of a rule of the table's; else the error as it is.
+// added, because of a rule of the table's or of a setting; else the error as it is.
 func (e *execution) explainRule(err error) error {
+	for i := range e.plan.Tables {
+		t := e.table(i)
+		for _, column := range []string{t.rules.FenceColumn, t.rules.Serial, t.rules.Lock.By, t.rules.Key} {
+			if dberr.IsAssignedTwice(err, column) {
+				return refusedBy(err, t, "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, "+
+					"where the row is checked and marked; leave it out of the session's sql_mode")
+			}
+		}
+	}
 	if !dberr.IsWithByRule(err) || strings.Contains(strings.ToLower(e.read.query), "with") {
 		return err
 	}

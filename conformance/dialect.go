@@ -76,7 +76,7 @@ var mysql = dialect{
 	unguardable: []string{
 		"REPLACE INTO books (id, price) VALUES (1, 30)",
 		"UPDATE books SET price = 30 /*! WHERE id = 2 */",
-		"UPDATE books b JOIN pens p ON b.id = p.id SET b.price = 30",
+		"UPDATE books b JOIN pens p ON b.id = p.id SET price = 30",
 		"TRUNCATE books",
 		"LOAD DATA LOCAL INFILE 'books.csv' INTO TABLE books",
 		"PREPARE p FROM 'UPDATE books SET price = 30'",

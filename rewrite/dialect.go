@@ -147,6 +147,10 @@ type dialect interface {
 	// writesInWith reports whether WITH may write rows.
 	writesInWith() bool
 
+	// checksBeyondLimit reports whether a write with LIMIT is guarded by a condition, which may be
+	// evaluated for rows that the limit leaves out: it may be refused for one of them.
+	checksBeyondLimit() bool
+
 	// countsLastRows reports whether drivers count the rows of a text's last statement,
 	// and in different ways those of one that returns rows.
 	countsLastRows() bool

@@ -13,6 +13,7 @@ type insertion struct {
 	listed   bool    // it names its columns
 	key      int     // which of them is the key, or -1
 	names    ruleSet // whose columns are among them
+	queried  bool    // its rows come from a query
 	doubtful bool    // the rows' keys may be others than those that show
 	returned bool    // the rows' keys don't show, but each row's is checked once it is stored
 	unmarked bool    // the rows' keys don't show, so their tokens are left to the default
@@ -59,7 +60,7 @@ func (p *planner) orClause(w *read.Write) bool {
 
 // columnList plans the list of columns.
 func (p *planner) columnList(ins *read.Insertion) bool {
-	p.insertion = insertion{listed: !ins.List.Empty(), key: -1}
+	p.insertion = insertion{listed: !ins.List.Empty(), key: -1, queried: ins.Source == read.Query}
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
@@ -159,7 +160,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.checkRows(ins) {
+	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.checkRows(w, ins) {
 		return false
 	}
 	for i := range ins.Arms {

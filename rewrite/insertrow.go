@@ -58,9 +58,9 @@ func (p *planner) assignedRow(w *read.Write) bool {
 }
 
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
-// the rows, and not before one of the application's.
+// the rows, and not before one of the application's, nor in the WHERE of a query.
 func (p *planner) asksByMark() bool {
-	return p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
+	return !p.insertion.queried && p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
 // checksOfRow returns the rules that are asked before a value of a row to insert, where that
@@ -85,13 +85,17 @@ func noValueFor(rules ruleSet) string {
 }
 
 // checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
-// anything is inserted, and each row's key compared.
-func (p *planner) checkRows(ins *read.Insertion) bool {
+// anything is inserted, or in the WHERE of its query, and each row's key compared.
+func (p *planner) checkRows(w *read.Write, ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {
 		arm := &ins.Arms[i]
-		if arm.Select {
-			return p.refuseTarget(ins.SourceAt, "the ledger can't be asked by an INSERT ... SELECT here; select the rows first, and write INSERT ... VALUES")
+		if p.insertion.queried {
+			condition, ok := p.SelectCondition(*arm, ins.Rows.Hi)
+			if !ok || !arm.Select || len(ins.Arms) > 1 {
+				return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of a query that is one plain SELECT ... FROM, without aggregates, and this isn't; write it so, or INSERT ... VALUES")
+			}
+			return p.check(w, condition, setOf(ruleLedger))
 		}
 		for _, values := range arm.Rows {
 			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(values, rules, row) {

@@ -97,6 +97,10 @@ func (mysql) skipsLocked() bool { return true }
 
 func (mysql) writesInWith() bool { return false }
 
+// checksBeyondLimit: the rows are sorted first, and their conditions evaluated for that. Without ORDER
+// BY no row is read behind the last one.
+func (mysql) checksBeyondLimit() bool { return true }
+
 func (mysql) countsLastRows() bool { return true }
 
 // guardsSeveral: a text may have several only with an option of the driver's, and a block has

@@ -99,6 +99,8 @@ func (postgres) skipsLocked() bool { return true }
 
 func (postgres) writesInWith() bool { return true }
 
+func (postgres) checksBeyondLimit() bool { return false }
+
 func (postgres) countsLastRows() bool { return false }
 
 func (postgres) guardsSeveral() bool { return true }

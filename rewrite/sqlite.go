@@ -99,6 +99,8 @@ func (sqlite) skipsLocked() bool { return false }
 
 func (sqlite) writesInWith() bool { return false }
 
+func (sqlite) checksBeyondLimit() bool { return false }
+
 func (sqlite) countsLastRows() bool { return true }
 
 func (sqlite) guardsSeveral() bool { return true }

@@ -15,7 +15,7 @@ func (p *planner) where(w *read.Write) bool {
 			return false
 		}
 		p.returns(w)
-		if (rules != 0 || t.versioned) && w.Limit > 0 {
+		if (rules != 0 && !p.dialect.checksBeyondLimit() || t.versioned) && w.Limit > 0 {
 			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in WHERE, by their keys")
 		}
 	}

@@ -123,23 +123,3 @@ func TestUnchangedRows(t *testing.T) {
 		})
 	}
 }
-
-// In this mode a column can't be assigned twice, as a guarded UPDATE does: it fails.
-func TestSimultaneousAssignment(t *testing.T) {
-	dsn := setup(t)
-	plain := open(t, dsn)
-	exec(t, plain, "REPLACE INTO books (id, price, fence_token) VALUES (1, 10, 5)")
-	db := fence(t, mode{sqlMode: "'SIMULTANEOUS_ASSIGNMENT'"}.with(t, dsn), sqlfence.RowFence("fence_token"))
-	_, err := db.ExecContext(holding(6), "UPDATE books SET price = 20 WHERE id = 1")
-	if err != nil && number(err) == 1231 {
-		t.Skip("the server doesn't know the mode")
-	}
-	if err == nil {
-		t.Error("it isn't refused")
-	}
-	t.Log(err)
-	var price int
-	if err := plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price); err != nil || price != 10 {
-		t.Errorf("price %d, %v", price, err)
-	}
-}

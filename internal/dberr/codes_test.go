@@ -145,6 +145,10 @@ func TestMySQLCodes(t *testing.T) {
 			t.Errorf("%d: %v, want %v", test.number, got, want)
 		}
 	}
+	twice := &mysqlErr{Number: 4140, Message: "The column `books`.`Fence` cannot be changed more than once"}
+	if err := fmt.Errorf("wrapped: %w", twice); !IsAssignedTwice(err, "fence") || IsAssignedTwice(err, "price") || IsAssignedTwice(&mysqlErr{Number: 1064, Message: "`fence`"}, "fence") {
+		t.Error("what is assigned twice isn't found")
+	}
 	for _, err := range []error{nil, errors.New("invalid connection"), modernc(5), stateError("40001"), &mattn{}} {
 		if _, ok := MySQLNumber(err); ok {
 			t.Errorf("%v has a number of MySQL's", err)

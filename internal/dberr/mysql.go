@@ -1,6 +1,9 @@
 package dberr
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // mysqlStates are the errors of MySQL and MariaDB that something depends on, as the SQLSTATE
 // that PostgreSQL has for them: their own, which are on the right, put apart less.
@@ -71,6 +74,13 @@ func MySQLNumber(err error) (number uint16, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// IsAssignedTwice reports whether err is MariaDB's for a SET list that assigns a column twice,
+// which its sql_mode SIMULTANEOUS_ASSIGNMENT doesn't allow.
+func IsAssignedTwice(err error, column string) bool {
+	number, ok := MySQLNumber(err)
+	return ok && number == 4140 && strings.Contains(strings.ToLower(err.Error()), "`"+column+"`")
 }
 
 // mysqlState returns an error of MySQL's as a SQLSTATE; empty for another error.

@@ -102,3 +102,57 @@ func (t *Text) isPure(lo, hi int) bool {
 	}
 	return true
 }
+
+// SelectCondition returns the WHERE of an INSERT's query, which ends at a token, or where it
+// could be added; ok is false unless that is one SELECT ... FROM without brackets,
+// without a clause that isn't well known, and without a function that may be an aggregate: of those
+// there is a row also where no row meets the WHERE, and then it may not be evaluated.
+func (t *Text) SelectCondition(arm RowArm, end int32) (c Condition, ok bool) {
+	if !t.isWord(&t.Tokens[arm.After], "from") || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) {
+		return c, false
+	}
+	lo, hi := 0, int(end)
+	for i := int(arm.After) + 1; i < hi; i = t.skip(i) {
+		switch tok := &t.Tokens[i]; {
+		case tok.Label:
+		case tok.Is(')'), t.isWord(tok, "union", "except", "intersect", "window", "procedure", "into", "for", "lock", "offset", "fetch", "qualify", "having"):
+			return c, false
+		case t.isWord(tok, "where"):
+			if lo > 0 {
+				return c, false
+			}
+			c.At, lo = int32(i), i+1
+		case t.isWord(tok, "group", "order", "limit"):
+			hi = i
+		}
+	}
+	for i := hi; i < int(end); i = t.skip(i) {
+		if t.isWord(&t.Tokens[i], "union", "except", "intersect", "window", "procedure", "into", "for", "lock", "fetch", "qualify", "having") {
+			return c, false
+		}
+	}
+	if t.mayAggregate(hi, int(end)) {
+		return c, false
+	}
+	if lo == 0 {
+		c.At = int32(hi)
+		return c, true
+	}
+	c.Span = span(lo, hi)
+	return c, lo < hi
+}
+
+// mayAggregate reports whether a function is called that isn't known to make one value of
+// one row's.
+func (t *Text) mayAggregate(lo, hi int) bool {
+	for i := lo; i+1 < hi; i++ {
+		tok := &t.Tokens[i]
+		if t.isWord(tok, "select") || isName(tok) && t.Tokens[i+1].Is('(') &&
+			!t.isWord(tok, "and", "or", "not", "in", "between", "like", "case", "when", "then", "else",
+				"cast", "char", "decimal", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
+				"coalesce", "ifnull", "nullif", "if", "concat", "lower", "upper", "length", "trim", "abs", "round") {
+			return true
+		}
+	}
+	return false
+}
