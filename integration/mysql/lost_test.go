@@ -7,123 +7,14 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
-
-// A fault is what becomes of a message and its answer.
-type fault int
-
-const (
-	noFault   fault = iota
-	unsent          // the connection breaks before a byte is sent
-	cutShort        // in the middle of the message
-	closed          // behind it: the server has answered, and the client sees the end
-	reset           // likewise, and the client sees an error
-	tornReply       // likewise, within the answer
-	faults
-)
-
-// faulty is a network whose next message that is wanted meets a fault.
-type faulty struct {
-	mu     sync.Mutex
-	next   fault
-	wanted func(command byte, text []byte) bool
-	met    int
-}
-
-func (f *faulty) arm(next fault, wanted func(command byte, text []byte) bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next, f.wanted, f.met = next, wanted, 0
-}
-
-func (f *faulty) take(message []byte) fault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.wanted == nil || len(message) < 5 || !f.wanted(message[4], message[5:]) {
-		return noFault
-	}
-	f.wanted = nil
-	f.met++
-	return f.next
-}
-
-var networks atomic.Int64
-
-// dsn returns the data source name through the network.
-func (f *faulty) dsn(t testing.TB, dsn string, m mode) string {
-	t.Helper()
-	cfg, err := mysql.ParseDSN(m.with(t, dsn))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = mysql.SetLogger(&mysql.NopLogger{}) // of each fault it says a line
-	under := cfg.Net
-	cfg.Net = fmt.Sprint("faulty", networks.Add(1))
-	mysql.RegisterDialContext(cfg.Net, func(ctx context.Context, addr string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, under, addr)
-		return &faultyConn{Conn: conn, network: f}, err
-	})
-	return cfg.FormatDSN()
-}
-
-// A faultyConn is used for messages of one piece.
-type faultyConn struct {
-	net.Conn
-	network *faulty
-	fault   fault // of the answer
-	broken  error
-}
-
-func (c *faultyConn) Write(b []byte) (int, error) {
-	if c.broken != nil {
-		return 0, c.broken
-	}
-	switch what := c.network.take(b); what {
-	case unsent:
-		c.broken = &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
-		return 0, c.broken
-	case cutShort:
-		c.broken = &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
-		n, _ := c.Conn.Write(b[:len(b)/2])
-		_ = c.Conn.Close()
-		return n, c.broken
-	default:
-		c.fault = what
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *faultyConn) Read(b []byte) (int, error) {
-	if c.broken != nil {
-		return 0, c.broken
-	}
-	n, err := c.Conn.Read(b)
-	switch c.fault {
-	case closed:
-		n, c.broken = 0, io.EOF
-	case reset:
-		n, c.broken = 0, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
-	case tornReply:
-		n, c.broken = n/2, io.EOF
-		return n, nil
-	default:
-		return n, err
-	}
-	_ = c.Conn.Close()
-	return n, c.broken
-}
 
 const (
 	queryCommand   = 0x03
@@ -188,19 +79,19 @@ func TestLostRepliesOfMySQL(t *testing.T) {
 		plain := open(t, dsn)
 		exec(t, plain, "INSERT INTO fencing_tokens VALUES ('books', 5)")
 		for rule, r := range map[string]sqlfence.Rule{"row": sqlfence.RowFence("fence_token"), "ledger": sqlfence.Ledger()} {
-			network := new(faulty)
-			db := fence(t, network.dsn(t, dsn, m), r)
+			network := new(harness.Faulty)
+			db := fence(t, network.DSN(t, m.with(t, dsn)), r)
 			for _, w := range writeWays {
-				for f := unsent; f < faults; f++ {
+				for f := harness.Unsent; f < harness.Faults; f++ {
 					t.Run(fmt.Sprint(m.name, "/", rule, "/", w.name, "/", f), func(t *testing.T) {
 						exec(t, plain, "REPLACE INTO books (id, price) VALUES (1, 10)")
 						if err := w.send(holding(5), db, 1); err != nil {
 							t.Fatal(err)
 						}
-						network.arm(f, w.lost)
+						network.Arm(f, w.lost)
 						err := w.send(holding(5), db, 1)
-						if network.met != 1 {
-							t.Fatalf("%d faults, want 1", network.met)
+						if !network.Met() {
+							t.Fatal("no message met the fault")
 						}
 						wantOutcome(t, plain, w, f, err)
 						if err := w.send(holding(5), db, 1); err != nil {
@@ -213,7 +104,7 @@ func TestLostRepliesOfMySQL(t *testing.T) {
 	}
 }
 
-func wantOutcome(t *testing.T, plain *sql.DB, w way, f fault, err error) {
+func wantOutcome(t *testing.T, plain *sql.DB, w way, f harness.Fault, err error) {
 	t.Helper()
 	var price int
 	if err := plain.QueryRow("SELECT price FROM books WHERE id = 1 FOR SHARE").Scan(&price); err != nil {
@@ -227,11 +118,11 @@ func wantOutcome(t *testing.T, plain *sql.DB, w way, f fault, err error) {
 	switch {
 	case inTx: // nothing of it is committed
 		want = 11
-	case f == unsent && commit: // the transaction is lost with its connection
+	case f == harness.Unsent && commit: // the transaction is lost with its connection
 		want, unknown = 11, false
-	case f == unsent:
+	case f == harness.Unsent:
 		unknown = false
-	case f == cutShort:
+	case f == harness.CutShort:
 		want = 11
 	}
 	if price != want {
@@ -240,7 +131,7 @@ func wantOutcome(t *testing.T, plain *sql.DB, w way, f fault, err error) {
 	if errors.Is(err, sqlfence.ErrUnknownOutcome) != unknown {
 		t.Errorf("%v; want unknown: %v", err, unknown)
 	}
-	if (err == nil) != (f == unsent && !inTx && !commit) || unknown && errors.Is(err, driver.ErrBadConn) {
+	if (err == nil) != (f == harness.Unsent && !inTx && !commit) || unknown && errors.Is(err, driver.ErrBadConn) {
 		t.Errorf("%v", err)
 	}
 }
@@ -260,18 +151,18 @@ func TestStormOnMySQL(t *testing.T) {
 			outcomes := make([]error, writers*rows)
 			var wg sync.WaitGroup
 			for n := range writers {
-				network := new(faulty)
-				db := fence(t, network.dsn(t, dsn, m), sqlfence.RowFence("fence_token"), sqlfence.Ledger())
+				network := new(harness.Faulty)
+				db := fence(t, network.DSN(t, m.with(t, dsn)), sqlfence.RowFence("fence_token"), sqlfence.Ledger())
 				wg.Go(func() {
 					r := rand.New(rand.NewPCG(1, uint64(n)))
 					for i := range rows {
 						w := writeWays[r.IntN(len(writeWays))]
 						if r.IntN(3) > 0 {
 							skip := r.IntN(4) // any message, that of Prepare or BEGIN too
-							network.arm(fault(r.IntN(int(faults))), func(byte, []byte) bool { skip--; return skip < 0 })
+							network.Arm(harness.Fault(r.IntN(int(harness.Faults))), func(byte, []byte) bool { skip--; return skip < 0 })
 						}
 						outcomes[n*rows+i] = w.send(holding(5), db, 100+n*rows+i)
-						network.arm(noFault, nil)
+						network.Arm(harness.NoFault, nil)
 					}
 				})
 			}
