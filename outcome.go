@@ -130,7 +130,7 @@ func (s *connState) mayHaveLanded(err error) bool {
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers return it for statements that were sent, too: see docs/adr/0013.
-		return db.remote() && !s.link.open()
+		return db.remote() && !s.link.open() && !s.settings.profile.badConnUnsent
 	case isInterrupted(err, db.remote()):
 		return !isUnsent(err)
 	}

@@ -29,6 +29,10 @@ type profile struct {
 	// none of the text executed or a part of it.
 	mutesEnd bool
 
+	// badConnUnsent: driver.ErrBadConn means what database/sql takes it for, that the server can't have
+	// executed the statement.
+	badConnUnsent bool
+
 	// statements is how many guarded statements a connection keeps prepared, unless
 	// [WithStatementCache] says otherwise.
 	statements int
@@ -57,7 +61,7 @@ var profiles = map[string]profile{
 	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx, findLedgerFunction: sqltext.FindLedgerFunction},
 	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true, statements: 64},
 	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true, statements: 64, keepsRows: true},
-	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true},
+	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true, badConnUnsent: true}, // since its version 1.4
 
 	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
 	// nothing to keep.

@@ -18,3 +18,25 @@ func TestMySQL(t *testing.T) {
 	})
 	t.Run("mutated", func(t *testing.T) { mutated(t, newChecker(t, newMySQL(t)), mysqlGrammar, 40000) })
 }
+
+// FuzzMySQL shows that no text passes in which the parser reads a write to a registered table,
+// and that a guarded text, without its guards, is the one that was guarded.
+func FuzzMySQL(f *testing.F) {
+	for _, q := range mysqlHazards {
+		f.Add(q)
+	}
+	r := random(f)
+	for range 200 {
+		f.Add(text(mysqlGrammar.write(r, "statement")))
+	}
+	c := newChecker(f, newMySQL(f))
+	f.Fuzz(func(t *testing.T, query string) {
+		c.tally = newTally()
+		c.all(query)
+		for _, failed := range []failures{c.tally.bypasses, c.tally.different} {
+			for _, what := range failed.first {
+				t.Error(what)
+			}
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// A Fault is what becomes of a message to MySQL, or of its answer.
+type Fault int
+
+const (
+	NoFault   Fault = iota
+	Unsent          // the connection breaks before a byte is sent
+	CutShort        // in the middle of the message
+	Closed          // behind it: the server has answered, and the client sees the end
+	Reset           // likewise, and the client sees an error
+	TornReply       // likewise, within the answer
+	Faults          // how many there are
+)
+
+// A Faulty is a network whose next message that is wanted meets a fault.
+type Faulty struct {
+	mu     sync.Mutex
+	next   Fault
+	wanted func(command byte, text []byte) bool
+	met    bool
+}
+
+// Arm has the next message that is wanted meet a fault.
+func (f *Faulty) Arm(next Fault, wanted func(command byte, text []byte) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next, f.wanted, f.met = next, wanted, false
+}
+
+func (f *Faulty) take(message []byte) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.wanted == nil || len(message) < 5 || !f.wanted(message[4], message[5:]) {
+		return NoFault
+	}
+	f.wanted = nil
+	f.met = true
+	return f.next
+}
+
+// Met reports whether a message has met the fault.
+func (f *Faulty) Met() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.met
+}
+
+var networks atomic.Int64
+
+// DSN returns the data source name through the network.
+func (f *Faulty) DSN(t testing.TB, dsn string) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // of each fault it says a line
+	under := cfg.Net
+	cfg.Net = fmt.Sprint("faulty", networks.Add(1))
+	mysql.RegisterDialContext(cfg.Net, func(ctx context.Context, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, under, addr)
+		return &faultyConn{Conn: conn, network: f}, err
+	})
+	return cfg.FormatDSN()
+}
+
+// A faultyConn is used for messages of one piece.
+type faultyConn struct {
+	net.Conn
+	network *Faulty
+	fault   Fault // of the answer
+	broken  error
+}
+
+func (c *faultyConn) Write(b []byte) (int, error) {
+	if c.broken != nil {
+		return 0, c.broken
+	}
+	switch what := c.network.take(b); what {
+	case Unsent:
+		c.broken = &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+		return 0, c.broken
+	case CutShort:
+		c.broken = &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
+		n, _ := c.Conn.Write(b[:len(b)/2])
+		_ = c.Conn.Close()
+		return n, c.broken
+	default:
+		c.fault = what
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *faultyConn) Read(b []byte) (int, error) {
+	if c.broken != nil {
+		return 0, c.broken
+	}
+	n, err := c.Conn.Read(b)
+	switch c.fault {
+	case Closed:
+		n, c.broken = 0, io.EOF
+	case Reset:
+		n, c.broken = 0, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	case TornReply:
+		n, c.broken = n/2, io.EOF
+		return n, nil
+	default:
+		return n, err
+	}
+	_ = c.Conn.Close()
+	return n, c.broken
+}
