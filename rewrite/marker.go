@@ -84,7 +84,12 @@ func ReadMarker(message string) (Marker, bool) {
 	if i < 0 {
 		return Marker{Kind: NotInteger}, comparesOther(message)
 	}
-	kind, rest, _ := strings.Cut(unpadded(message[i+len(prefix):]), ":")
+	before := message[:i]
+	text, _, padded := strings.Cut(message[i+len(prefix):], sqltext.Padding)
+	if padded {
+		before = "" // the detail ends there, and quotes in it are its own
+	}
+	kind, rest, _ := strings.Cut(text, ":")
 	digits, detail, ok := strings.Cut(rest, ":")
 	number, err := strconv.Atoi(digits)
 	if !ok || err != nil {
@@ -104,7 +109,7 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Current, err = leadingInteger(detail)
 	case markerScope:
 		m.Kind = OutOfScope
-		m.Key = quotedDetail(message[:i], detail)
+		m.Key = quotedDetail(before, detail)
 	case markerUnknown:
 		m.Kind = UnknownName
 	case markerConflict, markerAssigned:
@@ -119,22 +124,16 @@ func ReadMarker(message string) (Marker, bool) {
 		m.Kind = Required
 	case markerLocked:
 		m.Kind = Locked
-		if !m.readLocked(message[:i], detail) {
+		if !m.readLocked(before, detail) {
 			return Marker{}, false
 		}
 	case markerNotSerial:
 		m.Kind = NotSerial
-		m.Found = quotedDetail(message[:i], detail)
+		m.Found = quotedDetail(before, detail)
 	default:
 		return Marker{}, false
 	}
 	return m, err == nil
-}
-
-// unpadded returns the text of a marker up to what MySQL's guard pads it with.
-func unpadded(text string) string {
-	marker, _, _ := strings.Cut(text, sqltext.Padding)
-	return marker
 }
 
 // quotedDetail returns detail up to the quote that closes the one at the end of

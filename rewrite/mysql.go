@@ -78,8 +78,10 @@ func (mysql) setsInOrder() bool { return true }
 
 func (mysql) notInteger() (before, behind string) { return "", "" }
 
+// assigned: as an integer a higher number would be cut to the highest one, also where storing it
+// is an error.
 func (mysql) assigned() (before, between, behind string) {
-	return "CAST(COALESCE((", "), ", ") AS SIGNED)"
+	return "CAST(COALESCE((", "), ", ") AS DECIMAL(65))"
 }
 
 func (mysql) asInteger() string { return "" }

@@ -15,6 +15,9 @@ import (
 // transaction ends: otherwise it could commit after that token was issued.
 func TestG2LedgerHoldsOffTheNextTokenUntilCommit(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+		if s.AsksLedgerFirst() {
+			t.Skip("the next token waits in the server, where its client can't call it back: see integration/mysql")
+		}
 		sh := s.Shop(t, sqlfence.Ledger())
 		for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 			for _, end := range []string{"commit", "rollback"} {

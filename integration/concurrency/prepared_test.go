@@ -36,7 +36,11 @@ func preparedBefore(t *testing.T, sh *harness.Shop, w harness.Write) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query, err := sh.DB.Prepare(w.Query + " RETURNING books.id")
+	returning := ""
+	if sh.Returns() {
+		returning = " RETURNING books.id"
+	}
+	query, err := sh.DB.Prepare(w.Query + returning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +62,12 @@ func preparedBefore(t *testing.T, sh *harness.Shop, w harness.Write) {
 	harness.WantStale(t, err, 8, 9)
 	unchanged()
 
-	if n, err := harness.Affected(exec.ExecContext(harness.Holding(t, 9), w.Args...)); n != 1 || err != nil {
+	if n, err := harness.Affected(exec.ExecContext(harness.Holding(t, 9), w.Args...)); n != sh.Updated(w) || err != nil {
 		t.Errorf("%s: %d rows, %v", w.Name, n, err)
 	}
 	sh.Reset(t, 9)
 	sh.Raise(t, "books", 10)
-	if n, err := harness.Returned(query.QueryContext(harness.Holding(t, 10), w.Args...)); n != 1 || err != nil {
+	if n, err := harness.Returned(query.QueryContext(harness.Holding(t, 10), w.Args...)); n != 1 && returning != "" || err != nil {
 		t.Errorf("%s: %d rows, %v", w.Name, n, err)
 	}
 	if err := errors.Join(exec.Close(), query.Close()); err != nil {
@@ -75,6 +79,9 @@ func preparedBefore(t *testing.T, sh *harness.Shop, w harness.Write) {
 // would.
 func TestRefusalOfAQueryThatReturnsRows(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+		if !s.Returns() {
+			t.Skip("MariaDB gives out rows before it meets the one that is refused: see integration/mysql")
+		}
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
 		sh.Reset(t, 2)
 		sh.Exec(t, "UPDATE books SET fence_token = 9 WHERE id = 3") // met last

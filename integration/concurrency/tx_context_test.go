@@ -27,6 +27,9 @@ func TestTransactionsTokens(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rule := range map[string]sqlfence.Rule{"row fence": sqlfence.RowFence("fence_token"), "ledger": sqlfence.Ledger()} {
 			for way, run := range ways {
+				if way == "Query" && !b.Returns() {
+					continue
+				}
 				t.Run(name+"/"+way, func(t *testing.T) {
 					sh := harness.Setting{Base: b}.Shop(t)
 					sh.Exec(t, "INSERT INTO books (id) VALUES (1)")

@@ -16,7 +16,7 @@ func TestTxPostgresRollsBackWhole(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {
 			sh := s.Shop(t, fence.Rule)
-			for _, f := range harness.Forms {
+			for _, f := range s.Forms() {
 				sh.Reset(t, 9)
 				unchanged := sh.Unchanged(t)
 				ctx := harness.Holding(t, 9)
@@ -47,7 +47,7 @@ func TestTxGoesOnAfterARefusal(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {
 			sh := s.Shop(t, fence.Rule)
-			for _, f := range harness.Forms {
+			for _, f := range s.Forms() {
 				for _, savepoint := range []bool{true, false} {
 					if s.Dialect == sqlfence.Postgres && !savepoint {
 						continue
@@ -84,12 +84,12 @@ func goOn(t *testing.T, sh *harness.Shop, f harness.Form, savepoint, commit bool
 	}
 	exec("UPDATE books SET price = 40 WHERE id = 2")
 	if savepoint {
-		exec("SAVEPOINT before")
+		exec("SAVEPOINT earlier")
 	}
 	_, err = f.Run(harness.Holding(t, 8), tx, harness.RowWrites[0].As(sh.Dialect))
 	harness.WantStale(t, err, 8, 9)
 	if savepoint {
-		exec("ROLLBACK TO SAVEPOINT before")
+		exec("ROLLBACK TO SAVEPOINT earlier")
 	}
 	exec("UPDATE books SET price = 50 WHERE id = 3")
 	end := tx.Rollback
@@ -109,7 +109,7 @@ func TestTxRolledBackToSavepointComparesAgain(t *testing.T) {
 		sh.Reset(t, 8)
 		unchanged := sh.Unchanged(t)
 		err := sh.InTx(harness.Holding(t, 8), func(tx *sql.Tx) error {
-			for _, query := range []string{"SAVEPOINT before", "UPDATE books SET price = 40", "ROLLBACK TO SAVEPOINT before"} {
+			for _, query := range []string{"SAVEPOINT earlier", "UPDATE books SET price = 40", "ROLLBACK TO SAVEPOINT earlier"} {
 				if _, err := tx.ExecContext(harness.Holding(t, 8), query); err != nil {
 					t.Fatal(err)
 				}

@@ -1,8 +1,8 @@
 package concurrency_test
 
 import (
+	"context"
 	"database/sql"
-	"slices"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -16,7 +16,7 @@ import (
 // or that the isolation level forbids to go on.
 func wantRefused(t *testing.T, s *harness.Shop, err error) {
 	t.Helper()
-	if s.Level != sql.LevelReadCommitted && harness.RefusedByIsolation(err) {
+	if s.Level > sql.LevelReadCommitted && harness.RefusedByIsolation(err) {
 		return
 	}
 	harness.WantStale(t, err, 8, 9)
@@ -39,11 +39,11 @@ func eachWaiting(t *testing.T, s *harness.Shop, writes []harness.Write, test fun
 					go func() {
 						defer close(done)
 						if !inTx {
-							_, *result = harness.Forms[0].Run(ctx, s.DB, w)
+							_, *result = harness.Forms[0].Run(ctx, s.DB, w.As(s.Dialect))
 							return
 						}
 						*result = s.InTx(ctx, func(tx *sql.Tx) error {
-							_, err := harness.Forms[0].Run(ctx, tx, w)
+							_, err := harness.Forms[0].Run(ctx, tx, w.As(s.Dialect))
 							return err
 						})
 					}()
@@ -55,14 +55,18 @@ func eachWaiting(t *testing.T, s *harness.Shop, writes []harness.Write, test fun
 }
 
 func TestG2LedgerWriteThatWaitsWhileATokenIsIssued(t *testing.T) {
-	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
-		writes := slices.Concat(harness.RowWrites, harness.FreshInserts)
+		writes := s.Guarded("ledger", harness.RowWrites, harness.FreshInserts)
 		eachWaiting(t, sh, writes, func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error)) {
 			unchanged := sh.Unchanged(t)
 			b := sh.Block(t, w)
 			done, result := start()
 			sh.WantBlocked(t, b.PID, done)
+			if s.AsksLedgerFirst() {
+				holdsOffTheToken(t, sh, b, done, result)
+				return
+			}
 			if token, err := sh.Issue(t.Context()); token != 9 || err != nil {
 				t.Fatalf("issue: %d, %v", token, err)
 			}
@@ -77,8 +81,34 @@ func TestG2LedgerWriteThatWaitsWhileATokenIsIssued(t *testing.T) {
 	})
 }
 
+// holdsOffTheToken is what becomes of a write that waits where the ledger is asked first: the next
+// token is issued behind it, and nothing is written with the older one after that.
+func holdsOffTheToken(t *testing.T, sh *harness.Shop, b *harness.Blocker, done <-chan struct{}, result *error) {
+	t.Helper()
+	issued := make(chan error, 1)
+	go func() {
+		_, err := sh.Issue(context.Background())
+		issued <- err
+	}()
+	if err := b.Tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-issued; err != nil {
+		t.Fatal(err)
+	}
+	unchanged := sh.Unchanged(t)
+	<-done
+	unchanged()
+	if *result != nil {
+		wantRefused(t, sh, *result)
+	}
+	_, err := sh.DB.ExecContext(harness.Holding(t, 8), "UPDATE books SET price = 31")
+	harness.WantStale(t, err, 8, 9)
+	unchanged()
+}
+
 func TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten(t *testing.T) {
-	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
 		eachWaiting(t, sh, harness.RowWrites, func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error)) {
 			ctx := harness.Holding(t, 9)
@@ -90,10 +120,7 @@ func TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten(t *testing.T) {
 			if n, err := harness.Forms[0].Run(ctx, newer, harness.RowWrites[0]); n != 1 || err != nil {
 				t.Fatalf("newer write: %d rows, %v", n, err)
 			}
-			var pid int
-			if err := newer.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-				t.Fatal(err)
-			}
+			pid := sh.Session(t, newer)
 			done, result := start()
 			sh.WantBlocked(t, pid, done)
 			if err := newer.Commit(); err != nil {
@@ -111,7 +138,7 @@ func TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten(t *testing.T) {
 // The same where the newer write is an INSERT, so that there is no row to lock
 // when the older one begins.
 func TestG1RowFenceUpsertThatWaitsForANewerInsert(t *testing.T) {
-	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
 		upsert := harness.Write{Name: "upsert", Query: "INSERT INTO books (id, isbn, price) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: []any{7, "i7", 40}}
 		eachWaiting(t, sh, []harness.Write{upsert}, func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error)) {
@@ -124,10 +151,7 @@ func TestG1RowFenceUpsertThatWaitsForANewerInsert(t *testing.T) {
 			if _, err := newer.ExecContext(ctx, "INSERT INTO books (id, isbn, price) VALUES (7, 'i7', 30)"); err != nil {
 				t.Fatal(err)
 			}
-			var pid int
-			if err := newer.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-				t.Fatal(err)
-			}
+			pid := sh.Session(t, newer)
 			done, result := start()
 			sh.WantBlocked(t, pid, done)
 			if err := newer.Commit(); err != nil {
@@ -146,7 +170,7 @@ func TestG1RowFenceUpsertThatWaitsForANewerInsert(t *testing.T) {
 func TestG1G2WriteThatWaitsForTheFile(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
-			t.Skip("the other tests see who waits in PostgreSQL")
+			t.Skip("the other tests see who waits")
 		}
 		for _, fence := range harness.Fences {
 			sh := harness.Setting{Base: b}.Shop(t, fence.Rule)
@@ -185,6 +209,9 @@ func TestG1G2WriteAfterAnOldSnapshot(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
 			harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+				if s.Dialect == sqlfence.MySQL && s.Level == sql.LevelSerializable {
+					t.Skip("what was read is locked, so that nobody writes before")
+				}
 				sh := s.Shop(t, fence.Rule)
 				for _, w := range harness.RowWrites {
 					sh.Reset(t, 8)
@@ -202,7 +229,7 @@ func TestG1G2WriteAfterAnOldSnapshot(t *testing.T) {
 						}
 						unchanged := sh.Unchanged(t)
 						defer unchanged()
-						_, err := harness.Forms[0].Run(ctx, tx, w)
+						_, err := harness.Forms[0].Run(ctx, tx, w.As(s.Dialect))
 						return err
 					})
 					switch {

@@ -37,6 +37,10 @@ type dialect struct {
 	// issue takes the next token of the books by plain SQL.
 	issue func(ctx context.Context, db *sql.DB) (int64, error)
 
+	// ledgerFirst: a guarded statement asks the ledger, and holds off the next token, before it
+	// waits for a row.
+	ledgerFirst bool
+
 	// session asks for the number of a connection's session, and waiters how many wait for a
 	// lock that it holds; nil where the database doesn't tell.
 	session string
@@ -99,8 +103,11 @@ var dialects = map[sqlfence.Dialect]dialect{
 		session:    "SELECT CONNECTION_ID()",
 		waiters:    mysqlWaiters,
 		upserts:    2,
-		refuses:    []string{"ledger: insert from a query", "ledger: upsert from a query"},
-		variants:   true,
+
+		ledgerFirst: true,
+
+		refuses:  []string{"ledger: insert from a query", "ledger: upsert from a query", "ledger: upsert of queries", "ledger: query"},
+		variants: true,
 	},
 }
 

@@ -149,6 +149,7 @@ var mysqlWords = wordsOf(
 	`(?i)\bON CONFLICT (?:\([^()]*\) )?DO UPDATE SET\b`, "ON DUPLICATE KEY UPDATE",
 	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",
 	`(?i)\b(CAST\([^()]+ AS )text\)`, "${1}char)",
+	`"((?:[^"']|"")+)"`, "`$1`",
 	`(?i)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
 )
 

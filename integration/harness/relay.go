@@ -10,8 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// A Proxy stands before the server and counts how often a client sends after the
-// server has answered.
+// A Proxy stands before the server and counts how often it answers what a client has sent.
+// MySQL's clients close statements without an answer.
 type Proxy struct {
 	DSN string // through it
 
@@ -95,7 +95,7 @@ func Pass(to, from net.Conn, before func()) {
 func (p *Proxy) saw(answer bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !answer && p.answered {
+	if answer && !p.answered {
 		p.count++
 	}
 	p.answered = answer

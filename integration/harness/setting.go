@@ -50,6 +50,9 @@ func EachServer(t *testing.T, test func(t *testing.T, s Setting)) {
 	})
 }
 
+// AsksLedgerFirst reports whether a write that waits for a row holds off the next token.
+func (b Base) AsksLedgerFirst() bool { return dialects[b.Dialect].ledgerFirst }
+
 // EachPostgres is EachSetting on PostgreSQL alone.
 func EachPostgres(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()

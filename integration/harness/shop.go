@@ -114,6 +114,20 @@ func (b Base) Guarded(fence string, writes ...[]Write) []Write {
 // Returns reports whether each kind of write may have a RETURNING.
 func (b Base) Returns() bool { return dialects[b.Dialect].returns }
 
+// LedgerName is the type of the names in the ledger.
+func (b Base) LedgerName() string { return dialects[b.Dialect].ledgerName }
+
+// Session asks for the number of a connection's session, for [Shop.WantBlocked].
+func (b Base) Session(t testing.TB, q interface {
+	QueryRow(string, ...any) *sql.Row
+}) (number int) {
+	t.Helper()
+	if err := q.QueryRow(b.dialect(t).session).Scan(&number); err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
 // TimeType is the type of a column for the times of a lock.
 func (b Base) TimeType() string { return dialects[b.Dialect].timeType }
 

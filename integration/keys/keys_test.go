@@ -44,7 +44,7 @@ func TestKeyComparesEachRowWithItsToken(t *testing.T) {
 		{Name: "upsert of constants", Query: "INSERT INTO books (id, isbn, price) VALUES (2, 'i2', 30), (1, 'i1', 30) ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: nil},
 	}
 	eachKeyed(t, func(t *testing.T, sh *harness.Shop, fence string, send func(context.Context, harness.Write) (int64, error)) {
-		for _, w := range two {
+		for _, w := range sh.Guarded(fence, sh.Runnable(t, two)) {
 			resetKeys(t, sh, 5)
 			sh.Raise(t, "books/2", 70)
 			held := []int64{1, 5, 2, 70}
@@ -104,7 +104,7 @@ func TestKeyRefusesRowsOutOfScope(t *testing.T) {
 		sh.Raise(t, "books/1", 9)
 		sh.Raise(t, "books/8", 9)
 		unchanged := sh.Unchanged(t)
-		for _, w := range outside {
+		for _, w := range sh.Guarded(fence, sh.Runnable(t, outside)) {
 			_, err := send(harness.HoldingKeys(t, 1, 9, 8, 9), w)
 			harness.WantError(t, err, sqlfence.ErrOutOfScope)
 			unchanged()

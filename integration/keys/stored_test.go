@@ -27,8 +27,8 @@ var storedRows = []harness.Write{
 
 func eachStored(t *testing.T, test func(t *testing.T, sh *harness.Shop, fence string, form harness.Form, w harness.Write)) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect == sqlfence.SQLite {
-			t.Skip("SQLite's drivers don't count the rows of a statement that returns some")
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("SQLite's drivers don't count the rows of a statement that returns some; MySQL returns none")
 		}
 		for _, fence := range harness.Fences {
 			sh := harness.Setting{Base: b}.Shop(t, fence.Rule, sqlfence.Key("id"))
@@ -122,8 +122,8 @@ func TestKeyThatAQueryStores(t *testing.T) {
 // A constant by which the rows are grouped may be NULL in a row.
 func TestKeyThatIsNull(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect == sqlfence.SQLite {
-			t.Skip("SQLite has no GROUPING SETS")
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("it has no GROUPING SETS")
 		}
 		for _, fence := range harness.Fences {
 			sh := harness.Setting{Base: b}.Shop(t, fence.Rule, sqlfence.Key("isbn"))
@@ -163,8 +163,8 @@ func TestKeyThatIsObserved(t *testing.T) {
 // elsewhere.
 func TestKeyBehindAStar(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect == sqlfence.SQLite {
-			t.Skip("SQLite has no tables or values without columns")
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("it has no tables or values without columns")
 		}
 		for _, fence := range harness.Fences {
 			for _, rules := range [][]sqlfence.Rule{{fence.Rule, sqlfence.Key("id")}, {fence.Rule, sqlfence.Key("id"), sqlfence.UnfencedInserts()}} {

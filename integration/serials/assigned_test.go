@@ -224,6 +224,9 @@ func TestSerialAssignedPrecedence(t *testing.T) {
 				"UPDATE books SET (serial, price) = (%d, 30) WHERE id = 1",
 				"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 30, serial = %d WHERE books.id = 1",
 			} {
+				if !sh.Runs(t, fmt.Sprintf(query, 1)) {
+					continue
+				}
 				lock(t, sh, "42", lockSince, lockExpiry)
 				sh.Raise(t, "books", 9)
 				sh.Exec(t, "UPDATE books SET fence_token = 9")
@@ -236,7 +239,11 @@ func TestSerialAssignedPrecedence(t *testing.T) {
 						harness.WantStale(t, run(8, editor, serial), 8, 9)
 					}
 				}
-				harness.WantAssigned(t, run(9, 43, 7), 7)
+				if err := run(9, 43, 7); s.Dialect == sqlfence.MySQL { // which looks at the row before it assigns
+					wantLocked(t, err, "42", lockSince)
+				} else {
+					harness.WantAssigned(t, err, 7)
+				}
 				harness.WantAssigned(t, run(9, 42, 7), 7)
 				wantLocked(t, run(9, 43, 8), "42", lockSince)
 				sh.WantVersions(t, "1:10#7 2:10#1 3:10#1")

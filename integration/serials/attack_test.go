@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -52,10 +53,10 @@ func TestSerialOddStatements(t *testing.T) {
 			{sqlfence.Postgres, "UPDATE U&\"b\\006foks\" SET price = 50 WHERE id = 1", changed},
 			{sqlfence.Postgres, "DELETE FROM books USING notes AS n WHERE n.book = books.id", "2:10#1 3:10#1"},
 		} {
-			if tt.dialect != 0 && tt.dialect != s.Dialect {
+			version(t, sh, 7)
+			if tt.dialect != 0 && tt.dialect != s.Dialect || !sh.Runs(t, tt.query) {
 				continue
 			}
-			version(t, sh, 7)
 			_, err := sh.DB.ExecContext(harness.WithSerial(t, 6), tt.query)
 			harness.WantConflict(t, err, 6, 7)
 			sh.WantVersions(t, same)
@@ -77,6 +78,9 @@ func TestSerialOddStatements(t *testing.T) {
 // Where a trigger keeps the row from being written, that is told, too.
 func TestSerialWhereATriggerSkipsTheRow(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
+		if s.Dialect == sqlfence.MySQL {
+			t.Skip("a trigger of its can only fail")
+		}
 		sh := serialShop(t, s)
 		if s.Dialect == sqlfence.SQLite {
 			sh.Exec(t, "CREATE TRIGGER skip BEFORE UPDATE ON books BEGIN SELECT RAISE(IGNORE); END")
@@ -180,6 +184,9 @@ func TestSerialPgxArguments(t *testing.T) {
 // RETURNING gives what it would give without a serial, and the new one.
 func TestSerialReturning(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.Returns() {
+			t.Skip("an UPDATE returns nothing")
+		}
 		sh := serialShop(t, harness.Setting{Base: b, Level: sql.LevelDefault})
 		version(t, sh, 7)
 		rows, err := sh.DB.QueryContext(harness.WithSerial(t, 7), "UPDATE books SET price = 30 WHERE id = 1 RETURNING *")
@@ -225,6 +232,9 @@ func TestSerialColumnNames(t *testing.T) {
 			{`"a ""b"" c"`, `"a ""b"" c"`, `"a ""b"" c"`},
 			{`"order"`, `"order"`, `"order"`},
 		} {
+			if b.Dialect == sqlfence.MySQL && strings.Contains(tt.column, `""`) {
+				continue // it has another quote
+			}
 			sh := harness.Setting{Base: b, Level: sql.LevelDefault}.Shop(t, sqlfence.Serial(tt.rule))
 			sh.Exec(t, "ALTER TABLE books ADD COLUMN "+tt.column+" integer")
 			serial := func() (n int64) {

@@ -32,7 +32,7 @@ func TestSerialRandomAssignments(t *testing.T) {
 		types := []string{"bigint", "integer"}
 		if b.Dialect == sqlfence.Postgres {
 			types = append(types, "smallint", "numeric")
-		} else {
+		} else if b.Dialect == sqlfence.SQLite {
 			types = append(types, "text", "")
 		}
 		for _, typ := range types {
@@ -147,6 +147,12 @@ func (l *serialLab) param(v any) string {
 	return "$" + strconv.Itoa(len(l.args))
 }
 
+var castTypes = map[sqlfence.Dialect][]string{
+	sqlfence.Postgres: {"integer", "bigint", "numeric", "text"},
+	sqlfence.SQLite:   {"integer", "bigint", "numeric", "text"},
+	sqlfence.MySQL:    {"signed", "unsigned", "decimal(30)", "char"},
+}
+
 // value writes an expression; of is what names the row, or nothing.
 func (l *serialLab) value(of string, depth int) string {
 	if depth > 0 && l.rand.IntN(2) == 0 {
@@ -157,14 +163,14 @@ func (l *serialLab) value(of string, depth int) string {
 		case "coalesce":
 			return "COALESCE(" + a() + ", " + a() + ")"
 		case "max":
-			if l.Dialect == sqlfence.Postgres {
+			if l.Dialect != sqlfence.SQLite {
 				return "GREATEST(" + a() + ", " + a() + ")"
 			}
 			return "max(" + a() + ", " + a() + ")"
 		case "brackets":
 			return "(" + a() + ")"
 		case "cast":
-			return "CAST(" + a() + " AS " + l.pick("integer", "bigint", "numeric", "text") + ")"
+			return "CAST(" + a() + " AS " + l.pick(castTypes[l.Dialect]...) + ")"
 		case "minus":
 			return "- " + a()
 		case "query":
@@ -200,7 +206,11 @@ func (l *serialLab) set(of, as string) (list string, assigns bool) {
 		return "(" + x + ")"
 	}
 	value := func() string { return l.value(as, 2) }
-	switch l.rand.IntN(8) {
+	nth := l.rand.IntN(8)
+	if l.Dialect == sqlfence.MySQL && nth != 0 { // which has no lists of columns
+		nth = 5 + l.rand.IntN(3)
+	}
+	switch nth {
 	case 0:
 		return count, false
 	case 1:
@@ -235,7 +245,7 @@ func (l *serialLab) write() (query string, assigns bool) {
 		return fmt.Sprintf(where, of)
 	}
 	kind := l.pick("update", "update", "alias", "from", "upsert", "upsert", "merge")
-	if kind == "merge" && l.Dialect == sqlfence.SQLite {
+	if kind == "merge" && l.Dialect != sqlfence.Postgres || kind == "from" && l.Dialect == sqlfence.MySQL {
 		kind = "update"
 	}
 	switch kind {

@@ -21,7 +21,7 @@ func TestSerialWithTokens(t *testing.T) {
 				holdingAt := func(token, serial int64) context.Context {
 					return sqlfence.WithSerial(harness.Holding(t, token), serial)
 				}
-				for _, f := range harness.Forms {
+				for _, f := range s.Forms() {
 					for _, w := range versionedWrites {
 						w = w.As(s.Dialect)
 						set := func() {
@@ -307,6 +307,9 @@ func TestSerialBadColumns(t *testing.T) {
 			{"double precision", "7.5", "7.5"},
 			{"bigint", "9223372036854775807", "9223372036854775807"},
 		} {
+			if b.Dialect == sqlfence.MySQL && tt.typ == "text" && tt.value == "'7'" {
+				continue // a number there
+			}
 			t.Run(tt.typ+" "+tt.value, func(t *testing.T) {
 				sh := setting.Shop(t, sqlfence.Serial("serial"))
 				sh.Exec(t, "ALTER TABLE books ADD COLUMN serial "+tt.typ)
@@ -317,7 +320,8 @@ func TestSerialBadColumns(t *testing.T) {
 					_, err := sh.DB.ExecContext(ctx, update)
 					t.Logf("%d: %v", i, err)
 					switch {
-					case b.Dialect == sqlfence.Postgres && tt.typ == "double precision" && i == 0:
+					case b.Dialect == sqlfence.Postgres && tt.typ == "double precision" && i == 0,
+						b.Dialect == sqlfence.MySQL && tt.typ == "double precision" && i == 0:
 						sh.Exec(t, "UPDATE books SET price = 10, serial = 7.5")
 					case err == nil:
 						t.Errorf("%d: it was updated", i)
