@@ -70,6 +70,9 @@ func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
 type sealer interface {
 	seal(sealing) []string
 	unseal(sealing) []string
+
+	// locks reports whether an edit lock can be taken and released in a sealed table.
+	locks() bool
 }
 
 var sealers = dialectopt.For[sealer](sealPostgres{}, nil, sealMySQL{})
@@ -122,6 +125,9 @@ func sealSQL(d sqlfence.Dialect, t sqlfence.Table, write func(sealer, sealing) [
 	part, err := sealers.Of(d)
 	if err == nil && part == nil {
 		err = fmt.Errorf("tables of %v can't be sealed", d)
+	}
+	if err == nil && t.Lock.By != "" && !part.locks() {
+		err = errors.New("locks of EditLock are taken without a token, which this database's triggers can't tell from other writes")
 	}
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
