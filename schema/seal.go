@@ -87,6 +87,9 @@ func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
 type sealer interface {
 	seal(sealing) []string
 	unseal(sealing) []string
+
+	// locks reports whether an edit lock can be taken and released in a sealed table.
+	locks() bool
 }
 
 var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
@@ -144,6 +147,9 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 func sealingOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	s := sealing{Table: t}
 	part, err := sealers.Of(d)
+	if err == nil && t.Lock.By != "" && !part.locks() {
+		err = errors.New("locks of EditLock are taken without a token, which this database's triggers can't tell from other writes")
+	}
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
 	}
