@@ -36,7 +36,7 @@ func Seal(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	return eachSeal(ctx, db, tables, sealer.seal)
+	return eachSeal(ctx, db, tables, sealer.seal, sealer.obstacles)
 }
 
 // Unseal takes the seals away from these tables, by their names as registered, or from
@@ -48,7 +48,7 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 	if err != nil {
 		return err
 	}
-	return eachSeal(ctx, db, found, sealer.unseal)
+	return eachSeal(ctx, db, found, sealer.unseal, nil)
 }
 
 // SealSQL returns the statements of [Seal] for one table, for a migration of your own; send
@@ -58,18 +58,30 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 // Errors: [sqlfence.ErrInvalid] for a dialect whose tables can't be sealed, or a table without
 // a name or a fence column.
 func SealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	return sealSQL(d, t, sealer.seal)
+	part, s, err := sealOf(d, t)
+	if err != nil {
+		return nil, err
+	}
+	return part.seal(s), nil
 }
 
 // UnsealSQL returns those of [Unseal].
 func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	return sealSQL(d, t, sealer.unseal)
+	part, s, err := sealOf(d, t)
+	if err != nil {
+		return nil, err
+	}
+	return part.unseal(s), nil
 }
 
 // A sealer writes what seals a table of one database.
 type sealer interface {
 	seal(sealing) []string
 	unseal(sealing) []string
+
+	// obstacles is a query for what keeps a seal from holding, a text a row; empty where the
+	// statements find that out.
+	obstacles(sealing) string
 
 	// locks reports whether an edit lock can be taken and released in a sealed table.
 	locks() bool
@@ -120,7 +132,8 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 	return found, nil
 }
 
-func sealSQL(d sqlfence.Dialect, t sqlfence.Table, write func(sealer, sealing) []string) ([]string, error) {
+// sealOf returns who seals a table, and its names.
+func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	s := sealing{Table: t}
 	part, err := sealers.Of(d)
 	if err == nil && part == nil {
@@ -144,30 +157,50 @@ func sealSQL(d sqlfence.Dialect, t sqlfence.Table, write func(sealer, sealing) [
 		s.fence, err = names.named(t.Name, names.Quote(t.FenceColumn))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)
+		return nil, s, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)
 	}
-	return write(part, s), nil
+	return part, s, nil
 }
 
 // sealBackoff is how long a statement waits before it is sent again.
 var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
 
 // eachSeal runs the statements for each table on one connection.
-func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, write func(sealer, sealing) []string) error {
+func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, write func(sealer, sealing) []string, asks func(sealer, sealing) string) error {
 	d, err := sqlfence.DialectOf(db.Driver())
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
 	for _, t := range tables {
-		statements, err := sealSQL(d, t, write)
+		part, s, err := sealOf(d, t)
 		if err != nil {
 			return err
 		}
-		if err := runUntilDone(ctx, db, statements); err != nil {
+		if asks != nil {
+			if err := unobstructed(ctx, db, asks(part, s)); err != nil {
+				return fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
+			}
+		}
+		if err := runUntilDone(ctx, db, write(part, s)); err != nil {
 			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
 	}
 	return nil
+}
+
+// unobstructed returns the first obstacle as an error.
+func unobstructed(ctx context.Context, db *sql.DB, query string) error {
+	if query == "" {
+		return nil
+	}
+	var obstacle string
+	switch err := db.QueryRowContext(own.Context(ctx, query), query).Scan(&obstacle); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.New(obstacle)
 }
 
 // runUntilDone runs statements, all of them again after each time that others were in the way.
