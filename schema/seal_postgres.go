@@ -22,6 +22,8 @@ func (sealPostgres) seal(s sealing) []string {
 	}
 }
 
+func (sealPostgres) obstacles(sealing) string { return "" }
+
 func (sealPostgres) locks() bool { return true }
 
 func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPostgresText, s)} }
