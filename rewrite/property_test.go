@@ -79,6 +79,9 @@ func TestWordsSurvive(t *testing.T) {
 		if strings.Contains(sql, "/*DEFAULT*/") {
 			return // it goes into a comment on purpose
 		}
+		for _, word := range []string{"DELETE", "delete", "FROM", "from"} { // likewise
+			sql = strings.Replace(sql, "/*"+word+"*/", word+" ", 1)
+		}
 		own, rendered := tokenTexts(t, d, s.sql), tokenTexts(t, d, sql)
 		n := 0
 		for i := 0; n < len(own) && i < len(rendered); i++ {
@@ -131,7 +134,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 		}
 		for i := range v.Tables {
 			v.Tables[i].Tokens = v.Tables[i].Tokens[:min(1, len(v.Tables[i].Tokens))]
-			v.Tables[i].Rows = nil
+			v.Tables[i].Rows, v.Tables[i].Unsealed = nil, false
 		}
 		one := p.rendered(t, Values{Tables: v.Tables})
 		if !p.Params && len(p.form.Args) > 0 {
