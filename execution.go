@@ -256,10 +256,12 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	} else {
 		err = lost
 	}
-	if again, typed := e.resealed(err); again {
+	for range sealTurns {
+		again, typed := e.resealed(err)
+		if err = typed; !again {
+			break
+		}
 		got, err = sendOnceMore(ctx, e, c, typed)
-	} else {
-		err = typed
 	}
 	if err == nil {
 		e.state.link.touch()

@@ -27,7 +27,7 @@ import (
 // is sent once more if it stands outside of a transaction, and else fails with a temporary error
 // (see [Retry]).
 //
-// A table with [Optional] or [UnfencedInserts] can't be sealed, nor can one of SQLite. The seal
+// A table with [Optional] or [UnfencedInserts] can't be sealed. The seal
 // holds whatever the mode: in [Observe] mode, and under [Bypass], the database refuses.
 func Sealed() Rule {
 	return func(t *table) { t.rules.Sealed = true }
@@ -46,8 +46,10 @@ func (s *seals) has(t *table) bool {
 
 // findSeals asks for the seals of the plan's tables that nothing is known about. Without
 // an answer nothing fails.
+// In a transaction that an error doesn't end, a refusal tells as well; and there a read before the
+// first write would be the transaction's snapshot, by which SQLite may refuse the write.
 func (e *execution) findSeals(ctx context.Context) {
-	if !e.registry.sealed {
+	if s := e.state; !e.registry.sealed || s.inTx && !s.settings.profile.errorEndsTx() {
 		return
 	}
 	for i := range e.plan.Tables {
@@ -114,6 +116,10 @@ func (e *execution) learn(err error) {
 	}
 }
 
+// sealTurns is how often a statement is sent again at most: a seal may come or go while it
+// waits for a lock.
+const sealTurns = 5
+
 // resealed looks at the error of a guarded statement. If the statement was written for
 // another state of the seals than that of the database, of which nothing was applied, it is
 // rendered anew, to be sent again. Where the error has ended its transaction, it isn't, and
@@ -147,8 +153,8 @@ type sealMissed struct{ error }
 func (e *sealMissed) Unwrap() error   { return e.error }
 func (e *sealMissed) Temporary() bool { return true }
 
-// sealRefusals are what the triggers of a seal say, in every database.
-var sealRefusals = regexp.MustCompile(`sqlfence: (?:table (.+) is sealed: |stale token (\d+) for table (.+), which has (\d+)|token (\d+) for table (.+) is not issued, the newest is (\d+))`)
+// sealRefusals are what the triggers of a seal say, in every database. SQLite's say no tokens.
+var sealRefusals = regexp.MustCompile(`sqlfence: (?:table (.+) is sealed: |stale token(?: (\d+))? for table (.+), which has (\d+|a newer one)|token(?: (\d+))? for table (.+) is not issued(?:, the newest is (\d+))?)`)
 
 // unproven returns the table of which a seal says that a write proved no token; empty for
 // another message.
@@ -180,11 +186,17 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 		table, _ := s.sealedTable(m[1])
 		return &refusal{sentinel: ErrNoFence, err: err, table: table,
 			reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; register it with Sealed, or see docs/sealed.md", table)}, true
-	case m[2] != "":
+	case m[3] != "" && m[2] == "":
+		table, _ := s.sealedTable(m[3])
+		return &refusal{sentinel: ErrStale, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and has a newer token", table)}, true
+	case m[3] != "":
 		table, resource := s.sealedTable(m[3])
 		return &StaleError{Table: table, Token: Token{Name: resource, Value: number(m[2])}, Current: number(m[4]), err: err}, true
 	}
 	table, resource := s.sealedTable(m[6])
+	if m[5] == "" {
+		return &refusal{sentinel: ErrNotIssued, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and the token was never issued or adopted", table)}, true
+	}
 	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: number(m[5])}, Current: number(m[7]), err: err}, true
 }
 

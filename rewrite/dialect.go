@@ -98,6 +98,10 @@ type dialect interface {
 	// seals reports whether a table can be sealed.
 	seals() bool
 
+	// deletesByMark reports whether a DELETE from a sealed table is sent as an UPDATE, which
+	// marks the rows that the table's triggers delete then.
+	deletesByMark() bool
+
 	// proveDelete writes a condition that is true, and by which the statement's deletes
 	// prove their tokens to a sealed table.
 	proveDelete(w *writer)

@@ -53,6 +53,8 @@ func (mysql) size() (before, behind string) { return "ABS(", ")" }
 
 func (mysql) seals() bool { return true }
 
+func (mysql) deletesByMark() bool { return false }
+
 // proveDelete: a variable is the session's. NOW is when the statement began, also to its
 // triggers.
 func (mysql) proveDelete(w *writer) {

@@ -65,6 +65,8 @@ func (postgres) size() (before, behind string) { return "pg_catalog.int8abs(", "
 
 func (postgres) seals() bool { return true }
 
+func (postgres) deletesByMark() bool { return false }
+
 // proveDelete: the setting is the transaction's, and is cleared behind each statement.
 func (postgres) proveDelete(w *writer) {
 	w.write("pg_catalog.set_config('" + sqltext.DeleteProof + "', pg_catalog.concat(")

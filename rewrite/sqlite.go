@@ -49,9 +49,20 @@ func (sqlite) greatest() (before, between, behind string) { return "max(", ", ",
 
 func (sqlite) size() (before, behind string) { return "abs(", ")" }
 
-func (sqlite) seals() bool { return false }
+func (sqlite) seals() bool { return true }
 
-func (sqlite) proveDelete(*writer) {}
+func (sqlite) deletesByMark() bool { return true }
+
+// proveDelete: without the triggers the rows would be marked, and stay.
+func (sqlite) proveDelete(w *writer) {
+	w.write("CASE WHEN EXISTS (SELECT 1 FROM ", w.target.schema, "sqlite_master WHERE type = 'trigger' AND tbl_name = ")
+	w.b.Text(w.rules.Name)
+	w.write(" COLLATE NOCASE AND name GLOB '" + sqltext.SQLiteSealDeletes + "*') THEN 1 ELSE ")
+	before, between, behind := w.dialect.Raising()
+	w.write(before, "'"+sqltext.SealedMark+":'", between)
+	w.rowToken()
+	w.write(behind, " IS NOT NULL END")
+}
 
 func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }
 

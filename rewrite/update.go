@@ -27,6 +27,7 @@ func (p *planner) delete(w *read.Write) bool {
 		return false
 	}
 	p.changes()
+	p.marking(w)
 	return p.where(w)
 }
 

@@ -105,7 +105,7 @@ func (w *writer) statement() string {
 			w.numbers.before = int(e.inputs)
 		}
 		w.edit(e)
-		if e.op != opText && e.op != opRepeat && w.b.Len() > lo && w.pieces != nil {
+		if e.op != opText && e.op != opRepeat && e.op != opMarking && w.b.Len() > lo && w.pieces != nil {
 			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].qualifier, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
@@ -162,6 +162,14 @@ func (w *writer) edit(e *edit) {
 		w.stored()
 	case opGone:
 		w.gone()
+	case opMarking:
+		if w.marksDeleted() {
+			w.write(e.text)
+		}
+	case opMark:
+		if w.marksDeleted() {
+			w.markDeleted()
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -28,14 +29,16 @@ import (
 // aren't held up for longer, until ctx ends. The role has to own the tables, or in MySQL to have
 // the privileges TRIGGER and LOCK TABLES, and with [sqlfence.Ledger] the ledger has to be there.
 //
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or a dialect whose tables can't be
-// sealed; else the database's. Tables before the one that it is about are sealed.
+// In SQLite it looks at the table, and refuses one whose rows can be deleted or written without a
+// trigger (docs/sealed.md), in one transaction.
+//
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced; else the database's. Tables before the one that it is about are sealed.
 func Seal(ctx context.Context, db *sql.DB) error {
 	tables, err := sealed(db, nil)
 	if err != nil {
 		return err
 	}
-	return eachSeal(ctx, db, tables, sealer.seal)
+	return eachSeal(ctx, db, tables, false)
 }
 
 // Unseal takes the seals away from these tables, by their names as registered, or from
@@ -47,22 +50,37 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 	if err != nil {
 		return err
 	}
-	return eachSeal(ctx, db, found, sealer.unseal)
+	return eachSeal(ctx, db, found, true)
 }
 
 // SealSQL returns the statements of [Seal] for one table, for a migration of your own; send
 // them one by one, in this order, on one connection. d is the database's dialect, and t what
 // [sqlfence.Tables] returns, or the fields Name, Resource and FenceColumn at least.
 //
-// Errors: [sqlfence.ErrInvalid] for a dialect whose tables can't be sealed, or a table without
+// In SQLite unique has the columns of each of the table's unique indexes, but for an INTEGER
+// PRIMARY KEY, for which the statements look as REPLACE deletes by them. Indexes on expressions,
+// and a table WITHOUT ROWID, are for [Seal] alone, which looks at the table itself. Nor do the
+// statements look at the table's own triggers: one that writes the row again has to be created
+// after them. The other databases need no unique.
+//
+// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, or a table without
 // a name or a fence column.
-func SealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	return sealSQL(d, t, sealer.seal)
+func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string, error) {
+	part, s, err := sealingOf(d, t)
+	if err != nil {
+		return nil, err
+	}
+	s.unique = unique
+	return part.seal(s), nil
 }
 
 // UnsealSQL returns those of [Unseal].
 func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	return sealSQL(d, t, sealer.unseal)
+	part, s, err := sealingOf(d, t)
+	if err != nil {
+		return nil, err
+	}
+	return part.unseal(s), nil
 }
 
 // A sealer writes what seals a table of one database.
@@ -71,13 +89,20 @@ type sealer interface {
 	unseal(sealing) []string
 }
 
-var sealers = dialectopt.For[sealer](sealPostgres{}, nil, sealMySQL{})
+var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
+
+// A transactor is a sealer that looks at the table first, and does all in a transaction.
+type transactor interface {
+	run(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) error
+}
 
 // A sealing is a table to be sealed.
 type sealing struct {
 	sqlfence.Table
-	fence        // its names, and the fence column's
-	proof string // what the table is called in a proof and in messages
+	unique [][]string // the columns of its unique indexes, where the caller says them
+	fence             // its names, and the fence column's
+	proof  string     // what the table is called in a proof and in messages
+	text   sqltext.Dialect
 }
 
 // own returns a name that belongs to the table, of limited length.
@@ -115,12 +140,10 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 	return found, nil
 }
 
-func sealSQL(d sqlfence.Dialect, t sqlfence.Table, write func(sealer, sealing) []string) ([]string, error) {
+// sealingOf returns the table, with its names read, and what seals it.
+func sealingOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	s := sealing{Table: t}
 	part, err := sealers.Of(d)
-	if err == nil && part == nil {
-		err = fmt.Errorf("tables of %v can't be sealed", d)
-	}
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
 	}
@@ -132,40 +155,42 @@ func sealSQL(d sqlfence.Dialect, t sqlfence.Table, write func(sealer, sealing) [
 	}
 	if err == nil {
 		names, _ := dialects.Of(d)
+		s.text = names.Dialect
 		s.fence, err = names.named(t.Name, names.Quote(t.FenceColumn))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)
+		return nil, s, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)
 	}
-	return write(part, s), nil
+	return part, s, nil
 }
 
 // sealBackoff is how long a statement waits before it is sent again.
 var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
 
 // eachSeal runs the statements for each table on one connection.
-func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, write func(sealer, sealing) []string) error {
+func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals bool) error {
 	d, err := sqlfence.DialectOf(db.Driver())
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
 	for _, t := range tables {
-		statements, err := sealSQL(d, t, write)
+		part, s, err := sealingOf(d, t)
 		if err != nil {
 			return err
 		}
-		if err := runUntilDone(ctx, db, statements); err != nil {
+		if err := runUntilDone(ctx, db, part, s, unseals); err != nil {
 			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
 	}
 	return nil
 }
 
-// runUntilDone runs statements, all of them again after each time that others were in the way.
-func runUntilDone(ctx context.Context, db *sql.DB, statements []string) error {
+// runUntilDone runs a table's statements, all of them again after each time that others were in
+// the way.
+func runUntilDone(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
 	backoff := sealBackoff
 	for {
-		err := runAll(ctx, db, statements)
+		err := runOnce(ctx, db, part, s, unseals)
 		if err == nil || !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err) {
 			return err
 		}
@@ -175,13 +200,23 @@ func runUntilDone(ctx context.Context, db *sql.DB, statements []string) error {
 	}
 }
 
-// runAll runs statements on one connection, which is closed if one fails: it may hold locks.
-func runAll(ctx context.Context, db *sql.DB, statements []string) error {
+func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	if t, ok := part.(transactor); ok {
+		return t.run(ctx, conn, s, unseals)
+	}
+	if unseals {
+		return runAll(ctx, conn, part.unseal(s))
+	}
+	return runAll(ctx, conn, part.seal(s))
+}
+
+// runAll runs statements on one connection, which is closed if one fails: it may hold locks.
+func runAll(ctx context.Context, conn *sql.Conn, statements []string) error {
 	for _, query := range statements {
 		if _, err := conn.ExecContext(own.Context(ctx, query), query); err != nil {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })

@@ -44,9 +44,9 @@ func (s sealing) trigger(kind string) string {
 
 // of returns a name in the table's schema, quoted.
 func (s sealing) of(name string) string {
-	quoted := sqltext.MySQL.Quote(name)
+	quoted := s.text.Quote(name)
 	if s.schema != "" {
-		return sqltext.MySQL.Quote(s.schema) + "." + quoted
+		return s.text.Quote(s.schema) + "." + quoted
 	}
 	return quoted
 }
@@ -61,7 +61,7 @@ func (s sealing) drops() (statements []string) {
 
 // create creates the trigger for an event.
 func (s sealing) create(kind, body string) string {
-	d := sqltext.MySQL
+	d := s.text
 	event := strings.TrimPrefix(kind, "open ")
 	held, row := "0", "NEW"
 	if event != "insert" {
@@ -74,16 +74,16 @@ func (s sealing) create(kind, body string) string {
 	if s.SingleUse && event != "insert" {
 		less = "<="
 	}
-	ledger := ""
+	ledger, seen := "", ""
 	if s.Ledger {
-		ledger = sealMySQLLedger
+		ledger, seen = strings.ReplaceAll(sealMySQLLedger, "{seen}", strings.ReplaceAll(seenMySQL, "{given}", "given")), strings.ReplaceAll(seenMySQL, "{given}", "-NEW.{mark}")
 	}
 	name := d.Text(s.Resource)
 	if s.KeyColumn != "" {
 		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + "." + d.Quote(s.KeyColumn) + " USING utf8mb4))"
 	}
 	text := "CREATE TRIGGER " + s.trigger(kind) + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
-	text = strings.Replace(text, "{ledger}", ledger, 1)
+	text = strings.NewReplacer("{ledger}", ledger, "{seen}", seen).Replace(text)
 	return strings.NewReplacer(
 		"{mark}", s.column, "{held}", held, "{less}", less, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10),
 		"{token name}", name, "{proof}", d.Text(s.proof+":"), "{variable}", sqltext.DeleteProofVariable, "{colon}", d.Text(":"),
@@ -99,19 +99,23 @@ func (s sealing) create(kind, body string) string {
 const sealMySQLWrite = `BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE problem VARCHAR(512) CHARACTER SET utf8mb4;
-	SET given = -COALESCE(NEW.{mark}, 0), held = {held};
-	IF given <= 0 THEN
-		SET problem = {no token};
-	ELSEIF given > {max} THEN
-		SET problem = CONCAT({high begin}, given, {high middle}, held);
-	ELSEIF given {less} held THEN
-		SET problem = CONCAT({stale begin}, given, {stale middle}, held);
-	END IF;{ledger}
-	IF problem IS NOT NULL THEN
-		SET problem = LEFT(problem, 128);
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
+	IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{seen} THEN
+		SET NEW.{mark} = -NEW.{mark};
+	ELSE
+		SET given = -COALESCE(NEW.{mark}, 0), held = {held};
+		IF given <= 0 THEN
+			SET problem = {no token};
+		ELSEIF given > {max} THEN
+			SET problem = CONCAT({high begin}, given, {high middle}, held);
+		ELSEIF given {less} held THEN
+			SET problem = CONCAT({stale begin}, given, {stale middle}, held);
+		END IF;{ledger}
+		IF problem IS NOT NULL THEN
+			SET problem = LEFT(problem, 128);
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
+		END IF;
+		SET NEW.{mark} = given;
 	END IF;
-	SET NEW.{mark} = given;
 END`
 
 // sealMySQLDelete reads a proof of this statement: it has the time at which that began.
@@ -137,14 +141,19 @@ const sealMySQLDelete = `BEGIN
 END`
 
 const sealMySQLLedger = `
-	IF problem IS NULL THEN
+	IF problem IS NULL AND NOT (TRUE{seen}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);
 		IF given < newest THEN
 			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
 		ELSEIF given > newest THEN
 			SET problem = CONCAT({high begin}, given, {high middle}, newest);
 		END IF;
+		SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {token name});
 	END IF;`
+
+// seenMySQL is a condition by which the statement has the lock of the ledger's row already, and
+// so nobody has raised the token.
+const seenMySQL = " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', {given}, ':', {token name}) AS BINARY), FALSE)"
 
 const openMySQL = `BEGIN
 	IF NEW.{mark} < 0 THEN

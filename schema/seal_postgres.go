@@ -27,13 +27,13 @@ func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPos
 // write fills in a text. Inside of it is another one for format, which has the parts' percent
 // signs doubled.
 func write(text string, s sealing) string {
-	d := sqltext.Postgres
+	d := s.text
 	twice := func(part string) string { return strings.ReplaceAll(part, "%", "%%") }
-	stale := "int8lt"
+	fresh := "int8ge"
 	if s.SingleUse {
-		stale = "int8le"
+		fresh = "int8gt"
 	}
-	ledger, deleted := "", ""
+	ledger, deleted, seen, seenDeleted := "", "", "", ""
 	if s.Ledger {
 		name := func(row string) string {
 			if s.KeyColumn == "" {
@@ -42,16 +42,18 @@ func write(text string, s sealing) string {
 			return twice("pg_catalog.concat(" + d.Text(s.Resource+"/") + ", " + row + "." + d.Quote(s.KeyColumn) + ")")
 		}
 		ledger = strings.NewReplacer("{token name}", name("NEW"), "{one of several}", "").Replace(sealLedgerText)
+		seen = strings.NewReplacer("{token name}", name("NEW"), "{given}", "pg_catalog.int8um(NEW.{mark})").Replace(seenLedger)
+		seenDeleted = strings.NewReplacer("{token name}", name("OLD"), "{given}", "given").Replace(seenLedger)
 		deleted = strings.NewReplacer("{token name}", name("OLD"), "{one of several}", oneOfSeveral).Replace(sealLedgerText)
 	}
-	text = strings.NewReplacer("{ledger}", ledger, "{ledger of deleted}", deleted).Replace(text)
+	text = strings.NewReplacer("{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted).Replace(text)
 	return strings.NewReplacer(
 		"{table text}", d.Text(s.table), "{table}", s.table, "{table twice}", twice(s.table),
 		"{column text}", d.Text(s.stored),
 		"{write}", twice(d.Quote(s.own("sqlfence_write_"))), "{delete}", twice(d.Quote(s.own("sqlfence_delete_"))),
 		"{proof once}", d.Text(s.proof+":"), "{mark once}", d.Quote(s.stored), "{mark}", twice(d.Quote(s.stored)), "{mark name}", twice(d.Text(s.stored)),
 		"{name}", twice(d.Text(s.proof)), "{proof}", twice(d.Text(s.proof+":")), "{proof length}", strconv.Itoa(len([]rune(s.proof))+2),
-		"{stale}", stale, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10), "{has ledger}", strconv.FormatBool(s.Ledger),
+		"{fresh}", fresh, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10), "{has ledger}", strconv.FormatBool(s.Ledger),
 		"{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger, "{setting}", sqltext.DeleteProof,
 	).Replace(text)
 }
@@ -85,18 +87,25 @@ BEGIN
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.{write}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 DECLARE
-	given pg_catalog.int8 := pg_catalog.int8um(NEW.{mark});
-	stored pg_catalog.int8 := COALESCE(OLD.{mark}, 0);
+	given pg_catalog.int8;
+	stored pg_catalog.int8;
 	newest pg_catalog.int8;
 	token_name pg_catalog.text;
 BEGIN
+	IF pg_catalog.int8lt(NEW.{mark}, 0) AND pg_catalog.int8ge(NEW.{mark}, -{max}) AND pg_catalog.{fresh}(pg_catalog.int8um(NEW.{mark}), COALESCE(OLD.{mark}, 0)){seen} THEN
+		NEW.{mark} := pg_catalog.int8um(NEW.{mark});
+		%4$s
+		RETURN NEW;
+	END IF;
+	given := pg_catalog.int8um(NEW.{mark});
+	stored := COALESCE(OLD.{mark}, 0);
 	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
 		%3$s
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
 			USING ERRCODE = 'FT001';
 	ELSIF pg_catalog.int8gt(given, {max}) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
-	ELSIF pg_catalog.{stale}(given, stored) THEN
+	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
 		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
 	END IF;{ledger}
 	NEW.{mark} := given;
@@ -108,8 +117,8 @@ END $sqlfence_body$$sqlfence_create$, home, ledger,
 			RETURN NEW; -- from another partition, where it was compared
 		END IF;$sqlfence_part$ END,
 		CASE WHEN parted THEN $sqlfence_part$IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
-		PERFORM pg_catalog.set_config('sqlfence.move', pg_catalog.concat({proof once}, given), true);
-	END IF;$sqlfence_part$ END);
+			PERFORM pg_catalog.set_config('sqlfence.move', pg_catalog.concat({proof once}, NEW.{mark once}), true);
+		END IF;$sqlfence_part$ END);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.{delete}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
@@ -129,8 +138,11 @@ BEGIN
 	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
 	IF pg_catalog.int8le(given, 0) OR pg_catalog.int8gt(given, {max}) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
-	ELSIF pg_catalog.{stale}(given, stored) THEN
+	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
 		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
+	END IF;
+	IF true{seen by deleted} THEN
+		RETURN OLD;
 	END IF;{ledger of deleted}
 	RETURN OLD;
 END $sqlfence_body$$sqlfence_create$, home, ledger,
@@ -181,6 +193,11 @@ END $sqlfence_body$$sqlfence_create$, home);
 END
 $sqlfence$`
 
+// seenLedger is a condition by which the transaction has the lock of the ledger's row already,
+// and so nobody has raised the token. The setting that says so is undone with what has locked it.
+const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
+	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', {token name})), false)"
+
 // sealLedgerText compares with the ledger, whose turn it takes and whose row it locks, as a guard does.
 const sealLedgerText = `
 	token_name := {token name};
@@ -191,7 +208,8 @@ const sealLedgerText = `
 		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, newest USING ERRCODE = 'FT002';
 	ELSIF pg_catalog.int8gt(given, newest) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, newest USING ERRCODE = 'FT003';
-	END IF;`
+	END IF;
+	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', token_name), true);`
 
 // oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
 const oneOfSeveral = `

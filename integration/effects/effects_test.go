@@ -120,9 +120,12 @@ type effectLab struct {
 	plain  *sql.DB
 	fenced map[string]*sql.DB // by rules
 	stale  int                // executions with a stale token that were refused for it
+
+	unwatched, watched []string // around what a test prepares, whom a seal would refuse
 }
 
-func newEffectLab(t *testing.T, b harness.Base) *effectLab {
+// newEffectLab returns one with more rules, where those are about row fences.
+func newEffectLab(t *testing.T, b harness.Base, more ...sqlfence.Rule) *effectLab {
 	t.Helper()
 	if b.Name == "mattn" {
 		b.DriverName = mattnWithFunctions
@@ -133,6 +136,10 @@ func newEffectLab(t *testing.T, b harness.Base) *effectLab {
 		t.Fatal(err)
 	}
 	for name, rules := range effectRules {
+		rules = append(slices.Clip(rules), more...)
+		if len(more) > 0 && strings.HasSuffix(name, "ledger") {
+			continue
+		}
 		opts := []sqlfence.Option{sqlfence.WithTable("books", rules...)}
 		if strings.HasPrefix(name, "pair") {
 			opts = append(opts, sqlfence.WithTable("orders", rules...))

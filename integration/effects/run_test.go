@@ -60,7 +60,7 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 		t.Fatalf("%s: %v", s.name, err)
 	}
 	// SQLite counts no rows for some statements: the number is an earlier one's then.
-	before = append(append(s.preparations(l.Dialect), before...), "UPDATE x SET price = 1")
+	before = slices.Concat(l.unwatched, s.preparations(l.Dialect), before, l.watched, []string{"UPDATE x SET price = 1"})
 	for _, p := range before {
 		if err := exec(p); err != nil {
 			t.Fatalf("%s: %s: %v", s.name, p, err)

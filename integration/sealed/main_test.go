@@ -4,6 +4,7 @@ package sealed_test
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ import (
 func TestMain(m *testing.M) { harness.Main(m) }
 
 // bases are the drivers of the databases whose tables can be sealed.
-var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated}
+var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated, harness.Bases[2], harness.Bases[3]}
 
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	for _, b := range bases {
@@ -33,6 +34,8 @@ type lab struct {
 	plain *sql.DB // the base driver alone
 	db    *sql.DB // fenced
 	rules []sqlfence.Rule
+
+	unique string // a name of its own
 }
 
 // newLab creates the tables, with a ledger at 7, and seals them.
@@ -46,7 +49,7 @@ func newLab(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 func newUnsealed(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 	t.Helper()
 	dsn := b.DSN(t)
-	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn), rules: append([]sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, rules...)}
+	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn), unique: strings.ToLower(rand.Text()), rules: append([]sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, rules...)}
 	l.exec(t, "CREATE TABLE authors (id integer PRIMARY KEY, name varchar(20))")
 	l.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 10, author integer, fence_token bigint NOT NULL DEFAULT 0)")
 	l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, 7), (2, 7), (3, 0)")
@@ -118,4 +121,16 @@ func token(value int64) sqlfence.Token { return sqlfence.Token{Name: "books", Va
 // holding returns a context with a token.
 func holding(t testing.TB, value int64) context.Context {
 	return sqlfence.WithFence(t.Context(), token(value))
+}
+
+// placeholders writes {1} and {2} as the database does.
+func placeholders(l *lab, text string) string {
+	for i := 1; i <= 2; i++ {
+		mark := "?"
+		if l.Dialect == sqlfence.Postgres {
+			mark = fmt.Sprint("$", i)
+		}
+		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", i), mark)
+	}
+	return text
 }

@@ -15,7 +15,14 @@ type sqlite struct{}
 
 func (sqlite) Convert(x string, t Type) string { return convert(x, t) }
 
-func (sqlite) FindSeal(_, _ string) string { return "" }
+// FindSeal: the search path is main, for those who don't attach other files.
+func (d sqlite) FindSeal(schema, table string) string {
+	if schema == "" {
+		schema = "main"
+	}
+	return "SELECT name FROM " + d.Quote(schema) + ".sqlite_master WHERE type = 'trigger' AND tbl_name = " + d.Text(table) +
+		" COLLATE NOCASE AND name GLOB '" + SQLiteSealDeletes + "*'"
+}
 
 func (sqlite) CreateLedger() string { return createLedger }
 

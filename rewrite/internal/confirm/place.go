@@ -15,6 +15,12 @@ func (c *Check) belongs(p *Piece) bool {
 		return c.assigns(f, p) && f.ended && c.sign == ','
 	case LeadingAssignment:
 		return f.leading && c.assigns(f, p) && endsWithComma(c.text[p.Lo:p.Hi])
+	case SetList:
+		if f.part != inTarget || f.verb != kwUpdate || c.sign != kwSet || !c.isOwn(f, p) {
+			return false
+		}
+		f.part, f.full, f.cases = inSet, true, 0
+		return true
 	case BeforeValue:
 		f := c.valueOf()
 		return f != nil && c.assigns(f, p)

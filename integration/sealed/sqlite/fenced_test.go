@@ -1,0 +1,269 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/schema"
+)
+
+// ledger are rules for which the token is the newest one of "books".
+func ledger(t *testing.T, b harness.Base) *lab {
+	l := newUnsealed(t, b, plainBooks, sqlfence.Ledger())
+	l.issue(t, "books", 8)
+	return l
+}
+
+// A fenced program goes on while the table is sealed, loses its seal, and is sealed again.
+func TestSealComesAndGoes(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		for _, way := range []string{"row", "ledger", "transaction"} {
+			t.Run(way, func(t *testing.T) {
+				l := ledger(t, b)
+				if way == "row" {
+					l = newUnsealed(t, b, plainBooks)
+				}
+				for n, change := range []func(){
+					func() {},
+					func() { l.seal(t) },
+					func() { l.seal(t) },
+					func() { // by another program, unseen
+						for _, name := range rows(t, l.bare, "SELECT name FROM sqlite_master WHERE type = 'trigger'") {
+							l.exec(t, "DROP TRIGGER "+name)
+						}
+					},
+					func() { l.seal(t) },
+					func() {
+						if err := schema.Unseal(t.Context(), l.db); err != nil {
+							t.Fatal(err)
+						}
+					},
+					func() { l.seal(t) },
+				} {
+					change()
+					price := fmt.Sprint(100 + n)
+					for _, query := range []string{
+						"DELETE FROM books WHERE id = 1",
+						"INSERT INTO books (id, price, title) VALUES (1, 1, 'd')",
+						"UPDATE books SET price = " + price + " WHERE id = 1",
+						"INSERT INTO books (id, title) VALUES (1, 'new') ON CONFLICT (id) DO UPDATE SET title = excluded.title",
+					} {
+						got, err := execute(holding(t, 8), l.db, query, way == "transaction")
+						if err != nil {
+							t.Fatalf("%d: %s: %v", n, query, err)
+						}
+						if got != 1 {
+							t.Errorf("%d: %s: %d rows", n, query, got)
+						}
+						if query[0] != 'I' {
+							if _, err := execute(holding(t, 6), l.db, query, false); query[0] == 'U' && !errors.Is(err, sqlfence.ErrStale) {
+								t.Errorf("%d: stale %s: %v", n, query, err)
+							}
+						}
+					}
+					// Where the seal was dropped unseen, marks are negative until the next one.
+					mark := strings.Replace(rows(t, l.bare, "SELECT fence_token FROM books WHERE id = 1")[0], "-", "", 1)
+					if got := rows(t, l.bare, "SELECT id, price, title FROM books"); fmt.Sprint(got) != "[1 "+price+" new 2 20 b 3 30 c]" || mark != "8" {
+						t.Errorf("%d: %v with %v", n, got, mark)
+					}
+				}
+				l.want(t, "1 106 new 8", "2 20 b 7", "3 30 c 0")
+			})
+		}
+	})
+}
+
+func execute(ctx context.Context, db *sql.DB, query string, inTx bool) (int64, error) {
+	if !inTx {
+		result, err := db.ExecContext(ctx, query)
+		if err != nil {
+			return 0, err
+		}
+		return result.RowsAffected()
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	result, err := tx.ExecContext(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// What a sealed table refuses is the same typed error on a fenced connection.
+func TestRefusalsAreTyped(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := ledger(t, b)
+		l.seal(t)
+		for query, want := range map[string]error{
+			"UPDATE books SET price = 0":                                        sqlfence.ErrNoFence,
+			"DELETE FROM books":                                                 sqlfence.ErrNoFence,
+			"INSERT INTO books (id) VALUES (9)":                                 sqlfence.ErrNoFence,
+			"UPDATE books SET price = 0, fence_token = -7":                      sqlfence.ErrStale,
+			"UPDATE books SET price = 0, fence_token = -9":                      sqlfence.ErrNotIssued,
+			"INSERT INTO books (id, fence_token) VALUES (9, -7)":                sqlfence.ErrStale,
+			"INSERT INTO books (id, fence_token) VALUES (9, -9)":                sqlfence.ErrNotIssued,
+			"UPDATE books SET fence_token = -1000000000000009":                  sqlfence.ErrNotIssued,
+			"REPLACE INTO books (id, price, fence_token) VALUES (1, 0, -6)":     sqlfence.ErrStale,
+			"UPDATE OR REPLACE books SET id = 2, fence_token = -7 WHERE id = 3": sqlfence.ErrStale,
+		} {
+			if _, err := l.db.ExecContext(sqlfence.Bypass(t.Context(), "to meet the seal"), query); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", query, err, want)
+			}
+		}
+		l.want(t, "1 10 a 7", "2 20 b 7", "3 30 c 0")
+	})
+}
+
+// With Key and Ledger each row has tokens of its own, also a new one that SQLite numbers.
+func TestKeys(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newUnsealed(t, b, plainBooks, sqlfence.Key("id"), sqlfence.Ledger())
+		for name, value := range map[string]int64{"books/1": 8, "books/2": 9, "books/4": 3} {
+			l.issue(t, name, value)
+		}
+		l.seal(t)
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/1", Value: 8}, sqlfence.Token{Name: "books/2", Value: 9}, sqlfence.Token{Name: "books/4", Value: 3})
+		for _, query := range []string{
+			"UPDATE books SET price = price + 1 WHERE id < 3",
+			"INSERT INTO books (id, title) VALUES (4, 'd')",
+			"DELETE FROM books WHERE id IN (2, 4)",
+		} {
+			if _, err := l.db.ExecContext(ctx, query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		l.want(t, "1 11 a 8", "3 30 c 0")
+		for query, want := range map[string]string{
+			"UPDATE books SET price = 0, fence_token = -9 WHERE id = 1": "not issued",
+			"UPDATE books SET price = 0, fence_token = -7 WHERE id = 1": "newer",
+			"UPDATE books SET price = 0, fence_token = -9 WHERE id = 3": "not issued",
+			"INSERT INTO books (title, fence_token) VALUES ('e', -9)":   "not issued",
+			"UPDATE books SET id = 2, fence_token = -9 WHERE id = 1":    "not issued",
+		} {
+			if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", query, err, want)
+			}
+		}
+		if _, err := l.bare.Exec("INSERT INTO books (title, fence_token) VALUES ('e', -3)"); err != nil { // it is number 4
+			t.Error(err)
+		}
+	})
+}
+
+// A table's own triggers find its rows as without a seal, and are fired as often.
+func TestTriggersOfTheTable(t *testing.T) {
+	const script = plainBooks + `;
+CREATE TABLE log (what text);
+ALTER TABLE books ADD COLUMN changed integer NOT NULL DEFAULT 0;
+CREATE TRIGGER added AFTER INSERT ON books BEGIN INSERT INTO log VALUES ('add ' || NEW.id); UPDATE books SET changed = changed + 1 WHERE id = NEW.id; END;
+CREATE TRIGGER priced AFTER UPDATE OF price ON books WHEN OLD.price IS NOT NEW.price BEGIN
+UPDATE books SET changed = changed + 1 WHERE id = NEW.id; INSERT INTO log VALUES ('price ' || OLD.price || ' ' || NEW.price); END;
+CREATE TRIGGER pricing BEFORE UPDATE OF price ON books BEGIN INSERT INTO log VALUES ('before ' || NEW.price); END;
+CREATE TRIGGER gone AFTER DELETE ON books BEGIN INSERT INTO log VALUES ('gone ' || OLD.id || OLD.price); END;
+CREATE TRIGGER going BEFORE DELETE ON books BEGIN INSERT INTO log VALUES ('going ' || OLD.id); END`
+	each(t, func(t *testing.T, b harness.Base) {
+		for _, recursive := range []string{"0", "1"} {
+			var books, log [2]string
+			for i, l := range []*lab{newUnsealed(t, b, script), newLab(t, b, script)} {
+				if _, err := l.db.Exec("PRAGMA recursive_triggers = " + recursive); err != nil {
+					t.Fatal(err)
+				}
+				l.db.SetMaxOpenConns(1)
+				for _, query := range []string{
+					"UPDATE books SET price = price + 1",
+					"INSERT INTO books (title) VALUES ('d'), ('e')",
+					"INSERT INTO books (id, price) VALUES (1, 99) ON CONFLICT DO UPDATE SET price = excluded.price",
+					"DELETE FROM books WHERE id IN (2, 4)",
+				} {
+					if _, err := l.db.ExecContext(holding(t, 8), query); err != nil {
+						t.Fatalf("%s: %v", query, err)
+					}
+				}
+				books[i] = strings.Join(rows(t, l.bare, "SELECT * FROM books"), "\n")
+				log[i] = strings.Join(rows(t, l.bare, "SELECT * FROM log"), "\n")
+			}
+			if books[0] != books[1] || log[0] != log[1] {
+				t.Errorf("sealed:\n%s\n%s\nelse:\n%s\n%s", books[1], log[1], books[0], log[0])
+			}
+		}
+	})
+}
+
+// A trigger may carry its statement's token to the rows that it writes besides.
+func TestTriggerThatProves(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newLab(t, b, plainBooks+";\nCREATE TRIGGER next AFTER UPDATE OF price ON books WHEN NEW.id < 3 BEGIN UPDATE books SET title = title || '+', fence_token = -abs(NEW.fence_token) WHERE id = NEW.id + 1; END")
+		if _, err := l.db.ExecContext(holding(t, 8), "UPDATE books SET price = 11 WHERE id = 1"); err != nil {
+			t.Fatal(err)
+		}
+		l.want(t, "1 11 a 8", "2 20 b+ 8", "3 30 c 0")
+	})
+}
+
+// Seal refuses what it can't see through, and says what to do about it. The table stays as it was.
+func TestTablesThatCantBeSealed(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		for script, said := range map[string]string{
+			"CREATE TABLE books (id integer PRIMARY KEY, fence_token text)":                                                               "INT in its name",
+			"CREATE TABLE books (id integer PRIMARY KEY, fence_token real)":                                                               "INT in its name",
+			"CREATE TABLE books (id integer PRIMARY KEY, fence_token integer AS (1))":                                                     "INT in its name",
+			"CREATE TABLE books (id integer PRIMARY KEY)":                                                                                 "no column fence_token",
+			"CREATE TABLE tomes (id integer PRIMARY KEY)":                                                                                 "no such table",
+			"CREATE TABLE books (id, fence_token integer UNIQUE)":                                                                         "in the unique index",
+			"CREATE TABLE books (a, fence_token integer);\nCREATE UNIQUE INDEX i ON books (lower(a))":                                     "unique index i is on an expression",
+			"CREATE TABLE books (rowid, oid, _rowid_, fence_token integer)":                                                               "rename the column oid",
+			"CREATE TABLE t (id, fence_token integer);\nCREATE VIEW books AS SELECT * FROM t":                                             "view",
+			"CREATE VIRTUAL TABLE books USING rtree(id, low, high, +fence_token integer)":                                                 "virtual",
+			"CREATE TABLE books (a, fence_token integer);\nCREATE TRIGGER x AFTER UPDATE ON books BEGIN SELECT 1; END":                    "UPDATE OF column",
+			"CREATE TABLE books (a, fence_token integer);\nCREATE TRIGGER x BEFORE UPDATE OF fence_token, a ON books BEGIN SELECT 1; END": "UPDATE OF column",
+		} {
+			l := newUnsealed(t, b, script)
+			before := rows(t, l.bare, "SELECT sql FROM sqlite_master")
+			err := schema.Seal(t.Context(), l.db)
+			if err == nil || !strings.Contains(err.Error(), said) {
+				t.Errorf("%s: %v, want %s", script, err, said)
+			}
+			if after := rows(t, l.bare, "SELECT sql FROM sqlite_master"); fmt.Sprint(after) != fmt.Sprint(before) {
+				t.Errorf("%s: %v", script, after)
+			}
+		}
+	})
+}
+
+// A table that is renamed stays sealed, and one that comes in its place doesn't take its seal.
+func TestRenamed(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		for _, legacy := range []string{"OFF", "ON"} {
+			l := newLab(t, b, plainBooks)
+			l.exec(t, "PRAGMA legacy_alter_table = "+legacy)
+			l.exec(t, "ALTER TABLE books RENAME TO tomes")
+			l.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, fence_token integer)")
+			if err := schema.Seal(t.Context(), l.db); err == nil {
+				t.Error("books have taken the seal of tomes")
+			}
+			for _, query := range []string{"UPDATE tomes SET price = 0", "DELETE FROM tomes", "REPLACE INTO tomes (id) VALUES (1)", "INSERT INTO tomes (id) VALUES (8)"} {
+				if _, err := l.bare.Exec(query); err == nil {
+					t.Errorf("%s has landed", query)
+				}
+			}
+			if legacy == "OFF" {
+				l.exec(t, "ALTER TABLE tomes RENAME COLUMN fence_token TO mark")
+				l.exec(t, "ALTER TABLE tomes RENAME COLUMN title TO called")
+				l.exec(t, "UPDATE tomes SET price = 1, mark = -8 WHERE id = 1")
+			}
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// sealSQLite seals by triggers of rows. SQLite has no state of a statement that a trigger could read, and a BEFORE trigger can't
+// change the new row. So BEFORE triggers refuse what isn't proved by a negative mark, and
+// AFTER triggers make the mark positive. A DELETE has no new row: it is an UPDATE that marks
+// the row as one to be deleted, which a trigger does then.
+type sealSQLite struct{}
+
+// seal returns the statements for a table that is as most are.
+func (sealSQLite) seal(s sealing) []string {
+	t := newSQLiteSeal(s)
+	t.rowNumber = "rowid"
+	for _, columns := range s.unique {
+		var u sqliteUnique
+		for _, name := range columns {
+			u = append(u, sqliteColumn{name: name})
+		}
+		t.indexes = append(t.indexes, u)
+	}
+	return append(t.dropAll(), t.seal()...)
+}
+
+func (sealSQLite) unseal(s sealing) []string {
+	t := newSQLiteSeal(s)
+	return append(t.dropAll(), t.unseal()...)
+}
+
+// A sqliteSeal is a table to be sealed.
+type sqliteSeal struct {
+	sealing
+	sqliteShape
+}
+
+func newSQLiteSeal(s sealing) *sqliteSeal { return &sqliteSeal{sealing: s} }
+
+// sqliteTriggers are a seal's triggers. They are created in this order: SQLite fires the
+// one first that was created last.
+var sqliteTriggers = []struct{ name, fires, does string }{
+	// It is fired for an upsert, too, and for what ignores a row in the way or fails by it.
+	{"insert", "BEFORE INSERT", `BEGIN
+	SELECT CASE
+	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{max} AND -1 THEN {unproven}
+	WHEN {inTheWay} THEN {stale}
+	{askTable}END;
+END`},
+	// It lets the triggers below make a mark positive, and other triggers write the row
+	// again before they do.
+	{"update", "BEFORE UPDATE", `WHEN (OLD.{mark} BETWEEN -{max} AND -1 AND {new} IN (OLD.{mark}, -OLD.{mark})) IS NOT 1 BEGIN
+	SELECT CASE
+	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
+	WHEN {token} {isStale} {stored OLD} OR {nowInTheWay} THEN {stale}
+	{askTable}{askOld}END;
+END`},
+	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted} BEGIN
+	SELECT {undeletable};
+END`},
+	{"inserted", "AFTER INSERT", `WHEN {new} < 0 BEGIN
+	{askNew}UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
+END`},
+	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1 BEGIN
+	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
+END`},
+	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} BEGIN
+	DELETE FROM {table} WHERE {row} AND {mark} = {new};
+END`},
+}
+
+// sqliteUnsealed are the triggers that stay when a seal is removed: what still writes by it
+// would store negative marks.
+var sqliteUnsealed = []struct{ name, fires, does string }{
+	{"insert", "BEFORE INSERT", "WHEN {new} < 0 BEGIN\n\tSELECT {gone};\nEND"},
+	{"update", "BEFORE UPDATE", "WHEN {new} < 0 BEGIN\n\tSELECT {gone};\nEND"},
+}
+
+// seal returns the statements that seal a table which has none of a seal's triggers. Should it have
+// lost them, there may be negative marks.
+func (s *sqliteSeal) seal() (stmts []string) {
+	stmts = append(stmts, renderSQLite("UPDATE {qualified} SET {mark} = -{mark} % {deleted} WHERE {mark} < 0", s.pieces()))
+	for _, t := range s.triggers {
+		stmts = append(stmts, "DROP TRIGGER "+s.named(t.name))
+	}
+	for _, t := range sqliteTriggers {
+		stmts = append(stmts, s.create(sqltext.SQLiteSeal, t.name, t.fires, t.does))
+	}
+	for _, t := range s.triggers {
+		// The schema isn't in the text that SQLite keeps.
+		stmts = append(stmts, strings.Replace(t.sql, "CREATE TRIGGER ", "CREATE TRIGGER "+s.prefix(), 1))
+	}
+	return stmts
+}
+
+// unseal returns the statements that do as is done when a seal was removed.
+func (s *sqliteSeal) unseal() (stmts []string) {
+	for _, t := range sqliteUnsealed {
+		stmts = append(stmts, s.create(sqltext.SQLiteUnsealed, t.name, t.fires, t.does))
+	}
+	return stmts
+}
+
+// dropAll returns the statements that drop all triggers of a seal, whichever there are.
+func (s *sqliteSeal) dropAll() (stmts []string) {
+	for _, t := range sqliteTriggers {
+		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(sqltext.SQLiteSeal+t.name+"_"+s.proof))
+	}
+	for _, t := range sqliteUnsealed {
+		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(sqltext.SQLiteUnsealed+t.name+"_"+s.proof))
+	}
+	return stmts
+}
+
+// named returns the name of a trigger, which is in its table's schema. What it is about says
+// none.
+func (s *sqliteSeal) named(name string) string { return s.prefix() + quoteSQLite(name) }
+
+// qualified returns the table's name, as statements say it.
+func (s *sqliteSeal) qualified() string { return s.prefix() + quoteSQLite(s.name) }
+
+func (s *sqliteSeal) prefix() string {
+	if s.schema == "" {
+		return ""
+	}
+	return quoteSQLite(s.schema) + "."
+}
+
+func (s *sqliteSeal) create(prefix, name, fires, does string) string {
+	return renderSQLite("CREATE TRIGGER {name} {fires} ON {table} FOR EACH ROW {does}",
+		sqltext.Pieces{"name": sqltext.Raw(s.named(prefix + name + "_" + s.proof)), "fires": sqltext.Raw(fires), "does": sqltext.SQL(does)},
+		s.pieces())
+}
+
+// pieces are what the triggers' texts name.
+func (s *sqliteSeal) pieces() sqltext.Pieces {
+	mark := quoteSQLite(s.stored)
+	isStale, refuses := "<", ">"
+	if s.SingleUse {
+		isStale, refuses = "<=", ">="
+	}
+	return sqltext.Pieces{
+		"table":     sqltext.Raw(quoteSQLite(s.name)),
+		"qualified": sqltext.Raw(s.qualified()),
+		"mark":      sqltext.Raw(mark),
+		"new":       sqltext.Raw("NEW." + mark),
+		"token":     sqltext.SQL("-{new} % {deleted}"),
+		"max":       sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
+		"deleted":   sqltext.Raw(sqltext.SQLiteDeleted),
+		"stored": sqltext.Func(func(row string) string {
+			return "abs(COALESCE(CAST(" + row + "." + mark + " AS INTEGER), 0))"
+		}),
+		"isStale":     sqltext.Raw(isStale),
+		"refuses":     sqltext.Raw(refuses),
+		"inTheWay":    sqltext.SQL(s.inTheWay()),
+		"nowInTheWay": sqltext.SQL(s.nowInTheWay()),
+		"row":         sqltext.Func(func(string) string { return s.row() }),
+		"askTable":    sqltext.SQL(s.ask(s.KeyColumn == "", "NEW", "{when}\n\t")),
+		"askOld":      sqltext.SQL(s.ask(s.KeyColumn != "", "OLD", "{when}\n\t")),
+		"askNew":      sqltext.SQL(s.ask(s.KeyColumn != "", "NEW", "SELECT CASE {when} END;\n\t")),
+
+		"unproven":    s.raise("sqlfence: table " + s.proof + " is sealed: the write carries no fencing token (set " + s.stored + " to minus the token)"),
+		"undeletable": s.raise("sqlfence: table " + s.proof + " is sealed: the DELETE carries no fencing token (to delete a row, set its " + s.stored + " to minus the token, less " + sqltext.SQLiteDeleted + ")"),
+		"stale":       s.raise("sqlfence: stale token for table " + s.proof + ", which has a newer one"),
+		"unissued":    s.raise("sqlfence: token for table " + s.proof + " is not issued"),
+		"gone":        s.raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)"),
+	}
+}
+
+// raise aborts the statement. Its text has to be a constant: before version 3.47, SQLite
+// can't open a file where it is none.
+func (s *sqliteSeal) raise(message string) sqltext.Piece {
+	return sqltext.Raw("RAISE(ABORT, " + textSQLite(message) + ")")
+}
+
+// ask returns what compares the token with the newest one of a row's name, if it applies.
+func (s *sqliteSeal) ask(applies bool, row, text string) string {
+	if !s.Ledger || !applies {
+		return ""
+	}
+	name := textSQLite(s.Resource)
+	if s.KeyColumn != "" {
+		name = textSQLite(s.Resource+"/") + " || CAST(" + row + "." + quoteSQLite(s.KeyColumn) + " AS TEXT)"
+	}
+	newest := "(SELECT max(CAST(token AS INTEGER)) FROM {ledger} WHERE name = " + name + ")"
+	return strings.ReplaceAll(text, "{when}", "WHEN {token} IS NOT "+newest+" THEN CASE WHEN {token} < "+newest+" THEN {stale} ELSE {unissued} END")
+}

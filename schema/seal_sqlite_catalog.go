@@ -1,0 +1,250 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// run seals or unseals a table as it is found, in a transaction of its own. What the statements of
+// a migration have to assume is looked at.
+func (d sealSQLite) run(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) error {
+	c := sqliteCatalog{ctx: ctx, conn: conn, sqliteSeal: newSQLiteSeal(s)}
+	return c.asWriter(func() error {
+		if err := c.dropSeal(); err != nil {
+			return err
+		}
+		if unseals {
+			return c.send(c.unseal()...)
+		}
+		if err := c.read(); err != nil {
+			return err
+		}
+		return c.send(c.seal()...)
+	})
+}
+
+// A sqliteCatalog reads what a seal has to know of a table.
+type sqliteCatalog struct {
+	ctx  context.Context
+	conn *sql.Conn
+	*sqliteSeal
+	numbered bool              // it isn't WITHOUT ROWID
+	columns  map[string]string // by their names in lower case: what REPLACE stores instead of NULL
+}
+
+// asWriter calls f as the file's one writer, and undoes what it did if it fails.
+func (c *sqliteCatalog) asWriter(f func() error) error {
+	err := c.send("BEGIN IMMEDIATE")
+	if err != nil {
+		return err
+	}
+	if err = f(); err == nil {
+		if err = c.send("COMMIT"); err == nil {
+			return nil
+		}
+	}
+	c.ctx = context.WithoutCancel(c.ctx)
+	return errors.Join(err, c.send("ROLLBACK"))
+}
+
+func (c *sqliteCatalog) send(stmts ...string) error {
+	for _, stmt := range stmts {
+		if _, err := c.conn.ExecContext(own.Context(c.ctx, stmt), stmt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSeal drops the table's triggers that are a seal's, also those with the name that it had
+// before, and none of another table's.
+func (c *sqliteCatalog) dropSeal() error {
+	triggers, err := c.triggersOf()
+	for _, t := range triggers {
+		if err == nil && isSealSQLite(t.name) {
+			err = c.send("DROP TRIGGER " + c.named(t.name))
+		}
+	}
+	return err
+}
+
+func isSealSQLite(trigger string) bool {
+	return strings.HasPrefix(trigger, sqltext.SQLiteSeal) || strings.HasPrefix(trigger, sqltext.SQLiteUnsealed)
+}
+
+// read reads the shape of a table that isn't sealed, and refuses one that can't be.
+func (c *sqliteCatalog) read() error {
+	for _, read := range []func() error{c.readKind, c.readColumns, c.nameNumber, c.readUnique, c.readTriggers} {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls f for each row of a query, with its columns as text.
+func (c *sqliteCatalog) each(query string, f func(row []string) error) error {
+	rows, err := c.conn.QueryContext(own.Context(c.ctx, query), query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	values, into := make([]sql.NullString, len(names)), make([]any, len(names))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		row := make([]string, len(values))
+		for i := range values {
+			row[i] = values[i].String
+		}
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// args returns the arguments of a pragma's function that say the table.
+func (c *sqliteCatalog) args() string {
+	args := textSQLite(c.name)
+	if c.schema != "" {
+		args += ", " + textSQLite(c.schema)
+	}
+	return args
+}
+
+func (c *sqliteCatalog) refuse(format string, args ...any) error {
+	return fmt.Errorf("it can't be sealed: "+format, args...)
+}
+
+// readKind finds out what kind of table it is.
+func (c *sqliteCatalog) readKind() error {
+	kind, without := "", ""
+	err := c.each("SELECT type, wr FROM pragma_table_list("+textSQLite(c.name)+") WHERE schema = "+textSQLite(c.inSchema()), func(row []string) error {
+		kind, without = row[0], row[1]
+		return nil
+	})
+	c.numbered = without != "1"
+	switch {
+	case err == nil && kind == "":
+		return c.refuse("there is no such table")
+	case err == nil && kind != "table":
+		return c.refuse("it is a %s table, and only a plain one has triggers of rows", kind)
+	}
+	return err
+}
+
+// readColumns: hidden is 2 or 3 for a generated column. For a column that is NOT NULL, REPLACE
+// stores the default instead of NULL, behind the triggers.
+func (c *sqliteCatalog) readColumns() error {
+	c.columns = make(map[string]string)
+	marks := 0
+	err := c.each(`SELECT name, type, CASE WHEN "notnull" THEN dflt_value END, hidden FROM pragma_table_xinfo(`+c.args()+")", func(row []string) error {
+		c.columns[strings.ToLower(row[0])] = row[2]
+		if !strings.EqualFold(row[0], c.stored) {
+			return nil
+		}
+		marks++
+		if !strings.Contains(strings.ToUpper(row[1]), "INT") || row[3] != "0" {
+			return c.refuse("the fence column %s has to be a plain column of a type with INT in its name, as integer", c.stored)
+		}
+		return nil
+	})
+	if err == nil && marks == 0 {
+		return c.refuse("it has no column %s", c.stored)
+	}
+	return err
+}
+
+// nameNumber finds a name for the rows' number.
+func (c *sqliteCatalog) nameNumber() error {
+	if !c.numbered {
+		return nil
+	}
+	for _, name := range []string{"rowid", "_rowid_", "oid"} {
+		if _, taken := c.columns[name]; !taken {
+			c.rowNumber = name
+			return nil
+		}
+	}
+	return c.refuse("its columns have all names of the rows' number; rename the column oid")
+}
+
+func (c *sqliteCatalog) inSchema() string {
+	if c.schema == "" {
+		return "main"
+	}
+	return c.schema
+}
+
+// readUnique reads the unique indexes, that of the primary key first.
+func (c *sqliteCatalog) readUnique() error {
+	args := ""
+	if c.schema != "" {
+		args = ", " + textSQLite(c.schema)
+	}
+	last := ""
+	return c.each("SELECT l.name, x.name, x.coll, x.cid FROM pragma_index_list("+c.args()+") AS l, pragma_index_xinfo(l.name"+args+`) AS x
+WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, func(row []string) error {
+		switch column := strings.ToLower(row[1]); {
+		case row[3] == "-2":
+			return c.refuse("the unique index %s is on an expression, so what REPLACE deletes by it can't be seen; make it one on a generated column", row[0])
+		case row[3] == "-1":
+			row[1] = c.rowNumber
+		case strings.EqualFold(column, c.stored):
+			return c.refuse("the fence column %s is in the unique index %s", c.stored, row[0])
+		}
+		if row[0] != last {
+			last, c.indexes = row[0], append(c.indexes, nil)
+		}
+		u := &c.indexes[len(c.indexes)-1]
+		*u = append(*u, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
+		return nil
+	})
+}
+
+// readTriggers reads the application's triggers. They are created anew behind the seal's, and
+// so fired before them: one that writes the row again does so while its mark still is the
+// proof.
+//
+// A table is refused whose triggers an UPDATE of the mark alone fires: they would see one besides
+// each INSERT, UPDATE and DELETE. SQLite itself says whether there are any.
+func (c *sqliteCatalog) readTriggers() (err error) {
+	if c.triggers, err = c.triggersOf(); err != nil {
+		return err
+	}
+	mark, fired := quoteSQLite(c.stored), false
+	err = c.each("EXPLAIN UPDATE "+c.qualified()+" SET "+mark+" = "+mark, func(row []string) error {
+		fired = fired || row[1] == "Program"
+		return nil
+	})
+	if err != nil || !fired {
+		return err
+	}
+	return c.refuse("a trigger of it is fired by every UPDATE, also by the one by which the seal stores the mark; "+
+		"say in the trigger which columns it is about, without the fence column: UPDATE OF column, ... ON %s", c.name)
+}
+
+// triggersOf returns the table's triggers, in the order in which they were created.
+func (c *sqliteCatalog) triggersOf() (triggers []sqliteTrigger, err error) {
+	err = c.each("SELECT name, sql FROM "+quoteSQLite(c.inSchema())+".sqlite_master WHERE type = 'trigger' AND tbl_name = "+
+		textSQLite(c.name)+" COLLATE NOCASE ORDER BY rowid", func(row []string) error {
+		triggers = append(triggers, sqliteTrigger{name: row[0], sql: row[1]})
+		return nil
+	})
+	return triggers, err
+}

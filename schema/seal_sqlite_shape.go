@@ -1,0 +1,103 @@
+package schema
+
+import "strings"
+
+// A sqliteShape is what a seal has to know of a table besides.
+type sqliteShape struct {
+	rowNumber string          // a name of the rows' numbers; empty for a table WITHOUT ROWID
+	indexes   []sqliteUnique  // what rows are unique by besides; the primary key first where there are no numbers
+	triggers  []sqliteTrigger // the table's own, in the order in which they were created
+}
+
+// A sqliteTrigger is one of the application's triggers.
+type sqliteTrigger struct{ name, sql string }
+
+// A sqliteUnique is the columns of a unique index. That it may be of some rows only doesn't
+// matter.
+type sqliteUnique []sqliteColumn
+
+// A sqliteColumn is a column of a unique index.
+type sqliteColumn struct {
+	name      string
+	collation string // of the index
+	instead   string // what REPLACE stores instead of NULL; empty for NULL
+}
+
+// The rows in the way of a new one, by which it can't be stored unless it replaces them, are
+// those that have the same values in a unique index. REPLACE deletes them without a trigger. So
+// whoever writes a new row, or new values, has to have a token that they would take.
+
+// newer is the condition for a row in the way that refuses the token.
+const newer = " AND {stored way} {refuses} {token})"
+
+// inTheWay is the condition for a row to be inserted that rows with newer tokens are in its way.
+func (s *sqliteShape) inTheWay() string {
+	var ways []string
+	for _, u := range s.all() {
+		ways = append(ways, u.exists())
+	}
+	return strings.Join(ways, " OR ")
+}
+
+// nowInTheWay is the same for a row to be updated, for the indexes in which it is given
+// other values.
+func (s *sqliteShape) nowInTheWay() string {
+	var ways []string
+	for _, u := range s.all() {
+		ways = append(ways, "("+u.changes()+") AND "+u.exists())
+	}
+	return strings.Join(ways, " OR ")
+}
+
+// all returns the unique indexes and the rows' number.
+func (s *sqliteShape) all() []sqliteUnique {
+	if s.rowNumber == "" {
+		return s.indexes
+	}
+	return append([]sqliteUnique{{{name: s.rowNumber}}}, s.indexes...)
+}
+
+func (u sqliteUnique) exists() string {
+	var same []string
+	for _, c := range u {
+		same = append(same, "way."+c.collated()+" = "+c.new())
+	}
+	return "EXISTS (SELECT 1 FROM {table} AS way WHERE " + strings.Join(same, " AND ") + newer
+}
+
+func (u sqliteUnique) changes() string {
+	var other []string
+	for _, c := range u {
+		other = append(other, "OLD."+c.collated()+" IS NOT "+c.new())
+	}
+	return strings.Join(other, " OR ")
+}
+
+// row is the condition for the row that a trigger was fired for.
+func (s *sqliteShape) row() string {
+	if s.rowNumber != "" {
+		number := quoteSQLite(s.rowNumber)
+		return number + " = NEW." + number
+	}
+	var same []string
+	for _, c := range s.indexes[0] {
+		same = append(same, c.collated()+" = NEW."+quoteSQLite(c.name))
+	}
+	return strings.Join(same, " AND ")
+}
+
+func (c *sqliteColumn) collated() string {
+	name := quoteSQLite(c.name)
+	if c.collation != "" {
+		name += " COLLATE " + quoteSQLite(c.collation)
+	}
+	return name
+}
+
+func (c *sqliteColumn) new() string {
+	name := "NEW." + quoteSQLite(c.name)
+	if c.instead != "" {
+		name = "IFNULL(" + name + ", " + c.instead + ")"
+	}
+	return name
+}
