@@ -257,9 +257,3 @@ UNION ALL SELECT 1 FROM pragma_index_list(`+name+`, `+schema+`) AS i WHERE i."un
 	}
 	return "", err
 }
-
-// seals: a table of SQLite's can't be sealed.
-func (sqlite) seals(*look, []*relation) (map[string]seal, error) { return nil, nil }
-
-func (sqlite) sealAsks() string { return sqltext.LedgerTable }
-func (sqlite) sealOnce() string { return "<=" }
