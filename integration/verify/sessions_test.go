@@ -48,7 +48,9 @@ func TestSessions(t *testing.T) {
 				c.Params = map[string]string{"sql_mode": "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE,STRICT_ALL_TABLES'"}
 			},
 			func(c *mysql.Config) { c.Params = map[string]string{"collation_connection": "utf16_general_ci"} },
-			func(c *mysql.Config) { c.Collation, c.Params = "latin1_swedish_ci", map[string]string{"charset": "latin1"} },
+			func(c *mysql.Config) {
+				c.Collation, c.Params = "latin1_swedish_ci", map[string]string{"charset": "latin1"}
+			},
 		} {
 			same(t, w, harness.MySQLWith(t, w.dsn, change))
 		}
