@@ -46,8 +46,10 @@ func (s *seals) has(t *table) bool {
 
 // findSeals asks for the seals of the plan's tables that nothing is known about. Without
 // an answer nothing fails.
+// In a transaction that an error doesn't end, a refusal tells as well; and there a read before the
+// first write would be the transaction's snapshot, by which SQLite may refuse the write.
 func (e *execution) findSeals(ctx context.Context) {
-	if !e.registry.sealed {
+	if s := e.state; !e.registry.sealed || s.inTx && !s.settings.profile.errorEndsTx() {
 		return
 	}
 	for i := range e.plan.Tables {

@@ -39,10 +39,10 @@ func TestRandomStatements(t *testing.T) {
 					l := newLab(t, b, "CREATE TABLE books "+shape+";\nINSERT INTO books (id, a, b, c) VALUES (1, 'x', 2, 1), (2, 'y', 3, 2)")
 					l.exec(t, fmt.Sprintf("PRAGMA recursive_triggers = %d", round))
 					landed := 0
-					for n := range 1500 {
+					for n := range 600 {
 						landed += l.attack(t, randomStatement(r, int64(n/20)), seed)
 					}
-					if landed < 50 {
+					if landed < 20 {
 						t.Errorf("only %d statements have changed something", landed)
 					}
 				}
