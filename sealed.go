@@ -129,6 +129,9 @@ func (e *execution) resealed(err error) (again bool, typed error) {
 		return false, err
 	}
 	e.learn(err)
+	if e.plan.Several > 0 { // those before it may have been applied
+		return false, err
+	}
 	s := e.state
 	if s.inTx && s.settings.profile.errorEndsTx() {
 		return false, &sealMissed{err}

@@ -34,7 +34,7 @@ func TestReuseKeepsNothing(t *testing.T) {
 	var want []string
 	for _, d := range []Dialect{Postgres, SQLite} {
 		for _, s := range corpus(t, d) {
-			for rules := range rulesets {
+			for _, rules := range rulesetsOf(t, d) {
 				if rand.IntN(8) > 0 {
 					continue // others the next time
 				}

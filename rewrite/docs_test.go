@@ -85,11 +85,12 @@ var docGroups = []docGroup{
 	{"serial", "Tables with Serial, here without RowFence"},
 	{"version", "The same under WithSerial"},
 	{"lock", "Tables with EditLock, here without RowFence"},
+	{"sealed", "Sealed tables"},
 }
 
 // rules are those that a section's statements are shown with.
 func (g docGroup) rules() string {
-	if g.hazard == "new" || g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" {
+	if g.hazard == "new" || g.hazard == "serial" || g.hazard == "version" || g.hazard == "lock" || g.hazard == "sealed" {
 		return g.hazard
 	}
 	return "row"

@@ -28,7 +28,7 @@ func FuzzPlan(f *testing.F) {
 	addCorpus(f)
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, d := range guardedDialects(t) {
-			for rules := range rulesets {
+			for _, rules := range rulesetsOf(t, d) {
 				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
 				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)
 				if isVersioned(rules) && p.Verdict == Guard && q.Verdict == Refuse && strings.Contains(sql, ";") {

@@ -50,6 +50,14 @@ var rulesets = map[string]struct {
 	"literal":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Literal: true}},
 	"observe":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Observe: true}},
 
+	"sealed":       {Table{Name: "books", FenceColumn: "fence_token", Sealed: true}, Values{}},
+	"sealedopen":   {Table{Name: "books", FenceColumn: "fence_token", Sealed: true}, Values{Tables: []TableValues{{Unsealed: true}}}},
+	"sealedboth":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Sealed: true}, Values{}},
+	"sealedsingle": {Table{Name: "books", FenceColumn: "fence_token", SingleUse: true, Sealed: true}, Values{Literal: true}},
+	"sealedtwo":    {Table{Name: "books", FenceColumn: "fence_token", Key: "id", Sealed: true}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
+	"sealedall":    {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock, Sealed: true}, Values{}},
+	"sealedseen":   {Table{Name: "books", FenceColumn: "fence_token", Sealed: true}, Values{Observe: true}},
+
 	"serial":     {Table{Name: "books", Serial: "serial"}, Values{}},
 	"serialboth": {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{}},
 	"required":   {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{}},
@@ -72,6 +80,21 @@ var rulesets = map[string]struct {
 	// These are for the table orders too, by otherTables.
 	"pair":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},
 	"pairledger": {Table{Name: "books", Ledger: true}, Values{}},
+}
+
+// rulesetsOf returns the names of the rules that a dialect has.
+func rulesetsOf(t testing.TB, d Dialect) (names []string) {
+	t.Helper()
+	says, err := d.guarded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, set := range rulesets {
+		if says.seals() || !set.table.Sealed {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // otherTables are registered beside that of the rules.
@@ -103,7 +126,7 @@ func mayInsertNothing(p *Plan, rules string) bool {
 func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values
 	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
-	two, unfenced := v.Tables != nil, false
+	two, unfenced := v.Tables != nil && rules != "sealedopen", false
 	second := 1 // the token of the second row
 	if two {
 		unfenced = v.Tables[0].Unfenced
@@ -114,7 +137,9 @@ func (p *Plan) values(rules string) Values {
 	v.Literal = v.Literal || !p.Params
 	v.Tables = make([]TableValues, len(p.Tables))
 	for i := range v.Tables {
-		switch t := &v.Tables[i]; {
+		t := &v.Tables[i]
+		t.Unsealed = rules == "sealedopen"
+		switch {
 		case !p.rules(i).Fenced():
 		case unfenced:
 			t.Unfenced = true

@@ -232,7 +232,7 @@ func TestCutShort(t *testing.T) {
 					t.Errorf("%s: %v", tt.sql, r)
 				}
 			}()
-			for rules := range rulesets {
+			for _, rules := range rulesetsOf(t, tt.d) {
 				s := sample{sql: tt.sql}
 				s.plan(t, tt.d, rules)
 			}

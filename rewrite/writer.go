@@ -134,6 +134,7 @@ func (w *writer) edit(e *edit) {
 		return
 	}
 	w.choose(int(e.target))
+	w.deletes = e.op == opCheckDeleted
 	switch e.op {
 	case opFirst:
 		w.checkFirst(e.rules)
@@ -144,7 +145,6 @@ func (w *writer) edit(e *edit) {
 			}
 		}
 	case opCheck, opCheckDeleted, opAnd:
-		w.deletes = e.op == opCheckDeleted
 		w.check(e.rules)
 	case opColumn:
 		if precedence[e.rules.first()].gives(w) {

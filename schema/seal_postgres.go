@@ -182,7 +182,9 @@ END $sqlfence_body$$sqlfence_create$, home);
 		PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = '~sqlfence_truncate';
 		IF NOT FOUND THEN
 			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_before" BEFORE DELETE%3$s ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part, CASE WHEN parted THEN ' OR INSERT OR UPDATE' END);
-			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_after" AFTER DELETE%3$s ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part, CASE WHEN parted THEN ' OR INSERT OR UPDATE' END);
+			IF parted THEN -- else what is left is cleared before it is read
+				EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_after" AFTER DELETE OR INSERT OR UPDATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part);
+			END IF;
 			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_truncate" BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_truncate()', home, part);
 		END IF;
 		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled IN ('D', 'R') LOOP

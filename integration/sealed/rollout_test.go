@@ -22,7 +22,8 @@ func TestRolloutWithWriters(t *testing.T) {
 			l.exec(t, fmt.Sprintf("INSERT INTO books (id, price) VALUES (%d, 0)", 100+i))
 		}
 		ctx, cancel := context.WithCancel(holding(t, 7))
-		var group sync.WaitGroup
+		var group, began sync.WaitGroup
+		began.Add(writers)
 		applied := make([]int, writers)
 		for i := range writers {
 			db := l.db
@@ -30,15 +31,19 @@ func TestRolloutWithWriters(t *testing.T) {
 				db = l.open(t)
 			}
 			group.Go(func() {
+				begin := sync.OnceFunc(began.Done)
+				defer begin()
 				for ctx.Err() == nil {
 					if err := write(context.WithoutCancel(ctx), db, i, applied[i]); err != nil {
 						t.Errorf("writer %d, write %d: %v", i, applied[i], err)
 						return
 					}
 					applied[i]++
+					begin()
 				}
 			})
 		}
+		began.Wait()
 		for range turns {
 			l.seal(t)
 			if err := schema.Unseal(t.Context(), l.db); err != nil {

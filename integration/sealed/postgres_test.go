@@ -1,0 +1,132 @@
+package sealed_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/schema"
+)
+
+// What a table's own foreign key deletes is compared with the token of the row's delete.
+func TestCascadeWithinATable(t *testing.T) {
+	l := newUnsealed(t, harness.Bases[1])
+	l.exec(t, "ALTER TABLE books ADD parent integer REFERENCES books (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED")
+	l.exec(t, "UPDATE books SET parent = 3, fence_token = 9 WHERE id = 1")
+	l.seal(t)
+	const query = "DELETE FROM books WHERE id = 3"
+	if _, err := l.db.ExecContext(holding(t, 8), query); !errors.Is(err, sqlfence.ErrStale) {
+		t.Error(err)
+	}
+	l.want(t, "1:10@9 2:10@7 3:10@0")
+	if _, err := l.db.ExecContext(holding(t, 9), query); err != nil {
+		t.Error(err)
+	}
+	l.want(t, "2:10@7")
+}
+
+// A sealed table with partitions is sealed in each of them, and a row may move.
+func TestPartitions(t *testing.T) {
+	for _, b := range harness.Bases[:2] {
+		l := newUnsealed(t, b)
+		l.exec(t, `CREATE TABLE parts (id integer, region text, price integer DEFAULT 10, fence_token bigint NOT NULL DEFAULT 0, PRIMARY KEY (id, region)) PARTITION BY LIST (region);
+			CREATE TABLE parts_a PARTITION OF parts FOR VALUES IN ('a');
+			CREATE TABLE parts_b PARTITION OF parts FOR VALUES IN ('b');
+			INSERT INTO parts VALUES (1, 'a', 10, 7), (2, 'a', 10, 7), (3, 'b', 10, 7)`)
+		db := l.Fenced(t, l.dsn, sqlfence.WithTable("parts", sqlfence.Resource("books"), sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
+		if err := schema.Seal(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		content := func() (all string) {
+			t.Helper()
+			err := l.plain.QueryRow("SELECT string_agg(concat(tableoid::regclass, ' ', id, ':', price, '@', fence_token), ', ' ORDER BY id) FROM parts").Scan(&all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		before := content()
+		for _, query := range []string{
+			"UPDATE parts SET price = 99",
+			"UPDATE parts_a SET price = 99",
+			"UPDATE parts SET region = 'b' WHERE id = 1",
+			"UPDATE parts SET region = 'b', fence_token = -6 WHERE id = 1",
+			"INSERT INTO parts VALUES (9, 'a', 99, 7)",
+			"INSERT INTO parts_a VALUES (9, 'a', 99, 7)",
+			"DELETE FROM parts",
+			"DELETE FROM parts_b",
+			"TRUNCATE parts_b",
+			"BEGIN; UPDATE parts SET price = 11, fence_token = -7 WHERE id = 1; INSERT INTO parts_a VALUES (9, 'a', 99, 7)",
+			"BEGIN; UPDATE parts SET region = 'b', fence_token = -7 WHERE id = 1; DELETE FROM parts_a",
+			"BEGIN; UPDATE parts_a SET price = 11, fence_token = -7 WHERE id = 1; DELETE FROM parts_a WHERE id = 2",
+		} {
+			if _, err := l.plain.Exec(query); err == nil {
+				t.Errorf("%s: no error", query)
+			}
+			_, _ = l.plain.Exec("ROLLBACK")
+			if got := content(); got != before {
+				t.Fatalf("%s: %s", query, got)
+			}
+		}
+		for i, query := range []string{
+			"UPDATE parts SET region = 'b', price = 20 WHERE id = 1",
+			"UPDATE parts SET region = 'a', price = 30 WHERE id >= 2 RETURNING id",
+			"DELETE FROM parts WHERE id = 2",
+			"INSERT INTO parts (id, region) VALUES (4, 'b')",
+		} {
+			if _, err := db.ExecContext(holding(t, 6), query); !errors.Is(err, sqlfence.ErrStale) && i < 3 {
+				t.Errorf("%s: %v", query, err)
+			}
+			if _, err := db.ExecContext(holding(t, 8), query); err != nil && i < 3 {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		if got, want := content(), "parts_b 1:20@8, parts_a 3:30@8, parts_b 4:10@6"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// A child has its parent's rows, and is sealed with it.
+func TestInheritance(t *testing.T) {
+	l := newUnsealed(t, harness.Bases[1])
+	l.exec(t, "CREATE TABLE rare () INHERITS (books); INSERT INTO rare (id, fence_token) VALUES (50, 7)")
+	l.seal(t)
+	for _, query := range []string{"UPDATE books SET price = 99 WHERE id = 50", "UPDATE rare SET price = 99", "DELETE FROM rare", "DELETE FROM books WHERE id = 50", "TRUNCATE rare", "INSERT INTO rare (id) VALUES (51)"} {
+		if _, err := l.plain.Exec(query); harness.SQLState(err) != "FT001" {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	for _, query := range []string{"UPDATE books SET price = 20 WHERE id >= 3", "DELETE FROM books WHERE id = 50"} {
+		if _, err := l.db.ExecContext(holding(t, 7), query); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	l.want(t, "1:10@7 2:10@7 3:20@7")
+}
+
+// Names that need quotes, and long ones.
+func TestNames(t *testing.T) {
+	for _, b := range harness.Bases[:2] {
+		l := newUnsealed(t, b)
+		for i, name := range []string{`"The ""Books"" of 100% %s"`, `"ünïcode $1 {mark} it's"`, `a_name_that_is_as_long_as_postgresql_allows_which_is_63_bytes_aa`} {
+			mark := []string{`"ma""rk %"`, `"Mark's"`, "mark"}[i]
+			l.exec(t, fmt.Sprintf("CREATE TABLE %s (id integer PRIMARY KEY, %s bigint)", name, mark))
+			db := l.Fenced(t, l.dsn, sqlfence.WithTable(name, sqlfence.Resource("books"), sqlfence.RowFence(mark), sqlfence.Sealed(), sqlfence.Ledger()))
+			if err := schema.Seal(t.Context(), db); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, query := range []string{"INSERT INTO %s (id) VALUES (1)", "UPDATE %s SET id = 1", "DELETE FROM %s"} {
+				query = fmt.Sprintf(query, name)
+				if _, err := l.plain.Exec(query); err == nil && query[0] == 'I' || err != nil && harness.SQLState(err) != "FT001" {
+					t.Errorf("%s: %v", query, err)
+				}
+				if _, err := db.ExecContext(holding(t, 7), query); err != nil {
+					t.Errorf("%s: %v", query, err)
+				}
+			}
+		}
+	}
+}
