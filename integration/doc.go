@@ -16,6 +16,8 @@
 //   - drivers: features that only one driver has;
 //   - orm: a module of its own, for the weight of what it tests: ORMs, query builders, and
 //     in orm/migrations docs/migrations.md and the files in schema;
+//   - schema: the fence column on tables that are being written to;
+//   - protocol: docs/protocol.md, by programs and clients that don't know of sqlfence;
 //   - adopting: docs/adopting.md;
 //   - pgbouncer: behind a connection pooler;
 //   - mysql, galera: what only MySQL and MariaDB do, and only several nodes at once;

@@ -14,14 +14,14 @@ import (
 )
 
 // mysql is MySQL and MariaDB. SHOW COLUMNS finds the table as the server does, whether or not it
-// tells capital letters apart.
+// tells capital letters apart. Columns don't, but they do accents, which SHOW wouldn't by itself.
 var mysql = dialect{
 	Dialect: sqltext.MySQL,
 	names:   sqlfence.MySQL,
 	spelled: spelledMySQL,
 
 	find: func(f fence) string {
-		return "SHOW COLUMNS FROM " + f.table + " WHERE Field = " + sqltext.MySQL.Text(f.stored)
+		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" + sqltext.MySQL.Text(f.stored) + ") AS BINARY)"
 	},
 	scan:  scanMySQL,
 	fits:  func(typ string) bool { return signed.MatchString(typ) },

@@ -215,6 +215,20 @@ func TestAddFenceNames(t *testing.T) {
 	})
 }
 
+// Columns that differ by more than capital letters are different ones.
+func TestAddFenceBesideSimilar(t *testing.T) {
+	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
+		plain := b.Raw(t, b.DSN(t))
+		harness.MustExec(t, plain, "CREATE TABLE books (id bigint, fénce bigint, fence_ bigint, fencex bigint)")
+		for range 2 {
+			if err := schema.AddFence(t.Context(), plain, "books", "fence"); err != nil {
+				t.Error(err)
+			}
+		}
+		harness.MustExec(t, plain, "INSERT INTO books (id, fence) VALUES (1, 2)")
+	})
+}
+
 // A name with a schema is of that one alone.
 func TestAddFenceInSchema(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {

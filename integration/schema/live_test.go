@@ -317,6 +317,37 @@ func TestAddFencePartitions(t *testing.T) {
 	})
 }
 
+// SQLite's file has one writer, who may hold it for longer than the busy timeout.
+func TestAddFenceBehindWriter(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.SQLite {
+			t.Skip("of SQLite alone")
+		}
+		source := b.DSN(t)
+		plain := b.Raw(t, source)
+		harness.MustExec(t, plain, "CREATE TABLE books (id bigint)")
+		tx, err := plain.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.Exec("INSERT INTO books (id) VALUES (1)"); err != nil {
+			t.Fatal(err)
+		}
+		db, sent := b.Counted(t, strings.ReplaceAll(source, "10000", "1"))
+		added := make(chan error)
+		go func() { added <- schema.AddFence(t.Context(), db, "books", "fence_token") }()
+		harness.Eventually(t, "several tries", func() bool { return len(definitions(sent.Texts())) >= 3 })
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-added; err != nil {
+			t.Error(err)
+		}
+		harness.MustExec(t, plain, "UPDATE books SET fence_token = 1")
+	})
+}
+
 // A table that is STRICT takes the column as well.
 func TestAddFenceStrict(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
