@@ -117,6 +117,9 @@
 //     only its writes are refused;
 //   - anything outside this database: files, queues, mails.
 //
+// [Verify] reports what of this it finds in the database's catalogue, and registered
+// tables and columns that don't exist; [WithVerify] refuses connections to such a database.
+//
 // The ledger is the table fencing_tokens that the connection finds under this name.
 // A statement that would shadow it with another table is refused if its text names
 // that table. Other ways to shadow it aren't refused:

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"log"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -244,4 +246,46 @@ func TestVerifyNeedsAFencedDatabase(t *testing.T) {
 	if _, err := sqlfence.Verify(t.Context(), db); !errors.Is(err, sqlfence.ErrInvalid) {
 		t.Error(err)
 	}
+}
+
+// A registration is compared with what the database has.
+func ExampleVerify() {
+	ctx := context.Background()
+	shop := newCatalogue() // its table books has no column fence_token
+	db, err := sqlfence.OpenDB(shop, sqlfence.WithDialect(sqlfence.SQLite),
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	found, err := sqlfence.Verify(ctx, db)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range found {
+		fmt.Println(f.Severity, f.Code, f.Table)
+		fmt.Println(f.Problem)
+		fmt.Println(f.SQL)
+	}
+	// Output:
+	// fault missing-column books
+	// The table books has no column fence_token, or this role can't see it: the fence column of its registration.
+	// ALTER TABLE `books` ADD COLUMN `fence_token` bigint NOT NULL DEFAULT 0
+}
+
+// No connection is made to a database in which a registration is wrong.
+func ExampleWithVerify() {
+	shop := newCatalogue() // its table books has no column fence_token
+	db, err := sqlfence.OpenDB(shop, sqlfence.WithDialect(sqlfence.SQLite),
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Ping()
+	var refused *sqlfence.VerifyError
+	if errors.As(err, &refused) {
+		fmt.Println(errors.Is(err, sqlfence.ErrNotSetUp), refused.Findings[0].Code)
+	}
+	// Output: true missing-column
 }

@@ -98,7 +98,24 @@ func TestAttachedDatabases(t *testing.T) {
 			if got, want := codes(verify(t, db)), []string{"fault missing-ledger shop.papers", "fault missing-ledger papers2"}; !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
 			}
-			harness.MustExec(t, db, "CREATE TABLE shop.more (id integer)")
+		})
+	}
+}
+
+// A table that is registered with its schema has another name where its file is attached twice.
+func TestAttachedTwice(t *testing.T) {
+	for _, b := range harness.Bases[2:] {
+		t.Run(b.Name, func(t *testing.T) {
+			w := newWorld(t, b)
+			file, _, _ := strings.Cut(strings.TrimPrefix(w.dsn, "file:"), "?")
+			for name, want := range map[string]int{"main.books": 1, "books": 0} {
+				db := w.Fenced(t, w.dsn, sqlfence.WithTable(name, both...), sqlfence.WithBypass("attach it twice"))
+				db.SetMaxOpenConns(1)
+				harness.MustExec(t, db, "ATTACH DATABASE '"+file+"' AS again")
+				if found := withCode(verify(t, db), "attached-twice"); len(found) != want {
+					t.Errorf("%s: found %v", name, found)
+				}
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // sealable are the bases whose tables can be sealed.
-var sealable = []harness.Base{harness.Bases[1], harness.MySQL}
+var sealable = []harness.Base{harness.Bases[1], harness.Bases[2], harness.Bases[3], harness.MySQL}
 
 // seal seals the books for rules.
 func (w *world) seal(t *testing.T, rules ...sqlfence.Rule) {
@@ -24,36 +25,39 @@ func TestSeals(t *testing.T) {
 	fence, ledger, sealed := sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()
 	rules := func(rules ...sqlfence.Rule) []sqlfence.Rule { return rules }
 	whole := rules(fence, ledger, sealed)
+	add := []string{"ALTER TABLE books ADD COLUMN other bigint NOT NULL DEFAULT 0"}
 	for _, test := range []struct {
-		name         string
-		for_, rules  []sqlfence.Rule // whom it is sealed for, nil for nobody, and what is registered
-		severity     sqlfence.Severity
-		code, says   string
-		after, mysql []string // statements; nil for none, and not on MySQL
-		repaired     bool     // by another Seal
+		name        string
+		for_, rules []sqlfence.Rule // whom it is sealed for, nil for nobody, and what is registered
+		severity    sqlfence.Severity
+		code, says  string
+
+		after, sqlite, mysql []string // statements; nil where there is no such thing
+		repaired             bool     // by another Seal
 	}{
-		{"whole", whole, whole, 0, "", "", nil, none, false},
-		{"whole with the fence alone", rules(fence, sealed), rules(fence, sealed), 0, "", "", nil, none, false},
-		{"whole for one use", rules(fence, sealed, sqlfence.SingleUse()), rules(fence, sealed, sqlfence.SingleUse()), 0, "", "", nil, none, false},
-		{"whole with keys", rules(fence, ledger, sealed, sqlfence.Key("id")), rules(fence, ledger, sealed, sqlfence.Key("id")), 0, "", "", nil, none, false},
-		{"not sealed", nil, whole, sqlfence.Warning, "not-sealed", "schema.Seal", nil, none, true},
-		{"not registered", whole, both, sqlfence.Fault, "sealed-unregistered", "without Sealed", nil, none, false},
-		{"without the ledger", rules(fence, sealed), whole, sqlfence.Warning, "seal-shape", "ledger", nil, none, true},
-		{"with the ledger", whole, rules(fence, sealed), sqlfence.Warning, "seal-shape", "ledger", nil, none, true},
-		{"not for one use", whole, rules(fence, ledger, sealed, sqlfence.SingleUse()), sqlfence.Warning, "seal-shape", "SingleUse", nil, none, true},
+		{"whole", whole, whole, 0, "", "", none, none, none, false},
+		{"whole with the fence alone", rules(fence, sealed), rules(fence, sealed), 0, "", "", none, none, none, false},
+		{"whole for one use", rules(fence, sealed, sqlfence.SingleUse()), rules(fence, sealed, sqlfence.SingleUse()), 0, "", "", none, none, none, false},
+		{"whole with keys", rules(fence, ledger, sealed, sqlfence.Key("id")), rules(fence, ledger, sealed, sqlfence.Key("id")), 0, "", "", none, none, none, false},
+		{"not sealed", nil, whole, sqlfence.Warning, "not-sealed", "schema.Seal", none, none, none, true},
+		{"not registered", whole, both, sqlfence.Fault, "sealed-unregistered", "without Sealed", none, none, none, false},
+		{"without the ledger", rules(fence, sealed), whole, sqlfence.Warning, "seal-shape", "ledger", none, none, none, true},
+		{"with the ledger", whole, rules(fence, sealed), sqlfence.Warning, "seal-shape", "ledger", none, none, none, true},
+		{"other tokens", whole, rules(fence, ledger, sealed, sqlfence.Resource("papers")), sqlfence.Warning, "seal-shape", "papers", none, none, none, true},
+		{"tokens of keys", whole, rules(fence, ledger, sealed, sqlfence.Key("id")), sqlfence.Warning, "seal-shape", "books/", none, none, none, true},
+		{"not for one use", whole, rules(fence, ledger, sealed, sqlfence.SingleUse()), sqlfence.Warning, "seal-shape", "SingleUse", none, none, none, true},
 		{"another fence column", whole, rules(sqlfence.RowFence("other"), ledger, sealed), sqlfence.Warning, "seal-shape", "other",
-			[]string{"ALTER TABLE books ADD COLUMN other bigint NOT NULL DEFAULT 0"}, []string{"ALTER TABLE books ADD COLUMN other bigint NOT NULL DEFAULT 0"}, false},
-		{"a trigger is off", whole, whole, sqlfence.Warning, "seal-broken", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, true},
-		{"a trigger is gone", whole, whole, sqlfence.Warning, "seal-broken", "trigger", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
-		{"the constraint is gone", whole, whole, sqlfence.Warning, "seal-broken", "constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, true},
+			add, add, add, false},
+		{"a trigger is off", whole, whole, sqlfence.Warning, "seal-broken", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, nil, true},
+		{"a trigger is gone", whole, whole, sqlfence.Warning, "seal-broken", "trigger", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER sqlfence_seal_delete_books"}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
+		{"the constraint is gone", whole, whole, sqlfence.Warning, "seal-broken", "constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, nil, true},
+		{"a unique index is new", whole, whole, sqlfence.Warning, "seal-broken", "title", nil, []string{"CREATE UNIQUE INDEX titles ON books (title)"}, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, b := range sealable {
-				statements := test.after
-				if b.Dialect == sqlfence.MySQL {
-					if statements = test.mysql; statements == nil {
-						continue
-					}
+				statements := map[sqlfence.Dialect][]string{sqlfence.Postgres: test.after, sqlfence.SQLite: test.sqlite, sqlfence.MySQL: test.mysql}[b.Dialect]
+				if statements == nil {
+					continue
 				}
 				t.Run(b.Name, func(t *testing.T) {
 					w := newWorld(t, b)
@@ -115,6 +119,15 @@ func TestWaysAroundASeal(t *testing.T) {
 			procedure, cascade := "CREATE PROCEDURE raise_prices() LANGUAGE sql AS 'UPDATE books SET price = price + 1'", sqlfence.Note
 			if b.Dialect == sqlfence.MySQL {
 				procedure, cascade = "CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", sqlfence.Warning
+			}
+			if b.Dialect == sqlfence.SQLite {
+				w.seal(t, rules...)
+				w.exec(t, "CREATE TRIGGER touch AFTER UPDATE ON pens BEGIN UPDATE books SET price = NEW.price; END",
+					"ALTER TABLE books ADD COLUMN pen integer REFERENCES pens ON DELETE CASCADE")
+				if got := codes(w.news(t, harness.Books(rules...))); !slices.Equal(got, []string{"note cascade books", "note trigger books"}) {
+					t.Errorf("found %v", got)
+				}
+				return
 			}
 			w.seal(t, rules...)
 			w.exec(t, "CREATE VIEW cheap AS SELECT id, price FROM books WHERE price < 10", procedure,

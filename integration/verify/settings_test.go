@@ -38,6 +38,25 @@ func TestSettings(t *testing.T) {
 			wantOne(t, w.news(t, harness.Books(both...)), want.Severity, want.Code)
 		})
 	}
+	t.Run("fsync", func(t *testing.T) {
+		w := newWorld(t, pgx)
+		var on string
+		if err := w.plain.QueryRow("SHOW fsync").Scan(&on); err != nil {
+			t.Fatal(err)
+		}
+		if found := withCode(w.fresh, "durability"); on == "off" {
+			wantOne(t, found, sqlfence.Note, "durability")
+		} else if len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+	})
+	t.Run("session_replication_role", func(t *testing.T) {
+		w := newWorld(t, pgx)
+		rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
+		w.seal(t, rules...)
+		w.dsn += "&session_replication_role=replica"
+		wantOne(t, w.news(t, harness.Books(rules...)), sqlfence.Warning, "replication-role")
+	})
 	t.Run("idle in transaction", func(t *testing.T) {
 		w := newWorld(t, pgx)
 		wantOne(t, withCode(w.fresh, "idle-in-transaction"), sqlfence.Note, "idle-in-transaction")

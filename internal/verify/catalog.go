@@ -43,6 +43,9 @@ type Database interface {
 	sealAsks() string
 	sealOnce() string
 
+	// sealNames is how a seal's body has a name of tokens; empty if that can't be said.
+	sealNames(name string) string
+
 	// cascadesFire reports whether what a foreign key does to other rows fires their triggers.
 	cascadesFire() bool
 

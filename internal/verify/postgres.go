@@ -155,13 +155,21 @@ func (postgres) unfit(l *look, ledger *relation) (string, error) {
 }
 
 func (d postgres) settings(l *look) (map[string]string, error) {
-	rows, err := l.rows("the settings", `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'idle_in_transaction_session_timeout')`)
+	rows, err := l.rows("the settings", `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')`)
 	return pairs(rows), err
 }
 
 func (postgres) checkSession(l *look, settings map[string]string) {
 	if settings["synchronous_commit"] == "off" {
 		l.durability(Warning, "synchronous_commit = off", "SET synchronous_commit = on")
+	}
+	if settings["fsync"] == "off" { // a crash of the machine, not of the server alone
+		l.durability(Note, "fsync = off", "ALTER SYSTEM SET fsync = on")
+	}
+	if role := settings["session_replication_role"]; role == "replica" && slices.ContainsFunc(l.tables, func(t Table) bool { return t.Sealed }) {
+		l.add(nil, Finding{Severity: Warning, Code: "replication-role",
+			Problem: "The session's setting session_replication_role = replica switches off the triggers of sealed tables.",
+			Remedy:  "Leave it at origin, but for a replication or a restore of what was fenced.", SQL: "SET session_replication_role = origin"})
 	}
 	if settings["idle_in_transaction_session_timeout"] == "0" && l.asksLedger() {
 		l.idle("idle_in_transaction_session_timeout", "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '1min'")

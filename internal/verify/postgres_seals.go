@@ -7,11 +7,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// What package schema calls the triggers of a seal.
-var postgresSeal = []string{sqltext.SealTrigger, "~sqlfence_after", "~sqlfence_before", "~sqlfence_delete", "~sqlfence_truncate"}
+// What package schema calls the triggers of a seal. A table with partitions has another one, as
+// have these.
+var (
+	postgresSeal  = []string{sqltext.SealTrigger, "~sqlfence_before", "~sqlfence_delete", "~sqlfence_truncate"}
+	postgresMoves = "~sqlfence_after"
+)
 
-func (postgres) sealAsks() string { return "FOR SHARE" }
-func (postgres) sealOnce() string { return "int8le(given, stored)" }
+func (postgres) sealAsks() string               { return "FOR SHARE" }
+func (d postgres) sealNames(name string) string { return d.Text(name) }
+func (postgres) sealOnce() string               { return "int8gt(given, stored)" }
 
 // A table's partitions and children have triggers of their own.
 const postgresSeals = `WITH RECURSIVE tree(root, oid) AS (
@@ -37,13 +42,17 @@ func (d postgres) seals(l *look, of []*relation) (map[string]seal, error) {
 		if !slices.ContainsFunc(mine, func(r []string) bool { return r[2] == "true" && slices.Contains(postgresSeal, r[3]) }) {
 			continue
 		}
-		found[rel.id] = sealOf(mine)
+		wanted := postgresSeal
+		if rel.kind != "table" {
+			wanted = append(slices.Clone(wanted), postgresMoves)
+		}
+		found[rel.id] = sealOf(mine, wanted)
 	}
 	return found, nil
 }
 
-// sealOf reads the triggers of a table and of its parts.
-func sealOf(rows [][]string) (s seal) {
+// sealOf reads the triggers of a table and of its parts, each of which wants these.
+func sealOf(rows [][]string, wanted []string) (s seal) {
 	has := make(map[string][]string)
 	var parts []string
 	for _, r := range rows {
@@ -63,7 +72,7 @@ func sealOf(rows [][]string) (s seal) {
 		}
 	}
 	for _, part := range parts {
-		for _, trigger := range postgresSeal {
+		for _, trigger := range wanted {
 			if !slices.Contains(has[part], trigger) && s.problem == "" {
 				s.problem = part + " lacks the trigger " + trigger
 			}

@@ -52,6 +52,10 @@ func checkSeals(l *look) error {
 func (l *look) misfit(t target, body string) string {
 	asks := strings.Contains(body, l.db.sealAsks())
 	twice := strings.Contains(body, l.db.sealOnce())
+	name := t.Resource
+	if t.Key != "" {
+		name += "/"
+	}
 	switch {
 	case t.Fence != "" && !strings.Contains(body, "NEW."+l.db.Quote(t.Fence)):
 		return "it doesn't look at the fence column " + plain(l.db, t.Fence)
@@ -59,6 +63,8 @@ func (l *look) misfit(t target, body string) string {
 		return "it doesn't compare with the ledger"
 	case !t.Ledger && asks:
 		return "it compares with the ledger"
+	case t.Ledger && !strings.Contains(body, l.db.sealNames(name)):
+		return "it doesn't ask the ledger for the tokens " + l.tokensOf(t)
 	case t.SingleUse != twice && t.SingleUse:
 		return "it lets a token write a row twice, which SingleUse forbids"
 	case t.SingleUse != twice:

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -219,9 +220,26 @@ func (d sqlite) code(l *look, words []string) ([]code, error) {
 
 var beginning = regexp.MustCompile(`(?i)\bbegin\b`)
 
-func (sqlite) settings(*look) (map[string]string, error) { return nil, nil }
+// settings are the files of the session's databases.
+func (sqlite) settings(l *look) (map[string]string, error) {
+	rows, err := l.rows("the attached databases", "SELECT name, file FROM pragma_database_list WHERE file <> '' ORDER BY seq")
+	return pairs(rows), err
+}
 
-func (sqlite) checkSession(*look, map[string]string) {}
+// checkSession looks for a file that is attached twice: a table that is registered with its
+// schema isn't guarded by its other name.
+func (sqlite) checkSession(l *look, files map[string]string) {
+	for i := range l.tables {
+		t := &l.tables[i]
+		for _, schema := range slices.Sorted(maps.Keys(files)) {
+			if file := files[foldASCII(t.Schema)]; file == files[schema] && schema != foldASCII(t.Schema) && file != "" {
+				l.add(t, Finding{Severity: Warning, Code: "attached-twice",
+					Problem: "The file of table " + t.Registered + " is attached as " + plain(SQLite, schema) + ", too: a write by that name carries no token.",
+					Remedy:  "Attach it once, or register the table without its schema."})
+			}
+		}
+	}
+}
 
 func (sqlite) writers(*look, []*relation) (map[string][]string, error) { return nil, nil }
 
@@ -239,9 +257,3 @@ UNION ALL SELECT 1 FROM pragma_index_list(`+name+`, `+schema+`) AS i WHERE i."un
 	}
 	return "", err
 }
-
-// seals: a table of SQLite's can't be sealed.
-func (sqlite) seals(*look, []*relation) (map[string]seal, error) { return nil, nil }
-
-func (sqlite) sealAsks() string { return sqltext.LedgerTable }
-func (sqlite) sealOnce() string { return "<=" }

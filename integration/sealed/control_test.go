@@ -1,0 +1,87 @@
+package sealed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/schema"
+)
+
+// Each part of a seal is needed: without it, what the seal refuses lands.
+func TestSealCanFail(t *testing.T) {
+	for _, test := range []struct {
+		base     harness.Base
+		name     string
+		old, new string // in what Seal sends
+		attack   string // statements, with " ;; " between them
+		rules    []sqlfence.Rule
+	}{
+		{bases[1], "the comparison of an update", `pg_catalog.int8ge(pg_catalog.int8um(NEW."fence_token"), COALESCE(OLD."fence_token", 0))`, "true",
+			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 1", nil},
+		{bases[1], "the sign", `IF COALESCE(pg_catalog.int8le(given, 0), true) THEN`, "IF COALESCE(pg_catalog.int8le(given, 0), true) THEN RETURN NEW;",
+			"UPDATE books SET price = 99 WHERE id = 1", nil},
+		{bases[1], "the comparison of a delete", `ELSIF NOT pg_catalog.int8ge(given, stored) THEN`, "ELSIF false THEN",
+			"DELETE FROM books WHERE id = 1 AND {proof books 6}", nil},
+		{bases[1], "the proof of a delete", `IF NOT COALESCE(pg_catalog.starts_with(proof, 'books:'), false) THEN`, "IF proof IS NULL OR proof = '' THEN RETURN OLD; END IF; IF false THEN",
+			"DELETE FROM books WHERE id = 1", nil},
+		{bases[1], "the clearing of a proof", `PERFORM pg_catalog.set_config('sqlfence.delete', '', true)`, "PERFORM 1",
+			"BEGIN ;; DELETE FROM books WHERE id = 3 AND {proof books 7} ;; DELETE FROM books WHERE id = 1 ;; COMMIT", nil},
+		{bases[1], "truncate", `RAISE EXCEPTION 'sqlfence: table %% is sealed: TRUNCATE`, "RETURN NULL; RAISE EXCEPTION 'sqlfence: table %% is sealed: TRUNCATE",
+			"TRUNCATE books", nil},
+		{bases[1], "the ledger", `pg_catalog.int8lt(given, newest)`, "false",
+			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
+		{bases[1], "the transaction of what was compared", `pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', `, "pg_catalog.concat(",
+			"SET sqlfence.seen = '6:books' ;; UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
+		{bases[2], "the comparison of an update", "NOT -NEW.`fence_token` < ABS(COALESCE(OLD.`fence_token`, 0))", "TRUE",
+			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 1", nil},
+		{bases[2], "the sign", "IF given <= 0 THEN", "IF given <= 0 THEN SET given = 6; ELSEIF FALSE THEN",
+			"INSERT INTO books (id, fence_token) VALUES (9, 6)", nil},
+		{bases[2], "the comparison of a delete", "ELSEIF given < held THEN", "ELSEIF FALSE THEN",
+			"DELETE FROM books WHERE id = 1 AND {proof books 6}", nil},
+		{bases[2], "the time of a proof", ", NOW(6), _utf8mb4':')", ", _utf8mb4'')",
+			"SET @sqlfence_delete = 'books:9' ;; DELETE FROM books WHERE id = 1", nil},
+		{bases[2], "the ledger", "IF given < newest THEN", "IF FALSE THEN",
+			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
+	} {
+		t.Run(test.base.Name+"/"+test.name, func(t *testing.T) {
+			for _, whole := range []bool{true, false} {
+				l := newUnsealed(t, test.base, test.rules...)
+				tables, err := sqlfence.Tables(l.db)
+				if err != nil {
+					t.Fatal(err)
+				}
+				statements, err := schema.SealSQL(test.base.Dialect, tables[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := strings.Join(statements, " ;; ")
+				if !strings.Contains(text, test.old) {
+					t.Fatalf("the seal has no %s", test.old)
+				}
+				if !whole {
+					text = strings.ReplaceAll(text, test.old, test.new)
+				}
+				conn, err := l.plain.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, query := range strings.Split(text, " ;; ") {
+					if _, err := conn.ExecContext(t.Context(), query); err != nil {
+						t.Fatalf("%s: %v", query, err)
+					}
+				}
+				before := l.books(t)
+				for _, query := range (attack{statements: test.attack}).sql(test.base, l) {
+					_, _ = conn.ExecContext(t.Context(), query)
+				}
+				_, _ = conn.ExecContext(t.Context(), "ROLLBACK")
+				_ = conn.Close()
+				if changed := l.books(t) != before; changed == whole {
+					t.Errorf("seal whole: %v, books are %s, and were %s", whole, l.books(t), before)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package verify
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
+func (mysql) sealOnce() string { return "given <= held" }
+
+// sealNames: the catalogue shows a constant without its character set, and names in hexadecimal in
+// a way of its own.
+func (d mysql) sealNames(name string) string {
+	text, plain := strings.CutPrefix(d.Text(name), "_utf8mb4'")
+	if !plain {
+		return ""
+	}
+	return "'" + text
+}
+
+// seals: a table is sealed by three triggers, which can't be switched off.
+func (d mysql) seals(l *look, of []*relation) (map[string]seal, error) {
+	rows, err := l.rows("the seals", `SELECT CONCAT(event_object_schema, '.', event_object_table), event_manipulation, action_statement
+FROM information_schema.triggers WHERE trigger_name LIKE '`+sqltext.SealPrefix+`%' AND `+d.named(of, "event_object_schema", "event_object_table")+` ORDER BY 1, 2`)
+	events := make(map[string][]string)
+	found := make(map[string]seal)
+	for _, r := range rows {
+		events[r[0]] = append(events[r[0]], r[1])
+		if s := found[r[0]]; r[1] != "DELETE" {
+			s.body = r[2]
+			found[r[0]] = s
+		} else {
+			found[r[0]] = s
+		}
+	}
+	for id, s := range found {
+		if len(events[id]) < 3 {
+			s.problem = "it has triggers for " + strings.Join(events[id], ", ") + " only"
+			found[id] = s
+		}
+	}
+	return found, err
+}
