@@ -123,7 +123,7 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 	relay.to(c)
 	select {
 	case <-c.Ended():
-	case <-ctx.Done(): // why, is in the log
+	case <-ctx.Done():
 		fmt.Fprintf(a.errs, "sqlfence: the lease of %s is lost: ending the command\n", visible(key))
 		c.End(j.grace)
 	}

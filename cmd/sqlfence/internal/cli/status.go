@@ -61,12 +61,11 @@ type commandError struct{ err error }
 func (e *commandError) Error() string { return e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
-// message returns what is to be said of an error; empty if the answer, the command
-// or the log has said it.
+// message returns what is to be said of an error; empty if the answer or the command has said it.
 func message(err error) string {
 	var signal *signalError
 	switch {
-	case err == nil, errors.Is(err, errNo), errors.As(err, &signal), errors.Is(err, lease.ErrLeaseLost):
+	case err == nil, errors.Is(err, errNo), errors.As(err, &signal):
 		return ""
 	case errors.Is(err, sqlfence.ErrNotSetUp):
 		return err.Error() + "; sqlfence init prints the SQL of sqlfence's tables, and creates them with --apply"
