@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -36,17 +37,30 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: await FILE...")
 	}
-	limit := time.Now().Add(30 * time.Second)
 	for _, name := range args {
-		for {
-			if text, err := os.ReadFile(ts.MkAbs(name)); err == nil && len(text) > 0 {
-				break
-			}
-			if time.Now().After(limit) {
-				ts.Fatalf("%s isn't written", name)
-			}
-			time.Sleep(5 * time.Millisecond) // between two looks
+		awaitFile(ts, name, func(text string) bool { return text != "" })
+	}
+}
+
+// awaittext FILE TEXT waits until a file has a text.
+func awaitText(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: awaittext FILE TEXT")
+	}
+	awaitFile(ts, args[0], func(text string) bool { return strings.Contains(text, args[1]) })
+}
+
+func awaitFile(ts *testscript.TestScript, name string, ready func(text string) bool) {
+	limit := time.Now().Add(30 * time.Second)
+	for {
+		text, err := os.ReadFile(ts.MkAbs(name))
+		if err == nil && ready(string(text)) {
+			return
 		}
+		if time.Now().After(limit) {
+			ts.Fatalf("%s isn't as awaited: %s, %v", name, text, err)
+		}
+		time.Sleep(5 * time.Millisecond) // between two looks
 	}
 }
 

@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir:                 "testdata/script",
 				RequireExplicitExec: true,
-				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "await": await, "sql": runSQL},
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "await": await, "awaittext": awaitText, "sql": runSQL},
 				Condition:           func(name string) (bool, error) { return name == base.name, nil },
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("SQLFENCE_DSN", base.fresh(e.T().(testing.TB), e.WorkDir))

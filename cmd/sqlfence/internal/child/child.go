@@ -79,7 +79,7 @@ func (c *Child) send(s os.Signal) {
 	if c.grouped {
 		signalGroup(c.cmd.Process.Pid, s) // also what outlives the command
 	} else if !c.finished {
-		c.cmd.Process.Signal(s) //nolint:errcheck // it has ended
+		c.cmd.Process.Signal(s) // it has ended
 	}
 }
 

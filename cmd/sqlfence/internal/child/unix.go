@@ -16,7 +16,7 @@ func prepare(cmd *exec.Cmd, group bool) {
 }
 
 func signalGroup(leader int, s os.Signal) {
-	syscall.Kill(-leader, s.(syscall.Signal)) //nolint:errcheck // there may be nobody left
+	syscall.Kill(-leader, s.(syscall.Signal)) // there may be nobody left
 }
 
 func groupLives(leader int) bool { return syscall.Kill(-leader, 0) == nil }

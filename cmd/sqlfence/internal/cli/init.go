@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/schema"
@@ -53,8 +54,8 @@ type change struct {
 }
 
 // ownFiles returns the files of package schema for a database.
-func ownFiles(database string) (changes []change, err error) {
-	entries, err := fs.Glob(schema.Files, database+"/*.sql")
+func ownFiles(folder string) (changes []change, err error) {
+	entries, err := fs.Glob(schema.Files, folder+"/*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func ownFiles(database string) (changes []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{name[len(database)+1:], string(text)})
+		changes = append(changes, change{name[len(folder)+1:], string(text)})
 	}
 	return changes, nil
 }
@@ -90,7 +91,7 @@ func (a *app) createOwn(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	if err := a.setup(ctx, db); err != nil {
+	if err := a.setup(ctx, source, db); err != nil {
 		return err
 	}
 	return a.writeApplied("sqlfence's tables are there")
@@ -103,12 +104,12 @@ func (a *app) writeApplied(what string) error {
 }
 
 // setup brings sqlfence's own tables up to date.
-func (a *app) setup(ctx context.Context, db *sql.DB) error {
+func (a *app) setup(ctx context.Context, source database.Source, db *sql.DB) error {
 	store, err := tokens.New(db, tokens.WithLogger(a.log))
 	if err != nil {
 		return err
 	}
-	leases, err := lease.New(db, lease.WithLogger(a.log))
+	leases, err := source.Leases(db, lease.WithLogger(a.log))
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,16 @@ func newLeaseRow(i lease.Info) leaseRow {
 
 // withLeases calls f with the leases of the database.
 func (a *app) withLeases(f func(*lease.Leases) error) error {
-	db, err := a.open()
+	source, err := a.source(false)
+	if err != nil {
+		return err
+	}
+	db, err := source.Open()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	leases, err := lease.New(db, lease.WithLogger(a.log))
+	leases, err := source.Leases(db, lease.WithLogger(a.log))
 	if err != nil {
 		return err
 	}

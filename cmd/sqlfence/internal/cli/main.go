@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -72,6 +73,7 @@ without a password:
   postgres://user:password@host/database
   mysql://user:password@host/database       (also MariaDB)
   sqlite:path/to/file.db`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -88,6 +90,14 @@ without a password:
 	)
 	a.noteStart(root)
 	return root
+}
+
+// version returns that of the module, as it was built.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
 }
 
 // noteStart has each command note that it has been started: what fails before is a mistake in the

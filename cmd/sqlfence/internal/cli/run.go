@@ -124,7 +124,7 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 	select {
 	case <-c.Ended():
 	case <-ctx.Done():
-		fmt.Fprintf(a.errs, "sqlfence: %v: ending the command\n", context.Cause(ctx))
+		fmt.Fprintf(a.errs, "sqlfence: the lease of %s is lost: ending the command\n", visible(key))
 		c.End(j.grace)
 	}
 	status, err := c.Status()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
 )
 
 // A Database is one kind of database.
@@ -25,6 +26,9 @@ type Database struct {
 
 	// isMissing reports whether an error says that a table doesn't exist.
 	isMissing func(error) bool
+
+	// leases are the options by which a release wakes those who wait; nil where they ask.
+	leases func(dsn string) []lease.Option
 
 	// SealLooks is true if the SQL of a seal depends on more of the table than its registration
 	// says, so that it can't be printed.
@@ -85,6 +89,14 @@ func (s Source) Open(options ...sqlfence.Option) (*sql.DB, error) {
 		return sql.Open(s.driver, s.dsn)
 	}
 	return sqlfence.Open(s.driver, s.dsn, append(options, sqlfence.WithDialect(s.Dialect))...)
+}
+
+// Leases returns the leases of an open database.
+func (s Source) Leases(db *sql.DB, options ...lease.Option) (*lease.Leases, error) {
+	if s.leases != nil {
+		options = append(options, s.leases(s.dsn)...)
+	}
+	return lease.New(db, options...)
 }
 
 // IsMissing reports whether an error says that a table doesn't exist.

@@ -17,6 +17,7 @@ var postgres = &Database{
 		_, secrets, err := parseURL(dsn)
 		return dsn, secrets, err
 	},
+	leases:    listening,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_function.up.sql": "SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v1' AND pg_catalog.pg_function_is_visible(p.oid)",

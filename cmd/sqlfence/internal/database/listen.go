@@ -1,0 +1,36 @@
+package database
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A listener receives PostgreSQL's notifications, so that those who wait for a lease needn't ask
+// again and again. All that release leases have to have one.
+type listener string // a data source name
+
+func (dsn listener) Listen(ctx context.Context, channel string, notify func(payload string)) error {
+	conn, err := pgx.Connect(ctx, string(dsn))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		return err
+	}
+	notify("") // it may have missed some
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		notify(n.Payload)
+	}
+}
+
+func listening(dsn string) []lease.Option {
+	return []lease.Option{lease.WithListener(listener(dsn))}
+}
