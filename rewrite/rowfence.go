@@ -26,7 +26,7 @@ func (rowFence) value(w *writer, e *edit) {
 		w.write("CASE ", w.rowsKey(), " WHEN ")
 		w.field(token, fieldKey)
 		w.write(" THEN ")
-		w.field(token, fieldValue)
+		w.mark(token)
 		w.write(" ELSE ")
 		w.raise(markerScope, token, w.shownKey())
 		w.write(" END")
