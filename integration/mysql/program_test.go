@@ -84,13 +84,6 @@ func deadlocked(t *testing.T, db *sql.DB) *sql.Tx {
 	return victim
 }
 
-func write6(t *testing.T, tx *sql.Tx, query string) {
-	t.Helper()
-	if _, err := tx.ExecContext(holding(6), query); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // By default the driver reports the rows that an UPDATE has changed. A mark that moves changes
 // the row, also where the program's own columns stay; so does ON UPDATE CURRENT_TIMESTAMP.
 func TestUnchangedRows(t *testing.T) {
