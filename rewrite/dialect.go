@@ -152,6 +152,10 @@ type dialect interface {
 	// evaluated for rows that the limit leaves out: it may be refused for one of them.
 	checksBeyondLimit() bool
 
+	// tellsCases reports whether names of tables and aliases that differ in the case of letters
+	// alone may mean different tables.
+	tellsCases() bool
+
 	// countsLastRows reports whether drivers count the rows of a text's last statement,
 	// and in different ways those of one that returns rows.
 	countsLastRows() bool

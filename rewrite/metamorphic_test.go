@@ -130,7 +130,8 @@ func TestQuotesMeanNothing(t *testing.T) {
 			}
 			b.WriteString(s.sql[last:])
 			sameMeaning(t, d, s, rules, b.String(), func(x, y string) bool {
-				return x == y || lex.EqualFold(x, "books") && y == way
+				spelled := dialects[d].says.tellsCases() && lex.EqualFold(x, "`books`") && lex.EqualFold(x, y) // by the guard
+				return x == y || lex.EqualFold(x, "books") && y == way || spelled
 			})
 		}
 	})

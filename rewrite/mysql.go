@@ -103,6 +103,9 @@ func (mysql) writesInWith() bool { return false }
 // BY no row is read behind the last one.
 func (mysql) checksBeyondLimit() bool { return true }
 
+// tellsCases: by lower_case_table_names, which is 0 on Linux mostly.
+func (mysql) tellsCases() bool { return true }
+
 func (mysql) countsLastRows() bool { return true }
 
 // guardsSeveral: a text may have several only with an option of the driver's, and a block has

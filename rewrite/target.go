@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
@@ -78,10 +79,28 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		schema = p.dialect.Quote(t.Schema) + "."
 	}
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
-	p.targets = append(p.targets, Target{Table: in, qualifier: qualifier, schema: schema})
+	p.targets = append(p.targets, Target{Table: in, qualifier: p.spelled(t, qualifier), name: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
+}
+
+// spelled returns the qualifier of a table's columns as the statement spells it, where the
+// database may tell names apart by the case of letters.
+func (p *planner) spelled(t *read.Target, qualifier string) string {
+	at, name := t.NameAt, t.Name
+	if t.Alias != "" {
+		at, name = t.AliasAt, t.Alias
+	}
+	text := p.TokenText(at)
+	switch {
+	case !p.dialect.tellsCases() || text == name:
+	case p.Tokens[at].Kind == lex.Word:
+		return p.dialect.Quote(text)
+	case text[0] == '`':
+		return text
+	}
+	return qualifier
 }
 
 // to returns the target as the plan has it.

@@ -106,7 +106,7 @@ func (w *writer) statement() string {
 		}
 		w.edit(e)
 		if e.op != opText && e.op != opRepeat && e.op != opMarking && w.b.Len() > lo && w.pieces != nil {
-			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].qualifier, Lo: lo, Hi: w.b.Len()})
+			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].name, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
 			w.b.WriteString(" ")

@@ -1,11 +1,13 @@
 package mysql_test
 
 import (
+	"database/sql"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -65,4 +67,22 @@ func TestNamesAreBytes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where names are told apart by the case of letters, the guard spells an alias as the statement does.
+func TestAliasInCapitals(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{
+			"UPDATE books AS Bk SET Bk.price = 1 WHERE Bk.id = 1",
+			"UPDATE books `Bk` JOIN pens P ON P.id = Bk.id SET Bk.price = 2",
+			"DELETE Bk FROM books Bk JOIN pens P ON P.id = Bk.id WHERE Bk.id = 1",
+		} {
+			refill(t, plain)
+			_, err := guarded.ExecContext(of("books", 4), query)
+			harness.WantError(t, err, sqlfence.ErrStale)
+			if _, err := guarded.ExecContext(of("books", 6), query); err != nil || count(t, plain, untouched) == 3 {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+	}, sqlfence.RowFence("fence_token"))
 }
