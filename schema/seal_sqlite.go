@@ -33,6 +33,13 @@ func (sealSQLite) unseal(s sealing) []string {
 	return append(t.dropAll(), t.unseal()...)
 }
 
+// obstacles: run looks for them.
+func (sealSQLite) obstacles(sealing) string { return "" }
+
+// locks: the columns that a statement assigns aren't known to a trigger, nor those that are
+// added later.
+func (sealSQLite) locks() bool { return false }
+
 // A sqliteSeal is a table to be sealed.
 type sqliteSeal struct {
 	sealing

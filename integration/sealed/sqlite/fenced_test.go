@@ -337,6 +337,14 @@ func TestObserved(t *testing.T) {
 			}
 		}
 		l.want(t, "1 11 a 7", "3 30 c 0")
+
+		for _, name := range rows(t, l.bare, "SELECT name FROM sqlite_master WHERE type = 'trigger'") {
+			l.exec(t, "DROP TRIGGER "+name)
+		}
+		if _, err := l.db.ExecContext(holding(t, 6), "DELETE FROM books WHERE id = 3"); err != nil {
+			t.Error(err)
+		}
+		l.want(t, "1 11 a 7")
 	})
 }
 
