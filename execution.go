@@ -33,6 +33,7 @@ type execution struct {
 	held     heldTokens
 	values   rewrite.Values // but those of the tables, which are held
 	keeps    bool           // the statement may be kept prepared
+	proves   bool           // the token of a table that is sealed
 	unsealed bool           // some table that may be sealed is written as one that isn't
 	first    *firstRow      // of a query; nil if none has been read ahead
 	took     time.Duration  // from sending to the answer

@@ -70,9 +70,12 @@ func (e *execution) findSeals(ctx context.Context) {
 // unseals reports whether the statement doesn't prove the tokens of one of its tables,
 // though that may be sealed, and notes it.
 func (e *execution) unseals(t *table) bool {
-	unseals := t.rules.Sealed && !e.state.seals.has(t)
-	e.unsealed = e.unsealed || unseals
-	return unseals
+	if !t.rules.Sealed {
+		return false
+	}
+	proves := e.state.seals.has(t)
+	e.unsealed, e.proves = e.unsealed || !proves, e.proves || proves
+	return !proves
 }
 
 // writesSealed reports whether the statement writes to a table that may be sealed.
@@ -95,7 +98,7 @@ func (e *execution) misjudged(err error) bool {
 		return false
 	}
 	message := err.Error()
-	if strings.Contains(message, sqltext.SealedMark) {
+	if e.proves && strings.Contains(message, sqltext.SealedMark) {
 		return true
 	}
 	table := unproven(message)
@@ -129,11 +132,14 @@ func (e *execution) resealed(err error) (again bool, typed error) {
 		return false, err
 	}
 	e.learn(err)
+	if e.plan.Several > 0 { // those before it may have been applied
+		return false, err
+	}
 	s := e.state
 	if s.inTx && s.settings.profile.errorEndsTx() {
 		return false, &sealMissed{err}
 	}
-	e.unsealed = false
+	e.unsealed, e.proves = false, false
 	decided, _ := e.render()
 	return decided == guarded, err
 }

@@ -99,7 +99,8 @@ type dialect interface {
 	seals() bool
 
 	// deletesByMark reports whether a DELETE from a sealed table is sent as an UPDATE, which
-	// marks the rows that the table's triggers delete then.
+	// marks the rows that the table's triggers delete then. What proveDelete writes is the
+	// condition for that, and raises where there are no such triggers.
 	deletesByMark() bool
 
 	// proveDelete writes a condition that is true, and by which the statement's deletes

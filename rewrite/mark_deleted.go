@@ -31,10 +31,13 @@ func (w *writer) marksDeleted() bool { return w.sealed && w.lo < w.hi }
 func (w *writer) markDeleted() {
 	w.write(" SET ")
 	w.assignedColumn(w.rules.fence)
-	w.write(" = -" + sqltext.SQLiteDeleted + " - ")
+	w.write(" = CASE WHEN ")
+	w.dialect.proveDelete(w)
+	w.write(" THEN -" + sqltext.SQLiteDeleted + " - ")
 	if w.observe {
 		w.higherToken()
-		return
+	} else {
+		w.byKey(func(token int) { w.field(token, fieldValue) }, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
 	}
-	w.byKey(func(token int) { w.field(token, fieldValue) }, func() { w.raise(markerScope, w.lo, "COALESCE(", w.rowsKey(), ", '')") })
+	w.write(" END")
 }

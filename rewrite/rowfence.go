@@ -60,7 +60,7 @@ func (rowFence) check(w *writer) {
 		w.raiseCondition(markerStale, token, stored[:]...)
 		w.write(" END")
 	}, w.outOfScope)
-	if w.sealed && w.deletes {
+	if w.sealed && w.deletes && !w.dialect.deletesByMark() {
 		w.write(" AND ")
 		w.dialect.proveDelete(w)
 	}

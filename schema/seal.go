@@ -66,7 +66,7 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 // Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, or a table without
 // a name or a fence column.
 func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string, error) {
-	part, s, err := sealingOf(d, t)
+	part, s, err := sealOf(d, t)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string
 
 // UnsealSQL returns those of [Unseal].
 func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	part, s, err := sealingOf(d, t)
+	part, s, err := sealOf(d, t)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +87,13 @@ func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
 type sealer interface {
 	seal(sealing) []string
 	unseal(sealing) []string
+
+	// obstacles is a query for what keeps a seal from holding, a text a row; empty where the
+	// statements find that out.
+	obstacles(sealing) string
+
+	// locks reports whether an edit lock can be taken and released in a sealed table.
+	locks() bool
 }
 
 var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
@@ -140,10 +147,13 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 	return found, nil
 }
 
-// sealingOf returns the table, with its names read, and what seals it.
-func sealingOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
+// sealOf returns who seals a table, and its names.
+func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	s := sealing{Table: t}
 	part, err := sealers.Of(d)
+	if err == nil && t.Lock.By != "" && !part.locks() {
+		err = errors.New("locks of EditLock are taken without a token, which this database's triggers can't tell from other writes")
+	}
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
 	}
@@ -174,15 +184,35 @@ func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals 
 		return fmt.Errorf("schema: %w", err)
 	}
 	for _, t := range tables {
-		part, s, err := sealingOf(d, t)
+		part, s, err := sealOf(d, t)
 		if err != nil {
 			return err
+		}
+		if !unseals {
+			if err := unobstructed(ctx, db, part.obstacles(s)); err != nil {
+				return fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
+			}
 		}
 		if err := runUntilDone(ctx, db, part, s, unseals); err != nil {
 			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
 	}
 	return nil
+}
+
+// unobstructed returns the first obstacle as an error.
+func unobstructed(ctx context.Context, db *sql.DB, query string) error {
+	if query == "" {
+		return nil
+	}
+	var obstacle string
+	switch err := db.QueryRowContext(own.Context(ctx, query), query).Scan(&obstacle); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.New(obstacle)
 }
 
 // runUntilDone runs a table's statements, all of them again after each time that others were in

@@ -19,6 +19,26 @@ func (sealMySQL) seal(s sealing) []string {
 	return s.locked(append(s.drops(), s.create("insert", sealMySQLWrite), s.create("update", sealMySQLWrite), s.create("delete", sealMySQLDelete)))
 }
 
+// obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token.
+func (sealMySQL) obstacles(s sealing) string {
+	home := "DATABASE()"
+	if s.schema != "" {
+		home = s.text.Text(s.schema)
+	}
+	return strings.NewReplacer("{home}", home, "{table}", s.text.Text(s.name), "{column}", s.text.Text(s.stored)).Replace(
+		`SELECT CONCAT(_utf8mb4'its foreign key ', constraint_name, _utf8mb4' changes or deletes rows by a cascade, which no trigger sees; declare it RESTRICT')
+FROM information_schema.referential_constraints WHERE constraint_schema = {home} AND table_name = {table}
+	AND (delete_rule NOT IN ('RESTRICT', 'NO ACTION') OR update_rule NOT IN ('RESTRICT', 'NO ACTION'))
+UNION ALL SELECT CONCAT(_utf8mb4'its fence column is ', column_type, _utf8mb4', want bigint')
+FROM information_schema.columns WHERE table_schema = {home} AND table_name = {table} AND column_name = {column}
+	AND (data_type <> 'bigint' OR column_type LIKE '%unsigned%')
+UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4', want InnoDB')
+FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
+}
+
+// locks: a trigger would have to name all other columns.
+func (sealMySQL) locks() bool { return false }
+
 func (sealMySQL) unseal(s sealing) []string {
 	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
 }
@@ -96,27 +116,26 @@ func (s sealing) create(kind, body string) string {
 	).Replace(text)
 }
 
-const sealMySQLWrite = `BEGIN
+// sealMySQLWrite declares its variables where it needs them, which is seldom.
+const sealMySQLWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{seen} THEN
+	SET NEW.{mark} = -NEW.{mark};
+ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE problem VARCHAR(512) CHARACTER SET utf8mb4;
-	IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{seen} THEN
-		SET NEW.{mark} = -NEW.{mark};
-	ELSE
-		SET given = -COALESCE(NEW.{mark}, 0), held = {held};
-		IF given <= 0 THEN
-			SET problem = {no token};
-		ELSEIF given > {max} THEN
-			SET problem = CONCAT({high begin}, given, {high middle}, held);
-		ELSEIF given {less} held THEN
-			SET problem = CONCAT({stale begin}, given, {stale middle}, held);
-		END IF;{ledger}
-		IF problem IS NOT NULL THEN
-			SET problem = LEFT(problem, 128);
-			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
-		END IF;
-		SET NEW.{mark} = given;
+	SET given = -COALESCE(NEW.{mark}, 0), held = {held};
+	IF given <= 0 THEN
+		SET problem = {no token};
+	ELSEIF given > {max} THEN
+		SET problem = CONCAT({high begin}, given, {high middle}, held);
+	ELSEIF given {less} held THEN
+		SET problem = CONCAT({stale begin}, given, {stale middle}, held);
+	END IF;{ledger}
+	IF problem IS NOT NULL THEN
+		SET problem = LEFT(problem, 128);
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
 	END IF;
-END`
+	SET NEW.{mark} = given;
+END; END IF`
 
 // sealMySQLDelete reads a proof of this statement: it has the time at which that began.
 const sealMySQLDelete = `BEGIN

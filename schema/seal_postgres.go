@@ -22,6 +22,10 @@ func (sealPostgres) seal(s sealing) []string {
 	}
 }
 
+func (sealPostgres) obstacles(sealing) string { return "" }
+
+func (sealPostgres) locks() bool { return true }
+
 func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPostgresText, s)} }
 
 // write fills in a text. Inside of it is another one for format, which has the parts' percent
@@ -46,7 +50,14 @@ func write(text string, s sealing) string {
 		seenDeleted = strings.NewReplacer("{token name}", name("OLD"), "{given}", "given").Replace(seenLedger)
 		deleted = strings.NewReplacer("{token name}", name("OLD"), "{one of several}", oneOfSeveral).Replace(sealLedgerText)
 	}
-	text = strings.NewReplacer("{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted).Replace(text)
+	lock, other := "", ""
+	if s.Lock.By != "" {
+		for _, column := range []string{s.Lock.By, s.Lock.Since, s.Lock.Expiry} {
+			other += "\n\t\t\tother." + twice(d.Quote(column)) + " := OLD." + twice(d.Quote(column)) + ";"
+		}
+		lock = strings.ReplaceAll(sealLockText, "{other}", other)
+	}
+	text = strings.NewReplacer("{lock}", lock, "{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted).Replace(text)
 	return strings.NewReplacer(
 		"{table text}", d.Text(s.table), "{table}", s.table, "{table twice}", twice(s.table),
 		"{column text}", d.Text(s.stored),
@@ -91,6 +102,7 @@ DECLARE
 	stored pg_catalog.int8;
 	newest pg_catalog.int8;
 	token_name pg_catalog.text;
+	other pg_catalog.record;
 BEGIN
 	IF pg_catalog.int8lt(NEW.{mark}, 0) AND pg_catalog.int8ge(NEW.{mark}, -{max}) AND pg_catalog.{fresh}(pg_catalog.int8um(NEW.{mark}), COALESCE(OLD.{mark}, 0)){seen} THEN
 		NEW.{mark} := pg_catalog.int8um(NEW.{mark});
@@ -100,7 +112,7 @@ BEGIN
 	given := pg_catalog.int8um(NEW.{mark});
 	stored := COALESCE(OLD.{mark}, 0);
 	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
-		%3$s
+		%3$s{lock}
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
 			USING ERRCODE = 'FT001';
 	ELSIF pg_catalog.int8gt(given, {max}) THEN
@@ -212,6 +224,15 @@ const sealLedgerText = `
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, newest USING ERRCODE = 'FT003';
 	END IF;
 	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', token_name), true);`
+
+// sealLockText lets an edit lock be taken and released: what changes nothing but its columns.
+const sealLockText = `
+		IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
+			other := NEW;{other}
+			IF pg_catalog.record_image_eq(other, OLD) THEN
+				RETURN NEW;
+			END IF;
+		END IF;`
 
 // oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
 const oneOfSeveral = `

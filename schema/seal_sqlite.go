@@ -8,10 +8,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealSQLite seals by triggers of rows. SQLite has no state of a statement that a trigger could read, and a BEFORE trigger can't
-// change the new row. So BEFORE triggers refuse what isn't proved by a negative mark, and
-// AFTER triggers make the mark positive. A DELETE has no new row: it is an UPDATE that marks
-// the row as one to be deleted, which a trigger does then.
+// sealSQLite seals by triggers of rows. SQLite has no state of a statement that a trigger could
+// read, and a BEFORE trigger can't change the new row. So BEFORE triggers refuse what isn't
+// proved by a negative mark, and AFTER triggers make the mark positive. A DELETE has no new row:
+// it is an UPDATE that marks the row as one to be deleted, which a trigger does then.
 type sealSQLite struct{}
 
 // seal returns the statements for a table that is as most are.
@@ -32,6 +32,13 @@ func (sealSQLite) unseal(s sealing) []string {
 	t := newSQLiteSeal(s)
 	return append(t.dropAll(), t.unseal()...)
 }
+
+// obstacles: run looks for them.
+func (sealSQLite) obstacles(sealing) string { return "" }
+
+// locks: the columns that a statement assigns aren't known to a trigger, nor those that are
+// added later.
+func (sealSQLite) locks() bool { return false }
 
 // A sqliteSeal is a table to be sealed.
 type sqliteSeal struct {
@@ -56,7 +63,7 @@ END`},
 	{"update", "BEFORE UPDATE", `WHEN (OLD.{mark} BETWEEN -{max} AND -1 AND {new} IN (OLD.{mark}, -OLD.{mark})) IS NOT 1 BEGIN
 	SELECT CASE
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
-	WHEN {token} {isStale} {stored OLD} OR {nowInTheWay} THEN {stale}
+	WHEN {isStale} OR {nowInTheWay} THEN {stale}
 	{askTable}{askOld}END;
 END`},
 	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted} BEGIN
@@ -136,56 +143,70 @@ func (s *sqliteSeal) create(prefix, name, fires, does string) string {
 		s.pieces())
 }
 
-// pieces are what the triggers' texts name.
+// pieces are what the triggers' texts name. What the table says, such as its names, is never
+// searched for pieces itself.
 func (s *sqliteSeal) pieces() sqltext.Pieces {
 	mark := quoteSQLite(s.stored)
-	isStale, refuses := "<", ">"
+	isStale, refuses := " < ", " > "
 	if s.SingleUse {
-		isStale, refuses = "<=", ">="
+		isStale, refuses = " <= ", " >= "
 	}
+	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
+	newer := stored("way", mark) + refuses + token
 	return sqltext.Pieces{
-		"table":     sqltext.Raw(quoteSQLite(s.name)),
-		"qualified": sqltext.Raw(s.qualified()),
-		"mark":      sqltext.Raw(mark),
-		"new":       sqltext.Raw("NEW." + mark),
-		"token":     sqltext.SQL("-{new} % {deleted}"),
-		"max":       sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
-		"deleted":   sqltext.Raw(sqltext.SQLiteDeleted),
-		"stored": sqltext.Func(func(row string) string {
-			return "abs(COALESCE(CAST(" + row + "." + mark + " AS INTEGER), 0))"
-		}),
-		"isStale":     sqltext.Raw(isStale),
-		"refuses":     sqltext.Raw(refuses),
-		"inTheWay":    sqltext.SQL(s.inTheWay()),
-		"nowInTheWay": sqltext.SQL(s.nowInTheWay()),
+		"table":       sqltext.Raw(quoteSQLite(s.name)),
+		"qualified":   sqltext.Raw(s.qualified()),
+		"mark":        sqltext.Raw(mark),
+		"new":         sqltext.Raw("NEW." + mark),
+		"token":       sqltext.Raw(token),
+		"max":         sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
+		"deleted":     sqltext.Raw(sqltext.SQLiteDeleted),
+		"isStale":     sqltext.Raw(token + isStale + stored("OLD", mark)),
+		"inTheWay":    sqltext.Raw(s.inTheWay(quoteSQLite(s.name), newer)),
+		"nowInTheWay": sqltext.Raw(s.nowInTheWay(quoteSQLite(s.name), newer)),
 		"row":         sqltext.Func(func(string) string { return s.row() }),
-		"askTable":    sqltext.SQL(s.ask(s.KeyColumn == "", "NEW", "{when}\n\t")),
-		"askOld":      sqltext.SQL(s.ask(s.KeyColumn != "", "OLD", "{when}\n\t")),
-		"askNew":      sqltext.SQL(s.ask(s.KeyColumn != "", "NEW", "SELECT CASE {when} END;\n\t")),
+		"askTable":    s.asks(s.KeyColumn == "", "{ask NEW}\n\t"),
+		"askOld":      s.asks(s.KeyColumn != "", "{ask OLD}\n\t"),
+		"askNew":      s.asks(s.KeyColumn != "", "SELECT CASE {ask NEW} END;\n\t"),
+		"ask": sqltext.Func(func(row string) string {
+			newest := s.newest(row)
+			return "WHEN " + token + " IS NOT " + newest + " THEN CASE WHEN " + token + " < " + newest + " THEN " + s.stale() + " ELSE " +
+				raise("sqlfence: token for table "+s.proof+" is not issued") + " END"
+		}),
 
-		"unproven":    s.raise("sqlfence: table " + s.proof + " is sealed: the write carries no fencing token (set " + s.stored + " to minus the token)"),
-		"undeletable": s.raise("sqlfence: table " + s.proof + " is sealed: the DELETE carries no fencing token (to delete a row, set its " + s.stored + " to minus the token, less " + sqltext.SQLiteDeleted + ")"),
-		"stale":       s.raise("sqlfence: stale token for table " + s.proof + ", which has a newer one"),
-		"unissued":    s.raise("sqlfence: token for table " + s.proof + " is not issued"),
-		"gone":        s.raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)"),
+		"unproven":    sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the write carries no fencing token (set " + s.stored + " to minus the token)")),
+		"undeletable": sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the DELETE carries no fencing token (to delete a row, set its " + s.stored + " to minus the token, less " + sqltext.SQLiteDeleted + ")")),
+		"stale":       sqltext.Raw(s.stale()),
+		"gone":        sqltext.Raw(raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)")),
 	}
+}
+
+func (s *sqliteSeal) stale() string {
+	return raise("sqlfence: stale token for table " + s.proof + ", which has a newer one")
+}
+
+// stored is a row's mark as a number.
+func stored(row, mark string) string {
+	return "abs(COALESCE(CAST(" + row + "." + mark + " AS INTEGER), 0))"
 }
 
 // raise aborts the statement. Its text has to be a constant: before version 3.47, SQLite
 // can't open a file where it is none.
-func (s *sqliteSeal) raise(message string) sqltext.Piece {
-	return sqltext.Raw("RAISE(ABORT, " + textSQLite(message) + ")")
+func raise(message string) string { return "RAISE(ABORT, " + textSQLite(message) + ")" }
+
+// asks is a text about the ledger, if it applies.
+func (s *sqliteSeal) asks(applies bool, text string) sqltext.Piece {
+	if !s.Ledger || !applies {
+		return sqltext.Raw("")
+	}
+	return sqltext.SQL(text)
 }
 
-// ask returns what compares the token with the newest one of a row's name, if it applies.
-func (s *sqliteSeal) ask(applies bool, row, text string) string {
-	if !s.Ledger || !applies {
-		return ""
-	}
+// newest is the newest token of a row's name.
+func (s *sqliteSeal) newest(row string) string {
 	name := textSQLite(s.Resource)
 	if s.KeyColumn != "" {
 		name = textSQLite(s.Resource+"/") + " || CAST(" + row + "." + quoteSQLite(s.KeyColumn) + " AS TEXT)"
 	}
-	newest := "(SELECT max(CAST(token AS INTEGER)) FROM {ledger} WHERE name = " + name + ")"
-	return strings.ReplaceAll(text, "{when}", "WHEN {token} IS NOT "+newest+" THEN CASE WHEN {token} < "+newest+" THEN {stale} ELSE {unissued} END")
+	return "(SELECT max(CAST(token AS INTEGER)) FROM " + sqltext.LedgerTable + " WHERE name = " + name + ")"
 }

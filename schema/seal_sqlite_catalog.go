@@ -80,7 +80,7 @@ func isSealSQLite(trigger string) bool {
 
 // read reads the shape of a table that isn't sealed, and refuses one that can't be.
 func (c *sqliteCatalog) read() error {
-	for _, read := range []func() error{c.readKind, c.readColumns, c.nameNumber, c.readUnique, c.readTriggers} {
+	for _, read := range []func() error{c.readKind, c.readColumns, c.nameNumber, c.readUnique, c.checkDefaults, c.readTriggers} {
 		if err := read(); err != nil {
 			return err
 		}
@@ -215,6 +215,23 @@ WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, fun
 		*u = append(*u, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
 		return nil
 	})
+}
+
+// checkDefaults refuses a unique column whose default isn't an expression that a trigger understands:
+// SQLite also takes a bare word, or one in double quotes, for a text there.
+func (c *sqliteCatalog) checkDefaults() error {
+	for _, u := range c.indexes {
+		for _, column := range u {
+			if column.instead == "" {
+				continue
+			}
+			err := c.each("SELECT "+column.instead, func([]string) error { return nil })
+			if err != nil || strings.HasPrefix(column.instead, `"`) {
+				return c.refuse("the default of %s, which is unique, is %s; write a text in single quotes", column.name, column.instead)
+			}
+		}
+	}
+	return nil
 }
 
 // readTriggers reads the application's triggers. They are created anew behind the seal's, and

@@ -27,24 +27,21 @@ type sqliteColumn struct {
 // those that have the same values in a unique index. REPLACE deletes them without a trigger. So
 // whoever writes a new row, or new values, has to have a token that they would take.
 
-// newer is the condition for a row in the way that refuses the token.
-const newer = " AND {stored way} {refuses} {token})"
-
 // inTheWay is the condition for a row to be inserted that rows with newer tokens are in its way.
-func (s *sqliteShape) inTheWay() string {
+func (s *sqliteShape) inTheWay(table, newer string) string {
 	var ways []string
 	for _, u := range s.all() {
-		ways = append(ways, u.exists())
+		ways = append(ways, u.exists(table, newer))
 	}
 	return strings.Join(ways, " OR ")
 }
 
 // nowInTheWay is the same for a row to be updated, for the indexes in which it is given
 // other values.
-func (s *sqliteShape) nowInTheWay() string {
+func (s *sqliteShape) nowInTheWay(table, newer string) string {
 	var ways []string
 	for _, u := range s.all() {
-		ways = append(ways, "("+u.changes()+") AND "+u.exists())
+		ways = append(ways, "("+u.changes()+") AND "+u.exists(table, newer))
 	}
 	return strings.Join(ways, " OR ")
 }
@@ -57,12 +54,12 @@ func (s *sqliteShape) all() []sqliteUnique {
 	return append([]sqliteUnique{{{name: s.rowNumber}}}, s.indexes...)
 }
 
-func (u sqliteUnique) exists() string {
+func (u sqliteUnique) exists(table, newer string) string {
 	var same []string
 	for _, c := range u {
 		same = append(same, "way."+c.collated()+" = "+c.new())
 	}
-	return "EXISTS (SELECT 1 FROM {table} AS way WHERE " + strings.Join(same, " AND ") + newer
+	return "EXISTS (SELECT 1 FROM " + table + " AS way WHERE " + strings.Join(same, " AND ") + " AND " + newer + ")"
 }
 
 func (u sqliteUnique) changes() string {

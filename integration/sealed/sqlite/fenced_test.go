@@ -221,6 +221,8 @@ func TestTablesThatCantBeSealed(t *testing.T) {
 			"CREATE TABLE books (id integer PRIMARY KEY, fence_token real)":                                                               "INT in its name",
 			"CREATE TABLE books (id integer PRIMARY KEY, fence_token integer AS (1))":                                                     "INT in its name",
 			"CREATE TABLE books (id integer PRIMARY KEY)":                                                                                 "no column fence_token",
+			"CREATE TABLE books (a text NOT NULL DEFAULT \"x\" UNIQUE, fence_token integer)":                                              "in single quotes",
+			"CREATE TABLE books (a text NOT NULL DEFAULT x UNIQUE, fence_token integer)":                                                  "in single quotes",
 			"CREATE TABLE tomes (id integer PRIMARY KEY)":                                                                                 "no such table",
 			"CREATE TABLE books (id, fence_token integer UNIQUE)":                                                                         "in the unique index",
 			"CREATE TABLE books (a, fence_token integer);\nCREATE UNIQUE INDEX i ON books (lower(a))":                                     "unique index i is on an expression",
@@ -265,5 +267,108 @@ func TestRenamed(t *testing.T) {
 				l.exec(t, "UPDATE tomes SET price = 1, mark = -8 WHERE id = 1")
 			}
 		}
+	})
+}
+
+// Names and texts are as odd as SQLite allows.
+func TestOddNames(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		dsn := b.DSN(t)
+		l := &lab{Base: b, dsn: dsn, bare: b.Raw(t, dsn)}
+		l.exec(t, `CREATE TABLE "it's {table} `+"`"+`x" ("the {mark}" integer, "a'b {new}" text NOT NULL DEFAULT '{stale}' UNIQUE)`)
+		l.db = l.Fenced(t, dsn, sqlfence.WithTable(`"it's {table} `+"`"+`x"`, sqlfence.RowFence(`"the {mark}"`), sqlfence.Ledger(), sqlfence.Resource("{row}"), sqlfence.Sealed()))
+		l.issue(t, "{row}", 3)
+		l.seal(t)
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "{row}", Value: 3})
+		const name = `"it's {table} ` + "`" + `x"`
+		for _, query := range []string{
+			"INSERT INTO " + name + ` ("a'b {new}") VALUES ('x'), ('y')`,
+			"UPDATE " + name + ` SET "a'b {new}" = 'z' WHERE "a'b {new}" = 'x'`,
+			"DELETE FROM " + name + ` WHERE "a'b {new}" = 'y'`,
+		} {
+			if _, err := l.db.ExecContext(ctx, query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		if _, err := l.db.ExecContext(sqlfence.Bypass(t.Context(), "to meet the seal"), "DELETE FROM "+name); !errors.Is(err, sqlfence.ErrNoFence) {
+			t.Error(err)
+		}
+		if got := rows(t, l.bare, "SELECT * FROM "+name); fmt.Sprint(got) != "[3 z]" {
+			t.Error(got)
+		}
+	})
+}
+
+// The other rules hold besides.
+func TestOtherRules(t *testing.T) {
+	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, by integer, since integer, expiry integer, version integer NOT NULL DEFAULT 1, fence_token integer NOT NULL DEFAULT 0);\n" +
+		"INSERT INTO books (id, price) VALUES (1, 10), (2, 20)"
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newLab(t, b, script, sqlfence.Serial("version"))
+		if _, err := l.db.ExecContext(sqlfence.WithSerial(holding(t, 8), 2), "DELETE FROM books WHERE id = 1"); !errors.Is(err, sqlfence.ErrConflict) {
+			t.Error(err)
+		}
+		if _, err := l.db.ExecContext(sqlfence.WithSerial(holding(t, 8), 1), "UPDATE books SET price = 11 WHERE id = 1"); err != nil {
+			t.Error(err)
+		}
+		if _, err := l.db.ExecContext(sqlfence.WithSerial(holding(t, 8), 2), "DELETE FROM books WHERE id = 1"); err != nil {
+			t.Error(err)
+		}
+		if _, err := l.db.ExecContext(sqlfence.WithSerial(holding(t, 8), 2), "DELETE FROM books WHERE id = 1"); !errors.Is(err, sqlfence.ErrGone) {
+			t.Error(err)
+		}
+		if got := fmt.Sprint(rows(t, l.bare, "SELECT id, price, version, fence_token FROM books")); got != "[2 20 1 0]" {
+			t.Error(got)
+		}
+	})
+}
+
+// A table that is observed is sealed all the same: with a token a write lands, however old
+// the token is, and else it is refused.
+func TestObserved(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newLab(t, b, plainBooks, sqlfence.InMode(sqlfence.Observe))
+		for _, query := range []string{"UPDATE books SET price = 11 WHERE id = 1", "DELETE FROM books WHERE id = 2"} {
+			if _, err := l.db.ExecContext(holding(t, 6), query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+			if _, err := l.db.ExecContext(t.Context(), strings.Replace(query, "2", "3", 1)); !errors.Is(err, sqlfence.ErrNoFence) {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		l.want(t, "1 11 a 7", "3 30 c 0")
+
+		for _, name := range rows(t, l.bare, "SELECT name FROM sqlite_master WHERE type = 'trigger'") {
+			l.exec(t, "DROP TRIGGER "+name)
+		}
+		if _, err := l.db.ExecContext(holding(t, 6), "DELETE FROM books WHERE id = 3"); err != nil {
+			t.Error(err)
+		}
+		l.want(t, "1 11 a 7")
+	})
+}
+
+// A text of several statements is never sent twice, as the first of them may have been applied.
+func TestSeveralStatements(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newUnsealed(t, b, plainBooks+";\nCREATE TABLE counted (n integer);\nINSERT INTO counted VALUES (0)")
+		const query = "UPDATE counted SET n = n + 1; DELETE FROM books WHERE id = 1; UPDATE books SET price = price + 1 WHERE id = 2"
+		if _, err := l.db.ExecContext(holding(t, 8), query); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Seal(t.Context(), l.Fenced(t, l.dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))); err != nil {
+			t.Fatal(err)
+		}
+		counted := "1"
+		for range 2 {
+			_, err := l.db.ExecContext(holding(t, 8), query)
+			before := counted
+			counted = rows(t, l.bare, "SELECT n FROM counted")[0]
+			t.Log(before, counted, err)
+		}
+		if counted != "3" {
+			t.Errorf("counted %s", counted)
+		}
+		l.want(t, "2 22 b 8", "3 30 c 0")
 	})
 }

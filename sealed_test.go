@@ -1,0 +1,223 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// A sealable takes the place of a PostgreSQL whose table books is sealed, or not.
+type sealable struct {
+	*fakedb.DB
+	sealed bool
+	turns  bool  // it is the other at each statement
+	fails  error // of the question
+}
+
+type sealError string
+
+func (e sealError) Error() string { return string(e) }
+
+const (
+	notProven   = sealError("ERROR: sqlfence: table books is sealed: the write carries no fencing token (SQLSTATE FT001)")
+	notNegative = sealError(`ERROR: new row for relation "books" violates check constraint "sqlfence_mark" (SQLSTATE 23514)`)
+)
+
+// openSealable opens it, with more options.
+func openSealable(t *testing.T, opts ...Option) (*sql.DB, *sealable) {
+	t.Helper()
+	s := new(sealable)
+	s.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+		switch kind := kindOf(call); {
+		case kind == "?" && s.sealed:
+			return fakedb.Answer{Columns: []string{"sealed"}, Rows: [][]any{{"sealed"}}}, s.fails
+		case kind == "?":
+			return fakedb.Answer{Columns: []string{"sealed"}}, s.fails
+		case kind == "u" && s.sealed:
+			s.sealed = !s.turns
+			return fakedb.Answer{}, notProven
+		case kind == "s" && !s.sealed:
+			s.sealed = s.turns
+			return fakedb.Answer{}, notNegative
+		}
+		return fakedb.Answer{Affected: 1}, nil
+	})
+	opts = append([]Option{WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed())}, opts...)
+	db, err := OpenDB(s.DB, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db, s
+}
+
+// kindOf tells the question, and the sealed and the unsealed form of a statement.
+func kindOf(call fakedb.Call) string {
+	switch {
+	case strings.Contains(call.Query, "pg_trigger"):
+		return "?"
+	case !strings.Contains(call.Query, "books"):
+		return ""
+	case strings.Contains(call.Query, "THEN -"):
+		return "s"
+	}
+	return "u"
+}
+
+func (s *sealable) kinds() (kinds string) {
+	for _, call := range s.Sent() {
+		kinds += kindOf(call)
+	}
+	return kinds
+}
+
+// What is written follows the seal, whether it was known or comes and goes.
+func TestTheFormFollowsTheSeal(t *testing.T) {
+	const query = "UPDATE books SET price = $1 WHERE id = $2"
+	ctx := WithFence(t.Context(), Token{"books", 7})
+	type step struct {
+		sealed bool
+		err    error
+	}
+	for _, test := range []struct {
+		name  string
+		fails error
+		steps []step
+		want  string
+	}{
+		{"unsealed", nil, []step{{false, nil}, {false, nil}}, "?uu"},
+		{"sealed", nil, []step{{true, nil}, {true, nil}}, "?ss"},
+		{"sealed later, and unsealed", nil, []step{{false, nil}, {true, nil}, {true, nil}, {false, nil}, {false, nil}}, "?uusssuu"},
+		{"no answer", errors.New("no answer"), []step{{false, nil}, {false, nil}, {true, nil}, {true, nil}}, "?u?u?uss"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			db, s := openSealable(t)
+			s.fails = test.fails
+			for _, step := range test.steps {
+				s.sealed = step.sealed
+				if _, err := db.ExecContext(ctx, query, 1, 2); !errors.Is(err, step.err) {
+					t.Errorf("%v, want %v", err, step.err)
+				}
+			}
+			if got := s.kinds(); got != test.want {
+				t.Errorf("sent %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// A statement isn't sent for ever where the seal is never what it was.
+func TestASealThatTurns(t *testing.T) {
+	db, s := openSealable(t)
+	s.turns = true
+	_, err := db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = 1")
+	if err != nil {
+		t.Error(err) // the first form is right
+	}
+	s.sealed = true
+	_, err = db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = 1")
+	if got := s.kinds(); err == nil || len(got) != len("?u")+1+sealTurns {
+		t.Errorf("sent %s, %v", got, err)
+	}
+}
+
+// In a transaction, which the refusal has ended, the error is temporary.
+func TestASealInATransaction(t *testing.T) {
+	db, s := openSealable(t)
+	ctx := WithFence(t.Context(), Token{"books", 7})
+	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); err != nil {
+		t.Fatal(err)
+	}
+	s.sealed = true
+	runs := 0
+	err := Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+		runs++
+		_, err := tx.ExecContext(ctx, "UPDATE books SET price = 1")
+		return err
+	})
+	if got := s.kinds(); err != nil || runs != 2 || got != "?uus" {
+		t.Errorf("%d runs, sent %s, %v", runs, got, err)
+	}
+}
+
+// What a seal says is typed, also where the write passed unguarded; other errors stay.
+func TestSealsRefusalsAreTyped(t *testing.T) {
+	s := &settings{}
+	s.add(&table{name: "shop.Books", resource: "shelf"})
+	s.tables[0].rules.Name = "books"
+	for message, want := range map[string]error{
+		"pq: sqlfence: table books is sealed: TRUNCATE carries no fencing token (write DELETE)": ErrNoFence,
+		"Error 1644 (45000): sqlfence: stale token 7 for table books, which has 9":              ErrStale,
+		"sqlfence: token 12 for table books is not issued, the newest is 9":                     ErrNotIssued,
+	} {
+		cause := errors.New(message)
+		err, typed := s.refusedBySeal(cause)
+		if !typed || !errors.Is(err, want) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "shop.Books") {
+			t.Errorf("%s: %v", message, err)
+		}
+	}
+	var stale *StaleError
+	if err, _ := s.refusedBySeal(errors.New("sqlfence: stale token 7 for table books, which has 9")); !errors.As(err, &stale) ||
+		stale.Token != (Token{"shelf", 7}) || stale.Current != 9 {
+		t.Errorf("%+v", stale)
+	}
+	for _, message := range []string{"", "sqlfence: something", "sqlfence:stale:0:9", "table books is sealed: no"} {
+		cause := errors.New(message)
+		if err, typed := s.refusedBySeal(cause); typed || !errors.Is(err, cause) {
+			t.Errorf("%s: %v", message, err)
+		}
+	}
+}
+
+func TestSealedRules(t *testing.T) {
+	for _, test := range []struct {
+		dialect Dialect
+		rules   []Rule
+		ok      bool
+	}{
+		{Postgres, []Rule{RowFence("mark"), Sealed()}, true},
+		{MySQL, []Rule{RowFence("mark"), Sealed(), Ledger(), Key("id"), SingleUse()}, true},
+		{Postgres, []Rule{Sealed()}, false},
+		{Postgres, []Rule{Sealed(), Ledger()}, false},
+		{Postgres, []Rule{RowFence("mark"), Sealed(), Optional()}, false},
+		{Postgres, []Rule{RowFence("mark"), Sealed(), UnfencedInserts()}, false},
+	} {
+		_, err := OpenDB(new(fakedb.DB), WithDialect(test.dialect), WithTable("books", test.rules...))
+		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestTablesShowsTheRules(t *testing.T) {
+	db, err := OpenDB(new(fakedb.DB), WithDialect(Postgres),
+		WithTable("shop.books", RowFence("Mark"), Ledger(), Key("id"), Sealed(), Resource("shelf"), SingleUse(), InMode(Observe)),
+		WithTable("pens", Serial("version"), EditLock("a", "b", "c")), WithTable("inks", Optional()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	got, err := Tables(db)
+	want := []Table{
+		{Name: "shop.books", Resource: "shelf", FenceColumn: "mark", KeyColumn: "id", Ledger: true, SingleUse: true, Sealed: true, Mode: Observe},
+		{Name: "pens", Resource: "pens", SerialColumn: "version", Lock: LockColumns{"a", "b", "c"}},
+		{Name: "inks", Resource: "inks", Ledger: true, Optional: true},
+	}
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+	for _, db := range []*sql.DB{nil, sql.OpenDB(new(fakedb.DB))} {
+		if _, err := Tables(db); !errors.Is(err, ErrInvalid) {
+			t.Error(err)
+		}
+	}
+}
