@@ -43,7 +43,7 @@ const postgresRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.
 	pg_catalog.pg_has_role(c.relowner, 'USAGE')::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-	AND (n.nspname NOT LIKE 'pg\_temp\_%' OR n.oid = pg_catalog.pg_my_temp_schema()) AND c.relname IN (`
+	AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR n.oid = pg_catalog.pg_my_temp_schema()) AND c.relname IN (`
 
 func (d postgres) relations(l *look, names []string) ([]*relation, error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
@@ -86,7 +86,7 @@ func (d postgres) columns(l *look, of []*relation) (map[string][]column, error) 
 
 func (d postgres) similar(l *look) ([]string, error) {
 	rows, err := l.rows("the tables", `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' ORDER BY 1`)
+WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_') ORDER BY 1`)
 	return first(rows), err
 }
 

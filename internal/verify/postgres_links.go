@@ -61,7 +61,8 @@ func (d postgres) rules(l *look, of []*relation, list string) ([]link, error) {
 
 // The constraints of partitions are those of their parents.
 const postgresCascades = `SELECT k.conrelid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
-	pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(k.oid), '^.*?\)( MATCH \w+)? (ON .*)$', '\2')
+	CASE k.confupdtype WHEN 'c' THEN ' ON UPDATE CASCADE' WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END
+	|| CASE k.confdeltype WHEN 'c' THEN ' ON DELETE CASCADE' WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END
 FROM pg_catalog.pg_constraint AS k
 JOIN pg_catalog.pg_class AS c ON c.oid = k.confrelid JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE k.contype = 'f' AND k.conparentid = 0 AND (k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd')) AND k.conrelid IN (%s)
@@ -71,7 +72,7 @@ func (d postgres) cascades(l *look, _ []*relation, list string) ([]link, error) 
 	rows, err := l.rows("the foreign keys", strings.Replace(postgresCascades, "%s", list, 1))
 	var links []link
 	for _, r := range rows {
-		links = append(links, link{"cascade", r[0], r[1], r[2], r[3]})
+		links = append(links, link{"cascade", r[0], r[1], r[2], strings.TrimSpace(r[3])})
 	}
 	return links, err
 }

@@ -26,13 +26,12 @@ SELECT t.root::pg_catalog.text, t.oid::pg_catalog.regclass::pg_catalog.text, (t.
 	COALESCE(p.prosrc, ''),
 	COALESCE((SELECT k.convalidated::pg_catalog.text FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = t.oid AND k.conname = '` + sqltext.SealedMark + `'), '')
 FROM tree AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.oid
-LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND g.tgname LIKE '~sqlfence\_%%'
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND pg_catalog.starts_with(g.tgname::pg_catalog.text, '~sqlfence_')
 LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
 WHERE c.relkind IN ('r', 'p') ORDER BY 1, t.oid, 4`
 
 func (d postgres) seals(l *look, of []*relation) (map[string]seal, error) {
-	query := strings.NewReplacer("%s", strings.Join(ids(of), ", "), "%%", "%").Replace(postgresSeals)
-	rows, err := l.rows("the seals", query)
+	rows, err := l.rows("the seals", strings.Replace(postgresSeals, "%s", strings.Join(ids(of), ", "), 1))
 	if err != nil {
 		return nil, err
 	}
