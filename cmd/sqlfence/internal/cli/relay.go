@@ -45,11 +45,15 @@ func (r *relay) pass(s os.Signal) {
 	r.child.Forward(s)
 }
 
-// to has all further signals passed on to a command.
-func (r *relay) to(c *child.Child) {
+// start starts a command, which gets all further signals, also those that come meanwhile.
+func (r *relay) start(start func() (*child.Child, error)) (*child.Child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.child = c
+	c, err := start()
+	if err == nil {
+		r.child = c
+	}
+	return c, err
 }
 
 func (r *relay) stop() {

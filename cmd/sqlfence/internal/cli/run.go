@@ -116,11 +116,12 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 	cmd.Args[0] = j.command[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), tokenVariable+"="+token.String())
-	c, err := child.Start(cmd, term.IsTerminal(int(os.Stdin.Fd())))
+	c, err := relay.start(func() (*child.Child, error) {
+		return child.Start(cmd, term.IsTerminal(int(os.Stdin.Fd())))
+	})
 	if err != nil {
 		return &commandError{err}
 	}
-	relay.to(c)
 	select {
 	case <-c.Ended():
 	case <-ctx.Done():
