@@ -47,6 +47,12 @@ func TestSealComesAndGoes(t *testing.T) {
 					func() { l.seal(t) },
 				} {
 					change()
+					for _, query := range []string{"DELETE FROM books WHERE id = 2 RETURNING id", "INSERT INTO books (id, price, title) VALUES (2, 20, 'b') RETURNING id"} {
+						var id int
+						if err := l.db.QueryRowContext(holding(t, 8), query).Scan(&id); err != nil || id != 2 {
+							t.Errorf("%d: %s: %d, %v", n, query, id, err)
+						}
+					}
 					price := fmt.Sprint(100 + n)
 					for _, query := range []string{
 						"DELETE FROM books WHERE id = 1",
@@ -73,7 +79,7 @@ func TestSealComesAndGoes(t *testing.T) {
 						t.Errorf("%d: %v with %v", n, got, mark)
 					}
 				}
-				l.want(t, "1 106 new 8", "2 20 b 7", "3 30 c 0")
+				l.want(t, "1 106 new 8", "2 20 b 8", "3 30 c 0")
 			})
 		}
 	})
