@@ -57,9 +57,10 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 // them one by one, in this order, on one connection. d is the database's dialect, and t what
 // [sqlfence.Tables] returns, or the fields Name, Resource and FenceColumn at least.
 //
-// In SQLite unique has the columns of each of the table's unique indexes, but for an INTEGER
-// PRIMARY KEY, for which the statements look as REPLACE deletes by them. Indexes on expressions,
-// and a table WITHOUT ROWID, are for [Seal] alone, which looks at the table itself. Nor do the
+// In SQLite unique has to have the columns of each of the table's unique indexes and keys, but for
+// an INTEGER PRIMARY KEY: REPLACE deletes by them, and the seal doesn't see it by one that is
+// missing. Indexes with a collation of their own, and a table WITHOUT ROWID, are for [Seal]
+// alone, which looks at the table itself. Nor do the
 // statements look at the table's own triggers: one that writes the row again has to be created
 // after them. The other databases need no unique.
 //

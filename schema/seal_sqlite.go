@@ -60,7 +60,7 @@ var sqliteTriggers = []struct{ name, fires, does string }{
 END`},
 	// It lets the triggers below make a mark positive, and other triggers write the row
 	// again before they do.
-	{"update", "BEFORE UPDATE", `WHEN (OLD.{mark} BETWEEN -{max} AND -1 AND {new} IN (OLD.{mark}, -OLD.{mark})) IS NOT 1 BEGIN
+	{"update", "BEFORE UPDATE", `WHEN (OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted})) IS NOT 1 BEGIN
 	SELECT CASE
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
 	WHEN {isStale} OR {nowInTheWay} THEN {stale}
@@ -75,8 +75,10 @@ END`},
 	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1 BEGIN
 	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
-	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} BEGIN
+	// A trigger of the table may keep the row, by RAISE(IGNORE).
+	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} AND {new} IS NOT OLD.{mark} BEGIN
 	DELETE FROM {table} WHERE {row} AND {mark} = {new};
+	UPDATE {table} SET {mark} = {token} WHERE {row} AND {mark} = {new};
 END`},
 }
 

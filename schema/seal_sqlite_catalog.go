@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/own"
@@ -244,6 +245,11 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 	if c.triggers, err = c.triggersOf(); err != nil {
 		return err
 	}
+	for _, t := range c.triggers {
+		if t.skips() {
+			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE), which only a BEFORE trigger may", t.name)
+		}
+	}
 	mark, fired := quoteSQLite(c.stored), false
 	err = c.each("EXPLAIN UPDATE "+c.qualified()+" SET "+mark+" = "+mark, func(row []string) error {
 		fired = fired || row[1] == "Program"
@@ -255,6 +261,19 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 	return c.refuse("a trigger of it is fired by every UPDATE, also by the one by which the seal stores the mark; "+
 		"say in the trigger which columns it is about, without the fence column: UPDATE OF column, ... ON %s", c.name)
 }
+
+// skips reports whether a trigger may skip those that are fired behind it. A BEFORE trigger
+// skips the row, too.
+func (t sqliteTrigger) skips() bool {
+	begin := begins.FindStringIndex(t.sql)
+	return begin != nil && !before.MatchString(t.sql[:begin[0]]) && ignores.MatchString(t.sql[begin[1]:])
+}
+
+var (
+	begins  = regexp.MustCompile(`(?i)\bbegin\b`)
+	before  = regexp.MustCompile(`(?i)\bbefore\b`)
+	ignores = regexp.MustCompile(`(?is)\braise\b.*\bignore\b`)
+)
 
 // triggersOf returns the table's triggers, in the order in which they were created.
 func (c *sqliteCatalog) triggersOf() (triggers []sqliteTrigger, err error) {

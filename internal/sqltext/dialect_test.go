@@ -140,6 +140,8 @@ func TestFindSealQuotes(t *testing.T) {
 	}{
 		{Postgres, "", `it's "x"`, `to_regclass('"it''s ""x"""')`},
 		{Postgres, "shop", "books", `to_regclass('"shop"."books"')`},
+		{SQLite, "", `it's "x"`, "`main`.sqlite_master WHERE type = 'trigger' AND tbl_name = 'it''s \"x\"' COLLATE NOCASE"},
+		{SQLite, "shop", "books", "`shop`.sqlite_master"},
 		{MySQL, "", "it's", "event_object_schema = DATABASE() AND event_object_table = _utf8mb4 X'69742773'"},
 		{MySQL, "shop", "books", "event_object_schema = _utf8mb4'shop' AND"},
 	} {

@@ -47,6 +47,12 @@ func TestSealComesAndGoes(t *testing.T) {
 					func() { l.seal(t) },
 				} {
 					change()
+					for _, query := range []string{"DELETE FROM books WHERE id = 2 RETURNING id", "INSERT INTO books (id, price, title) VALUES (2, 20, 'b') RETURNING id"} {
+						var id int
+						if err := l.db.QueryRowContext(holding(t, 8), query).Scan(&id); err != nil || id != 2 {
+							t.Errorf("%d: %s: %d, %v", n, query, id, err)
+						}
+					}
 					price := fmt.Sprint(100 + n)
 					for _, query := range []string{
 						"DELETE FROM books WHERE id = 1",
@@ -73,7 +79,7 @@ func TestSealComesAndGoes(t *testing.T) {
 						t.Errorf("%d: %v with %v", n, got, mark)
 					}
 				}
-				l.want(t, "1 106 new 8", "2 20 b 7", "3 30 c 0")
+				l.want(t, "1 106 new 8", "2 20 b 8", "3 30 c 0")
 			})
 		}
 	})
@@ -202,6 +208,28 @@ CREATE TRIGGER going BEFORE DELETE ON books BEGIN INSERT INTO log VALUES ('going
 	})
 }
 
+// A trigger may keep a row that is deleted, with the mark of who tried.
+func TestTriggerThatKeepsRows(t *testing.T) {
+	for _, recursive := range []int{0, 1} {
+		each(t, func(t *testing.T, b harness.Base) {
+			l := newUnsealed(t, b, plainBooks+";\nCREATE TRIGGER keep BEFORE DELETE ON books WHEN OLD.id < 3 BEGIN UPDATE books SET price = -1 WHERE id = OLD.id; SELECT RAISE(IGNORE); END")
+			l.seal(t)
+			l.db.SetMaxOpenConns(1)
+			if _, err := l.db.Exec(fmt.Sprintf("PRAGMA recursive_triggers = %d", recursive)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.db.ExecContext(holding(t, 8), "DELETE FROM books"); err != nil {
+				t.Fatal(err)
+			}
+			l.want(t, "1 -1 a 8", "2 -1 b 8")
+			if _, err := l.bare.Exec("DELETE FROM books"); err == nil {
+				t.Error("an unproven DELETE has landed")
+			}
+			l.want(t, "1 -1 a 8", "2 -1 b 8")
+		})
+	}
+}
+
 // A trigger may carry its statement's token to the rows that it writes besides.
 func TestTriggerThatProves(t *testing.T) {
 	each(t, func(t *testing.T, b harness.Base) {
@@ -223,6 +251,7 @@ func TestTablesThatCantBeSealed(t *testing.T) {
 			"CREATE TABLE books (id integer PRIMARY KEY)":                                                                                 "no column fence_token",
 			"CREATE TABLE books (a text NOT NULL DEFAULT \"x\" UNIQUE, fence_token integer)":                                              "in single quotes",
 			"CREATE TABLE books (a text NOT NULL DEFAULT x UNIQUE, fence_token integer)":                                                  "in single quotes",
+			"CREATE TABLE books (a, fence_token integer);\nCREATE TRIGGER x AFTER INSERT ON books BEGIN SELECT RAISE ( ignore ); END":     "RAISE(IGNORE)",
 			"CREATE TABLE tomes (id integer PRIMARY KEY)":                                                                                 "no such table",
 			"CREATE TABLE books (id, fence_token integer UNIQUE)":                                                                         "in the unique index",
 			"CREATE TABLE books (a, fence_token integer);\nCREATE UNIQUE INDEX i ON books (lower(a))":                                     "unique index i is on an expression",
