@@ -117,10 +117,7 @@ func (mysql) storage(l *look, rel *relation) judgement {
 		"Make it a table of InnoDB.", "ALTER TABLE " + l.quoted(rel) + " ENGINE = InnoDB"}
 }
 
-func (d mysql) unfit(l *look, ledger *relation) (string, error) {
-	if !ledger.visible {
-		return "it is in the database " + ledger.schema + ", and the session isn't", nil
-	}
+func (d mysql) unfit(l *look, _ *relation) (string, error) {
 	rows, err := l.rows("the ledger", sqltext.Unfit(sqltext.LedgerTable, []sqltext.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"))
 	return strings.Join(first(rows), ""), err
 }
