@@ -73,8 +73,8 @@ func TestSchemasOfPostgres(t *testing.T) {
 		}
 	}
 	other := w.dsn + "&search_path=shop,public"
-	found := verify(t, w.Fenced(t, other, fenced("books")))
-	if len(found) != 1 || found[0].Code != "missing-column" || !strings.Contains(found[0].SQL, `"books"`) {
+	found := withCode(verify(t, w.Fenced(t, other, fenced("books"))), "missing-column")
+	if len(found) != 1 || !strings.Contains(found[0].SQL, `"books"`) {
 		t.Errorf("by the search path: found %v", found)
 	}
 	w.exec(t, "CREATE ROLE sqlfence_verify_blind")
@@ -98,8 +98,26 @@ func TestAttachedDatabases(t *testing.T) {
 			if got, want := codes(verify(t, db)), []string{"fault missing-ledger shop.papers", "fault missing-ledger papers2"}; !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
 			}
+			migrate := sqlfence.Bypass(t.Context(), "a ledger of its own")
+			if _, err := db.ExecContext(migrate, "CREATE TABLE shop.fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)"); err != nil {
+				t.Fatal(err)
+			}
+			if found := verify(t, db); len(found) > 0 {
+				t.Errorf("with a ledger of its own: found %v", found)
+			}
 		})
 	}
+}
+
+// The ledger of another database isn't that of the session.
+func TestLedgerOfAnotherDatabase(t *testing.T) {
+	w := newWorld(t, harness.MySQL)
+	newWorld(t, harness.MySQL) // has one
+	w.exec(t, "DROP TABLE fencing_tokens")
+	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Fault, "missing-ledger")
+	p := newWorld(t, harness.Bases[1])
+	p.exec(t, "CREATE SCHEMA other", "ALTER TABLE fencing_tokens SET SCHEMA other")
+	wantOne(t, p.news(t, harness.Books(both...)), sqlfence.Fault, "missing-ledger")
 }
 
 // A table that is registered with its schema has another name where its file is attached twice.

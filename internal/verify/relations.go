@@ -19,7 +19,11 @@ func findRelations(l *look) error {
 	if l.relations, err = l.db.relations(l, slices.Compact(names)); err != nil {
 		return err
 	}
-	l.ledgers = l.named("", sqltext.LedgerTable)
+	for _, rel := range l.relations {
+		if l.db.same(rel.name) == sqltext.LedgerTable && (rel.visible || l.db.keepsLedgers()) {
+			l.ledgers = append(l.ledgers, rel)
+		}
+	}
 	for i := range l.tables {
 		t := &l.tables[i]
 		for _, rel := range l.named(t.Schema, t.Name) {
