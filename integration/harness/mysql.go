@@ -149,7 +149,7 @@ var mysqlWords = wordsOf(
 	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",
 	`(?i)\b(CAST\([^()]+ AS )text\)`, "${1}char)",
 	`"((?:[^"']|"")+)"`, "`$1`",
-	`(?i)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
+	`(?is)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
 )
 
 // mysqlIssue has the token come back as the id that was inserted last.
