@@ -103,3 +103,11 @@ func TestMarkersAreRead(t *testing.T) {
 		}
 	}
 }
+
+// MySQL's servers quote nothing in what they show, and the guard pads it.
+func TestMarkerOfMySQLWithQuotes(t *testing.T) {
+	const text = "Identifier name 'sqlfence:locked:0:1:2:o'neill's '' ......................................' is too long"
+	if m, ok := ReadMarker(text); !ok || m.By != "o'neill's ''" {
+		t.Errorf("by %q, %t", m.By, ok)
+	}
+}

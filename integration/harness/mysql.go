@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -150,7 +149,7 @@ var mysqlWords = wordsOf(
 	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",
 	`(?i)\b(CAST\([^()]+ AS )text\)`, "${1}char)",
 	`"((?:[^"']|"")+)"`, "`$1`",
-	`(?i)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
+	`(?is)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
 )
 
 // mysqlIssue has the token come back as the id that was inserted last.
@@ -163,16 +162,14 @@ func mysqlIssue(ctx context.Context, db *sql.DB) (int64, error) {
 	return r.LastInsertId()
 }
 
-// mysqlWaiters: the server shows what it has shown before to those who ask again within a
-// tenth of a second. MariaDB and MySQL have it in different tables.
+// mysqlWaiters counts the others of the database that wait for a lock. The server shows what it has
+// shown before to those who ask again within a tenth of a second.
 func mysqlWaiters(t testing.TB, db *sql.DB, session int) (n int) {
 	t.Helper()
 	time.Sleep(110 * time.Millisecond)
-	err := db.QueryRow("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS AS w JOIN information_schema.INNODB_TRX AS t ON t.trx_id = w.blocking_trx_id WHERE t.trx_mysql_thread_id = ?", session).Scan(&n)
-	if missing := new(mysql.MySQLError); errors.As(err, &missing) && missing.Number == 1109 {
-		err = db.QueryRow("SELECT COUNT(*) FROM performance_schema.data_lock_waits AS w JOIN information_schema.INNODB_TRX AS t ON t.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID WHERE t.trx_mysql_thread_id = ?", session).Scan(&n)
-	}
-	if err != nil {
+	const query = "SELECT COUNT(*) FROM information_schema.INNODB_TRX AS t JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id" +
+		" WHERE t.trx_state = 'LOCK WAIT' AND p.DB = DATABASE() AND p.ID <> ?"
+	if err := db.QueryRow(query, session).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

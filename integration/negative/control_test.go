@@ -24,10 +24,12 @@ import (
 // The control is a test of the harness.
 const control = "TestDatabasesAreFresh"
 
-// all are the bases, postgres those of PostgreSQL.
+// all are the bases, postgres those of PostgreSQL, and servers those where several write at once.
 var (
-	all      = []string{"pq", "pgx", "mattn", "modernc"}
+	all      = []string{"pq", "pgx", "mattn", "modernc", "mysql"}
 	postgres = all[:2]
+	sqlite   = all[2:4]
+	servers  = []string{"pq", "pgx", "mysql"}
 )
 
 // needed skips a test where the go command isn't to be run, or where there is no server.
@@ -37,6 +39,7 @@ func needed(t *testing.T) {
 		t.Skip("runs the go command")
 	}
 	harness.NeedPostgres(t)
+	harness.MySQLDSN(t)
 }
 
 // replaced returns an overlay in which a file of the library is changed.

@@ -16,12 +16,12 @@ func TestGuaranteesCanFail(t *testing.T) {
 		}
 		wantFailing(t, "guarantees ledger concurrency", asInstalled, replaced(t, "rewrite/rewriter.go", passes), map[string][]string{
 			"TestG1RowFenceRefusesAnOlderToken":                   all,
-			"TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten": postgres,
+			"TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten": servers,
 			"TestG1RowFenceUnderLoad":                             all,
 			"TestG1SingleUseRefusesAnEqualToken":                  all,
 			"TestG2LedgerRefusesAnOlderToken":                     all,
 			"TestG2LedgerRefusesAnUnknownName":                    all,
-			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued":       postgres,
+			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued":       servers,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":         postgres, // SQLite's own lock does it, too
 			"TestG2LedgerUnderLoad":                               all,
 			"TestG3AllOrNothing":                                  all,
@@ -44,12 +44,23 @@ func TestGuaranteesCanFail(t *testing.T) {
 		})
 	})
 
+	t.Run("no lock on MySQL's ledger", func(t *testing.T) {
+		without := func(source string) string {
+			return strings.Replace(source, " LOCK IN SHARE MODE) AS newest)", ") AS newest)", 1)
+		}
+		wantFailing(t, "concurrency", asStatement, replaced(t, "rewrite/mysql.go", without), map[string][]string{
+			"TestG2LedgerUnderLoad":                         {"mysql"},
+			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": {"mysql"},
+		})
+	})
+
 	t.Run("no upper limit at the ledger", func(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "w.compare(equal, ", "w.compare(lessOrEqual, ", 1)
 		}
 		files := replaced(t, "rewrite/postgres.go", without)
 		maps.Copy(files, replaced(t, "rewrite/sqlite.go", without))
+		maps.Copy(files, replaced(t, "rewrite/mysql.go", without))
 		wantFailing(t, "ledger", asStatement, files, map[string][]string{
 			"TestG2LedgerRefusesATokenThatNobodyIssued":                   all,
 			"TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite": all,
