@@ -103,7 +103,11 @@ func (s sealing) create(kind, body string) string {
 		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + "." + d.Quote(s.KeyColumn) + " USING utf8mb4))"
 	}
 	text := "CREATE TRIGGER " + s.trigger(kind) + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
-	text = strings.NewReplacer("{ledger}", ledger, "{seen}", seen).Replace(text)
+	several := ""
+	if event == "delete" { // of a proof's tokens it may be any
+		several = "\n\t\tIF FIND_IN_SET(newest, proof) > 0 THEN\n\t\t\tSET given = newest;\n\t\tEND IF;"
+	}
+	text = strings.NewReplacer("{ledger}", strings.ReplaceAll(ledger, "{one of several}", several), "{seen}", seen).Replace(text)
 	return strings.NewReplacer(
 		"{mark}", s.column, "{held}", held, "{less}", less, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10),
 		"{token name}", name, "{proof}", d.Text(s.proof+":"), "{variable}", sqltext.DeleteProofVariable, "{colon}", d.Text(":"),
@@ -161,7 +165,7 @@ END`
 
 const sealMySQLLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen}) THEN
-		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);
+		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);{one of several}
 		IF given < newest THEN
 			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
 		ELSEIF given > newest THEN
