@@ -32,5 +32,10 @@ const (
 
 // ChangesSeal reports whether a statement of sqlfence's own may seal or unseal a table.
 func ChangesSeal(query string) bool {
-	return strings.Contains(query, SealTrigger) || strings.Contains(query, SealPrefix)
+	for _, name := range []string{SealTrigger, SealPrefix, "sqlfence_seal_"} { // the last in SQLite
+		if strings.Contains(query, name) {
+			return true
+		}
+	}
+	return false
 }
