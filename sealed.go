@@ -125,7 +125,7 @@ func (e *execution) learn(err error) {
 
 // sealTurns is how often a statement is sent again at most: a seal may come or go while it
 // waits for a lock.
-const sealTurns = 5
+const sealTurns = 10
 
 // resealed looks at the error of a guarded statement. If the statement was written for
 // another state of the seals than that of the database, of which nothing was applied, it is
