@@ -49,10 +49,10 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 	unfit: render(sqltext.MySQL, `SELECT CASE
 	WHEN COALESCE(t.engine, {empty}) <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
 	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
-		WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = _utf8mb4'name') < 512
+		WHERE c.table_schema = DATABASE() AND c.table_name = _utf8mb4'{ledger}' AND c.column_name = _utf8mb4'name') < 512
 		THEN _utf8mb4'its column name is too short, want varbinary(512)'
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
-		WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.non_unique = 0
+		WHERE s.table_schema = DATABASE() AND s.table_name = _utf8mb4'{ledger}' AND s.non_unique = 0
 		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
 		THEN _utf8mb4'its column name is not unique' END
 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
