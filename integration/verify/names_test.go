@@ -87,7 +87,7 @@ func TestSchemasOfPostgres(t *testing.T) {
 // SQLite's schemas are the databases that the connection has attached, which have ledgers of
 // their own.
 func TestAttachedDatabases(t *testing.T) {
-	for _, b := range harness.Bases[2:] {
+	for _, b := range bases[2:4] {
 		t.Run(b.Name, func(t *testing.T) {
 			w := newWorld(t, b)
 			db := w.Fenced(t, w.dsn, sqlfence.WithTable("shop.papers", both...), sqlfence.WithTable("papers2", both...))
@@ -122,7 +122,7 @@ func TestLedgerOfAnotherDatabase(t *testing.T) {
 
 // A table that is registered with its schema has another name where its file is attached twice.
 func TestAttachedTwice(t *testing.T) {
-	for _, b := range harness.Bases[2:] {
+	for _, b := range bases[2:4] {
 		t.Run(b.Name, func(t *testing.T) {
 			w := newWorld(t, b)
 			file, _, _ := strings.Cut(strings.TrimPrefix(w.dsn, "file:"), "?")
