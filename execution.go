@@ -31,13 +31,14 @@ type execution struct {
 	// The rest is of a guarded execution.
 
 	held     heldTokens
-	values   rewrite.Values // but those of the tables, which are held
-	keeps    bool           // the statement may be kept prepared
-	proves   bool           // the token of a table that is sealed
-	unsealed bool           // some table that may be sealed is written as one that isn't
-	first    *firstRow      // of a query; nil if none has been read ahead
-	took     time.Duration  // from sending to the answer
-	timed    bool           // took is set, and is to be reported
+	values   rewrite.Values  // but those of the tables, which are held
+	keeps    bool            // the statement may be kept prepared
+	proves   bool            // the token of a table that is sealed
+	unsealed bool            // some table that may be sealed is written as one that isn't
+	judged   map[*table]bool // what its refusals have said about seals; nil for nothing
+	first    *firstRow       // of a query; nil if none has been read ahead
+	took     time.Duration   // from sending to the answer
+	timed    bool            // took is set, and is to be reported
 
 	names      map[string]int // of the arguments, as argNames has them
 	namesKnown bool

@@ -51,7 +51,7 @@ func (e *execution) enforceOnly(ctx context.Context) (outcome, error) {
 	s := e.state.settings
 	e.sent, e.events = e.read, nil
 	e.held, e.values, e.keeps, e.timed = heldTokens{}, rewrite.Values{}, false, false
-	e.proves, e.unsealed = false, false
+	e.proves, e.unsealed, e.judged = false, false, nil
 	if s.enforced == nil {
 		return passed, nil
 	}

@@ -71,7 +71,10 @@ func (e *execution) unseals(t *table) bool {
 	if !t.rules.Sealed {
 		return false
 	}
-	proves := e.state.seals.has(t)
+	proves, judged := e.judged[t]
+	if !judged {
+		proves = e.state.seals.has(t)
+	}
 	e.unsealed, e.proves = e.unsealed || !proves, e.proves || proves
 	return !proves
 }
@@ -103,16 +106,17 @@ func (e *execution) misjudged(err error) bool {
 	return e.unsealed && slices.ContainsFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].isCalled(table) })
 }
 
-// learn notes what a refusal says about the seals of the plan's tables.
+// learn notes what a refusal says about the seals of the plan's tables. For this statement
+// that holds whatever other connections are told meanwhile.
 func (e *execution) learn(err error) {
+	if e.judged == nil {
+		e.judged = make(map[*table]bool)
+	}
 	table := unproven(err.Error())
 	for i := range e.plan.Tables {
-		switch t := e.table(i); {
-		case !t.rules.Sealed:
-		case table == "":
-			e.state.seals.known.Store(t, false)
-		case t.isCalled(table):
-			e.state.seals.known.Store(t, true)
+		if t := e.table(i); t.rules.Sealed && (table == "" || t.isCalled(table)) {
+			e.judged[t] = table != ""
+			e.state.seals.known.Store(t, table != "")
 		}
 	}
 }
