@@ -92,8 +92,9 @@ var sealers = dialectopt.For[sealer](sealPostgres{}, nil, sealMySQL{})
 // A sealing is a table to be sealed.
 type sealing struct {
 	sqlfence.Table
-	fence        // its names, and the fence column's
-	proof string // what the table is called in a proof and in messages
+	fence          // its names, and the fence column's
+	proof string   // what the table is called in a proof and in messages
+	found []string // names of triggers that the table has by a former seal
 	text  sqltext.Dialect
 }
 
@@ -181,6 +182,9 @@ func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, write fu
 				return fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
 			}
 		}
+		if s.found, err = formerTriggers(ctx, db, part, s); err != nil {
+			return fmt.Errorf("schema: table %q: %w", t.Name, err)
+		}
 		if err := runUntilDone(ctx, db, write(part, s)); err != nil {
 			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
@@ -201,6 +205,29 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 		return err
 	}
 	return errors.New(obstacle)
+}
+
+// formerTriggers returns the names of the triggers of former seals, where the statements
+// can't look for them.
+func formerTriggers(ctx context.Context, db *sql.DB, part sealer, s sealing) (names []string, err error) {
+	asks, ok := part.(interface{ triggers(sealing) string })
+	if !ok {
+		return nil, nil
+	}
+	query := asks.triggers(s)
+	rows, err := db.QueryContext(own.Context(ctx, query), query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
 }
 
 // runUntilDone runs statements, all of them again after each time that others were in the way.
