@@ -143,10 +143,10 @@ func (e *execution) resealed(err error) (again bool, typed error) {
 	return decided == guarded, err
 }
 
-// sealing has all seals asked for again after a statement of sqlfence's own, which may have
+// sealing has all seals asked for again after a statement of package schema's that may have
 // changed them.
 func (s *connState) sealing(ctx context.Context, query string) {
-	if s.settings.sealed && own.Is(ctx, query) {
+	if s.settings.sealed && own.Is(ctx, query) && sqltext.ChangesSeal(query) {
 		s.seals.known.Clear()
 	}
 }

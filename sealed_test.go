@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 // A sealable takes the place of a PostgreSQL whose table books is sealed, or not.
@@ -141,6 +142,30 @@ func TestASealInATransaction(t *testing.T) {
 	})
 	if got := s.kinds(); err != nil || runs != 2 || got != "?uus" {
 		t.Errorf("%d runs, sent %s, %v", runs, got, err)
+	}
+}
+
+// The seal is asked for again once package schema has changed it, and not after other statements
+// of sqlfence's own, such as those that issue tokens.
+func TestSealingIsNoticed(t *testing.T) {
+	db, s := openSealable(t)
+	ctx := WithFence(t.Context(), Token{"books", 7})
+	for _, statement := range []string{"UPDATE fencing_tokens SET token = 8", `CREATE TRIGGER "~sqlfence_write"`} {
+		for range 2 {
+			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.ExecContext(own.Context(t.Context(), statement), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.sealed = true
+	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.kinds(); got != "?uuuu?s" {
+		t.Errorf("sent %s", got)
 	}
 }
 

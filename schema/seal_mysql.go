@@ -100,12 +100,12 @@ func (s sealing) drops() (statements []string) {
 func (s sealing) create(kind, body string) string {
 	d := s.text
 	event := strings.TrimPrefix(kind, "open ")
-	held, row, none := "0", "NEW", ""
+	held, row := "0", "NEW"
 	if event != "insert" {
 		held = "ABS(COALESCE(OLD." + s.column + ", 0))"
 	}
 	if event == "delete" {
-		row, none = "OLD", noneOfSeveral
+		row = "OLD"
 	}
 	less := "<"
 	if s.SingleUse && event != "insert" {
@@ -126,8 +126,11 @@ func (s sealing) create(kind, body string) string {
 		sameKey, movedKey = " AND NOT ("+moves+")", strings.ReplaceAll(sealMySQLKey, "{moves key}", moves)
 	}
 	text := "CREATE TRIGGER " + s.trigger(kind) + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
-	ledger = strings.ReplaceAll(ledger, "{none of several}", none)
-	text = strings.NewReplacer("{ledger}", ledger, "{seen}", seen, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
+	several := ""
+	if event == "delete" { // of a proof's tokens it may be any
+		several = "\n\t\tIF FIND_IN_SET(newest, proof) > 0 THEN\n\t\t\tSET given = newest;\n\t\tEND IF;"
+	}
+	text = strings.NewReplacer("{ledger}", strings.ReplaceAll(ledger, "{one of several}", several), "{seen}", seen, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
 	return strings.NewReplacer(
 		"{mark}", s.column, "{held}", held, "{less}", less, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10),
 		"{token name}", name, "{proof}", d.Text(s.proof+":"), "{variable}", sqltext.DeleteProofVariable, "{colon}", d.Text(":"),
@@ -186,19 +189,15 @@ END`
 
 const sealMySQLLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen}) THEN
-		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);
+		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);{one of several}
 		IF given < newest THEN
 			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
-		ELSEIF given > newest{none of several} THEN
+		ELSEIF given > newest THEN
 			SET problem = CONCAT({high begin}, given, {high middle}, newest);
 		ELSE
-			SET @sqlfence_seen = CONCAT(NOW(6), ':', newest, ':', {token name});
+			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {token name});
 		END IF;
 	END IF;`
-
-// noneOfSeveral is a condition by which no token of a proof is that of the row's name. The
-// first one is the highest.
-const noneOfSeveral = " AND LOCATE(CONCAT(',', newest, ','), CONCAT(',', proof, ',')) = 0"
 
 // sealMySQLKey refuses what takes a row out of the scope of its token by that of another one.
 const sealMySQLKey = `

@@ -1,5 +1,7 @@
 package sqltext
 
+import "strings"
+
 // What a sealed table has besides its columns: triggers that refuse every write which
 // doesn't prove its token. docs/adr/0025 has the reasons.
 const (
@@ -27,3 +29,13 @@ const (
 	StaleProof  = "FT002" // a stale one
 	NotIssuable = "FT003" // one that the ledger doesn't know
 )
+
+// ChangesSeal reports whether a statement of sqlfence's own may seal or unseal a table.
+func ChangesSeal(query string) bool {
+	for _, name := range []string{SealTrigger, SealPrefix, "sqlfence_seal_"} { // the last in SQLite
+		if strings.Contains(query, name) {
+			return true
+		}
+	}
+	return false
+}
