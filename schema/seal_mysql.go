@@ -85,8 +85,13 @@ func (s sealing) home() string {
 	return "DATABASE()"
 }
 
-// drops drops all of the triggers that the table may have.
+// drops drops all of the triggers that the table may have. It creates one first: who may drop
+// triggers may not be let create any, and would leave the table without a seal.
 func (s sealing) drops() (statements []string) {
+	try := s.trigger("open try")
+	statements = append(statements, "DROP TRIGGER IF EXISTS "+try,
+		"CREATE TRIGGER "+try+" BEFORE INSERT ON "+s.table+" FOR EACH ROW SET @sqlfence_try = NULL",
+		"DROP TRIGGER "+try)
 	for _, name := range s.found {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/schema"
@@ -210,4 +212,30 @@ func TestTwoTables(t *testing.T) {
 			l.exec(t, "ALTER TABLE books DISABLE TRIGGER USER; ALTER TABLE shelves DISABLE TRIGGER USER; DELETE FROM books; DELETE FROM shelves; ALTER TABLE books ENABLE TRIGGER USER; ALTER TABLE shelves ENABLE TRIGGER USER")
 		}
 	}
+}
+
+// Who may drop a seal's triggers, but not create them, doesn't leave the table open.
+func TestSealWithoutThePrivilege(t *testing.T) {
+	l := newLab(t, harness.MySQL)
+	var logs, trusts bool
+	if err := l.plain.QueryRow("SELECT @@log_bin, @@log_bin_trust_function_creators").Scan(&logs, &trusts); err != nil {
+		t.Fatal(err)
+	}
+	if !logs || trusts {
+		t.Skip("everybody may create triggers on this server, which has no binary log")
+	}
+	c, err := mysql.ParseDSN(l.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := l.unique[:16]
+	l.exec(t, "CREATE USER "+user+"@'%' IDENTIFIED BY 'pass'")
+	l.exec(t, "GRANT ALL ON "+c.DBName+".* TO "+user+"@'%'")
+	defer l.exec(t, "DROP USER "+user+"@'%'")
+	c.User, c.Passwd = user, "pass"
+	if err := schema.Seal(t.Context(), l.Fenced(t, c.FormatDSN(), sqlfence.WithTable("books", l.rules...))); err == nil {
+		t.Error("sealed without the privilege")
+	}
+	l.refused(t, "UPDATE books SET price = 99", unproven)
+	l.refused(t, "DELETE FROM books", unproven)
 }
