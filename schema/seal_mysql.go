@@ -192,6 +192,8 @@ const sealMySQLDelete = `BEGIN
 	END IF;
 END`
 
+// sealMySQLLedger notes what it has compared for the statement's other rows, but not where the session's
+// time may stand still, and be that of a later statement, too.
 const sealMySQLLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);{one of several}
@@ -199,7 +201,7 @@ const sealMySQLLedger = `
 			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
 		ELSEIF given > newest THEN
 			SET problem = CONCAT({high begin}, given, {high middle}, newest);
-		ELSE
+		ELSEIF SYSDATE(6) BETWEEN NOW(6) AND NOW(6) + INTERVAL 1 SECOND THEN
 			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {token name});
 		END IF;
 	END IF;`

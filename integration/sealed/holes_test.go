@@ -239,3 +239,18 @@ func TestSealWithoutThePrivilege(t *testing.T) {
 	l.refused(t, "UPDATE books SET price = 99", unproven)
 	l.refused(t, "DELETE FROM books", unproven)
 }
+
+// In a session whose time stands still, the ledger is asked by each statement all the same.
+func TestFrozenTime(t *testing.T) {
+	l := newLab(t, harness.MySQL, sqlfence.Ledger())
+	l.plain.SetMaxOpenConns(1)
+	for _, moment := range []string{"1000000000", "4000000000"} {
+		l.exec(t, "SET timestamp = "+moment)
+		l.exec(t, "UPDATE fencing_tokens SET token = 7 WHERE name = 'books'")
+		l.exec(t, "UPDATE books SET price = 20, fence_token = -7")
+		l.exec(t, "UPDATE fencing_tokens SET token = 8 WHERE name = 'books'")
+		l.refused(t, "UPDATE books SET price = 99, fence_token = -7", "stale token 7 for table books, which has 8")
+		l.refused(t, "DELETE FROM books WHERE (@sqlfence_delete := CONCAT('books:', NOW(6), ':', 7)) IS NOT NULL", "stale token 7 for table books, which has 8")
+	}
+	l.want(t, "1:20@7 2:20@7 3:20@7")
+}
