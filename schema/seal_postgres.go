@@ -240,9 +240,10 @@ END
 $sqlfence$`
 
 // seenLedger is a condition by which the transaction has the lock of the ledger's row already,
-// and so nobody has raised the token. The setting that says so is undone with what has locked it.
+// and so nobody has raised the token. The setting that says so is undone with what has locked it,
+// and names the ledger: a transaction may write to tables that have different ones.
 const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
-	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', {token name})), false)"
+	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
 
 // sealLedgerText compares with the ledger, whose turn it takes and whose row it locks, as a guard does.
 const sealLedgerText = `
@@ -255,7 +256,7 @@ const sealLedgerText = `
 	ELSIF pg_catalog.int8gt(given, newest) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, newest USING ERRCODE = 'FT003';
 	END IF;
-	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', token_name), true);`
+	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
 
 // sealLockText lets an edit lock be taken and released: what changes nothing but its columns.
 const sealLockText = `

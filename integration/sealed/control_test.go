@@ -36,7 +36,7 @@ func TestSealCanFail(t *testing.T) {
 		{bases[1], "the ledger", `pg_catalog.int8lt(given, newest)`, "false",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
 		{bases[1], "the transaction of what was compared", `pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', `, "pg_catalog.concat(",
-			"SET sqlfence.seen = '6:books' ;; UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
+			"SELECT set_config('sqlfence.seen', concat('6:', current_schema(), '.fencing_tokens:books'), false) ;; UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
 		{bases[2], "the comparison of an update", "NOT -NEW.`fence_token` < ABS(COALESCE(OLD.`fence_token`, 0))", "TRUE",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 1", nil},
 		{bases[2], "the sign", "IF given <= 0 THEN", "IF given <= 0 THEN SET given = 6; ELSEIF FALSE THEN",

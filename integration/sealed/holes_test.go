@@ -37,6 +37,21 @@ func TestLedgerOfTheSeal(t *testing.T) {
 	l.exec(t, "DELETE FROM "+home+".books WHERE id = 2 AND set_config('sqlfence.delete', 'books:7', true) IS NOT NULL")
 	l.exec(t, "SET search_path = "+home)
 	l.want(t, "1:10@7 3:20@7")
+
+	l.exec(t, "SET search_path = other_"+l.unique)
+	l.exec(t, "CREATE TABLE books AS SELECT 1 AS id, 10 AS price, 0::bigint AS fence_token; UPDATE fencing_tokens SET token = 9")
+	tables, err := sqlfence.Tables(l.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements, err := schema.SealSQL(l.Dialect, tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range statements {
+		l.exec(t, query)
+	}
+	l.refused(t, "UPDATE "+home+".books SET price = 30, fence_token = -7 WHERE id = 3; UPDATE books SET price = 99, fence_token = -7", "stale token 7 for table books, which has 9")
 }
 
 // A row isn't taken out of the scope of its token by the token of another key.
