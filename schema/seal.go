@@ -110,6 +110,7 @@ type sealing struct {
 	unique [][]string // the columns of its unique indexes, where the caller says them
 	fence             // its names, and the fence column's
 	proof  string     // what the table is called in a proof and in messages
+	found  []string   // names of triggers that the table has by a former seal
 	text   sqltext.Dialect
 }
 
@@ -194,6 +195,9 @@ func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals 
 				return fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
 			}
 		}
+		if s.found, err = formerTriggers(ctx, db, part, s); err != nil {
+			return fmt.Errorf("schema: table %q: %w", t.Name, err)
+		}
 		if err := runUntilDone(ctx, db, part, s, unseals); err != nil {
 			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
@@ -214,6 +218,29 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 		return err
 	}
 	return errors.New(obstacle)
+}
+
+// formerTriggers returns the names of the triggers of former seals, where the statements
+// can't look for them.
+func formerTriggers(ctx context.Context, db *sql.DB, part sealer, s sealing) (names []string, err error) {
+	asks, ok := part.(interface{ triggers(sealing) string })
+	if !ok {
+		return nil, nil
+	}
+	query := asks.triggers(s)
+	rows, err := db.QueryContext(own.Context(ctx, query), query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
 }
 
 // runUntilDone runs a table's statements, all of them again after each time that others were in

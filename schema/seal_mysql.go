@@ -21,11 +21,7 @@ func (sealMySQL) seal(s sealing) []string {
 
 // obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token.
 func (sealMySQL) obstacles(s sealing) string {
-	home := "DATABASE()"
-	if s.schema != "" {
-		home = s.text.Text(s.schema)
-	}
-	return strings.NewReplacer("{home}", home, "{table}", s.text.Text(s.name), "{column}", s.text.Text(s.stored)).Replace(
+	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name), "{column}", s.text.Text(s.stored)).Replace(
 		`SELECT CONCAT(_utf8mb4'its foreign key ', constraint_name, _utf8mb4' changes or deletes rows by a cascade, which no trigger sees; declare it RESTRICT')
 FROM information_schema.referential_constraints WHERE constraint_schema = {home} AND table_name = {table}
 	AND (delete_rule NOT IN ('RESTRICT', 'NO ACTION') OR update_rule NOT IN ('RESTRICT', 'NO ACTION'))
@@ -53,11 +49,14 @@ func (s sealing) locked(statements []string) []string {
 	return append(all, "UNLOCK TABLES", "SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout")
 }
 
+// openPrefix begins the names of the triggers of a table that isn't sealed any more.
+const openPrefix = "sqlfence-open:"
+
 // trigger returns the name of a trigger, which is unique in the table's schema.
 func (s sealing) trigger(kind string) string {
 	prefix := sqltext.SealPrefix
 	if kind, open := strings.CutPrefix(kind, "open "); open {
-		return s.of(s.own("sqlfence-open:" + kind + ":"))
+		return s.of(s.own(openPrefix + kind + ":"))
 	}
 	return s.of(s.own(prefix + kind + ":"))
 }
@@ -71,8 +70,31 @@ func (s sealing) of(name string) string {
 	return quoted
 }
 
-// drops drops all of the triggers that the table may have.
+// triggers is a query for the triggers of seals that the table has, of a former name's, too.
+func (sealMySQL) triggers(s sealing) string {
+	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name), "{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
+		`SELECT trigger_name FROM information_schema.triggers
+WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
+}
+
+// home writes the table's schema as a text.
+func (s sealing) home() string {
+	if s.schema != "" {
+		return s.text.Text(s.schema)
+	}
+	return "DATABASE()"
+}
+
+// drops drops all of the triggers that the table may have. It creates one first: who may drop
+// triggers may not be let create any, and would leave the table without a seal.
 func (s sealing) drops() (statements []string) {
+	try := s.trigger("open try")
+	statements = append(statements, "DROP TRIGGER IF EXISTS "+try,
+		"CREATE TRIGGER "+try+" BEFORE INSERT ON "+s.table+" FOR EACH ROW SET @sqlfence_try = NULL",
+		"DROP TRIGGER "+try)
+	for _, name := range s.found {
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
+	}
 	for _, kind := range []string{"insert", "update", "delete", "open insert", "open update"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
 	}
@@ -102,17 +124,24 @@ func (s sealing) create(kind, body string) string {
 	if s.KeyColumn != "" {
 		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + "." + d.Quote(s.KeyColumn) + " USING utf8mb4))"
 	}
+	sameKey, movedKey := "", ""
+	if s.Ledger && s.KeyColumn != "" && event == "update" {
+		key := "." + d.Quote(s.KeyColumn)
+		moves := "NOT CAST(CONVERT(OLD" + key + " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW" + key + " USING utf8mb4) AS BINARY)"
+		sameKey, movedKey = " AND NOT ("+moves+")", strings.ReplaceAll(sealMySQLKey, "{moves key}", moves)
+	}
 	text := "CREATE TRIGGER " + s.trigger(kind) + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
 	several := ""
 	if event == "delete" { // of a proof's tokens it may be any
 		several = "\n\t\tIF FIND_IN_SET(newest, proof) > 0 THEN\n\t\t\tSET given = newest;\n\t\tEND IF;"
 	}
-	text = strings.NewReplacer("{ledger}", strings.ReplaceAll(ledger, "{one of several}", several), "{seen}", seen).Replace(text)
+	text = strings.NewReplacer("{ledger}", strings.ReplaceAll(ledger, "{one of several}", several), "{seen}", seen, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
 	return strings.NewReplacer(
 		"{mark}", s.column, "{held}", held, "{less}", less, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10),
 		"{token name}", name, "{proof}", d.Text(s.proof+":"), "{variable}", sqltext.DeleteProofVariable, "{colon}", d.Text(":"),
 		"{ledger table}", s.of(sqltext.LedgerTable),
 		"{no token}", d.Text("sqlfence: table "+s.proof+" is sealed: the write carries no fencing token (set "+s.stored+" to minus the token)"),
+		"{other key}", d.Text("sqlfence: table "+s.proof+" is sealed: the write changes a row's key, and its token with it (delete and insert it)"),
 		"{no proof}", d.Text("sqlfence: table "+s.proof+" is sealed: the DELETE carries no fencing token (have it set @"+sqltext.DeleteProofVariable+")"),
 		"{stale begin}", d.Text("sqlfence: stale token "), "{stale middle}", d.Text(" for table "+s.proof+", which has "),
 		"{high begin}", d.Text("sqlfence: token "), "{high middle}", d.Text(" for table "+s.proof+" is not issued, the newest is "),
@@ -121,7 +150,7 @@ func (s sealing) create(kind, body string) string {
 }
 
 // sealMySQLWrite declares its variables where it needs them, which is seldom.
-const sealMySQLWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{seen} THEN
+const sealMySQLWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{same key}{seen} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
@@ -132,7 +161,7 @@ ELSE BEGIN
 	ELSEIF given > {max} THEN
 		SET problem = CONCAT({high begin}, given, {high middle}, held);
 	ELSEIF given {less} held THEN
-		SET problem = CONCAT({stale begin}, given, {stale middle}, held);
+		SET problem = CONCAT({stale begin}, given, {stale middle}, held);{moved key}
 	END IF;{ledger}
 	IF problem IS NOT NULL THEN
 		SET problem = LEFT(problem, 128);
@@ -163,6 +192,8 @@ const sealMySQLDelete = `BEGIN
 	END IF;
 END`
 
+// sealMySQLLedger notes what it has compared for the statement's other rows, but not where the session's
+// time may stand still, and be that of a later statement, too.
 const sealMySQLLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);{one of several}
@@ -170,9 +201,15 @@ const sealMySQLLedger = `
 			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
 		ELSEIF given > newest THEN
 			SET problem = CONCAT({high begin}, given, {high middle}, newest);
+		ELSEIF SYSDATE(6) BETWEEN NOW(6) AND NOW(6) + INTERVAL 1 SECOND THEN
+			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {token name});
 		END IF;
-		SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {token name});
 	END IF;`
+
+// sealMySQLKey refuses what takes a row out of the scope of its token by that of another one.
+const sealMySQLKey = `
+	ELSEIF {moves key} THEN
+		SET problem = {other key};`
 
 // seenMySQL is a condition by which the statement has the lock of the ledger's row already, and
 // so nobody has raised the token.

@@ -37,7 +37,7 @@ func write(text string, s sealing) string {
 	if s.SingleUse {
 		fresh = "int8gt"
 	}
-	ledger, deleted, seen, seenDeleted := "", "", "", ""
+	ledger, deleted, seen, seenDeleted, sameKey, movedKey := "", "", "", "", "", ""
 	if s.Ledger {
 		name := func(row string) string {
 			if s.KeyColumn == "" {
@@ -49,6 +49,10 @@ func write(text string, s sealing) string {
 		seen = strings.NewReplacer("{token name}", name("NEW"), "{given}", "pg_catalog.int8um(NEW.{mark})").Replace(seenLedger)
 		seenDeleted = strings.NewReplacer("{token name}", name("OLD"), "{given}", "given").Replace(seenLedger)
 		deleted = strings.NewReplacer("{token name}", name("OLD"), "{one of several}", oneOfSeveral).Replace(sealLedgerText)
+		if s.KeyColumn != "" {
+			moved := strings.NewReplacer("{name of old}", name("OLD"), "{name of new}", name("NEW")).Replace(movesKey)
+			sameKey, movedKey = " AND NOT "+moved, strings.ReplaceAll(sealKeyText, "{moved}", moved)
+		}
 	}
 	lock, other := "", ""
 	if s.Lock.By != "" {
@@ -57,7 +61,7 @@ func write(text string, s sealing) string {
 		}
 		lock = strings.ReplaceAll(sealLockText, "{other}", other)
 	}
-	text = strings.NewReplacer("{lock}", lock, "{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted).Replace(text)
+	text = strings.NewReplacer("{lock}", lock, "{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
 	return strings.NewReplacer(
 		"{table text}", d.Text(s.table), "{table}", s.table, "{table twice}", twice(s.table),
 		"{column text}", d.Text(s.stored),
@@ -75,9 +79,12 @@ DECLARE
 	sealed oid := pg_catalog.to_regclass({table text});
 	home text;
 	parted boolean;
-	ledger regclass := pg_catalog.to_regclass('fencing_tokens');
+	ledger text;
+	generated text;
+	befores int2;
+	afters int2 := 0;
 	part regclass;
-	kind text;
+	definition text;
 	off name;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
@@ -87,6 +94,8 @@ BEGIN
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 	JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attname = {column text} AND a.attnum > 0 AND NOT a.attisdropped
 	WHERE c.oid = sealed AND c.relkind IN ('r', 'p') AND a.attgenerated = '' AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype, 'smallint'::pg_catalog.regtype);
+	SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) INTO ledger
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('fencing_tokens');
 	IF home IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed', {table text}, {column text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
@@ -94,6 +103,10 @@ BEGIN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens, by which the tokens of % are compared', {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
+
+	-- They aren't known yet when a trigger is fired.
+	SELECT pg_catalog.string_agg(pg_catalog.format(' other.%I := OLD.%I;', a.attname, a.attname), '') INTO generated
+	FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = sealed AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> '';
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.{write}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
@@ -104,13 +117,13 @@ DECLARE
 	token_name pg_catalog.text;
 	other pg_catalog.record;
 BEGIN
-	IF pg_catalog.int8lt(NEW.{mark}, 0) AND pg_catalog.int8ge(NEW.{mark}, -{max}) AND pg_catalog.{fresh}(pg_catalog.int8um(NEW.{mark}), COALESCE(OLD.{mark}, 0)){seen} THEN
+	IF pg_catalog.int8lt(NEW.{mark}, 0) AND pg_catalog.int8ge(NEW.{mark}, -{max}) AND pg_catalog.{fresh}(pg_catalog.int8um(NEW.{mark}), COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)){same key}{seen} THEN
 		NEW.{mark} := pg_catalog.int8um(NEW.{mark});
 		%4$s
 		RETURN NEW;
 	END IF;
 	given := pg_catalog.int8um(NEW.{mark});
-	stored := COALESCE(OLD.{mark}, 0);
+	stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
 		%3$s{lock}
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
@@ -119,7 +132,7 @@ BEGIN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
 	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
 		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
-	END IF;{ledger}
+	END IF;{moved key}{ledger}
 	NEW.{mark} := given;
 	%4$s
 	RETURN NEW;
@@ -130,14 +143,15 @@ END $sqlfence_body$$sqlfence_create$, home, ledger,
 		END IF;$sqlfence_part$ END,
 		CASE WHEN parted THEN $sqlfence_part$IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			PERFORM pg_catalog.set_config('sqlfence.move', pg_catalog.concat({proof once}, NEW.{mark once}), true);
-		END IF;$sqlfence_part$ END);
+		END IF;$sqlfence_part$ END,
+		generated);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.{delete}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 DECLARE
 	proof pg_catalog.text := pg_catalog.current_setting('{setting}', true);
 	given pg_catalog.int8;
-	stored pg_catalog.int8 := COALESCE(OLD.{mark}, 0);
+	stored pg_catalog.int8 := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 	newest pg_catalog.int8;
 	token_name pg_catalog.text;
 BEGIN
@@ -180,24 +194,42 @@ END $sqlfence_body$$sqlfence_create$, home);
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = sealed AND k.conname = '{constraint}') THEN
 		EXECUTE pg_catalog.format($sqlfence_create$ALTER TABLE {table twice} ADD CONSTRAINT {constraint} CHECK ({mark} >= 0) NOT VALID$sqlfence_create$);
 	END IF;
-	FOR part, kind IN
+	-- What a statement on a parent deletes doesn't clear before it: so what is left is cleared behind it.
+	befores := CASE WHEN parted THEN 30 ELSE 10 END;
+	IF parted THEN
+		afters := 28;
+	ELSIF EXISTS (WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+		SELECT FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = tree.oid WHERE i.inhparent NOT IN (SELECT t.oid FROM tree AS t)) THEN
+		afters := 8;
+	END IF;
+	FOR part, off IN -- triggers of another name, table or version
 		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
-		SELECT c.oid, CASE WHEN c.relispartition THEN 'p' ELSE 'r' END FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid WHERE c.relkind IN ('r', 'p')
+		SELECT c.oid, g.tgname FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid
+		WHERE g.tgparentid = 0 AND CASE g.tgname
+			WHEN '{trigger}' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{write}$sqlfence_create$, home)) OR c.relispartition AND c.oid <> sealed
+			WHEN '~sqlfence_delete' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{delete}$sqlfence_create$, home)) OR c.relispartition AND c.oid <> sealed
+			WHEN '~sqlfence_before' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_clear', home)) OR g.tgtype <> befores
+			WHEN '~sqlfence_after' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_clear', home)) OR g.tgtype <> afters
+			WHEN '~sqlfence_truncate' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_truncate', home))
+			ELSE false END
 	LOOP
-		IF kind <> 'p' OR part = sealed THEN -- a partition has those of rows already
-			PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = '{trigger}';
-			IF NOT FOUND THEN
-				EXECUTE pg_catalog.format($sqlfence_create$CREATE TRIGGER "{trigger}" BEFORE INSERT OR UPDATE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{write}()$sqlfence_create$, home, part);
-				EXECUTE pg_catalog.format($sqlfence_create$CREATE TRIGGER "~sqlfence_delete" BEFORE DELETE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{delete}()$sqlfence_create$, home, part);
-			END IF;
-		END IF;
-		PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = '~sqlfence_truncate';
+		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', off, part);
+	END LOOP;
+	FOR part, off, definition IN
+		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+		SELECT c.oid, t.name, t.text FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid,
+			LATERAL (VALUES (1, '{trigger}', $sqlfence_create$BEFORE INSERT OR UPDATE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{write}()$sqlfence_create$),
+				(2, '~sqlfence_delete', $sqlfence_create$BEFORE DELETE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{delete}()$sqlfence_create$),
+				(3, '~sqlfence_before', 'BEFORE DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || ' ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()'),
+				(4, '~sqlfence_after', 'AFTER DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || ' ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()'),
+				(5, '~sqlfence_truncate', 'BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_truncate()')) AS t (turn, name, text)
+		WHERE c.relkind IN ('r', 'p') AND (t.turn <> 4 OR afters <> 0)
+			AND (t.turn > 2 OR NOT c.relispartition OR c.oid = sealed) -- a partition has those of rows already
+		ORDER BY c.oid <> sealed, c.oid, t.turn
+	LOOP
+		PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = off;
 		IF NOT FOUND THEN
-			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_before" BEFORE DELETE%3$s ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part, CASE WHEN parted THEN ' OR INSERT OR UPDATE' END);
-			IF parted THEN -- else what is left is cleared before it is read
-				EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_after" AFTER DELETE OR INSERT OR UPDATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()', home, part);
-			END IF;
-			EXECUTE pg_catalog.format('CREATE TRIGGER "~sqlfence_truncate" BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_truncate()', home, part);
+			EXECUTE pg_catalog.format('CREATE TRIGGER %3$I ' || definition, home, part, off);
 		END IF;
 		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled IN ('D', 'R') LOOP
 			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I', part, off);
@@ -208,9 +240,10 @@ END
 $sqlfence$`
 
 // seenLedger is a condition by which the transaction has the lock of the ledger's row already,
-// and so nobody has raised the token. The setting that says so is undone with what has locked it.
+// and so nobody has raised the token. The setting that says so is undone with what has locked it,
+// and names the ledger: a transaction may write to tables that have different ones.
 const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
-	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', {token name})), false)"
+	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
 
 // sealLedgerText compares with the ledger, whose turn it takes and whose row it locks, as a guard does.
 const sealLedgerText = `
@@ -223,16 +256,26 @@ const sealLedgerText = `
 	ELSIF pg_catalog.int8gt(given, newest) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, newest USING ERRCODE = 'FT003';
 	END IF;
-	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', token_name), true);`
+	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
 
 // sealLockText lets an edit lock be taken and released: what changes nothing but its columns.
 const sealLockText = `
 		IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
-			other := NEW;{other}
+			other := NEW;{other}%5$s
 			IF pg_catalog.record_image_eq(other, OLD) THEN
 				RETURN NEW;
 			END IF;
 		END IF;`
+
+// movesKey is a condition by which an UPDATE gives the row another token's name.
+const movesKey = "(pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne({name of old}, {name of new}))"
+
+// sealKeyText refuses what takes a row out of the scope of its token by that of another one.
+const sealKeyText = `
+	IF {moved} THEN
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write changes the key of a row, whose token is another then (delete and insert it)', {name}
+			USING ERRCODE = 'FT001';
+	END IF;`
 
 // oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
 const oneOfSeveral = `

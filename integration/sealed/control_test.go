@@ -9,6 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 )
 
+// changeKey writes to a row by the token of another one.
+const changeKey = "INSERT INTO fencing_tokens (name, token) VALUES ('books/3', 7), ('books/9', 5) ;; UPDATE books SET id = 9, price = 99, fence_token = -5 WHERE id = 3"
+
 // Each part of a seal is needed: without it, what the seal refuses lands.
 func TestSealCanFail(t *testing.T) {
 	for _, test := range []struct {
@@ -18,7 +21,7 @@ func TestSealCanFail(t *testing.T) {
 		attack   string // statements, with " ;; " between them
 		rules    []sqlfence.Rule
 	}{
-		{bases[1], "the comparison of an update", `pg_catalog.int8ge(pg_catalog.int8um(NEW."fence_token"), COALESCE(OLD."fence_token", 0))`, "true",
+		{bases[1], "the comparison of an update", `pg_catalog.int8ge(pg_catalog.int8um(NEW."fence_token"), COALESCE(pg_catalog.int8abs(OLD."fence_token"), 0))`, "true",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 1", nil},
 		{bases[1], "the sign", `IF COALESCE(pg_catalog.int8le(given, 0), true) THEN`, "IF COALESCE(pg_catalog.int8le(given, 0), true) THEN RETURN NEW;",
 			"UPDATE books SET price = 99 WHERE id = 1", nil},
@@ -33,7 +36,7 @@ func TestSealCanFail(t *testing.T) {
 		{bases[1], "the ledger", `pg_catalog.int8lt(given, newest)`, "false",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
 		{bases[1], "the transaction of what was compared", `pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', `, "pg_catalog.concat(",
-			"SET sqlfence.seen = '6:books' ;; UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
+			"SELECT set_config('sqlfence.seen', concat('6:', current_schema(), '.fencing_tokens:books'), false) ;; UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
 		{bases[2], "the comparison of an update", "NOT -NEW.`fence_token` < ABS(COALESCE(OLD.`fence_token`, 0))", "TRUE",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 1", nil},
 		{bases[2], "the sign", "IF given <= 0 THEN", "IF given <= 0 THEN SET given = 6; ELSEIF FALSE THEN",
@@ -44,6 +47,10 @@ func TestSealCanFail(t *testing.T) {
 			"SET @sqlfence_delete = 'books:9' ;; DELETE FROM books WHERE id = 1", nil},
 		{bases[2], "the ledger", "IF given < newest THEN", "IF FALSE THEN",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
+		{bases[1], "the row's key", `IF (pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne(`, "IF (false AND pg_catalog.textne(",
+			changeKey, []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
+		{bases[2], "the row's key", "ELSEIF NOT CAST(CONVERT(OLD.`id`", "ELSEIF FALSE AND NOT CAST(CONVERT(OLD.`id`",
+			changeKey, []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
 	} {
 		t.Run(test.base.Name+"/"+test.name, func(t *testing.T) {
 			for _, whole := range []bool{true, false} {
