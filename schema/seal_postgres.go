@@ -88,7 +88,7 @@ DECLARE
 	off name;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
-	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
 	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
 	SELECT n.nspname, c.relkind = 'p' INTO home, parted
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -103,6 +103,11 @@ BEGIN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens, by which the tokens of % are compared', {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
+
+	-- An autovacuum gives way to this lock, which isn't in the way of writers, but only to one
+	-- who waits for longer than deadlock_timeout.
+	LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE;
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
 
 	-- They aren't known yet when a trigger is fired.
 	SELECT pg_catalog.string_agg(pg_catalog.format(' other.%I := OLD.%I;', a.attname, a.attname), '') INTO generated
@@ -290,6 +295,9 @@ DECLARE
 	trigger name;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
+	-- As when it is sealed, for an autovacuum.
+	PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
+	LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE;
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
 	FOR part, trigger IN
 		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
