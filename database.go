@@ -194,8 +194,18 @@ func (mysql) choosesKey(key string) bool { return key == "0" || key == "" }
 // outdated: the server prepares a statement again by itself.
 func (mysql) outdated(error) bool { return false }
 
-// A deadlock's error has rolled back the transaction, and so have some others.
+// A deadlock's error has rolled back the transaction, and so have some others: not those about
+// what isn't there, or is another role's.
 func (mysql) leftNothing(f failure) bool {
-	_, ok := dberr.MySQLNumber(f.err)
-	return f.byGuard || ok && !f.inTx && !dberr.IsSessionEnd(f.err)
+	if f.byGuard {
+		return true
+	}
+	if _, ok := dberr.MySQLNumber(f.err); !ok || dberr.IsSessionEnd(f.err) {
+		return false
+	}
+	switch dberr.SQLState(f.err) {
+	case dberr.UndefinedColumn, dberr.UndefinedTable, dberr.InsufficientPrivilege:
+		return true
+	}
+	return !f.inTx
 }

@@ -94,7 +94,7 @@ func (t *table) needs(db database, query string) missing.Table {
 		if column == "" {
 			return
 		}
-		sql := identifier(column)
+		sql := identifier(db, column)
 		read = append(read, sql)
 		if writes {
 			written = append(written, sql)
@@ -122,10 +122,10 @@ func (t *table) needs(db database, query string) missing.Table {
 var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // identifier writes a name as it is where no database would read it otherwise, unless it
-// is a keyword; else in double quotes.
-func identifier(name string) string {
+// is a keyword; else in the database's quotes.
+func identifier(db database, name string) string {
 	if plainIdentifier.MatchString(name) {
 		return name
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return db.text().Quote(name)
 }

@@ -21,7 +21,7 @@ func TestSetupError(t *testing.T) {
 		{"fence column", []sqlfence.Rule{fenced}, query, "no such column: fence",
 			"ALTER TABLE books ADD COLUMN fence bigint NOT NULL DEFAULT 0"},
 		{"an odd name", []sqlfence.Rule{sqlfence.RowFence(`"fence-token"`)}, query, "no such column: fence-token",
-			`ALTER TABLE books ADD COLUMN "fence-token" bigint NOT NULL DEFAULT 0`},
+			"ALTER TABLE books ADD COLUMN `fence-token` bigint NOT NULL DEFAULT 0"},
 		{"serial column", []sqlfence.Rule{sqlfence.Serial("serial")}, query, "no such column: serial",
 			"ALTER TABLE books ADD COLUMN serial bigint NOT NULL DEFAULT 1"},
 		{"lock's column", []sqlfence.Rule{sqlfence.EditLock("a", "b_since", "c")}, query, "no such column: b_since",

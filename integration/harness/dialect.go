@@ -22,6 +22,10 @@ type dialect struct {
 	otherCache int  // as [Base.Statements]: what its drivers don't have by default
 	function   bool // guards can ask the ledger by a stored function
 
+	// snapshots: above READ COMMITTED a write of a row is refused that has changed since the
+	// transaction has read it.
+	snapshots bool
+
 	// returns: any write may return rows. Where only some may, no Form asks for them.
 	returns bool
 
@@ -68,6 +72,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		networked:  true,
 		otherCache: 3,
 		function:   true,
+		snapshots:  true,
 		returns:    true,
 		ledgerName: "text",
 		timeType:   "timestamptz",
@@ -81,6 +86,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		need:       func(testing.TB) {},
 		bare:       true,
 		otherCache: -1,
+		snapshots:  true,
 		returns:    true,
 		ledgerName: "text",
 		timeType:   "integer",

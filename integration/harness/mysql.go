@@ -142,8 +142,10 @@ func EachMySQLSession(t *testing.T, test func(t *testing.T, db, plain *sql.DB)) 
 	}
 }
 
-// mysqlWords are what the tests write otherwise. An upsert finds its row by any unique key.
+// mysqlWords are what the tests write otherwise. An upsert finds its row by any unique key, and a
+// write that is asked for its rows, which only some may be, comes without: see [Base.Returns].
 var mysqlWords = wordsOf(
+	`(?is)^(\s*(?:UPDATE|INSERT|DELETE)\b.*?) RETURNING [^()]*$`, "$1",
 	`(?is)^INSERT INTO (.*) ON CONFLICT (?:\([^()]*\) )?DO NOTHING$`, "INSERT IGNORE INTO $1",
 	`(?i)\bON CONFLICT (?:\([^()]*\) )?DO UPDATE SET\b`, "ON DUPLICATE KEY UPDATE",
 	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",

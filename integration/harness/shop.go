@@ -114,6 +114,10 @@ func (b Base) Guarded(fence string, writes ...[]Write) []Write {
 // Returns reports whether each kind of write may have a RETURNING.
 func (b Base) Returns() bool { return dialects[b.Dialect].returns }
 
+// RefusesChanged reports whether the database, above READ COMMITTED, refuses to write a row that
+// has changed since the transaction has read it.
+func (b Base) RefusesChanged() bool { return dialects[b.Dialect].snapshots }
+
 // LedgerName is the type of the names in the ledger.
 func (b Base) LedgerName() string { return dialects[b.Dialect].ledgerName }
 

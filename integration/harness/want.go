@@ -78,14 +78,16 @@ func mysqlNumber(err error) uint16 {
 }
 
 // ErrorText is the type and the text of an error, without what tells of the
-// statement as it was sent: a place in it, and whether SQLite's ? has a number.
+// statement as it was sent: a place in it, or the text from there, and whether SQLite's ? has a number.
 func ErrorText(err error) string {
 	text := fmt.Sprintf("%T %[1]v", err)
 	text = atColumn.ReplaceAllString(text, "")
+	text = near.ReplaceAllString(text, "")
 	return missing.ReplaceAllString(text, "missing argument $1")
 }
 
 var (
+	near     = regexp.MustCompile(`(?s) near '.*' at line \d+`)
 	atColumn = regexp.MustCompile(` at column \d+`)
 	missing  = regexp.MustCompile(`missing (?:named argument|argument with index) "?(\d+)"?`)
 )

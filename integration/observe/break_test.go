@@ -27,18 +27,18 @@ func unguardedBooks(t *testing.T, w *harness.Watched) {
 
 func prices(t *testing.T, w *harness.Watched) string {
 	t.Helper()
-	rows, err := w.Plain.QueryContext(t.Context(), "SELECT CAST(id AS varchar(9)) || ':' || CAST(price AS varchar(9)) FROM books ORDER BY id")
+	rows, err := w.Plain.QueryContext(t.Context(), "SELECT id, price FROM books ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
+		var id, price int
+		if err := rows.Scan(&id, &price); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, one)
+		all = append(all, fmt.Sprintf("%d:%d", id, price))
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
@@ -76,6 +76,10 @@ func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
 				} {
 					if missing.name == "serial column" && strings.Contains(tt.query, "DELETE") {
 						continue // which leaves it alone
+					}
+					unguardedBooks(t, w)
+					if !w.Runs(t, tt.query, tt.args...) {
+						continue // MariaDB's WITH stands before SELECT only
 					}
 					for name, run := range harness.Ways {
 						unguardedBooks(t, w)
@@ -115,7 +119,7 @@ func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
 // the database's error, and the books are as left.
 func wantBroken(t *testing.T, w *harness.Watched, query, left string) {
 	t.Helper()
-	if len(w.Events) != 1 || w.Events[0].Kind != sqlfence.WouldRefuse || w.Events[0].Query != query || w.Events[0].Err == nil {
+	if len(w.Events) != 1 || w.Events[0].Kind != sqlfence.WouldRefuse || w.Events[0].Query != w.Text(t, query) || w.Events[0].Err == nil {
 		t.Errorf("%s: the observer was told %v", query, w.Events)
 	}
 	if got := prices(t, w); got != left {

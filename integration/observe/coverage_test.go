@@ -34,14 +34,14 @@ func TestCoverage(t *testing.T) {
 			{"DELETE FROM books WHERE price > 7", "DELETE FROM books WHERE price > ?", t.Context(), nil, coverage.Counts{Refused: ways}, true},
 			{"UPDATE books SET fence_token = 7", "UPDATE books SET fence_token = ?", harness.Holding(t, 9), nil, coverage.Counts{Refused: ways}, true},
 			{"DELETE FROM pens", "DELETE FROM pens", t.Context(), nil, coverage.Counts{Unfenced: ways}, true},
-			{"DELETE FROM books WHERE id = 70", "DELETE FROM books WHERE id = ?", sqlfence.Bypass(t.Context(), "repair"), nil, coverage.Counts{Bypassed: ways}, false},
+			{"DELETE FROM books WHERE id > 70", "DELETE FROM books WHERE id > ?", sqlfence.Bypass(t.Context(), "repair"), nil, coverage.Counts{Bypassed: ways}, false},
 			{"SELECT id FROM books WHERE id IN ($1, $2)", "SELECT id FROM books WHERE id IN (?)", t.Context(), []any{1, 2}, coverage.Counts{Passed: ways}, false},
 		} {
 			for _, run := range harness.Ways {
 				_ = run(tt.ctx, db, tt.query, tt.args...) // refusals are counted
 			}
 			report := seen.Report()
-			i := slices.IndexFunc(report.Statements, func(s coverage.Statement) bool { return s.Fingerprint == tt.fingerprint })
+			i := slices.IndexFunc(report.Statements, func(s coverage.Statement) bool { return s.Fingerprint == b.Text(t, tt.fingerprint) })
 			if i < 0 {
 				t.Fatalf("%q isn't in %+v", tt.fingerprint, report.Statements)
 			}
@@ -67,8 +67,14 @@ func TestWithBypass(t *testing.T) {
 		w := harness.Watch(t, b, sqlfence.WithBypass("migration"), harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 		w.Clear(t, 9)
 		const script = "ALTER TABLE books ADD COLUMN shelf integer; UPDATE books SET shelf = 1, fence_token = NULL; UPDATE fencing_tokens SET token = 10"
-		if _, err := w.DB.Exec(script); err != nil {
-			t.Fatal(err)
+		texts := []string{script}
+		if b.Dialect == sqlfence.MySQL { // whose driver sends several by an option only
+			texts = strings.Split(script, "; ")
+		}
+		for _, text := range texts {
+			if _, err := w.DB.Exec(text); err != nil {
+				t.Fatal(err)
+			}
 		}
 		tx, err := w.DB.Begin()
 		if err != nil {
@@ -83,7 +89,7 @@ func TestWithBypass(t *testing.T) {
 		if got := w.State(t, true); got != "1:10@0" {
 			t.Errorf("it left %s", got)
 		}
-		if len(w.Events) != 2 || w.Events[0].Kind != sqlfence.Bypassed || w.Events[0].Query != script || w.Events[1].Reason != "migration" {
+		if len(w.Events) != len(texts)+1 || w.Events[0].Kind != sqlfence.Bypassed || w.Events[0].Query != texts[0] || w.Events[len(texts)].Reason != "migration" {
 			t.Errorf("told %+v", w.Events)
 		}
 	})

@@ -43,6 +43,9 @@ func TestObserve(t *testing.T) {
 					{harness.Write{Name: "delete returning", Query: "DELETE FROM books WHERE id = $1" + returning, Args: []any{1}}, "2:10@9 3:10@9"},
 					{harness.Write{Name: "without arguments", Query: "UPDATE books SET price = 30 WHERE id = 1", Args: nil}, "1:30@9 2:10@9 3:10@9"},
 				} {
+					if !b.Returns() && strings.Contains(tt.Query, "RETURNING") {
+						continue
+					}
 					for _, way := range ways {
 						for name, run := range waysWithRow {
 							if strings.Contains(name, "query") && !strings.Contains(tt.Query, "RETURNING") {
@@ -62,7 +65,7 @@ func TestObserve(t *testing.T) {
 							case "stale":
 								target = sqlfence.ErrStale
 							}
-							s.WantEvents(t, tt.Query, target)
+							s.WantEvents(t, s.Text(t, tt.Query), target)
 							left := tt.left
 							if rowFence && way.name == "newer" {
 								left = strings.Replace(left, "1:30@9", "1:30@10", 1)
@@ -71,7 +74,11 @@ func TestObserve(t *testing.T) {
 								t.Errorf("%s by %s, token %s left %s, want %s", tt.Name, name, way.name, got, left)
 							}
 							runs := slices.DeleteFunc(s.Counter.Kinds(), func(k string) bool { return k == "prepare" })
-							if target == nil && len(runs) != 1 {
+							want := 1
+							if b.Dialect == sqlfence.MySQL && len(tt.Args) > 0 && name == "exec" {
+								want = 2 // the driver says of the first that it has to be prepared
+							}
+							if target == nil && len(runs) != want {
 								t.Errorf("%s by %s, token %s: sent %q", tt.Name, name, way.name, s.Counter.Texts())
 							}
 						}

@@ -25,6 +25,7 @@ var missing = []struct {
 	except []string // writes that don't need them
 }{
 	{"the fence column", "ALTER TABLE books DROP COLUMN fence_token", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, 1, nil},
+	{"a fence column with a name that needs quotes", "", []sqlfence.Rule{sqlfence.RowFence(`"fence-token"`)}, 1, nil},
 	{"the ledger", "DROP TABLE fencing_tokens", []sqlfence.Rule{sqlfence.Ledger()}, 1, nil},
 	{"the ledger, besides a fence column", "DROP TABLE fencing_tokens", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}, 1, nil},
 	{"the serial column", "", []sqlfence.Rule{sqlfence.Serial("serial")}, 1, writes[2:]},
@@ -124,8 +125,7 @@ func TestMissingTables(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
 		sh.Exec(t, "DROP TABLE fencing_tokens")
-		times := map[sqlfence.Dialect]string{sqlfence.Postgres: "timestamptz", sqlfence.SQLite: "integer"}[b.Dialect]
-		sh.Exec(t, "CREATE TABLE invoice (id integer PRIMARY KEY, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+times+", editedexpiry "+times+")")
+		sh.Exec(t, "CREATE TABLE invoice (id integer PRIMARY KEY, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+b.TimeType()+", editedexpiry "+b.TimeType()+")")
 		sh.Exec(t, "INSERT INTO invoice (id) VALUES (7)")
 		store := harness.NewStore(t, sh.DB)
 		leases := harness.NewLeases(t, sh.DB)

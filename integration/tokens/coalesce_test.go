@@ -43,6 +43,9 @@ func hold(t *testing.T, b harness.Base, dsn string) (release func()) {
 
 func TestTokensOneStatementForEachCall(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.Returns() {
+			t.Skip("where an UPDATE returns no rows a call is a transaction")
+		}
 		ctx := t.Context()
 		dsn := b.DSN(t)
 		setupStore(t, b.Raw(t, dsn))

@@ -139,18 +139,24 @@ func TestTokensRotateChangesNothing(t *testing.T) {
 // The names are read as WithTable and RowFence read them.
 func TestTokensRotateQuotes(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
-		schema := "main"
-		if b.Dialect == sqlfence.Postgres {
+		schema, table, mark, books := "main", `"Odd ""; .books"`, `"select ""mark"`, "BOOKS"
+		switch b.Dialect {
+		case sqlfence.MySQL: // whose names of tables tell cases apart
+			table, mark, books = "`odd ; .books`", "`select mark`", "books"
+			if err := r.plain.QueryRow("SELECT DATABASE()").Scan(&schema); err != nil {
+				t.Fatal(err)
+			}
+		case sqlfence.Postgres:
 			if err := r.plain.QueryRow("SELECT current_schema()").Scan(&schema); err != nil {
 				t.Fatal(err)
 			}
 		}
 		harness.IssueToken(t, r.store, "books")
-		harness.MustExec(t, r.plain, `CREATE TABLE "Odd ""; .books" (id integer PRIMARY KEY, "select ""mark" bigint)`)
-		harness.MustExec(t, r.plain, `INSERT INTO "Odd ""; .books" VALUES (1, 5)`)
+		harness.MustExec(t, r.plain, "CREATE TABLE "+table+" (id integer PRIMARY KEY, "+mark+" bigint)")
+		harness.MustExec(t, r.plain, "INSERT INTO "+table+" VALUES (1, 5)")
 		n, err := r.store.Rotate(t.Context(), "books",
-			tokens.Mark{Table: schema + `."Odd ""; .books"`, Column: `"select ""mark"`},
-			tokens.Mark{Table: "BOOKS", Column: "Fence_Token"})
+			tokens.Mark{Table: schema + "." + table, Column: mark},
+			tokens.Mark{Table: books, Column: "Fence_Token"})
 		if n != 3 || err != nil {
 			t.Errorf("Rotate = %d, %v; want 3 marks", n, err)
 		}

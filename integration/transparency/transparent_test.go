@@ -116,8 +116,9 @@ func TestTransparentCalls(t *testing.T) {
 			t.Helper()
 			ctx := harness.Holding(t, 7)
 			for _, name := range []string{"exec", "query", "prepared exec", "prepared query"} {
-				for _, query := range []string{"INSERT INTO pens (id, price) VALUES ($1, $2)", "UPDATE  pens SET price = $2 WHERE id = $1 -- x"} {
-					if err := harness.Ways[name](ctx, db, query, 1, 2); err != nil && !strings.Contains(strings.ToLower(err.Error()), "unique") {
+				for _, query := range []string{"INSERT INTO pens (id, price) VALUES ($1, $2)", "UPDATE  pens SET price = $1 WHERE id = $2 -- x"} {
+					query = b.Text(t, query) // the raw driver is counted as it is
+					if err := harness.Ways[name](ctx, db, query, 1, 2); err != nil && !strings.Contains(strings.ToLower(err.Error()), "unique") && !strings.Contains(err.Error(), "Duplicate") {
 						t.Error(err)
 					}
 				}

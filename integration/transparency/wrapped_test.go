@@ -141,7 +141,7 @@ func TestFencedAmongWrappers(t *testing.T) {
 				for way, run := range harness.Ways {
 					for _, w := range harness.RowWrites {
 						s.Reset(t, 9)
-						query := w.As(b.Dialect).Query + " RETURNING books.id"
+						query := b.Text(t, w.As(b.Dialect).Query+" RETURNING books.id")
 						unchanged := s.Unchanged(t)
 						harness.WantStale(t, run(harness.Holding(t, 8), db, query, w.Args...), 8, 9)
 						harness.WantError(t, run(t.Context(), db, query, w.Args...), sqlfence.ErrNoFence)
