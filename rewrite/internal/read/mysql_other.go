@@ -210,3 +210,19 @@ func (t *Text) SetsClock() int32 {
 	}
 	return -1
 }
+
+// PreparesTransaction returns the token by which the statement prepares a distributed transaction,
+// or -1. It may stand in a block.
+//
+//	XA PREPARE xid
+func (t *Text) PreparesTransaction() int32 {
+	if !t.grammar.charsets {
+		return -1
+	}
+	for i := int(t.Lo); i < int(t.Hi); i++ {
+		if t.isWord(&t.Tokens[i], "xa") && t.isWord(&t.Tokens[i+1], "prepare") {
+			return int32(i)
+		}
+	}
+	return -1
+}
