@@ -124,7 +124,7 @@
 // A statement that would shadow it with another table is refused if its text names
 // that table. Other ways to shadow it aren't refused:
 //
-//   - SET search_path, ALTER SCHEMA ... RENAME, DROP SCHEMA, IMPORT FOREIGN SCHEMA;
+//   - SET search_path, MySQL's USE, ALTER SCHEMA ... RENAME, DROP SCHEMA, IMPORT FOREIGN SCHEMA;
 //   - SQL in stored functions and in the strings that they execute;
 //   - if no table is registered, the text that a pgx.QueryRewriter returns and, in
 //     SQLite, writes to sqlite_schema;

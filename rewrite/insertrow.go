@@ -91,6 +91,9 @@ func (p *planner) checkRows(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := &ins.Arms[i]
 		if p.insertion.queried {
+			if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
+				return p.refuseTarget(at, "a CTE named "+ledgerTable+" would shadow the ledger in its query; rename the CTE")
+			}
 			condition, ok := p.SelectCondition(*arm, ins.Rows.Hi)
 			if !ok || !arm.Select || len(ins.Arms) > 1 {
 				return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of a query that is one plain SELECT ... FROM, without aggregates, and this isn't; write it so, or INSERT ... VALUES")

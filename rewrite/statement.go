@@ -156,3 +156,14 @@ func (p *planner) keepsClock() bool {
 	at := p.SetsClock()
 	return at < 0 || p.refuse(-1, at, "it sets the session's clock, by which locks of rows would expire; run it under Bypass, on a connection of its own")
 }
+
+// keepsLocks refuses a statement by which MariaDB would release the lock of the ledger's row
+// before the transaction's writes are committed: a newer token could be issued in between.
+func (p *planner) keepsLocks() bool {
+	if !slices.ContainsFunc(p.tables, func(t Table) bool { return t.Ledger }) {
+		return true
+	}
+	at := p.PreparesTransaction()
+	return at < 0 || p.refuse(-1, at, "XA PREPARE may release the ledger's lock before the transaction commits, so that a newer token could be issued; "+
+		"write XA COMMIT ... ONE PHASE, or use RowFence")
+}

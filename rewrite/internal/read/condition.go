@@ -105,8 +105,8 @@ func (t *Text) isPure(lo, hi int) bool {
 
 // SelectCondition returns the WHERE of an INSERT's query, which ends at a token, or where it
 // could be added; ok is false unless that is one SELECT ... FROM without brackets,
-// without a clause that isn't well known, and without a function that may be an aggregate: of those
-// there is a row also where no row meets the WHERE, and then it may not be evaluated.
+// without a clause that isn't well known, and without WITH ROLLUP or a function that may be an
+// aggregate: of those there is a row also where no row meets the WHERE, and then it may not be evaluated.
 func (t *Text) SelectCondition(arm RowArm, end int32) (c Condition, ok bool) {
 	if !t.isWord(&t.Tokens[arm.After], "from") || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) {
 		return c, false
@@ -127,7 +127,7 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c Condition, ok bool) {
 		}
 	}
 	for i := hi; i < int(end); i = t.skip(i) {
-		if t.isWord(&t.Tokens[i], "union", "except", "intersect", "window", "procedure", "into", "for", "lock", "fetch", "qualify", "having") {
+		if t.isWord(&t.Tokens[i], "union", "except", "intersect", "window", "procedure", "into", "for", "lock", "fetch", "qualify", "having", "with") {
 			return c, false
 		}
 	}
@@ -143,14 +143,14 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c Condition, ok bool) {
 }
 
 // mayAggregate reports whether a function is called that isn't known to make one value of
-// one row's.
+// one row's. One with a schema is somebody's own, whatever its name.
 func (t *Text) mayAggregate(lo, hi int) bool {
 	for i := lo; i+1 < hi; i++ {
 		tok := &t.Tokens[i]
-		if t.isWord(tok, "select") || isName(tok) && t.Tokens[i+1].Is('(') &&
-			!t.isWord(tok, "and", "or", "not", "in", "between", "like", "case", "when", "then", "else",
-				"cast", "char", "decimal", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
-				"coalesce", "ifnull", "nullif", "if", "concat", "lower", "upper", "length", "trim", "abs", "round") {
+		calls := isName(tok) && t.Tokens[i+1].Is('(')
+		if t.isWord(tok, "select") || calls && (t.Tokens[i-1].Is('.') || !t.isWord(tok, "and", "or", "not", "in", "between", "like", "case", "when", "then", "else",
+			"cast", "char", "decimal", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
+			"coalesce", "ifnull", "nullif", "if", "concat", "lower", "upper", "length", "trim", "abs", "round")) {
 			return true
 		}
 	}

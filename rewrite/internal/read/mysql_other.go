@@ -210,3 +210,25 @@ func (t *Text) SetsClock() int32 {
 	}
 	return -1
 }
+
+// PreparesTransaction returns the token by which the statement prepares a distributed transaction,
+// or -1. It may stand in a block, or in a text that is executed.
+//
+//	XA PREPARE xid
+func (t *Text) PreparesTransaction() int32 {
+	if !t.grammar.charsets {
+		return -1
+	}
+	executes := t.isWord(&t.Tokens[t.Lo], "execute", "prepare")
+	for i := int(t.Lo); i < int(t.Hi); i++ {
+		switch tok := &t.Tokens[i]; {
+		case t.isWord(tok, "xa") && t.isWord(&t.Tokens[i+1], "prepare"):
+			return int32(i)
+		case executes && tok.Kind == lex.Text:
+			if s := strings.ToLower(t.Src[tok.Start:tok.End]); strings.Contains(s, "xa") && strings.Contains(s, "prepare") {
+				return int32(i)
+			}
+		}
+	}
+	return -1
+}
