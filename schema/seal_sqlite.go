@@ -21,7 +21,7 @@ func (sealSQLite) seal(s sealing) []string {
 	for _, columns := range s.unique {
 		var u sqliteUnique
 		for _, name := range columns {
-			u = append(u, sqliteColumn{name: name})
+			u.columns = append(u.columns, sqliteColumn{name: name})
 		}
 		t.indexes = append(t.indexes, u)
 	}
@@ -59,9 +59,10 @@ var sqliteTriggers = []struct{ name, fires, does string }{
 	{askTable}END;
 END`},
 	// It lets the triggers below make a mark positive, and other triggers write the row
-	// again before they do.
-	{"update", "BEFORE UPDATE", `WHEN (OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted})) IS NOT 1 BEGIN
+	// again before they do; but these, too, may have REPLACE delete rows.
+	{"update", "BEFORE UPDATE", `WHEN ({again} AND NOT ({moves})) IS NOT 1 BEGIN
 	SELECT CASE
+	WHEN {again} THEN CASE WHEN {nowInTheWay} THEN {stale} END
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
 	WHEN {isStale} OR {nowInTheWay} THEN {stale}
 	{askTable}{askOld}END;
@@ -72,11 +73,12 @@ END`},
 	{"inserted", "AFTER INSERT", `WHEN {new} < 0 BEGIN
 	{askNew}UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
-	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1 BEGIN
+	// Not where a trigger has written the row again: another may do so, too.
+	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1 AND ({new} IS NOT OLD.{mark} OR {renamed}) BEGIN
 	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
 	// A trigger of the table may keep the row, by RAISE(IGNORE).
-	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} AND {new} IS NOT OLD.{mark} BEGIN
+	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} AND ({new} IS NOT OLD.{mark} OR {renamed}) BEGIN
 	DELETE FROM {table} WHERE {row} AND {mark} = {new};
 	UPDATE {table} SET {mark} = {token} WHERE {row} AND {mark} = {new};
 END`},
@@ -163,6 +165,9 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"token":       sqltext.Raw(token),
 		"max":         sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
 		"deleted":     sqltext.Raw(sqltext.SQLiteDeleted),
+		"again":       sqltext.Raw("OLD." + mark + " < 0 AND NEW." + mark + " IN (OLD." + mark + ", -OLD." + mark + " % " + sqltext.SQLiteDeleted + ")"),
+		"moves":       sqltext.Raw(s.moves()),
+		"renamed":     sqltext.Func(func(string) string { return s.renamed() }),
 		"isStale":     sqltext.Raw(token + isStale + stored("OLD", mark)),
 		"inTheWay":    sqltext.Raw(s.inTheWay(quoteSQLite(s.name), newer)),
 		"nowInTheWay": sqltext.Raw(s.nowInTheWay(quoteSQLite(s.name), newer)),

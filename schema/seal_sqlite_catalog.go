@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/own"
@@ -199,7 +201,8 @@ func (c *sqliteCatalog) readUnique() error {
 		args = ", " + textSQLite(c.schema)
 	}
 	last := ""
-	return c.each("SELECT l.name, x.name, x.coll, x.cid FROM pragma_index_list("+c.args()+") AS l, pragma_index_xinfo(l.name"+args+`) AS x
+	return c.each("SELECT l.name, x.name, x.coll, x.cid, m.sql FROM pragma_index_list("+c.args()+") AS l, pragma_index_xinfo(l.name"+args+") AS x LEFT JOIN "+
+		quoteSQLite(c.inSchema())+`.sqlite_master AS m ON l.partial AND m.type = 'index' AND m.name = l.name
 WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, func(row []string) error {
 		switch column := strings.ToLower(row[1]); {
 		case row[3] == "-2":
@@ -210,19 +213,36 @@ WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, fun
 			return c.refuse("the fence column %s is in the unique index %s", c.stored, row[0])
 		}
 		if row[0] != last {
-			last, c.indexes = row[0], append(c.indexes, nil)
+			last, c.indexes = row[0], append(c.indexes, sqliteUnique{chosen: c.namedBy(row[4])})
 		}
 		u := &c.indexes[len(c.indexes)-1]
-		*u = append(*u, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
+		u.columns = append(u.columns, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
 		return nil
 	})
+}
+
+// namedBy returns all columns that the text of a partial index may name, and more in doubt.
+func (c *sqliteCatalog) namedBy(index string) (columns []sqliteColumn) {
+	if index == "" {
+		return nil
+	}
+	index = strings.ToLower(index)
+	for _, name := range slices.Sorted(maps.Keys(c.columns)) {
+		if strings.Contains(index, name) || strings.ContainsAny(name, "\"]`'") {
+			columns = append(columns, sqliteColumn{name: name, collation: "BINARY"})
+		}
+	}
+	if c.numbered {
+		columns = append(columns, sqliteColumn{name: c.rowNumber})
+	}
+	return columns
 }
 
 // checkDefaults refuses a unique column whose default isn't an expression that a trigger understands:
 // SQLite also takes a bare word, or one in double quotes, for a text there.
 func (c *sqliteCatalog) checkDefaults() error {
 	for _, u := range c.indexes {
-		for _, column := range u {
+		for _, column := range u.columns {
 			if column.instead == "" {
 				continue
 			}
@@ -247,7 +267,7 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 	}
 	for _, t := range c.triggers {
 		if t.skips() {
-			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE), which only a BEFORE trigger may", t.name)
+			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE) or RAISE(FAIL), which only a BEFORE trigger may", t.name)
 		}
 	}
 	mark, fired := quoteSQLite(c.stored), false
@@ -272,7 +292,7 @@ func (t sqliteTrigger) skips() bool {
 var (
 	begins  = regexp.MustCompile(`(?i)\bbegin\b`)
 	before  = regexp.MustCompile(`(?i)\bbefore\b`)
-	ignores = regexp.MustCompile(`(?is)\braise\b.*\bignore\b`)
+	ignores = regexp.MustCompile(`(?is)\braise\b.*\b(ignore|fail)\b`)
 )
 
 // triggersOf returns the table's triggers, in the order in which they were created.

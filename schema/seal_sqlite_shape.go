@@ -12,9 +12,11 @@ type sqliteShape struct {
 // A sqliteTrigger is one of the application's triggers.
 type sqliteTrigger struct{ name, sql string }
 
-// A sqliteUnique is the columns of a unique index. That it may be of some rows only doesn't
-// matter.
-type sqliteUnique []sqliteColumn
+// A sqliteUnique is a unique index.
+type sqliteUnique struct {
+	columns []sqliteColumn
+	chosen  []sqliteColumn // of a partial index: all on which it may depend whether a row is in it
+}
 
 // A sqliteColumn is a column of a unique index.
 type sqliteColumn struct {
@@ -46,17 +48,32 @@ func (s *sqliteShape) nowInTheWay(table, newer string) string {
 	return strings.Join(ways, " OR ")
 }
 
+// moves is the condition for a row to be updated that it may get into the way of others.
+func (s *sqliteShape) moves() string {
+	var moves []string
+	for _, u := range s.all() {
+		moves = append(moves, u.changes())
+	}
+	return strings.Join(moves, " OR ")
+}
+
+// renamed is the condition for a row that was updated that it is to be found by other values.
+func (s *sqliteShape) renamed() string { return s.identity().changes() }
+
+// identity returns what a row is found by.
+func (s *sqliteShape) identity() sqliteUnique { return s.all()[0] }
+
 // all returns the unique indexes and the rows' number.
 func (s *sqliteShape) all() []sqliteUnique {
 	if s.rowNumber == "" {
 		return s.indexes
 	}
-	return append([]sqliteUnique{{{name: s.rowNumber}}}, s.indexes...)
+	return append([]sqliteUnique{{columns: []sqliteColumn{{name: s.rowNumber}}}}, s.indexes...)
 }
 
 func (u sqliteUnique) exists(table, newer string) string {
 	var same []string
-	for _, c := range u {
+	for _, c := range u.columns {
 		same = append(same, "way."+c.collated()+" = "+c.new())
 	}
 	return "EXISTS (SELECT 1 FROM " + table + " AS way WHERE " + strings.Join(same, " AND ") + " AND " + newer + ")"
@@ -64,7 +81,7 @@ func (u sqliteUnique) exists(table, newer string) string {
 
 func (u sqliteUnique) changes() string {
 	var other []string
-	for _, c := range u {
+	for _, c := range append(u.columns[:len(u.columns):len(u.columns)], u.chosen...) {
 		other = append(other, "OLD."+c.collated()+" IS NOT "+c.new())
 	}
 	return strings.Join(other, " OR ")
@@ -77,7 +94,7 @@ func (s *sqliteShape) row() string {
 		return number + " = NEW." + number
 	}
 	var same []string
-	for _, c := range s.indexes[0] {
+	for _, c := range s.identity().columns {
 		same = append(same, c.collated()+" = NEW."+quoteSQLite(c.name))
 	}
 	return strings.Join(same, " AND ")

@@ -23,6 +23,8 @@ var shapes = map[string]string{
 	"strict":           "(id integer PRIMARY KEY, a text UNIQUE, b any UNIQUE, c integer, fence_token integer NOT NULL DEFAULT 0) STRICT",
 	"names of numbers": "(id integer PRIMARY KEY, rowid UNIQUE, oid, a UNIQUE, b, c, fence_token integer NOT NULL DEFAULT 0)",
 	"part":             "(id integer PRIMARY KEY, a, b, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE UNIQUE INDEX part ON books (a COLLATE NOCASE, b) WHERE c > 1;\nCREATE UNIQUE INDEX nocase ON books (c COLLATE NOCASE)",
+	"changing part":    "(id integer PRIMARY KEY, a, b, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE UNIQUE INDEX part ON books (a) WHERE c = 1;\nCREATE UNIQUE INDEX numbers ON books (b) WHERE rowid > 2",
+	"written again":    "(id integer PRIMARY KEY, a, b UNIQUE, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE TRIGGER added AFTER INSERT ON books BEGIN UPDATE books SET b = NEW.a WHERE id = NEW.id; END;\nCREATE TRIGGER changed AFTER UPDATE OF a, c ON books BEGIN UPDATE books SET b = NEW.a WHERE id = NEW.id; UPDATE books SET b = NEW.c WHERE id = NEW.id; END",
 	"affinities":       "(id integer PRIMARY KEY, a text UNIQUE, b numeric UNIQUE, c real UNIQUE, fence_token integer NOT NULL DEFAULT 0)",
 	"numbered again":   "(id integer PRIMARY KEY AUTOINCREMENT, a UNIQUE, b, c, fence_token integer NOT NULL DEFAULT 0)",
 }
@@ -40,7 +42,11 @@ func TestRandomStatements(t *testing.T) {
 					l.exec(t, fmt.Sprintf("PRAGMA recursive_triggers = %d", round))
 					landed := 0
 					for n := range 300 {
-						landed += l.attack(t, randomStatement(r, int64(n/20)), seed)
+						s := randomStatement(r, int64(n/20))
+						if name == "written again" { // one of its triggers may fail, and the mark stay as it is written
+							s.text = strings.Replace(s.text, " OR FAIL", "", 1)
+						}
+						landed += l.attack(t, s, seed)
 					}
 					if landed < 10 {
 						t.Errorf("only %d statements have changed something", landed)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		err = interrupted(ctx, err)
 	}
 	if text := message(err); text != "" {
-		fmt.Fprintf(a.errs, "sqlfence: %s\n", text)
+		fmt.Fprintf(a.errs, "sqlfence: %s\n", strings.TrimPrefix(text, "sqlfence: "))
 	}
 	return a.status(err)
 }
