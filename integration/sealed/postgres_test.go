@@ -1,6 +1,8 @@
 package sealed_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"testing"
@@ -129,4 +131,41 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Seal and Unseal wait for a VACUUM behind a lock that an autovacuum gives way to, and writers
+// don't wait behind.
+func TestSealBehindVacuum(t *testing.T) {
+	l := newUnsealed(t, harness.Bases[1])
+	unseal := func(ctx context.Context, db *sql.DB) error { return schema.Unseal(ctx, db) }
+	for _, change := range []func(context.Context, *sql.DB) error{schema.Seal, unseal} {
+		vacuum, err := l.plain.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer vacuum.Rollback()
+		if _, err := vacuum.Exec("LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+			t.Fatal(err)
+		}
+		changed := make(chan error, 1)
+		go func() { changed <- change(t.Context(), l.db) }()
+		harness.Eventually(t, "it waits", func() bool {
+			var waits int
+			const query = "SELECT count(*) FROM pg_locks WHERE relation = 'books'::regclass AND NOT granted AND mode = 'ShareUpdateExclusiveLock'"
+			if err := l.plain.QueryRow(query).Scan(&waits); err != nil {
+				t.Fatal(err)
+			}
+			return waits > 0
+		})
+		if _, err := l.db.ExecContext(holding(t, 7), "UPDATE books SET price = price + 1 WHERE id = 1"); err != nil {
+			t.Error(err)
+		}
+		if err := vacuum.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-changed; err != nil {
+			t.Error(err)
+		}
+	}
+	l.want(t, "1:12@7 2:10@7 3:10@0")
 }
