@@ -12,6 +12,7 @@ import (
 var mysqlStates = map[uint16]string{
 	1020: SerializationFailure, // HY000: a record has changed since the transaction has read it (innodb_snapshot_isolation)
 	1213: SerializationFailure, // 40001: a deadlock; the transaction was rolled back
+	1206: SerializationFailure, // HY000: no room for more locks; the transaction was rolled back
 	1205: lockNotAvailable,     // HY000: waited too long for a lock; only the statement was rolled back
 	3572: lockNotAvailable,     // HY000: NOWAIT
 
