@@ -19,7 +19,7 @@ func ExampleSealSQL() {
 	}
 	fmt.Println(statements[len(statements)-1])
 	// Output:
-	// CREATE TRIGGER `sqlfence_seal_deleted_books` AFTER UPDATE ON `books` FOR EACH ROW WHEN NEW.`fence_token` < -1000000000000000 AND NEW.`fence_token` IS NOT OLD.`fence_token` BEGIN
+	// CREATE TRIGGER `sqlfence_seal_deleted_books` AFTER UPDATE ON `books` FOR EACH ROW WHEN NEW.`fence_token` < -1000000000000000 AND (NEW.`fence_token` IS NOT OLD.`fence_token` OR OLD.`rowid` IS NOT NEW.`rowid`) BEGIN
 	// 	DELETE FROM `books` WHERE `rowid` = NEW.`rowid` AND `fence_token` = NEW.`fence_token`;
 	// 	UPDATE `books` SET `fence_token` = -NEW.`fence_token` % 1000000000000000 WHERE `rowid` = NEW.`rowid` AND `fence_token` = NEW.`fence_token`;
 	// END

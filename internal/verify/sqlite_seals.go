@@ -44,9 +44,9 @@ WHERE g.name GLOB '` + sqltext.SQLiteSeal + `*' AND m.type = 'table' AND ` + d.n
 				s.problem = "it lacks the trigger " + sqltext.SQLiteSeal + kind
 			}
 		}
-		for _, c := range unique[rel.id] {
-			if s.problem == "" && !strings.Contains(s.body, "way."+d.Quote(c)) {
-				s.problem = "it doesn't know of the unique column " + plain(d, c) + ", by which REPLACE deletes rows"
+		for _, u := range unique[rel.id] {
+			if s.problem == "" && !d.sees(s.body, u) {
+				s.problem = "it doesn't know of the unique index " + plain(d, u.name) + ", by which REPLACE deletes rows"
 			}
 		}
 		found[rel.id] = s
@@ -54,15 +54,42 @@ WHERE g.name GLOB '` + sqltext.SQLiteSeal + `*' AND m.type = 'table' AND ` + d.n
 	return found, nil
 }
 
-// unique returns the columns of the relations' unique indexes.
-func (d sqlite) unique(l *look, of []*relation) (map[string][]string, error) {
-	rows, err := d.eachSchema(l, "the unique indexes", "1, 2", func(text, name string) string {
-		return `SELECT DISTINCT ` + text + ` || '.' || m.name, x.name FROM ` + name + `.sqlite_master AS m, pragma_index_list(m.name, ` + text + `) AS i, pragma_index_xinfo(i.name, ` + text + `) AS x
-WHERE m.type = 'table' AND i."unique" AND x."key" AND x.cid >= 0 AND ` + d.named(of, text)
+// A uniqueIndex is one of a table's, by its columns with their collations. The name of a column is empty for an
+// expression.
+type uniqueIndex struct {
+	name    string
+	columns [][2]string
+}
+
+// unique returns the relations' unique indexes.
+func (d sqlite) unique(l *look, of []*relation) (map[string][]uniqueIndex, error) {
+	rows, err := d.eachSchema(l, "the unique indexes", "1, 2, 3", func(text, name string) string {
+		return `SELECT ` + text + ` || '.' || m.name, i.name, x.seqno, x.name, x.coll FROM ` + name + `.sqlite_master AS m, pragma_index_list(m.name, ` + text + `) AS i, pragma_index_xinfo(i.name, ` + text + `) AS x
+WHERE m.type = 'table' AND i."unique" AND x."key" AND x.cid <> -1 AND ` + d.named(of, text)
 	})
-	found := make(map[string][]string)
+	found := make(map[string][]uniqueIndex)
 	for _, r := range rows {
-		found[r[0]] = append(found[r[0]], r[1])
+		of := found[r[0]]
+		if len(of) == 0 || of[len(of)-1].name != r[1] {
+			of = append(of, uniqueIndex{name: r[1]})
+		}
+		last := &of[len(of)-1]
+		last.columns = append(last.columns, [2]string{r[3], r[4]})
+		found[r[0]] = of
 	}
 	return found, err
+}
+
+// sees reports whether a seal looks for the rows with the same values in an index.
+func (d sqlite) sees(seal string, u uniqueIndex) bool {
+	return slices.ContainsFunc(strings.Split(seal, " AS way WHERE "), func(part string) bool {
+		same, _, found := strings.Cut(part, " AND abs(")
+		known := 0
+		for _, c := range u.columns {
+			if way := "way." + d.Quote(c[0]); c[0] != "" {
+				known += strings.Count(same, way+" = ") + strings.Count(same, way+" COLLATE "+d.Quote(c[1])+" ")
+			}
+		}
+		return found && known == len(u.columns) && known == strings.Count(same, "way.")
+	})
 }

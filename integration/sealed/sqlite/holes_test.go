@@ -1,9 +1,11 @@
 package sqlite_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
@@ -88,5 +90,35 @@ func TestDeleteTriggerThatProves(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.want(t, "2 19 b 8", "3 29 c 8")
+	})
+}
+
+// Verify finds out when a seal doesn't know of a unique index, however like it is to one that it knows.
+func TestVerifyOfUniqueIndexes(t *testing.T) {
+	const table = "(id integer PRIMARY KEY, a, b, c, fence_token integer NOT NULL DEFAULT 0, UNIQUE (a, b), UNIQUE (c))"
+	broken := func(l *lab) bool {
+		t.Helper()
+		found, err := sqlfence.Verify(t.Context(), l.db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(found, func(f sqlfence.Finding) bool { return f.Code == "seal-broken" })
+	}
+	each(t, func(t *testing.T, b harness.Base) {
+		for name, shape := range shapes {
+			if broken(newLab(t, b, "CREATE TABLE books "+shape)) {
+				t.Errorf("%s: it is broken", name)
+			}
+		}
+		for index, unknown := range map[string]bool{
+			"(a)": true, "(b, id)": true, "(lower(c))": true, "(c COLLATE NOCASE)": true, "(a) WHERE b = 1": true,
+			"(a, b)": false, "(b, a)": false, "(c, a)": true, "(c) WHERE b = 1": false,
+		} {
+			l := newLab(t, b, "CREATE TABLE books "+table)
+			l.exec(t, "CREATE UNIQUE INDEX new ON books "+index)
+			if broken(l) != unknown {
+				t.Errorf("%s: it is broken: %v", index, !unknown)
+			}
+		}
 	})
 }

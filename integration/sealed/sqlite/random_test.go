@@ -25,6 +25,8 @@ var shapes = map[string]string{
 	"part":             "(id integer PRIMARY KEY, a, b, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE UNIQUE INDEX part ON books (a COLLATE NOCASE, b) WHERE c > 1;\nCREATE UNIQUE INDEX nocase ON books (c COLLATE NOCASE)",
 	"changing part":    "(id integer PRIMARY KEY, a, b, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE UNIQUE INDEX part ON books (a) WHERE c = 1;\nCREATE UNIQUE INDEX numbers ON books (b) WHERE rowid > 2",
 	"written again":    "(id integer PRIMARY KEY, a, b UNIQUE, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE TRIGGER added AFTER INSERT ON books BEGIN UPDATE books SET b = NEW.a WHERE id = NEW.id; END;\nCREATE TRIGGER changed AFTER UPDATE OF a, c ON books BEGIN UPDATE books SET b = NEW.a WHERE id = NEW.id; UPDATE books SET b = NEW.c WHERE id = NEW.id; END",
+	"passed on":        "(id integer PRIMARY KEY, a, b UNIQUE, c, fence_token integer NOT NULL DEFAULT 0);\nCREATE TRIGGER gone AFTER DELETE ON books BEGIN UPDATE books SET b = OLD.a, fence_token = OLD.fence_token % 1000000000000000 WHERE id = OLD.id + 1; END;\nCREATE TRIGGER first BEFORE UPDATE OF c ON books BEGIN UPDATE books SET b = NEW.c, fence_token = -abs(NEW.fence_token) WHERE id = NEW.id - 1; END",
+	"no number again":  "(id, a, b UNIQUE, c, fence_token integer NOT NULL DEFAULT 0, PRIMARY KEY (id, a)) WITHOUT ROWID;\nCREATE TRIGGER added AFTER INSERT ON books BEGIN UPDATE books SET a = NEW.b WHERE id = NEW.id AND a = NEW.a; END;\nCREATE TRIGGER changed AFTER UPDATE OF c ON books BEGIN UPDATE books SET b = NEW.c WHERE id = NEW.id AND a = NEW.a; UPDATE books SET id = NEW.c WHERE id = NEW.id AND a = NEW.a; END",
 	"affinities":       "(id integer PRIMARY KEY, a text UNIQUE, b numeric UNIQUE, c real UNIQUE, fence_token integer NOT NULL DEFAULT 0)",
 	"numbered again":   "(id integer PRIMARY KEY AUTOINCREMENT, a UNIQUE, b, c, fence_token integer NOT NULL DEFAULT 0)",
 }
@@ -43,7 +45,7 @@ func TestRandomStatements(t *testing.T) {
 					landed := 0
 					for n := range 300 {
 						s := randomStatement(r, int64(n/20))
-						if name == "written again" { // one of its triggers may fail, and the mark stay as it is written
+						if strings.Contains(shape, "TRIGGER") { // one of its triggers may fail, and the mark stay as it is written
 							s.text = strings.Replace(s.text, " OR FAIL", "", 1)
 						}
 						landed += l.attack(t, s, seed)
