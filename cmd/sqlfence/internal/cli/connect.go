@@ -53,6 +53,21 @@ func (a *app) dataSource() (string, error) {
 	return dsn, nil
 }
 
+// withDatabase calls f with the database that the command is about, which isn't fenced. create says
+// that a file which isn't there is made.
+func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error) error {
+	source, err := a.source(create)
+	if err != nil {
+		return err
+	}
+	db, err := source.Open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return f(source, db)
+}
+
 // open opens the database that the command is about, fenced if there are options.
 func (a *app) open(options ...sqlfence.Option) (*sql.DB, error) {
 	s, err := a.source(false)

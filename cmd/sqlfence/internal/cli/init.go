@@ -82,19 +82,12 @@ func (a *app) writeSQL(changes []change) error {
 
 // createOwn creates sqlfence's own tables.
 func (a *app) createOwn(ctx context.Context) error {
-	source, err := a.source(true)
-	if err != nil {
-		return err
-	}
-	db, err := source.Open()
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if err := a.setup(ctx, source, db); err != nil {
-		return err
-	}
-	return a.writeApplied("sqlfence's tables are there")
+	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
+		if err := a.setup(ctx, source, db); err != nil {
+			return err
+		}
+		return a.writeApplied("sqlfence's tables are there")
+	})
 }
 
 func (a *app) writeApplied(what string) error {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"database/sql"
 	"github.com/spf13/cobra"
 
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -28,18 +30,11 @@ func newLeaseRow(i lease.Info) leaseRow {
 
 // withLeases calls f with the leases of the database.
 func (a *app) withLeases(f func(*lease.Leases) error) error {
-	source, err := a.source(false)
-	if err != nil {
-		return err
-	}
-	db, err := source.Open()
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	leases, err := source.Leases(db, lease.WithLogger(a.log))
-	if err != nil {
-		return err
-	}
-	return f(leases)
+	return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
+		leases, err := source.Leases(db, lease.WithLogger(a.log))
+		if err != nil {
+			return err
+		}
+		return f(leases)
+	})
 }

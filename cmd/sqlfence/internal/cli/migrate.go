@@ -26,24 +26,17 @@ it, and bring tables that an older version has made up to date.`,
 			if apply {
 				return a.createOwn(cmd.Context())
 			}
-			source, err := a.source(false)
-			if err != nil {
-				return err
-			}
-			db, err := source.Open()
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			lacking, err := lacks(cmd.Context(), source, db)
-			if err != nil {
-				return err
-			}
-			if len(lacking) == 0 && !a.json {
-				fmt.Fprintln(a.out, "-- nothing is missing")
-				return nil
-			}
-			return a.writeSQL(lacking)
+			return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
+				lacking, err := lacks(cmd.Context(), source, db)
+				if err != nil {
+					return err
+				}
+				if len(lacking) == 0 && !a.json {
+					fmt.Fprintln(a.out, "-- nothing is missing")
+					return nil
+				}
+				return a.writeSQL(lacking)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&apply, "apply", false, "add it instead of printing the SQL")

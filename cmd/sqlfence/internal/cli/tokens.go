@@ -37,20 +37,13 @@ type ledger struct {
 
 // withLedger calls f with the ledger of the database.
 func (a *app) withLedger(f func(*ledger) error) error {
-	source, err := a.source(false)
-	if err != nil {
-		return err
-	}
-	db, err := source.Open()
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	store, err := tokens.New(db, tokens.WithLogger(a.log))
-	if err != nil {
-		return err
-	}
-	return f(&ledger{store, db, source})
+	return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
+		store, err := tokens.New(db, tokens.WithLogger(a.log))
+		if err != nil {
+			return err
+		}
+		return f(&ledger{store, db, source})
+	})
 }
 
 // list returns the newest token of each name, ordered by name. The row with the empty name is
