@@ -2,6 +2,7 @@ package cli
 
 import (
 	"database/sql"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
