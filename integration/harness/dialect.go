@@ -53,7 +53,8 @@ type dialect struct {
 	// upserts is how often a row counts that an upsert has updated.
 	upserts int64
 
-	// refuses are the writes by name, behind the fence's, that no guard is known for.
+	// refuses are the writes by name, behind the fence's, that no guard is known for in a table
+	// with a Key.
 	refuses []string
 
 	// variants: of the servers that speak the dialect some refuse what others run.
