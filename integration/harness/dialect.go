@@ -113,7 +113,11 @@ var dialects = map[sqlfence.Dialect]dialect{
 
 		ledgerFirst: true,
 
-		refuses:  []string{"ledger: insert from a query", "ledger: upsert from a query", "ledger: upsert of queries", "ledger: query"},
+		refuses: []string{
+			"ledger: insert from a query", "ledger: upsert from a query", "ledger: upsert of queries", "ledger: query",
+			"ledger: insert of a key from a query", "ledger: insert with another column first",
+			"row fence: upsert of queries", "row fence: insert of a key from a query",
+		},
 		variants: true,
 	},
 }
