@@ -188,6 +188,10 @@ type dialect interface {
 	// database may change in silence.
 	readsNewRow() bool
 
+	// upsertSeesQuery reports whether an upsert's assignments see the tables of the query that
+	// its rows come from, as well as the one that is written.
+	upsertSeesQuery() bool
+
 	// upsert is the clause by which an INSERT may update.
 	upsert() string
 }

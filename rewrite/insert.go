@@ -305,6 +305,10 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 	if !c.Update {
 		return true
 	}
+	if at := p.readsItself(w); at >= 0 && p.dialect.upsertSeesQuery() && len(p.target.rules.columns) > 0 {
+		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert()+" its columns are ambiguous; "+
+			"give the table in the SELECT an alias")
+	}
 	if !p.versions(w) || !p.assignments(&c.Set, true) {
 		return false
 	}
@@ -317,3 +321,32 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 	rules := p.target.inWhere(p.target.rules)
 	return rules == 0 || p.check(w, c.Where, rules)
 }
+
+// readsItself returns the token of the written table's name in the FROM of an INSERT's query,
+// where it stands without an alias; or -1. It looks at what isn't in brackets, in which names are
+// the brackets' own.
+func (p *planner) readsItself(w *read.Write) int32 {
+	rows, depth := w.Insertion.Rows, 0
+	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {
+		switch {
+		case p.Tokens[i].Is('('):
+			depth++
+		case p.Tokens[i].Is(')'):
+			depth--
+		}
+		if name, ok := p.Name(int(i)); !ok || depth != 0 || i == rows.Lo || name != w.Target.Name {
+			continue
+		}
+		before, next := i-1, i+1
+		if p.Tokens[before].Is('.') {
+			before -= 2
+		}
+		if p.Word(before, "from", "join", "straight_join") && (next == rows.Hi || p.Tokens[next].Is(',') || p.Word(next, behindTable...)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// behindTable are the words behind a table of a FROM that aren't its alias.
+var behindTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right", "natural", "straight_join", "on", "using", "union"}

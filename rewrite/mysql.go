@@ -121,6 +121,8 @@ func (mysql) ledgerInRow() bool { return true }
 // readsNewRow: an empty sql_mode cuts '4x' to 4, and every one rounds 4.6 to 5.
 func (mysql) readsNewRow() bool { return true }
 
+func (mysql) upsertSeesQuery() bool { return true }
+
 func (mysql) upsert() string { return "ON DUPLICATE KEY UPDATE" }
 
 func (d mysql) withLedgerFunction(string) dialect { return d }

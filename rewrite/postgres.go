@@ -119,6 +119,8 @@ func (postgres) ledgerInRow() bool { return false }
 
 func (postgres) readsNewRow() bool { return false }
 
+func (postgres) upsertSeesQuery() bool { return false }
+
 func (postgres) upsert() string { return "ON CONFLICT" }
 
 func (p postgres) withLedgerFunction(schema string) dialect {

@@ -115,6 +115,8 @@ func (sqlite) ledgerInRow() bool { return false }
 
 func (sqlite) readsNewRow() bool { return false }
 
+func (sqlite) upsertSeesQuery() bool { return false }
+
 func (sqlite) upsert() string { return "ON CONFLICT" }
 
 func (d sqlite) withLedgerFunction(string) dialect { return d }

@@ -3,6 +3,7 @@ package concurrency_test
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -57,7 +58,7 @@ func eachWaiting(t *testing.T, s *harness.Shop, writes []harness.Write, test fun
 func TestG2LedgerWriteThatWaitsWhileATokenIsIssued(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
-		writes := s.Guarded("ledger", harness.RowWrites, harness.FreshInserts)
+		writes := slices.Concat(harness.RowWrites, harness.FreshInserts)
 		eachWaiting(t, sh, writes, func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error)) {
 			unchanged := sh.Unchanged(t)
 			b := sh.Block(t, w)

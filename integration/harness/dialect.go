@@ -53,7 +53,8 @@ type dialect struct {
 	// upserts is how often a row counts that an upsert has updated.
 	upserts int64
 
-	// refuses are the writes by name, behind the fence's, that no guard is known for.
+	// refuses are the writes by name, behind the fence's, that no guard is known for in a table
+	// with a Key.
 	refuses []string
 
 	// variants: of the servers that speak the dialect some refuse what others run.
@@ -112,7 +113,11 @@ var dialects = map[sqlfence.Dialect]dialect{
 
 		ledgerFirst: true,
 
-		refuses:  []string{"ledger: insert from a query", "ledger: upsert from a query", "ledger: upsert of queries", "ledger: query"},
+		refuses: []string{
+			"ledger: insert from a query", "ledger: upsert from a query", "ledger: upsert of queries", "ledger: query",
+			"ledger: insert of a key from a query", "ledger: insert with another column first",
+			"row fence: upsert of queries", "row fence: insert of a key from a query",
+		},
 		variants: true,
 	},
 }

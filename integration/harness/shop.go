@@ -106,7 +106,8 @@ func (b Base) Updated(w Write) int64 {
 	return 1
 }
 
-// Guarded are the writes for which the database has a guard by a fence, of [Fences].
+// Guarded are the writes for which the database has a guard by a fence, of [Fences], in a
+// table with a Key.
 func (b Base) Guarded(fence string, writes ...[]Write) []Write {
 	return slices.DeleteFunc(slices.Concat(writes...), func(w Write) bool { return slices.Contains(dialects[b.Dialect].refuses, fence+": "+w.Name) })
 }

@@ -131,7 +131,7 @@ func TestKeyMayBeAssignedByItsName(t *testing.T) {
 			for _, w := range sh.Runnable(t, []harness.Write{
 				{Name: "update", Query: "UPDATE books SET isbn = isbn, price = $1 WHERE id = 2", Args: []any{30}},
 				{Name: "update from another table", Query: "UPDATE books SET isbn = books.isbn, price = $1 FROM (SELECT 1 AS n) AS p WHERE books.id = 2 AND p.n = 1", Args: []any{30}},
-				{Name: "upsert", Query: "INSERT INTO books (id, isbn) VALUES ($1, 'i2') ON CONFLICT (isbn) DO UPDATE SET isbn = books.isbn, price = 30", Args: []any{8}},
+				{Name: "upsert", Query: "INSERT INTO books (isbn, id) VALUES ('i2', $1) ON CONFLICT (isbn) DO UPDATE SET isbn = books.isbn, price = 30", Args: []any{8}},
 			}) {
 				for _, keys := range [][]string{{"i2"}, {"i2", "i9"}} {
 					resetISBNs(t, sh)
@@ -318,7 +318,7 @@ func TestKeyIsAssignedByteByByte(t *testing.T) {
 		for _, w := range []harness.Write{
 			{Name: "update", Query: "UPDATE books SET isbn = $1 WHERE id = 2", Args: []any{"I2"}},
 			{Name: "update by the key", Query: "UPDATE books SET isbn = $1 WHERE isbn = $2", Args: []any{"I2", "I2"}},
-			{Name: "upsert", Query: "INSERT INTO books (id, isbn) VALUES (8, $1) ON CONFLICT (isbn) DO UPDATE SET isbn = excluded.isbn", Args: []any{"I2"}},
+			{Name: "upsert", Query: "INSERT INTO books (isbn, id) VALUES ($1, 8) ON CONFLICT (isbn) DO UPDATE SET isbn = excluded.isbn", Args: []any{"I2"}},
 		} {
 			for _, key := range []string{"i2", "I2"} {
 				sh.Raise(t, "books/"+key, 9)

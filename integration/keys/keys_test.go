@@ -90,7 +90,7 @@ func TestKeyRefusesRowsOutOfScope(t *testing.T) {
 		{Name: "delete", Query: "DELETE FROM books WHERE id = $1", Args: []any{2}},
 		{Name: "delete of all", Query: "DELETE FROM books", Args: nil},
 		{Name: "insert", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2)", Args: []any{7, "i7"}},
-		{Name: "insert from a query", Query: "INSERT INTO books (isbn, id) SELECT 'i7', 7 AS id FROM books WHERE id = $1", Args: []any{1}},
+		{Name: "insert of a key from a query", Query: "INSERT INTO books (isbn, id) SELECT 'i7', 7 AS id FROM books WHERE id = $1", Args: []any{1}},
 		{Name: "insert of a constant", Query: "INSERT INTO books (id, isbn) VALUES (7, $1)", Args: []any{"i7"}},
 		{Name: "insert with another column first", Query: "INSERT INTO books (isbn, id) VALUES ($1, $2)", Args: []any{"i7", 7}},
 		{Name: "insert of several", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2), ($3, $4)", Args: []any{8, "i8", 7, "i7"}},

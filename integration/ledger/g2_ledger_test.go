@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestG2LedgerRefusesAnOlderToken(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
 		sh.EachForm(t, func(t *testing.T, send func(context.Context, harness.Write) (int64, error)) {
-			for _, w := range s.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+			for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 				sh.Reset(t, 8)
 				if _, err := sh.Issue(t.Context()); err != nil {
 					t.Fatal(err)
@@ -40,7 +41,7 @@ func TestG2LedgerLetsTheNewestTokenPass(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
 		sh.EachForm(t, func(t *testing.T, send func(context.Context, harness.Write) (int64, error)) {
-			for _, w := range s.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+			for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 				for _, value := range []int64{9, sqlfence.MaxToken} {
 					sh.Reset(t, 9)
 					sh.Raise(t, "books", value)
@@ -62,7 +63,7 @@ func TestG2LedgerRefusesATokenThatNobodyIssued(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
 		sh.EachForm(t, func(t *testing.T, send func(context.Context, harness.Write) (int64, error)) {
-			for _, w := range s.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+			for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 				for _, c := range []struct{ token, current int64 }{{10, 9}, {sqlfence.MaxToken, 9}, {5, 0}} {
 					sh.Reset(t, c.current)
 					unchanged := sh.Unchanged(t)
@@ -145,7 +146,7 @@ func TestG2LedgerOfANameWithoutATokenRefusesAll(t *testing.T) {
 		for _, none := range []string{"NULL", "0", "-3"} {
 			sh.Exec(t, "DELETE FROM fencing_tokens")
 			sh.Exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books', "+none+")")
-			for _, w := range b.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+			for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 				unchanged := sh.Unchanged(t)
 				_, err := harness.Forms[0].Run(harness.Holding(t, 5), sh.DB, w.As(b.Dialect))
 				current := int64(0)
@@ -200,7 +201,7 @@ func TestG2LedgerWithANameTwiceComparesWithTheHighest(t *testing.T) {
 			sh.Exec(t, "DELETE FROM fencing_tokens")
 			sh.Exec(t, "INSERT INTO fencing_tokens (name, token) VALUES "+rows)
 			unchanged := sh.Unchanged(t)
-			for _, w := range b.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+			for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 				_, err := harness.Forms[0].Run(harness.Holding(t, 3), sh.DB, w.As(b.Dialect))
 				harness.WantStale(t, err, 3, 9)
 				_, err = harness.Forms[0].Run(harness.Holding(t, 10), sh.DB, w.As(b.Dialect))
@@ -222,7 +223,7 @@ func TestG2LedgerObservesATokenThatNobodyIssued(t *testing.T) {
 		var events []sqlfence.Event
 		db := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger(), sqlfence.RowFence("fence_token")), sqlfence.WithMode(sqlfence.Observe),
 			sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { events = append(events, e) }))
-		for _, w := range b.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+		for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 			sh.Reset(t, 9)
 			events = nil
 			before := sh.State(t, false)
@@ -266,7 +267,7 @@ func TestG2LedgerRefusesAnUnknownName(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
 		sh.EachForm(t, func(t *testing.T, send func(context.Context, harness.Write) (int64, error)) {
-			for _, w := range s.Guarded("ledger", harness.RowWrites, harness.FreshInserts) {
+			for _, w := range slices.Concat(harness.RowWrites, harness.FreshInserts) {
 				sh.Reset(t, 1)
 				sh.Exec(t, "DELETE FROM fencing_tokens")
 				unchanged := sh.Unchanged(t)

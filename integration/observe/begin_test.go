@@ -2,6 +2,7 @@ package observe_test
 
 import (
 	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -116,13 +117,15 @@ func TestObserveNoTransactionByStatements(t *testing.T) {
 				for _, query := range tt.queries {
 					if tt.prepared {
 						stmt, prepareErr := c.PrepareContext(t.Context(), query)
-						if prepareErr != nil {
-							t.Fatal(prepareErr)
+						if err = prepareErr; err == nil {
+							defer stmt.Close()
+							_, err = stmt.ExecContext(t.Context())
 						}
-						defer stmt.Close()
-						_, err = stmt.ExecContext(t.Context())
 					} else {
 						_, err = c.ExecContext(t.Context(), query)
+					}
+					if b.Dialect == sqlfence.MySQL && tt.prepared && err != nil && strings.Contains(err.Error(), "1295") {
+						t.Skip(err) // MySQL prepares no BEGIN; MariaDB does
 					}
 					if err != nil && !tt.fails {
 						t.Fatalf("%s: %v", query, err)

@@ -268,6 +268,9 @@ func TestSerialRefusals(t *testing.T) {
 				"UPDATE OR IGNORE books SET isbn = 'i2' WHERE id = 1", // which a constraint keeps from being written
 				"UPDATE books SET price = 1 WHERE id = 1 LIMIT 0",
 			} {
+				if !b.Returns() && strings.Contains(query, "RETURNING") {
+					continue // no server reads it
+				}
 				harness.WantError(t, exec(harness.WithSerial(t, 7), query), sqlfence.ErrUnguardable)
 			}
 		}
