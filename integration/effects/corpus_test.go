@@ -86,3 +86,14 @@ func (s *effectSample) args(d sqlfence.Dialect) (args []any) {
 	}
 	return args
 }
+
+// limitsDelete tells of a DELETE of some of the rows that its condition holds for.
+func (s *effectSample) limitsDelete() bool {
+	return s.is("delete") && strings.Contains(strings.ToLower(s.sql), " limit ")
+}
+
+// countsMark tells of an upsert whose count says whether the row has changed, which the mark may be
+// alone in doing.
+func (s *effectSample) countsMark(d sqlfence.Dialect) bool {
+	return d == sqlfence.MySQL && strings.Contains(strings.ToLower(s.sql), "on duplicate key")
+}

@@ -6,7 +6,4 @@ import (
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-func TestMain(m *testing.M) {
-	harness.Without("mysql")
-	harness.Main(m)
-}
+func TestMain(m *testing.M) { harness.Main(m) }

@@ -78,6 +78,9 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 	if e.result, e.err = send(limited, c, s, l.Dialect, way); e.err != nil && savepoint {
 		_ = exec("ROLLBACK TO before_it") // where there is none left, content tells
 	}
+	if way == "exec" && s.countsMark(l.Dialect) {
+		e.result = ""
+	}
 	e.after = l.content(around, c, s)
 	return e
 }

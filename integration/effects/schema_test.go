@@ -2,6 +2,8 @@ package effects_test
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -84,6 +86,29 @@ INSERT INTO prices VALUES (1, 70, 1), (2, 80, 0);
 INSERT INTO sold VALUES (1, 10), (2, 20);
 INSERT INTO src VALUES (1, 100, 's1', 1, NULL), (2, 200, 's2', 2, 1), (77, 700, 's77', 3, 1);
 INSERT INTO x VALUES (1, 1);`,
+	sqlfence.MySQL: `
+CREATE TABLE books (id int PRIMARY KEY DEFAULT 1000, isbn varchar(20) UNIQUE, price int DEFAULT 10, title varchar(40) DEFAULT 'none', grp int,
+	serial bigint DEFAULT 1, editedby varchar(20), fence_token bigint);
+CREATE TABLE orders (id int PRIMARY KEY DEFAULT 1000, book int, price int DEFAULT 3, fence_token bigint);
+CREATE TABLE pens (id int, price int, grp int, mark bigint);
+CREATE TABLE inks (id int);
+CREATE TABLE x (id int, price int);
+INSERT INTO books (id, isbn, title, grp, fence_token) VALUES (1, 'i1', 'a', 1, 9), (2, 'i2', 'b', 2, 9), (3, 'i3', 'c', 1, 9), (4, 'i4', 'a', 2, 9), (42, 'i42', 'b', 1, 9);
+INSERT INTO orders (id, book, fence_token) VALUES (1, 1, 9), (2, 2, 9), (3, 3, 9);
+INSERT INTO pens VALUES (1, 100, 1, 0), (2, 200, 2, 0), (77, 700, 1, 0);
+INSERT INTO inks VALUES (1), (77);
+INSERT INTO x VALUES (1, 1);`,
+}
+
+// effectSetup returns the statements that make the tables and the ledger, one by one.
+func effectSetup(d sqlfence.Dialect) []string {
+	return slices.DeleteFunc(strings.SplitAfter(effectSchema[d]+effectLedgers[d], ";\n"), func(text string) bool { return strings.TrimSpace(text) == "" })
+}
+
+var effectLedgers = map[sqlfence.Dialect]string{
+	sqlfence.Postgres: effectLedger,
+	sqlfence.SQLite:   effectLedger,
+	sqlfence.MySQL:    strings.Replace(effectLedger, "name text", "name varbinary(512)", 1),
 }
 
 const effectLedger = `
@@ -106,8 +131,10 @@ var preparations = []preparation{
 	// IGNORE finds them taken.
 	prepare(sqlfence.Postgres, `insert into .*books`, "UPDATE books SET id = id + 500"),
 	prepare(sqlfence.SQLite, `insert (or \w+ )?into .*books`, "UPDATE books SET id = id + 500"),
+	prepare(sqlfence.MySQL, `insert .*books`, "UPDATE books SET id = id + 500 ORDER BY id DESC"),
 	prepare(sqlfence.Postgres, `on\s+conflict`, "UPDATE books SET id = id - 500"),
 	prepare(sqlfence.SQLite, `on\s+conflict|or ignore`, "UPDATE books SET id = id - 500 WHERE id > 500"),
+	prepare(sqlfence.MySQL, `on duplicate key|ignore`, "UPDATE books SET id = id - 500 WHERE id > 500 ORDER BY id"),
 	prepare(sqlfence.Postgres, `set id = 2 `, "DELETE FROM books WHERE id = 2"),
 	prepare(sqlfence.SQLite, `set id = 2 `, "DELETE FROM books WHERE id = 2"),
 
@@ -143,6 +170,12 @@ func (s *effectSample) preparations(d sqlfence.Dialect) (all []string) {
 		}
 	}
 	return all
+}
+
+// undone tells of a statement whose effect a rollback undoes, whatever it does. In MySQL most that
+// define something commit the transaction first.
+func (s *effectSample) undone(d sqlfence.Dialect) bool {
+	return d != sqlfence.MySQL || slices.ContainsFunc([]string{"update", "insert", "delete", "replace", "with", "select", "explain"}, s.is) && !strings.Contains(strings.ToLower(s.sql), "outfile")
 }
 
 // alone tells of a statement that can't run in a transaction.

@@ -23,8 +23,9 @@ func TestNewRowsCanFail(t *testing.T) {
 			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": all[:4]}},
 		{"rows move to keys spelled like the column", "rewrite/key.go", "&& p.isColumn(value.Lo, a)", "",
 			map[string][]string{"TestKeyCannotBeMoved": sqlite}},
+		// MySQL's guard looks at the key behind the assignment as well.
 		{"rows move to new keys", "key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
-			map[string][]string{"TestNewRowsMoveNone": all}},
+			map[string][]string{"TestNewRowsMoveNone": all[:4]}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }

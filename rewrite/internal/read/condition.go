@@ -111,6 +111,11 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c Condition, ok bool) {
 	if !t.isWord(&t.Tokens[arm.After], "from") || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) {
 		return c, false
 	}
+	for i := arm.After + 1; i < end; i = int32(t.skip(int(i))) {
+		if tok := &t.Tokens[i]; !tok.Label && t.isWord(tok, "returning") {
+			end = i
+		}
+	}
 	lo, hi := 0, int(end)
 	for i := int(arm.After) + 1; i < hi; i = t.skip(i) {
 		switch tok := &t.Tokens[i]; {
