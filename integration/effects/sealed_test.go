@@ -20,7 +20,7 @@ func TestEffectsSealed(t *testing.T) {
 		sqlfence.Postgres: effectCorpus(t, "postgres.golden"),
 		sqlfence.SQLite:   effectCorpus(t, "sqlite.golden"),
 	}
-	for _, b := range harness.Bases[:4] {
+	for _, b := range harness.Bases[1:3] { // one of each database's
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			corpus := corpora[b.Dialect]
