@@ -102,8 +102,6 @@ func (e *edit) ends() byte {
 		return ' '
 	case opBeforeAssigned:
 		return '('
-	case opRepeat:
-		return ')'
 	}
-	return 'D'
+	return 'D' // also of a repetition, which may be left out
 }

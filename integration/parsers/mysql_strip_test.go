@@ -49,6 +49,7 @@ func (db *mysql) unguard(tree any, rules ruleSet, _ int) error {
 			s.List = u.set(s.List)
 			s.Where = u.where(s.Where, false, u.rules.Ledger)
 		case *ast.DeleteStmt:
+			u.joins = joinConditions(s.TableRefs.TableRefs)
 			s.Where = u.where(s.Where, u.rules.FenceColumn != "" || u.rules.Key != "", u.rules.Ledger)
 		case *ast.InsertStmt:
 			u.insert(s)
@@ -62,7 +63,22 @@ func (db *mysql) unguard(tree any, rules ruleSet, _ int) error {
 
 type mysqlUnguarder struct {
 	rules *rewrite.Table
+	joins []string // the conditions of a DELETE's joins
 	err   error
+}
+
+// joinConditions returns what the tables of a statement are joined by.
+func joinConditions(n ast.ResultSetNode) (all []string) {
+	if j, ok := n.(*ast.Join); ok {
+		if j.On != nil {
+			all = append(all, show(j.On.Expr))
+		}
+		all = append(all, joinConditions(j.Left)...)
+		if j.Right != nil {
+			all = append(all, joinConditions(j.Right)...)
+		}
+	}
+	return all
 }
 
 func (u *mysqlUnguarder) need(ok bool, what string) bool {
@@ -81,8 +97,7 @@ func isMarked(n ast.Node) bool { return strings.Contains(show(n), "sqlfence:") }
 //	c = CASE WHEN check THEN c END, ..., fence_token = GREATEST(fence_token, token)
 func (u *mysqlUnguarder) set(list []*ast.Assignment) []*ast.Assignment {
 	if u.checksRow() {
-		check, ok := list[0].Expr.(*ast.CaseExpr)
-		if !u.need(ok && isMarked(check.WhenClauses[0].Expr) && check.ElseClause == nil && show(check.WhenClauses[0].Result) == show(list[0].Column), "SET has no check") {
+		if !u.need(isSteady(list[0]), "SET has no check") {
 			return list
 		}
 		list = list[1:]
@@ -92,7 +107,16 @@ func (u *mysqlUnguarder) set(list []*ast.Assignment) []*ast.Assignment {
 		u.need(last.Column.Name.L == fenceColumn && u.isToken(last.Expr), "SET has no mark")
 		list = list[:len(list)-1]
 	}
+	if last := list[len(list)-1]; u.rules.Key != "" && isSteady(last) { // the statement assigns the key
+		list = list[:len(list)-1]
+	}
 	return list
+}
+
+// isSteady tells of a column that is assigned itself, if a check passes.
+func isSteady(a *ast.Assignment) bool {
+	check, ok := a.Expr.(*ast.CaseExpr)
+	return ok && isMarked(check.WhenClauses[0].Expr) && check.ElseClause == nil && show(check.WhenClauses[0].Result) == show(a.Column)
 }
 
 // where returns the user's condition, or nil.
@@ -140,11 +164,31 @@ func (u *mysqlUnguarder) checked(guard ast.ExprNode, parts []ast.ExprNode) ast.E
 	if !u.need(isMarked(outer.WhenClauses[0].Result) && show(outer.ElseClause) == "FALSE; ", "the guard isn't one") {
 		return nil
 	}
-	user := u.bare(outer.WhenClauses[0].Expr)
+	user := u.condition(outer.WhenClauses[0].Expr)
+	u.need(user != nil || len(parts) == 0, "parts of no condition")
 	for _, p := range parts {
 		for _, part := range conjunction(u.bare(p)) {
 			u.need(slices.ContainsFunc(conjunction(user), func(own ast.ExprNode) bool { return show(own) == show(part) }), "a part was added that is none")
 		}
+	}
+	return user
+}
+
+// condition returns the user's condition, or nil: in a DELETE of joined tables it stands, with those
+// of the joins, where a column of each table can be named.
+//
+//	(user) | EXISTS (SELECT 1 FROM DUAL WHERE {(user) | TRUE} [AND (join)]...)
+func (u *mysqlUnguarder) condition(e ast.ExprNode) (user ast.ExprNode) {
+	exists, ok := e.(*ast.ExistsSubqueryExpr)
+	if !ok {
+		return u.bare(e)
+	}
+	terms := conjunction(exists.Sel.(*ast.SubqueryExpr).Query.(*ast.SelectStmt).Where)
+	if show(terms[0]) != "TRUE; " {
+		user = u.bare(terms[0])
+	}
+	for _, term := range terms[1:] {
+		u.need(slices.Contains(u.joins, show(u.bare(term))), "a join's condition was added that is none")
 	}
 	return user
 }
@@ -163,20 +207,29 @@ func (u *mysqlUnguarder) bare(e ast.ExprNode) ast.ExprNode {
 	return p.Expr
 }
 
-// insert takes the ledger's question off the value around which it stands, and the mark off each row.
+// insert takes the ledger's question and the look at the key off the values around which they stand,
+// and the mark off each row.
 func (u *mysqlUnguarder) insert(s *ast.InsertStmt) {
 	asked := 0
+	upsert := s.OnDuplicate
+	s.OnDuplicate = nil
 	s.Accept(visitor(func(n ast.Node) ast.Node {
 		c, ok := n.(*ast.CaseExpr)
-		if ok && isMySQLLedger(c.WhenClauses[0].Expr) && c.ElseClause == nil {
-			asked++
+		if ok && c.ElseClause == nil && c.Value == nil && isMarked(c.WhenClauses[0].Expr) {
+			if isMySQLLedger(conjunction(c.WhenClauses[0].Expr)[0]) {
+				asked++
+			}
 			return c.WhenClauses[0].Result
 		}
 		return n
 	}))
+	if query, ok := s.Select.(*ast.SelectStmt); ok && query.Where != nil && isMySQLLedger(conjunction(query.Where)[0]) {
+		asked++
+		query.Where = u.where(query.Where, false, true)
+	}
 	u.need((asked > 0) == u.rules.Ledger, fmt.Sprintf("the ledger is asked %d times", asked)) // by each arm of a UNION
-	if len(s.OnDuplicate) > 0 {
-		s.OnDuplicate = u.set(s.OnDuplicate)
+	if len(upsert) > 0 {
+		s.OnDuplicate = u.set(upsert)
 	}
 	if u.rules.FenceColumn == "" {
 		return

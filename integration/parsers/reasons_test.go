@@ -21,9 +21,13 @@ var documented = map[string]bool{
 	"this WHEN is never reached":                            false, // PostgreSQL refuses it, too
 	"a CTE named fencing_tokens":                            true,
 	"only sqlfence's packages write to this table":          true,
-	"it writes to a registered table and is one of several": true, // also the parts of a trigger
-	"a write of joined tables can't be guarded":             false,
-	"the ledger can't be asked by an INSERT ... SELECT":     false,
+	"it writes to a registered table and is one of several": true,  // also the parts of a trigger
+	"it writes to several registered tables, or twice":      false, // in one UPDATE or DELETE
+	"which table this column is of can't be seen":           false, // where tables are joined
+	"the conditions of NATURAL JOIN and USING":              false, // of a DELETE
+	"the ledger is asked in the WHERE of a query":           false, // aggregates, UNION and the like
+	"the row's key is compared, as it is stored":            false, // where no value behind it is plain
+	"the query reads the table that it writes":              false, // behind ON DUPLICATE KEY UPDATE
 	"the ledger is asked before a value of the first row":   false, // of DEFAULT, functions and the like
 	codeOfUser: true, // DO, CALL, PREPARE
 	"this kind of statement on a registered table":                  true, // DDL
