@@ -269,8 +269,13 @@ func (w *writer) byKey(one func(token int), otherwise func()) {
 		one(w.lo)
 		return
 	}
+	w.byKeyOf(w.lo, w.hi, one, otherwise)
+}
+
+// byKeyOf is byKey for some of the tokens of a table with Key.
+func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
 	w.write("CASE ", w.rowsKey())
-	for i := w.lo; i < w.hi; i++ {
+	for i := lo; i < hi; i++ {
 		w.write(" WHEN ")
 		w.field(i, fieldKey)
 		w.write(" THEN ")

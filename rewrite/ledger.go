@@ -62,13 +62,7 @@ func (w *writer) aroundRow(e *edit) {
 	}
 	if compares {
 		token := w.rowsToken(e)
-		w.write("CASE ", w.rowsKey(), " WHEN ")
-		w.field(token, fieldKey)
-		w.write(" THEN ")
-		w.bool(true)
-		w.write(" ELSE ")
-		w.raiseCondition(markerScope, token, w.shownKey())
-		w.write(" END")
+		w.byKeyOf(token, token+1, func(int) { w.bool(true) }, func() { w.raiseCondition(markerScope, token, w.shownKey()) })
 	}
 	w.write(" THEN ")
 }

@@ -23,13 +23,7 @@ func (rowFence) value(w *writer, e *edit) {
 	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
 		w.write("0")
 	case w.rules.Key != "" && w.dialect.readsNewRow() && !w.observe:
-		w.write("CASE ", w.rowsKey(), " WHEN ")
-		w.field(token, fieldKey)
-		w.write(" THEN ")
-		w.mark(token)
-		w.write(" ELSE ")
-		w.raise(markerScope, token, w.shownKey())
-		w.write(" END")
+		w.byKeyOf(token, token+1, w.mark, func() { w.raise(markerScope, token, w.shownKey()) })
 	default:
 		w.mark(token)
 	}

@@ -212,6 +212,28 @@ func (s *Shop) Unchanged(t testing.TB) func() {
 	}
 }
 
+// Marks returns the books of a database as "id:price@mark", none of them NULL.
+func Marks(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT id, price, fence_token FROM books ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id, price, mark int64
+		if err := rows.Scan(&id, &price, &mark); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%d:%d@%d", id, price, mark))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
 // Versions returns the books, which have a serial then, as "id:price#serial".
 func (s *Shop) Versions(t testing.TB) string {
 	t.Helper()

@@ -4,10 +4,8 @@ package protocol_test
 
 import (
 	"database/sql"
-	"fmt"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -61,21 +59,8 @@ func sealed(t *testing.T, b harness.Base) *library {
 // want wants the books to be these: id:price@mark.
 func (l *library) want(t *testing.T, want string) {
 	t.Helper()
-	rows, err := l.plain.Query("SELECT id, price, fence_token FROM books ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id, price, mark int64
-		if err := rows.Scan(&id, &price, &mark); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, fmt.Sprintf("%d:%d@%d", id, price, mark))
-	}
-	if got := strings.Join(all, " "); got != want || rows.Err() != nil {
-		t.Errorf("the books are %s, %v, want %s", got, rows.Err(), want)
+	if got := harness.Marks(t, l.plain); got != want {
+		t.Errorf("the books are %s, want %s", got, want)
 	}
 }
 

@@ -90,23 +90,7 @@ func (l *lab) exec(t testing.TB, query string) {
 // books returns the rows of the table.
 func (l *lab) books(t testing.TB) string {
 	t.Helper()
-	rows, err := l.plain.QueryContext(t.Context(), "SELECT id, price, fence_token FROM books ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id, price, mark int64
-		if err := rows.Scan(&id, &price, &mark); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, fmt.Sprintf("%d:%d@%d", id, price, mark))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(all, " ")
+	return harness.Marks(t, l.plain)
 }
 
 func (l *lab) want(t testing.TB, books string) {
