@@ -25,6 +25,10 @@ type Base struct {
 	// default, and less for none.
 	Statements int
 
+	// OneLevel keeps to the isolation level that the database itself begins with, for what has
+	// no part in isolation.
+	OneLevel bool
+
 	// AsWritten sends texts as they stand in a test, also where the database reads others.
 	AsWritten bool
 }
@@ -40,7 +44,7 @@ var Bases = []Base{
 
 // Stores are the drivers of the databases in which sqlfence's packages keep their tables:
 // with one that counts the rows that an UPDATE finds, rather than those that it changes.
-var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL})
+var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true})
 
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
@@ -64,10 +68,14 @@ var databases = map[string]func(testing.TB, Base) string{
 	},
 }
 
-// otherwise are the names of bases that are one of Bases, set up in another way: where arguments
-// are written into the text and found rows counted, and by what sessions differ.
-var otherwise = map[string][]string{
-	"mysql": {"mysql-interpolated", "mysql-no-mode", "mysql-ansi"},
+// otherwise are, by the name of one of Bases, those that are set up in another way: where
+// arguments are written into the text and found rows counted, and by what sessions differ.
+var otherwise = map[string][]Base{
+	"mysql": {
+		{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true},
+		{Name: "mysql-no-mode", DriverName: "mysql", Dialect: sqlfence.MySQL},
+		{Name: "mysql-ansi", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true},
+	},
 }
 
 // BothCaches has [EachBase] run each test a second time, with a statement cache where the
@@ -85,11 +93,7 @@ func (b Base) caches() []Base {
 	}
 	other := b
 	other.Statements = dialects[b.Dialect].otherCache
-	all := []Base{b, other}
-	for _, name := range otherwise[b.Name] {
-		all = append(all, Base{Name: name, DriverName: b.DriverName, Dialect: b.Dialect})
-	}
-	return all
+	return append([]Base{b, other}, otherwise[b.Name]...)
 }
 
 // Without leaves a base out of EachBase, but not out of EachStore. It is for a TestMain whose
