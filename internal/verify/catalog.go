@@ -26,6 +26,9 @@ type Database interface {
 	// links returns what writes relations, or is written with them, without being told so.
 	links(l *look, of []*relation) ([]link, error)
 
+	// keys returns what the rows of relations are unique, found, linked or divided by, by their ids.
+	keys(l *look, of []*relation) (map[string][]key, error)
+
 	// code returns the stored code that has one of the words in it.
 	code(l *look, words []string) ([]code, error)
 
