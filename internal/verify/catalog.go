@@ -114,6 +114,7 @@ type relation struct {
 	definition       string // SQLite: the text that created it
 	columns          []column
 	sealed           bool // the database refuses writes without a token
+	remote           bool // some of its rows are another server's
 
 	// What the role may do with some column of it, or with its rows.
 	writes, deletes bool

@@ -6,6 +6,15 @@ import "strings"
 type seal struct {
 	problem string // what isn't as it has to be; empty for nothing
 	body    string // of what looks at writes
+	besides []besides
+}
+
+// besides is a trigger of the application's that a seal doesn't go well with.
+type besides struct {
+	problem, remedy string
+
+	// columns is the text that has the columns which it may write; empty if it may write any.
+	columns string
 }
 
 const sealAgain = "Call schema.Seal again."
@@ -26,6 +35,9 @@ func checkSeals(l *look) error {
 			t.rel.sealed = s.problem == ""
 		}
 		name := l.name(t.rel)
+		if t.Sealed {
+			l.checkBesides(t, s.besides)
+		}
 		switch {
 		case has && !t.Sealed:
 			l.add(t.Table, Finding{Severity: Fault, Code: "sealed-unregistered",
@@ -46,6 +58,17 @@ func checkSeals(l *look) error {
 		}
 	}
 	return nil
+}
+
+// checkBesides reports the triggers that make a seal compare in vain, or skip it. Those of the table's
+// that were there before are known to Seal; these may have come later.
+func (l *look) checkBesides(t target, all []besides) {
+	for _, b := range all {
+		words := newBody(l.db, b.columns).words
+		if b.columns == "" || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)] {
+			l.add(t.Table, Finding{Severity: Warning, Code: "seal-trigger", Problem: b.problem, Remedy: b.remedy})
+		}
+	}
 }
 
 // misfit says in what a seal's trigger differs from the rules of the table; empty for nothing.
