@@ -47,13 +47,13 @@ func (d postgres) seals(l *look, of []*relation) (map[string]seal, error) {
 		if rel.kind != "table" {
 			wanted = append(slices.Clone(wanted), postgresMoves)
 		}
-		found[rel.id] = sealOf(mine, wanted)
+		found[rel.id] = d.sealOf(mine, wanted)
 	}
 	return found, nil
 }
 
 // sealOf reads the triggers of a table and of its parts, each of which wants these.
-func sealOf(rows [][]string, wanted []string) (s seal) {
+func (d postgres) sealOf(rows [][]string, wanted []string) (s seal) {
 	has := make(map[string][]string)
 	var parts []string
 	for _, r := range rows {
@@ -63,7 +63,7 @@ func sealOf(rows [][]string, wanted []string) (s seal) {
 		}
 		if trigger != "" && !strings.HasPrefix(trigger, "~sqlfence_") {
 			s.besides = append(s.besides, besides{
-				problem: "The trigger " + plain(Postgres, trigger) + " of " + part + " is fired behind the seal's, by its name: it may change the mark and the row's key after they were compared.",
+				problem: "The trigger " + plain(d, trigger) + " of " + part + " is fired behind the seal's, by its name: it may change the mark and the row's key after they were compared.",
 				remedy:  "Rename it, so that its name comes before " + sqltext.SealTrigger + ".",
 			})
 			continue
