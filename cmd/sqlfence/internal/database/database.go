@@ -31,8 +31,12 @@ type Database struct {
 	leases func(dsn string) []lease.Option
 
 	// SealLooks is true if the SQL of a seal depends on more of the table than its registration
-	// says, so that it can't be printed.
+	// says, so that it can't be written without the database.
 	SealLooks bool
+
+	// delimiter is what the database's own client needs behind a statement that has semicolons in it; empty
+	// if it knows where such a statement ends.
+	delimiter string
 
 	// LaterFiles are those files of package schema whose work isn't seen by a table, and the
 	// question whether it is done: a row says yes.
@@ -101,3 +105,17 @@ func (s Source) Leases(db *sql.DB, options ...lease.Option) (*lease.Leases, erro
 
 // IsMissing reports whether an error says that a table doesn't exist.
 func (d *Database) IsMissing(err error) bool { return d.isMissing(err) }
+
+// Script returns statements as a text for the database's own client, such as psql.
+func (d *Database) Script(statements []string) string {
+	var b strings.Builder
+	for _, s := range statements {
+		s = strings.TrimRight(s, "; \n\t")
+		if d.delimiter != "" && strings.Contains(s, ";") {
+			fmt.Fprintf(&b, "DELIMITER %s\n%s%[1]s\nDELIMITER ;\n", d.delimiter, s)
+		} else {
+			b.WriteString(s + ";\n")
+		}
+	}
+	return b.String()
+}

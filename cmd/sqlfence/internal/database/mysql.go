@@ -18,6 +18,7 @@ var mysqlServer = &Database{
 	nowhere:   "tcp(127.0.0.1)/",
 	Dialect:   sqlfence.MySQL,
 	parse:     parseMySQL,
+	delimiter: ";;",
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 }
 
