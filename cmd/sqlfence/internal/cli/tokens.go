@@ -15,8 +15,8 @@ import (
 )
 
 func (a *app) tokens() *cobra.Command {
-	return group("tokens", "List, watch, issue and retire fencing tokens",
-		a.tokensList(), a.tokensWatch(), a.tokensIssue(), a.tokensRotate(), a.tokensRepair())
+	return group("tokens", "List, watch, issue, adopt and retire fencing tokens",
+		a.tokensList(), a.tokensWatch(), a.tokensIssue(), a.tokensAdopt(), a.tokensRotate(), a.tokensRepair())
 }
 
 // A tokenRow is the newest token of a name.
@@ -75,7 +75,7 @@ func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
 
 // reasonFlag adds --reason, which has to be given.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why, for the record that is written")
+	cmd.Flags().StringVar(reason, "reason", "", "why; written with who and when to the standard error, as a line of a log, or with --json into the answer, and kept nowhere else")
 	cmd.MarkFlagRequired("reason")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
