@@ -17,7 +17,7 @@ type besides struct {
 	columns string
 }
 
-const sealAgain = "Call schema.Seal again."
+const sealAgain = "Call schema.Seal again, or sqlfence seal --apply."
 
 // checkSeals compares the seals with what is registered.
 func checkSeals(l *look) error {
@@ -42,7 +42,7 @@ func checkSeals(l *look) error {
 		case has && !t.Sealed:
 			l.add(t.Table, Finding{Severity: Fault, Code: "sealed-unregistered",
 				Problem: "Table " + name + " is sealed, but registered without Sealed: the database refuses its guarded writes.",
-				Remedy:  "Register it with Sealed, or call schema.Unseal."})
+				Remedy:  "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."})
 		case has && s.problem != "":
 			l.add(t.Table, Finding{Severity: Warning, Code: "seal-broken",
 				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: sealAgain})
@@ -54,7 +54,7 @@ func checkSeals(l *look) error {
 		case t.Sealed:
 			l.add(t.Table, Finding{Severity: Warning, Code: "not-sealed",
 				Problem: "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused.",
-				Remedy:  "Call schema.Seal."})
+				Remedy:  "Call schema.Seal, or sqlfence seal --apply."})
 		}
 	}
 	return nil

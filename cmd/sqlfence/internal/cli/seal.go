@@ -29,8 +29,8 @@ func (a *app) seal() *cobra.Command {
 		Long: `Print the SQL that seals the tables that are registered as sealed; or with --apply seal them:
 from then on the database refuses every write without a token, whoever sends it. First
 deploy the programs that write to them with sqlfence.Sealed; they go on while it runs.
-It may be run again. Without --dialect the tables are looked at, and nothing is changed; on SQLite
-there is no --dialect, as the SQL depends on the table's indexes and triggers.`,
+It may be run again. Without --dialect it looks at what the SQL depends on, and changes nothing; for
+SQLite there is no --dialect, as that is the table's indexes and triggers.`,
 		Example: `  sqlfence seal --table books=row-fence:fence_token,sealed --dialect postgres
   sqlfence seal --table books=row-fence:fence_token,sealed --apply`,
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/missing"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -50,8 +50,8 @@ func (a *app) withLedger(f func(*ledger) error) error {
 // the ledger's own.
 func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
 	found, err := l.read(ctx)
-	if err != nil && l.source.IsMissing(err) {
-		return nil, fmt.Errorf("%w: %w", sqlfence.ErrNotSetUp, err)
+	if thing, lacks := missing.Find(err, missing.Ledger(l.source.Text, "SELECT")); lacks {
+		err = &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}
 	return found, err
 }

@@ -20,8 +20,8 @@ func (a *app) unseal() *cobra.Command {
 		Use:   "unseal --table NAME=row-fence:COLUMN,sealed…",
 		Short: "Print the SQL that takes seals away, or take them away",
 		Long: `Print the SQL that takes away the seals of the tables that are registered as sealed; or with
---apply take them away. Programs go on while it runs. Without --dialect the tables are looked at, and
-nothing is changed.`,
+--apply take them away. Programs go on while it runs. Without --dialect
+it looks at what the SQL depends on, and changes nothing.`,
 		Example: `  sqlfence unseal --table books=row-fence:fence_token,sealed --apply`,
 	}
 	a.sealing(cmd, s)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -19,6 +20,7 @@ type Database struct {
 	driver  string
 	nowhere string // a data source name of the driver's that nothing is sent to
 	Dialect sqlfence.Dialect
+	Text    sqltext.Dialect
 
 	// parse reads a data source name, and returns its passwords also with an error. create is
 	// true if a database that doesn't exist may be made.
@@ -81,7 +83,7 @@ func Parse(dsn string, create bool) (Source, error) {
 			}
 		}
 	}
-	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://")
+	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://, as in sqlite:books.db or postgres://user:password@host/database")
 }
 
 // Nowhere returns a source that nothing may be sent to, for what needs no connection.
