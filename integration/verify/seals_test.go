@@ -69,7 +69,7 @@ func TestSeals(t *testing.T) {
 		{"a trigger is fired by it", whole, whole, sqlfence.Warning, "seal-trigger", "more UPDATEs", nil,
 			[]string{"CREATE TRIGGER late AFTER UPDATE /* OF price */ ON books BEGIN SELECT 1; END"}, nil, false},
 		{"a trigger is fired by its mark", whole, whole, sqlfence.Warning, "seal-trigger", "more UPDATEs", nil,
-			[]string{`CREATE TRIGGER late AFTER UPDATE OF price, "fence_token" ON books BEGIN SELECT 1; END`}, nil, false},
+			[]string{`CREATE TRIGGER late AFTER UPDATE /* ON */ OF price, "fence_token" ON books BEGIN SELECT 1; END`}, nil, false},
 		{"a unique index is new", whole, whole, sqlfence.Warning, "seal-broken", "title", nil, []string{"CREATE UNIQUE INDEX titles ON books (title)"}, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

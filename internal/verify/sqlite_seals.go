@@ -66,7 +66,7 @@ func (d sqlite) besides(rel *relation, name, text string) (found []besides) {
 		return nil
 	}
 	head, named := noTexts(text[:at[0]]), "The trigger "+plain(d, name)+" of "+rel.name
-	if of := updatedColumns.FindStringSubmatch(text[:at[0]]); of != nil || updatesAny.MatchString(head) {
+	if of := updatedColumns.FindStringSubmatch(comments.ReplaceAllString(text[:at[0]], " ")); of != nil || updatesAny.MatchString(head) {
 		columns := ""
 		if of != nil {
 			columns = of[1]
