@@ -18,8 +18,7 @@ func (postgres) sealAsks() string               { return "FOR SHARE" }
 func (d postgres) sealNames(name string) string { return d.Text(name) }
 func (postgres) sealOnce() string               { return "int8gt(given, stored)" }
 
-// A table's partitions and children have triggers of their own. Triggers are fired in the order of their names, by
-// their bytes; 3 is BEFORE a ROW, 20 INSERT and UPDATE.
+// A table's partitions and children have triggers of their own.
 const postgresSeals = `WITH RECURSIVE tree(root, oid) AS (
 	SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN (%s)
 	UNION SELECT t.root, i.inhrelid FROM tree AS t JOIN pg_catalog.pg_inherits AS i ON i.inhparent = t.oid)
@@ -27,8 +26,7 @@ SELECT t.root::pg_catalog.text, t.oid::pg_catalog.regclass::pg_catalog.text, (t.
 	COALESCE(p.prosrc, ''),
 	COALESCE((SELECT k.convalidated::pg_catalog.text FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = t.oid AND k.conname = '` + sqltext.SealedMark + `'), '')
 FROM tree AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.oid
-LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND (pg_catalog.starts_with(g.tgname::pg_catalog.text, '~sqlfence_')
-	OR g.tgname > '` + sqltext.SealTrigger + `' AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0)
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND pg_catalog.starts_with(g.tgname::pg_catalog.text, '~sqlfence_')
 LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
 WHERE c.relkind IN ('r', 'p') ORDER BY 1, t.oid, 4`
 
@@ -47,26 +45,19 @@ func (d postgres) seals(l *look, of []*relation) (map[string]seal, error) {
 		if rel.kind != "table" {
 			wanted = append(slices.Clone(wanted), postgresMoves)
 		}
-		found[rel.id] = d.sealOf(mine, wanted)
+		found[rel.id] = sealOf(mine, wanted)
 	}
 	return found, nil
 }
 
 // sealOf reads the triggers of a table and of its parts, each of which wants these.
-func (d postgres) sealOf(rows [][]string, wanted []string) (s seal) {
+func sealOf(rows [][]string, wanted []string) (s seal) {
 	has := make(map[string][]string)
 	var parts []string
 	for _, r := range rows {
 		part, root, trigger, on := r[1], r[2] == "true", r[3], r[4]
 		if !slices.Contains(parts, part) {
 			parts = append(parts, part)
-		}
-		if trigger != "" && !strings.HasPrefix(trigger, "~sqlfence_") {
-			s.besides = append(s.besides, besides{
-				problem: "The trigger " + plain(d, trigger) + " of " + part + " is fired behind the seal's, by its name: it may change the mark and the row's key after they were compared.",
-				remedy:  "Rename it, so that its name comes before " + sqltext.SealTrigger + ".",
-			})
-			continue
 		}
 		has[part] = append(has[part], trigger)
 		switch {
