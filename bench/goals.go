@@ -81,6 +81,10 @@ var goals = []goal{
 		}},
 	{"A refusal through pgx takes no more round trips than that by a CHECK",
 		func(v view) finding { return v.refusals() }},
+	{"A write of one row to a sealed table at most 1.25 times RowFence on PostgreSQL",
+		func(v view) finding {
+			return v.worst(1.25, inGroup("seals").and(inTable("One row"), on("pgx")), sealedFence)
+		}},
 	{"64 writers of one ledger name: no multixact",
 		func(v view) finding { return v.meter(0.001, meterMulti) }},
 	{"… at most 200 B of WAL a write",

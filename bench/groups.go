@@ -45,6 +45,13 @@ itself a search for each.`,
 		plots: []string{"INSERT", "UPDATE and DELETE"},
 	},
 	{
+		name: "seals", title: "Sealed tables", measurements: seals,
+		text: `Prepared statements by one caller, on a table whose triggers refuse what proves no token (docs/sealed.md), beside the
+same rules without a seal. A DELETE's row is added again, which isn't measured. In memory it is the
+database's own work; where commits wait for a disk, that is most of the time.`,
+		plots: []string{"One row", "Many rows"},
+	},
+	{
 		name: "refused", title: "Writes that are refused", measurements: refused,
 		text: `A late holder's write, beside one that breaks a CHECK constraint: both are refused by the
 database. pgx drops a statement that failed from its cache, so a refusal may cost it more round

@@ -36,7 +36,7 @@ type kind struct {
 	name  string
 	query string
 	args  func(n int64) []any // of the n-th call
-	undo  string              // adds the row again that the statement has deleted
+	undo  string              // adds the row again that the statement has deleted, with a mark
 	keyed bool                // it writes row 1; else each call writes a new row
 	reads bool                // it can be compared with a serial, which it then raises
 }
@@ -50,7 +50,7 @@ func (t target) kinds() []kind {
 		{"upsert", fmt.Sprintf("INSERT INTO books (id, title, price) VALUES (%s, %s, %s) ON CONFLICT (id) DO UPDATE SET price = excluded.price", t.slot(1), t.slot(2), t.slot(3)),
 			func(n int64) []any { return []any{1, "a title", n} }, "", true, false},
 		{"DELETE by key", fmt.Sprintf("DELETE FROM books WHERE id = %s", t.slot(1)),
-			func(int64) []any { return []any{1} }, "INSERT INTO books (id, title, price, fence_token, serial) VALUES (1, 'a title', 10, 5, 1)", true, false},
+			func(int64) []any { return []any{1} }, "INSERT INTO books (id, title, price, fence_token, serial) VALUES (1, 'a title', 10, %d, 1)", true, false},
 	}
 }
 
@@ -63,6 +63,9 @@ func (t target) executing(k kind, wrap wrapping, r rule, prepared bool) func(*st
 		}
 		sh, err := t.openShop(s, wrap, 100)
 		if err != nil {
+			return work{}, err
+		}
+		if err := r.seals(sh); err != nil {
 			return work{}, err
 		}
 		execute, err := sh.execute(prepared, k.query)
@@ -86,7 +89,7 @@ func (t target) executing(k kind, wrap wrapping, r rule, prepared bool) func(*st
 					missing = true
 					return nil
 				}
-				return setUp(sh.db, k.undo)
+				return setUp(sh.db, fmt.Sprintf(k.undo, r.mark()))
 			}
 		}
 		return w, nil

@@ -18,15 +18,19 @@ type rule struct {
 	name   string
 	table  []sqlfence.Rule
 	fences func(ctx context.Context, caller int) context.Context
+	seal   func(*sql.DB) error // nil for a table that isn't sealed
 }
+
+// sealedFence is the contestant whose table is sealed, with the rows' marks alone.
+const sealedFence = "RowFence, Sealed"
 
 // rules are those that sqlfence has.
 var rules = []rule{
-	{"RowFence", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, withToken},
-	{"Ledger", []sqlfence.Rule{sqlfence.Ledger()}, withToken},
-	{"Serial", []sqlfence.Rule{sqlfence.Serial("serial")}, nil},
-	{"Key", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, withKeyToken},
-	{"EditLock", []sqlfence.Rule{sqlfence.EditLock("editedby", "editedsince", "editedexpiry")}, withEditor},
+	{"RowFence", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, withToken, nil},
+	{"Ledger", []sqlfence.Rule{sqlfence.Ledger()}, withToken, nil},
+	{"Serial", []sqlfence.Rule{sqlfence.Serial("serial")}, nil, nil},
+	{"Key", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, withKeyToken, nil},
+	{"EditLock", []sqlfence.Rule{sqlfence.EditLock("editedby", "editedsince", "editedexpiry")}, withEditor, nil},
 }
 
 func withToken(ctx context.Context, _ int) context.Context {
@@ -44,6 +48,22 @@ func withEditor(ctx context.Context, caller int) context.Context {
 // wrap opens a database with the rule on books, and more options.
 func (r rule) wrap(more ...sqlfence.Option) wrapping {
 	return fenced(append([]sqlfence.Option{sqlfence.WithTable("books", r.table...)}, more...)...)
+}
+
+// seals seals the table, if the rule says so.
+func (r rule) seals(sh *shop) error {
+	if r.seal == nil || !sh.lead {
+		return nil
+	}
+	return r.seal(sh.db)
+}
+
+// mark is what a row is added with, so that its mark is the newest token.
+func (r rule) mark() int {
+	if r.seal != nil {
+		return -newest
+	}
+	return newest
 }
 
 // context returns what each caller writes with.

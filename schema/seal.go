@@ -102,6 +102,9 @@ var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
 // A transactor is a sealer that looks at the table first, and does all in a transaction.
 type transactor interface {
 	run(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) error
+
+	// plan returns the statements that run would send now.
+	plan(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) ([]string, error)
 }
 
 // A sealing is a table to be sealed.
@@ -181,28 +184,37 @@ var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Sec
 
 // eachSeal runs the statements for each table on one connection.
 func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals bool) error {
-	d, err := sqlfence.DialectOf(db.Driver())
-	if err != nil {
-		return fmt.Errorf("schema: %w", err)
-	}
 	for _, t := range tables {
-		part, s, err := sealOf(d, t)
+		part, s, err := prepared(ctx, db, t, unseals)
 		if err != nil {
 			return err
-		}
-		if !unseals {
-			if err := unobstructed(ctx, db, part.obstacles(s)); err != nil {
-				return fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
-			}
-		}
-		if s.found, err = formerTriggers(ctx, db, part, s); err != nil {
-			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
 		if err := runUntilDone(ctx, db, part, s, unseals); err != nil {
 			return fmt.Errorf("schema: table %q: %w", t.Name, err)
 		}
 	}
 	return nil
+}
+
+// prepared returns who seals a table, and what is known about the table before.
+func prepared(ctx context.Context, db *sql.DB, t sqlfence.Table, unseals bool) (sealer, sealing, error) {
+	d, err := sqlfence.DialectOf(db.Driver())
+	if err != nil {
+		return nil, sealing{}, fmt.Errorf("schema: %w", err)
+	}
+	part, s, err := sealOf(d, t)
+	if err != nil {
+		return nil, s, err
+	}
+	if !unseals {
+		if err := unobstructed(ctx, db, part.obstacles(s)); err != nil {
+			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
+		}
+	}
+	if s.found, err = formerTriggers(ctx, db, part, s); err != nil {
+		return nil, s, fmt.Errorf("schema: table %q: %w", t.Name, err)
+	}
+	return part, s, nil
 }
 
 // unobstructed returns the first obstacle as an error.

@@ -32,11 +32,36 @@ func (d sealSQLite) run(ctx context.Context, conn *sql.Conn, s sealing, unseals 
 	})
 }
 
+// plan looks at the table as run does, and undoes what it did.
+func (d sealSQLite) plan(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) (stmts []string, err error) {
+	c := sqliteCatalog{ctx: ctx, conn: conn, sqliteSeal: newSQLiteSeal(s)}
+	if err := c.send("BEGIN"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		c.ctx = context.WithoutCancel(ctx)
+		err = errors.Join(err, c.send("ROLLBACK"))
+	}()
+	c.sent = nil
+	if err := c.dropSeal(); err != nil {
+		return nil, err
+	}
+	stmts = append([]string{"BEGIN IMMEDIATE"}, c.sent...)
+	if unseals {
+		return append(append(stmts, c.unseal()...), "COMMIT"), nil
+	}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	return append(append(stmts, c.seal()...), "COMMIT"), nil
+}
+
 // A sqliteCatalog reads what a seal has to know of a table.
 type sqliteCatalog struct {
 	ctx  context.Context
 	conn *sql.Conn
 	*sqliteSeal
+	sent     []string          // what was sent to change something
 	numbered bool              // it isn't WITHOUT ROWID
 	columns  map[string]string // by their names in lower case: what REPLACE stores instead of NULL
 }
@@ -58,6 +83,7 @@ func (c *sqliteCatalog) asWriter(f func() error) error {
 
 func (c *sqliteCatalog) send(stmts ...string) error {
 	for _, stmt := range stmts {
+		c.sent = append(c.sent, stmt)
 		if _, err := c.conn.ExecContext(own.Context(c.ctx, stmt), stmt); err != nil {
 			return err
 		}

@@ -67,6 +67,31 @@ var provocations = []provocation{
 		[]string{"DROP TABLE books", "CREATE TABLE books (id integer PRIMARY KEY, fence_token bigint NOT NULL)"},
 		[]string{"ALTER TABLE books ALTER COLUMN fence_token DROP DEFAULT"}, false},
 
+	{"fence in the primary key", sqlfence.Warning, "fence-key", "primary key", both, "",
+		[]string{"ALTER TABLE books DROP CONSTRAINT books_pkey", "ALTER TABLE books ADD PRIMARY KEY (id, fence_token)"},
+		[]string{"DROP TABLE books", "CREATE TABLE books (id integer, fence_token bigint NOT NULL DEFAULT 0, PRIMARY KEY (id, fence_token))"},
+		[]string{"ALTER TABLE books DROP PRIMARY KEY, ADD PRIMARY KEY (id, fence_token)"}, false},
+	{"fence as the primary key", sqlfence.Warning, "fence-key", "primary key", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, "",
+		nil, []string{"DROP TABLE books", "CREATE TABLE books (id integer, fence_token INTEGER PRIMARY KEY DEFAULT 0 NOT NULL)"}, nil, false},
+	{"fence in a unique index", sqlfence.Warning, "fence-key", "unique index titles", both, "", uniqueMark, uniqueMark, uniqueMark, false},
+	{"fence in an exclusion constraint", sqlfence.Warning, "fence-key", "exclusion constraint", both, "",
+		[]string{"ALTER TABLE books ADD CONSTRAINT marks EXCLUDE USING btree (fence_token WITH =)"}, nil, nil, false},
+	{"fence in the condition of a unique index", sqlfence.Warning, "fence-key", "read by the unique index titles", both, "",
+		[]string{"CREATE UNIQUE INDEX titles ON books (title) WHERE fence_token = 0"}, []string{"CREATE UNIQUE INDEX titles ON books (title) WHERE fence_token = 0"}, nil, false},
+	{"fence in the condition of an index", sqlfence.Note, "fence-key", "read by the index titles", both, "",
+		[]string{"CREATE INDEX titles ON books (title) WHERE fence_token > 0"}, []string{`CREATE INDEX titles ON books (title) WHERE "Fence_Token" > 0`}, nil, false},
+	{"fence in the expression of a unique index", sqlfence.Warning, "fence-key", "read by the unique index titles", both, "",
+		[]string{"CREATE UNIQUE INDEX titles ON books (title, (fence_token + 1))"}, []string{"CREATE UNIQUE INDEX titles ON books (title, fence_token + 1)"}, nil, false},
+	{"fence in a generated column of a unique index", sqlfence.Warning, "fence-key", "read by the unique index titles", both, "",
+		[]string{"ALTER TABLE books ADD COLUMN twice bigint GENERATED ALWAYS AS (fence_token * 2) STORED", "CREATE UNIQUE INDEX titles ON books (title, twice)"}, nil,
+		[]string{"ALTER TABLE books ADD COLUMN twice bigint GENERATED ALWAYS AS (fence_token * 2) STORED", "CREATE UNIQUE INDEX titles ON books (title, twice)"}, false},
+	{"fence in a foreign key", sqlfence.Warning, "fence-key", "foreign key", both, "",
+		[]string{"CREATE TABLE days (id bigint PRIMARY KEY)", "ALTER TABLE books ADD FOREIGN KEY (fence_token) REFERENCES days (id)"},
+		[]string{"DROP TABLE books", "CREATE TABLE books (id integer PRIMARY KEY, fence_token bigint NOT NULL DEFAULT 0 REFERENCES pens (id))"},
+		[]string{"CREATE TABLE days (id bigint PRIMARY KEY)", "ALTER TABLE books ADD FOREIGN KEY (fence_token) REFERENCES days (id)"}, false},
+	{"fence as the key of partitions", sqlfence.Warning, "fence-key", "partition key", both, "",
+		[]string{"DROP TABLE books", "CREATE TABLE books (id integer, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY RANGE (fence_token)"}, nil, nil, false},
+
 	{"no ledger", sqlfence.Fault, "missing-ledger", "fencing_tokens", both, "", []string{dropLedger}, []string{dropLedger}, []string{dropLedger}, true},
 	{"ledger without unique names", sqlfence.Fault, "ledger-shape", "unique", both, "",
 		[]string{dropLedger, "CREATE TABLE fencing_tokens (name text, token bigint)"}, []string{dropLedger, "CREATE TABLE fencing_tokens (name text, token bigint)"},
@@ -135,6 +160,8 @@ var provocations = []provocation{
 	{"mark above the ledger", sqlfence.Warning, "mark-above-ledger", "8", both, "", insertMark("8"), insertMark("8"), insertMark("8"), false},
 	{"mark above those of the keys", sqlfence.Warning, "mark-above-ledger", "books/", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, "", insertKeyMark("8"), insertKeyMark("8"), insertKeyMark("8"), false},
 }
+
+var uniqueMark = []string{"CREATE UNIQUE INDEX titles ON books (title, fence_token)"}
 
 const dropLedger = "DROP TABLE fencing_tokens"
 

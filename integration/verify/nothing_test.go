@@ -14,6 +14,7 @@ var harmless = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"CREATE VIEW dear_pens AS SELECT * FROM pens WHERE price > (SELECT max(price) FROM books) AND id IN (SELECT id FROM books)",
 		"CREATE VIEW counted AS SELECT count(*) FROM books",
+		"CREATE INDEX marks ON books (fence_token)", "CREATE UNIQUE INDEX titles ON books (title) INCLUDE (fence_token) WHERE price > 0 AND title <> 'fence_token'",
 		"CREATE VIEW shelf AS SELECT id, price, fence_token FROM books", // registered
 		"CREATE VIEW joined AS SELECT books.id FROM books JOIN pens USING (id)",
 		"CREATE RULE looks AS ON DELETE TO pens DO ALSO INSERT INTO pens SELECT id + 1000, price FROM books",
@@ -25,12 +26,14 @@ var harmless = map[sqlfence.Dialect][]string{
 	},
 	sqlfence.SQLite: {
 		"CREATE VIEW shelf AS SELECT id, price FROM books",
+		"CREATE INDEX marks ON books (fence_token)", "CREATE UNIQUE INDEX fence_token ON books (title) WHERE price > 0",
 		"CREATE TABLE reviews (id integer, note text DEFAULT 'on conflict replace', book integer REFERENCES books ON DELETE CASCADE)",
 		"CREATE TRIGGER note AFTER UPDATE OF price ON books BEGIN /* UPDATE books */ INSERT INTO reviews (id) VALUES (1); END",
 		"CREATE TABLE mybooks (id integer)", "CREATE TRIGGER other AFTER INSERT ON pens BEGIN DELETE FROM mybooks; END",
 	},
 	sqlfence.MySQL: {
 		"CREATE VIEW counted AS SELECT COUNT(*) FROM books",
+		"CREATE INDEX marks ON books (fence_token)", "CREATE UNIQUE INDEX titles ON books (title)",
 		"CREATE VIEW dear_pens AS SELECT * FROM pens WHERE id IN (SELECT id FROM books)",
 		"CREATE TABLE reviews (id integer, book integer, FOREIGN KEY (book) REFERENCES books (id) ON DELETE CASCADE)",
 		"CREATE TRIGGER note AFTER UPDATE ON books FOR EACH ROW INSERT INTO reviews (id) VALUES (1) /* UPDATE books */",

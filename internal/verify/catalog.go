@@ -26,6 +26,9 @@ type Database interface {
 	// links returns what writes relations, or is written with them, without being told so.
 	links(l *look, of []*relation) ([]link, error)
 
+	// keys returns what the rows of relations are unique, found, linked or divided by, by their ids.
+	keys(l *look, of []*relation) (map[string][]key, error)
+
 	// code returns the stored code that has one of the words in it.
 	code(l *look, words []string) ([]code, error)
 
@@ -111,6 +114,7 @@ type relation struct {
 	definition       string // SQLite: the text that created it
 	columns          []column
 	sealed           bool // the database refuses writes without a token
+	remote           bool // some of its rows are another server's
 
 	// What the role may do with some column of it, or with its rows.
 	writes, deletes bool

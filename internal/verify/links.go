@@ -23,6 +23,14 @@ var linkTexts = map[string]struct{ problem, remedy string }{
 		"A foreign key of table %[1]s is declared %[3]s: a write to %[2]s changes or deletes rows of %[1]s without a token.",
 		"Declare it with NO ACTION, and let the application write both tables, or seal the table.",
 	},
+	"foreign-table": {
+		"Behind %[1]s there is the foreign table %[2]s, whose rows are another server's: what is written there passes neither a guard nor a seal.",
+		"Let the table that it stands for be fenced and sealed where it is.",
+	},
+	"subscription": {
+		"The subscription %[3]s writes to table %[1]s: its writes carry no token, and fire no triggers of a seal, but such as are ENABLE ALWAYS.",
+		"Let the table be fenced where its rows come from, and written there alone.",
+	},
 	"partition": {
 		"Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows without a token.",
 		"Register what is written by that name as well, with the same Resource, or seal the table, or take away the privileges to write there.",
@@ -47,7 +55,7 @@ func checkLinks(l *look) error {
 	var grouped []*many
 	for _, x := range links {
 		for _, t := range l.of(x.id) {
-			if l.registered(x.schema, x.name) && x.code != "cascade" && x.code != "own-rule" {
+			if x.name != "" && l.registered(x.schema, x.name) && x.code != "cascade" && x.code != "own-rule" {
 				continue
 			}
 			i := len(grouped) - 1
@@ -114,7 +122,7 @@ func (l *look) nameOf(schema, name string) string {
 
 // sealed makes a Note of a finding about a way around sqlfence that the database has closed.
 func (l *look) sealed(t target, f *Finding) {
-	if !t.rel.sealed || f.Code == "cascade" && !l.db.cascadesFire() {
+	if !t.rel.sealed || f.Code == "cascade" && !l.db.cascadesFire() || f.Code == "foreign-table" || f.Code == "subscription" {
 		return
 	}
 	f.Severity = Note

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -19,20 +20,31 @@ func (d mysql) sealNames(name string) string {
 	return "'" + text
 }
 
-// seals: a table is sealed by three triggers, which can't be switched off.
+// seals: a table is sealed by three triggers, which can't be switched off. One that is created later is fired
+// later, and may assign columns of the new row, by their names.
 func (d mysql) seals(l *look, of []*relation) (map[string]seal, error) {
-	rows, err := l.rows("the seals", `SELECT CONCAT(event_object_schema, '.', event_object_table), event_manipulation, action_statement
-FROM information_schema.triggers WHERE trigger_name LIKE '`+sqltext.SealPrefix+`%' AND `+d.named(of, "event_object_schema", "event_object_table")+` ORDER BY 1, 2`)
+	rows, err := l.rows("the seals", `SELECT CONCAT(event_object_schema, '.', event_object_table), event_manipulation, action_statement, trigger_name
+FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of, "event_object_schema", "event_object_table")+` ORDER BY 1, 2, action_order`)
 	events := make(map[string][]string)
 	found := make(map[string]seal)
 	for _, r := range rows {
-		events[r[0]] = append(events[r[0]], r[1])
-		if s := found[r[0]]; r[1] != "DELETE" {
-			s.body = r[2]
-			found[r[0]] = s
-		} else {
-			found[r[0]] = s
+		s := found[r[0]]
+		switch ours := strings.HasPrefix(r[3], sqltext.SealPrefix); {
+		case ours:
+			events[r[0]] = append(events[r[0]], r[1])
+			if r[1] != "DELETE" {
+				s.body = r[2]
+			}
+		case r[1] != "DELETE" && slices.Contains(events[r[0]], r[1]):
+			s.besides = append(s.besides, besides{
+				problem: "The trigger " + plain(d, r[3]) + " of " + r[0] + " is fired behind the seal's: it may change the mark or the row's key after they were compared.",
+				remedy:  sealAgain + " That puts the seal's triggers behind it.",
+				columns: r[2],
+			})
+		default:
+			continue
 		}
+		found[r[0]] = s
 	}
 	for id, s := range found {
 		if len(events[id]) < 3 {

@@ -5,7 +5,7 @@ import "strings"
 func (d postgres) links(l *look, of []*relation) ([]link, error) {
 	list := strings.Join(ids(of), ", ")
 	var links []link
-	for _, part := range []func(*look, []*relation, string) ([]link, error){d.views, d.rules, d.cascades, d.partitions} {
+	for _, part := range []func(*look, []*relation, string) ([]link, error){d.views, d.rules, d.cascades, d.partitions, d.foreign, d.subscriptions} {
 		found, err := part(l, of, list)
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ SELECT x.root::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalo
 FROM (SELECT root, oid, CASE WHEN (SELECT relispartition FROM pg_catalog.pg_class AS p WHERE p.oid = down.oid) THEN 'partition' ELSE 'child table' END AS what FROM down
 	UNION ALL SELECT root, oid, 'parent table' FROM up) AS x
 JOIN pg_catalog.pg_class AS c ON c.oid = x.oid JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'f') ORDER BY 1, 4, 2, 3`
+WHERE c.relkind IN ('r', 'p') ORDER BY 1, 4, 2, 3`
 
 func (d postgres) partitions(l *look, _ []*relation, list string) ([]link, error) {
 	rows, err := l.rows("the partitions", strings.ReplaceAll(postgresPartitions, "%[1]s", list))

@@ -6,9 +6,18 @@ import "strings"
 type seal struct {
 	problem string // what isn't as it has to be; empty for nothing
 	body    string // of what looks at writes
+	besides []besides
 }
 
-const sealAgain = "Call schema.Seal again."
+// besides is a trigger of the application's that a seal doesn't go well with.
+type besides struct {
+	problem, remedy string
+
+	// columns is the text that has the columns which it may write; empty if it may write any.
+	columns string
+}
+
+const sealAgain = "Call schema.Seal again, or sqlfence seal --apply."
 
 // checkSeals compares the seals with what is registered.
 func checkSeals(l *look) error {
@@ -26,11 +35,14 @@ func checkSeals(l *look) error {
 			t.rel.sealed = s.problem == ""
 		}
 		name := l.name(t.rel)
+		if t.Sealed {
+			l.checkBesides(t, s.besides)
+		}
 		switch {
 		case has && !t.Sealed:
 			l.add(t.Table, Finding{Severity: Fault, Code: "sealed-unregistered",
 				Problem: "Table " + name + " is sealed, but registered without Sealed: the database refuses its guarded writes.",
-				Remedy:  "Register it with Sealed, or call schema.Unseal."})
+				Remedy:  "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."})
 		case has && s.problem != "":
 			l.add(t.Table, Finding{Severity: Warning, Code: "seal-broken",
 				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: sealAgain})
@@ -42,10 +54,21 @@ func checkSeals(l *look) error {
 		case t.Sealed:
 			l.add(t.Table, Finding{Severity: Warning, Code: "not-sealed",
 				Problem: "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused.",
-				Remedy:  "Call schema.Seal."})
+				Remedy:  "Call schema.Seal, or sqlfence seal --apply."})
 		}
 	}
 	return nil
+}
+
+// checkBesides reports the triggers that make a seal compare in vain, or skip it. Those of the table's
+// that were there before are known to Seal; these may have come later.
+func (l *look) checkBesides(t target, all []besides) {
+	for _, b := range all {
+		words := newBody(l.db, b.columns).words
+		if b.columns == "" || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)] {
+			l.add(t.Table, Finding{Severity: Warning, Code: "seal-trigger", Problem: b.problem, Remedy: b.remedy})
+		}
+	}
 }
 
 // misfit says in what a seal's trigger differs from the rules of the table; empty for nothing.

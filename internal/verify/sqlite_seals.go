@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func (sqlite) sealOnce() string               { return "<= abs(" }
 func (d sqlite) seals(l *look, of []*relation) (map[string]seal, error) {
 	rows, err := d.eachSchema(l, "the seals", "1, 2", func(text, name string) string {
 		return `SELECT ` + text + ` || '.' || m.name, g.name, g.sql FROM ` + name + `.sqlite_master AS m JOIN ` + name + `.sqlite_master AS g ON g.type = 'trigger' AND g.tbl_name = m.name COLLATE NOCASE
-WHERE g.name GLOB '` + sqltext.SQLiteSeal + `*' AND m.type = 'table' AND ` + d.named(of, text)
+WHERE m.type = 'table' AND ` + d.named(of, text)
 	})
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -31,9 +32,13 @@ WHERE g.name GLOB '` + sqltext.SQLiteSeal + `*' AND m.type = 'table' AND ` + d.n
 		var s seal
 		var has []string
 		for _, r := range rows {
-			if r[0] == rel.id {
-				kind, _, _ := strings.Cut(strings.TrimPrefix(r[1], sqltext.SQLiteSeal), "_")
+			switch ours, isOurs := strings.CutPrefix(r[1], sqltext.SQLiteSeal); {
+			case r[0] != rel.id:
+			case isOurs:
+				kind, _, _ := strings.Cut(ours, "_")
 				has, s.body = append(has, kind), s.body+r[2]+"\n"
+			case !isOwn(r[1]):
+				s.besides = append(s.besides, d.besides(rel, r[1], r[2])...)
 			}
 		}
 		if len(has) == 0 {
@@ -53,6 +58,40 @@ WHERE g.name GLOB '` + sqltext.SQLiteSeal + `*' AND m.type = 'table' AND ` + d.n
 	}
 	return found, nil
 }
+
+// besides returns what is wrong with a trigger that Seal wouldn't take.
+func (d sqlite) besides(rel *relation, name, text string) (found []besides) {
+	at := beginning.FindStringIndex(text)
+	if at == nil {
+		return nil
+	}
+	head, named := noTexts(text[:at[0]]), "The trigger "+plain(d, name)+" of "+rel.name
+	if of := updatedColumns.FindStringSubmatch(comments.ReplaceAllString(text[:at[0]], " ")); of != nil || updatesAny.MatchString(head) {
+		columns := ""
+		if of != nil {
+			columns = of[1]
+		}
+		found = append(found, besides{
+			problem: named + " is fired by an UPDATE of the mark alone, by which the seal stores it: it sees more UPDATEs than there are.",
+			remedy:  "Say which columns it is about, without the fence column: UPDATE OF column, ... ON " + plain(d, rel.name) + ".",
+			columns: columns,
+		})
+	}
+	if !beforeRow.MatchString(head) && skipsRows.MatchString(noTexts(text[at[1]:])) {
+		found = append(found, besides{
+			problem: named + " may skip the seal's by RAISE(IGNORE) or RAISE(FAIL): the mark stays negative then, and every token passes.",
+			remedy:  "Let it RAISE(ABORT), or make it a BEFORE trigger.",
+		})
+	}
+	return found
+}
+
+var (
+	updatedColumns = regexp.MustCompile(`(?is)\bupdate\s+of\b(.*?)\bon\b`)
+	updatesAny     = regexp.MustCompile(`(?i)\bupdate\s+on\b`)
+	beforeRow      = regexp.MustCompile(`(?i)\bbefore\b`)
+	skipsRows      = regexp.MustCompile(`(?i)\braise\s*\(\s*(?:ignore|fail)\b`)
+)
 
 // A uniqueIndex is one of a table's, by its columns with their collations. The name of a column is empty for an
 // expression.

@@ -5,6 +5,15 @@ func checkStorage(l *look) error {
 	for _, t := range l.targets {
 		switch t.rel.kind {
 		case "table", "partitioned table":
+		case "foreign table":
+			t.rel.remote = true
+			l.add(t.Table, Finding{
+				Severity: Warning,
+				Code:     "foreign-table",
+				Problem:  "The registered name " + l.name(t.rel) + " is a foreign table, whose rows are another server's: what is written there passes neither a guard nor a seal.",
+				Remedy:   "Connect to that server, and register the table there.",
+			})
+			continue
 		default:
 			l.add(t.Table, Finding{
 				Severity: Warning,

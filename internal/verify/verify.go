@@ -66,7 +66,7 @@ type Options struct {
 func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
 	l := &look{ctx: ctx, ask: ask, db: db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{
-		findRelations, checkNames, readColumns, checkColumns, checkLedger, checkStorage,
+		findRelations, checkNames, readColumns, checkColumns, checkKeys, checkLedger, checkStorage,
 		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if err := step(l); err != nil {

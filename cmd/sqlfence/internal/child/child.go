@@ -12,7 +12,8 @@ import (
 
 // A Child is a command that runs. On Unix it has a process group of its own, so that what it
 // starts gets its signals, too; but not on a terminal, which sends signals itself, and lets
-// only one group read. On Linux it is killed when this process dies.
+// only one group read. There, on Linux, what it has started is found in /proc. On Linux it is killed when this
+// process dies.
 type Child struct {
 	cmd      *exec.Cmd
 	grouped  bool
@@ -20,6 +21,7 @@ type Child struct {
 	err      error         // from then on: of Wait
 	mu       sync.Mutex
 	finished bool
+	family   []process // what it had started when it was asked to end, if it isn't grouped
 }
 
 // Start starts a command. terminal says whether this process's input is one.
@@ -65,20 +67,26 @@ func (c *Child) Status() (int, error) {
 }
 
 // Forward passes a signal on that this process has got, unless the command has got it, too:
-// a terminal sends its signals to all processes.
+// a terminal sends its signals to all processes of a group. A command may have left ours.
 func (c *Child) Forward(s os.Signal) {
-	if !c.grouped && groups && (s == os.Interrupt || s == syscall.SIGQUIT) {
+	if !c.grouped && groups && (s == os.Interrupt || s == syscall.SIGQUIT) && inOurGroup(c.cmd.Process.Pid) {
 		return
 	}
 	c.send(s)
 }
 
+// send sends a signal to the command, and to its group if that is its own.
 func (c *Child) send(s os.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.grouped {
-		signalGroup(c.cmd.Process.Pid, s) // also what outlives the command
-	} else if !c.finished {
+	pid := c.cmd.Process.Pid
+	switch {
+	case c.grouped:
+		signalGroup(pid, s) // also what outlives the command
+	case c.finished:
+	case leads(pid):
+		signalGroup(pid, s)
+	default:
 		c.cmd.Process.Signal(s) // it has ended
 	}
 }
@@ -88,14 +96,29 @@ func (c *Child) send(s os.Signal) {
 func (c *Child) End(grace time.Duration) {
 	late := time.NewTimer(grace)
 	defer late.Stop()
-	c.send(syscall.SIGTERM)
+	c.sendAll(syscall.SIGTERM)
 	if !c.gone(late.C) {
-		c.send(os.Kill)
+		c.sendAll(os.Kill)
 	}
 	<-c.ended
 }
 
-// gone waits until the command and its group have ended, or it is late.
+// sendAll sends a signal to the command and to all that it has started.
+func (c *Child) sendAll(s os.Signal) {
+	if !c.grouped {
+		c.mu.Lock()
+		if !c.finished {
+			c.family = append(alive(c.family), descendants(c.cmd.Process.Pid)...)
+		}
+		c.mu.Unlock()
+	}
+	c.send(s)
+	for _, p := range alive(c.family) {
+		p.signal(s)
+	}
+}
+
+// gone waits until the command and what it has started have ended, or it is late.
 func (c *Child) gone(late <-chan time.Time) bool {
 	select {
 	case <-c.ended:
@@ -104,7 +127,7 @@ func (c *Child) gone(late <-chan time.Time) bool {
 	}
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for c.grouped && groupLives(c.cmd.Process.Pid) {
+	for c.grouped && groupLives(c.cmd.Process.Pid) || len(alive(c.family)) > 0 {
 		select {
 		case <-again.C:
 		case <-late:

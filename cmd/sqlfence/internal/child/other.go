@@ -15,6 +15,10 @@ func signalGroup(int, os.Signal) {}
 
 func groupLives(int) bool { return false }
 
+func leads(int) bool { return false }
+
+func inOurGroup(int) bool { return false }
+
 func killedBy(*os.ProcessState) (status int, ok bool) { return 0, false }
 
 // Signals are those that are passed on to a command.

@@ -21,6 +21,17 @@ func signalGroup(leader int, s os.Signal) {
 
 func groupLives(leader int) bool { return syscall.Kill(-leader, 0) == nil }
 
+// leads reports whether a process has a group of its own.
+func leads(pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	return err == nil && group == pid
+}
+
+func inOurGroup(pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	return err == nil && group == syscall.Getpgrp()
+}
+
 // killedBy returns 128 and the number of the signal that has ended a process.
 func killedBy(state *os.ProcessState) (status int, ok bool) {
 	wait, ok := state.Sys().(syscall.WaitStatus)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/schema"
 )
 
@@ -26,7 +26,7 @@ others pass, and tries again. A column that is there is left as it is.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !apply {
-				source, err := a.text()
+				source, err := a.text(true)
 				if err != nil {
 					return err
 				}
@@ -34,7 +34,7 @@ others pass, and tries again. A column that is there is left as it is.`,
 				if err != nil {
 					return err
 				}
-				return a.writeSQL([]change{{"the fence column of " + args[0], script(statements)}})
+				return a.writeSQL([]change{scriptOf(source, "the fence column of "+args[0], statements)})
 			}
 			db, err := a.open()
 			if err != nil {
@@ -72,11 +72,7 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	return f(ctx)
 }
 
-// script returns statements as the text of a file.
-func script(statements []string) string {
-	var b strings.Builder
-	for _, s := range statements {
-		b.WriteString(strings.TrimRight(s, "; \n\t") + ";\n")
-	}
-	return b.String()
+// scriptOf returns statements as a change, whose text is for the database's own client.
+func scriptOf(source database.Source, name string, statements []string) change {
+	return change{name, source.Script(statements), statements}
 }

@@ -84,10 +84,10 @@ func (a *app) dialectFlag(cmd *cobra.Command) {
 }
 
 // text returns the database that a command writes SQL for: that of --dialect, or of
-// the data source name, to which nothing is sent.
-func (a *app) text() (database.Source, error) {
+// the data source name. create says whether a file may be named that isn't there.
+func (a *app) text(create bool) (database.Source, error) {
 	if a.dialect == "" {
-		return a.source(true)
+		return a.source(create)
 	}
 	d, err := database.Find(a.dialect)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ Nothing is sent to the database. Where the statement is refused, the status is 3
 			if err != nil {
 				return err
 			}
-			source, err := a.text()
+			source, err := a.text(true)
 			if err != nil {
 				return err
 			}
@@ -83,7 +82,7 @@ func (a *app) writeExplanation(query string, x sqlfence.Explanation) error {
 		return a.write(answer, func() {
 			what := answer.Verdict
 			if len(x.Tables) > 0 {
-				what += ", writes " + strings.Join(x.Tables, ", ")
+				what += ", writes " + visible(strings.Join(x.Tables, ", "))
 			}
 			fmt.Fprintf(a.out, "-- %s\n%s\n", what, x.SQL)
 		})
@@ -98,29 +97,9 @@ func (a *app) writeExplanation(query string, x sqlfence.Explanation) error {
 	err := a.write(answer, func() {
 		what := answer.Verdict
 		if answer.Table != "" {
-			what += ", table " + answer.Table
+			what += ", table " + visible(answer.Table)
 		}
-		fmt.Fprintf(a.out, "%s: %s\n%s", what, answer.Reason, place)
+		fmt.Fprintf(a.out, "%s: %s\n%s", what, visible(answer.Reason), place)
 	})
 	return no(err)
-}
-
-// point sets the line and the column of the place, and returns the line with a caret below.
-func (x *explanation) point(query string) string {
-	offset := *x.Offset
-	if offset < 0 || offset > len(query) {
-		return ""
-	}
-	start := strings.LastIndexByte(query[:offset], '\n') + 1
-	line, _, _ := strings.Cut(query[start:], "\n")
-	before := query[start:offset]
-	x.Line = strings.Count(query[:start], "\n") + 1
-	x.Column = utf8.RuneCountInString(before) + 1
-	blank := strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return r
-		}
-		return ' '
-	}, before)
-	return fmt.Sprintf("%d:%d\n  %s\n  %s^\n", x.Line, x.Column, strings.TrimSuffix(line, "\r"), blank)
 }

@@ -30,7 +30,7 @@ as it is, so it can be run again. Nothing is sent to the database without --appl
 			if apply {
 				return a.createOwn(cmd.Context())
 			}
-			source, err := a.text()
+			source, err := a.text(true)
 			if err != nil {
 				return err
 			}
@@ -51,6 +51,9 @@ as it is, so it can be run again. Nothing is sent to the database without --appl
 type change struct {
 	Name string `json:"name"` // the file of package schema, or what the SQL is for
 	SQL  string `json:"sql"`
+
+	// Statements are those of SQL, one by one; of a file there are none.
+	Statements []string `json:"statements,omitempty"`
 }
 
 // ownFiles returns the files of package schema for a database.
@@ -64,7 +67,7 @@ func ownFiles(folder string) (changes []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{name[len(folder)+1:], string(text)})
+		changes = append(changes, change{Name: name[len(folder)+1:], SQL: string(text)})
 	}
 	return changes, nil
 }
@@ -75,7 +78,7 @@ func (a *app) writeSQL(changes []change) error {
 		Changes []change `json:"changes"`
 	}{false, append([]change{}, changes...)}, func() {
 		for _, c := range changes {
-			fmt.Fprintf(a.out, "-- %s\n%s\n", c.Name, c.SQL)
+			fmt.Fprintf(a.out, "-- %s\n%s\n", visible(c.Name), c.SQL)
 		}
 	})
 }

@@ -36,11 +36,12 @@ Where nobody holds the lease, the status is 3.`,
 				if err != nil {
 					return err
 				}
-				return a.write(struct {
+				r := newRecord(reason)
+				return a.writeDone(struct {
 					Released bool `json:"released"`
 					leaseRow
 					record
-				}{true, newLeaseRow(held), newRecord(reason)}, func() {
+				}{true, newLeaseRow(held), r}, "released the lease of "+held.Token.String(), r, func() {
 					fmt.Fprintf(a.out, "released %s, which %s held with token %d\n", visible(held.Key), visible(held.Holder), held.Token.Value)
 				})
 			})

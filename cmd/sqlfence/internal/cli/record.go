@@ -27,3 +27,12 @@ func whoami() string {
 	}
 	return name
 }
+
+// writeDone writes what was done by hand: the answer and its record as one of JSON, or the
+// answer for people, and the record as a line of the log, which is the standard error.
+func (a *app) writeDone(answer any, done string, r record, people func()) error {
+	if !a.json {
+		a.log.Info(done, "by", r.By, "reason", r.Reason)
+	}
+	return a.write(answer, people)
+}

@@ -11,14 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/schema"
 )
 
 func (a *app) seal() *cobra.Command {
 	s := sealing{
 		sql:   func(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) { return schema.SealSQL(d, t) },
+		plan:  schema.SealPlan,
 		apply: schema.Seal,
 		done:  "sealed",
+		looks: true,
 	}
 	cmd := &cobra.Command{
 		Use:   "seal --table NAME=row-fence:COLUMN,sealed…",
@@ -26,7 +29,8 @@ func (a *app) seal() *cobra.Command {
 		Long: `Print the SQL that seals the tables that are registered as sealed; or with --apply seal them:
 from then on the database refuses every write without a token, whoever sends it. First
 deploy the programs that write to them with sqlfence.Sealed; they go on while it runs.
-It may be run again. On SQLite the SQL depends on the table, and isn't printed.`,
+It may be run again. Without --dialect it looks at what the SQL depends on, and changes nothing; for
+SQLite there is no --dialect, as that is the table's indexes and triggers.`,
 		Example: `  sqlfence seal --table books=row-fence:fence_token,sealed --dialect postgres
   sqlfence seal --table books=row-fence:fence_token,sealed --apply`,
 	}
@@ -36,9 +40,11 @@ It may be run again. On SQLite the SQL depends on the table, and isn't printed.`
 
 // A sealing is seal or unseal.
 type sealing struct {
-	sql   func(sqlfence.Dialect, sqlfence.Table) ([]string, error)
+	sql   func(sqlfence.Dialect, sqlfence.Table) ([]string, error) // without a database
+	plan  func(context.Context, *sql.DB) ([]schema.TablePlan, error)
 	apply func(context.Context, *sql.DB) error
 	done  string
+	looks bool // sql doesn't do where Database.SealLooks
 }
 
 // sealing makes a command of it.
@@ -52,7 +58,7 @@ func (a *app) sealing(cmd *cobra.Command, s sealing) {
 			return err
 		}
 		if !apply {
-			return a.writeSealing(s, options)
+			return a.writeSealing(cmd.Context(), s, options)
 		}
 		db, err := a.open(options...)
 		if err != nil {
@@ -74,13 +80,13 @@ func (a *app) sealing(cmd *cobra.Command, s sealing) {
 }
 
 // writeSealing prints the SQL.
-func (a *app) writeSealing(s sealing, options []sqlfence.Option) error {
-	source, err := a.text()
+func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Option) error {
+	source, err := a.text(false)
 	if err != nil {
 		return err
 	}
-	if source.SealLooks {
-		return usage(fmt.Errorf("on %s the SQL of a seal depends on the table: use --apply", source.Name))
+	if a.dialect != "" && s.looks && source.SealLooks {
+		return usage(fmt.Errorf("on %s the SQL of a seal depends on the table's indexes and triggers: leave --dialect out, and name the database", source.Name))
 	}
 	db, err := source.Open(options...)
 	if err != nil {
@@ -91,15 +97,30 @@ func (a *app) writeSealing(s sealing, options []sqlfence.Option) error {
 	if err != nil {
 		return err
 	}
+	plans, err := s.plans(ctx, a.dialect != "", source, db, tables)
+	if err != nil {
+		return err
+	}
 	var changes []change
+	for _, p := range plans {
+		changes = append(changes, scriptOf(source, s.done+": "+p.Table, p.Statements))
+	}
+	return a.writeSQL(changes)
+}
+
+// plans returns the statements for each table, without asking the database if blind.
+func (s sealing) plans(ctx context.Context, blind bool, source database.Source, db *sql.DB, tables []sqlfence.Table) (plans []schema.TablePlan, err error) {
+	if !blind {
+		return s.plan(ctx, db)
+	}
 	for _, t := range tables {
 		statements, err := s.sql(source.Dialect, t)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		changes = append(changes, change{s.done + ": " + t.Name, script(statements)})
+		plans = append(plans, schema.TablePlan{Table: t.Name, Statements: statements})
 	}
-	return a.writeSQL(changes)
+	return plans, nil
 }
 
 // sealedTables returns the tables that are registered as sealed.

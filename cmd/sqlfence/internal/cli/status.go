@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -64,14 +66,28 @@ func (e *commandError) Unwrap() error { return e.err }
 // message returns what is to be said of an error; empty if the answer or the command has said it.
 func message(err error) string {
 	var signal *signalError
+	var lacks *sqlfence.SetupError
 	switch {
 	case err == nil, errors.Is(err, errNo), errors.As(err, &signal):
 		return ""
-	case errors.Is(err, sqlfence.ErrNotSetUp):
-		return err.Error() + "; sqlfence init prints the SQL of sqlfence's tables, and creates them with --apply"
+	case errors.As(err, &lacks):
+		return strings.Replace(err.Error(), lacks.Error(), shortly(lacks), 1)
+	case dberr.SQLState(err) == noDatabase:
+		return err.Error() + "; the data source name ends with the database's name, as in mysql://user@host/shop"
 	}
 	return err.Error()
 }
+
+// shortly says in a line what is missing.
+func shortly(lacks *sqlfence.SetupError) string {
+	if strings.HasPrefix(lacks.Missing, "table ") {
+		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() + "); sqlfence init prints the SQL of sqlfence's tables, and creates them with --apply"
+	}
+	return "missing " + lacks.Missing + " (" + lacks.Err.Error() + "); the owner may run: " + lacks.SQL
+}
+
+// noDatabase is the code of the errors that a database doesn't exist, and that none was named.
+const noDatabase = "3D000"
 
 func (a *app) status(err error) int {
 	var signal *signalError

@@ -4,19 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/missing"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
 func (a *app) tokens() *cobra.Command {
-	return group("tokens", "List, watch, issue and retire fencing tokens",
-		a.tokensList(), a.tokensWatch(), a.tokensIssue(), a.tokensRotate(), a.tokensRepair())
+	return group("tokens", "List, watch, issue, adopt and retire fencing tokens",
+		a.tokensList(), a.tokensWatch(), a.tokensIssue(), a.tokensAdopt(), a.tokensRotate(), a.tokensRepair())
 }
 
 // A tokenRow is the newest token of a name.
@@ -50,8 +50,8 @@ func (a *app) withLedger(f func(*ledger) error) error {
 // the ledger's own.
 func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
 	found, err := l.read(ctx)
-	if err != nil && l.source.IsMissing(err) {
-		return nil, fmt.Errorf("%w: %w", sqlfence.ErrNotSetUp, err)
+	if thing, lacks := missing.Find(err, missing.Ledger(l.source.Text, "SELECT")); lacks {
+		err = &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}
 	return found, err
 }
@@ -75,7 +75,7 @@ func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
 
 // reasonFlag adds --reason, which has to be given.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why, for the record that is written")
+	cmd.Flags().StringVar(reason, "reason", "", "why; written with who and when to the standard error, or with --json into the answer, and stored nowhere")
 	cmd.MarkFlagRequired("reason")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

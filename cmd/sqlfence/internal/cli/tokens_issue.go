@@ -22,10 +22,11 @@ has written. A program that holds a lease of this name loses its writes, and isn
 				if err != nil {
 					return err
 				}
-				return a.write(struct {
+				r := newRecord(reason)
+				return a.writeDone(struct {
 					tokenRow
 					record
-				}{newTokenRow(token), newRecord(reason)}, func() {
+				}{newTokenRow(token), r}, "issued "+token.String(), r, func() {
 					fmt.Fprintf(a.out, "%s\n", token)
 				})
 			})

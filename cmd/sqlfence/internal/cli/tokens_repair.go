@@ -22,10 +22,11 @@ floor is at least the highest token that may ever have been issued.`,
 				if err := l.Repair(cmd.Context(), floor); err != nil {
 					return err
 				}
-				return a.write(struct {
+				r := newRecord(reason)
+				return a.writeDone(struct {
 					Floor int64 `json:"floor"`
 					record
-				}{floor, newRecord(reason)}, func() {
+				}{floor, r}, fmt.Sprintf("raised all tokens to %d", floor), r, func() {
 					fmt.Fprintf(a.out, "no token is below %d\n", floor)
 				})
 			})

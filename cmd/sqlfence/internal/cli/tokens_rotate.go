@@ -41,11 +41,12 @@ First stop all processes that write to these tables. Then start them with a new 
 				if err != nil {
 					return err
 				}
-				return a.write(struct {
+				r := newRecord(reason)
+				return a.writeDone(struct {
 					Name string `json:"name"`
 					Rows int64  `json:"rows"`
 					record
-				}{args[0], rows, newRecord(reason)}, func() {
+				}{args[0], rows, r}, "retired "+args[0], r, func() {
 					fmt.Fprintf(a.out, "%s is retired; %d marks are set back\n", visible(args[0]), rows)
 				})
 			})

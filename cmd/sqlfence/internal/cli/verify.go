@@ -64,7 +64,7 @@ func (a *app) writeFindings(found []sqlfence.Finding, strict bool) error {
 	}
 	err := a.write(answer, func() {
 		for _, f := range answer {
-			fmt.Fprintf(a.out, "%s: %s (%s)\n  %s\n  %s\n", f.Severity, cmp.Or(f.Table, "the database"), f.Code, f.Problem, f.Remedy)
+			fmt.Fprintf(a.out, "%s: %s (%s)\n  %s\n  %s\n", f.Severity, visible(cmp.Or(f.Table, "the database")), f.Code, visible(f.Problem), visible(f.Remedy))
 			if f.SQL != "" {
 				fmt.Fprintf(a.out, "  %s\n", f.SQL)
 			}

@@ -34,6 +34,9 @@ func watchAll[T comparable](ctx context.Context, a *app, w watch, ask func(conte
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if err := readerGone(a.out); err != nil {
+			return err
+		}
 		found, names, err := ask(ctx)
 		switch {
 		case err != nil && (last == nil || ctx.Err() != nil):

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -19,6 +20,7 @@ type Database struct {
 	driver  string
 	nowhere string // a data source name of the driver's that nothing is sent to
 	Dialect sqlfence.Dialect
+	Text    sqltext.Dialect
 
 	// parse reads a data source name, and returns its passwords also with an error. create is
 	// true if a database that doesn't exist may be made.
@@ -31,8 +33,12 @@ type Database struct {
 	leases func(dsn string) []lease.Option
 
 	// SealLooks is true if the SQL of a seal depends on more of the table than its registration
-	// says, so that it can't be printed.
+	// says, so that it can't be written without the database.
 	SealLooks bool
+
+	// delimiter is what the database's own client needs behind a statement that has semicolons in it; empty
+	// if it knows where such a statement ends.
+	delimiter string
 
 	// LaterFiles are those files of package schema whose work isn't seen by a table, and the
 	// question whether it is done: a row says yes.
@@ -77,7 +83,7 @@ func Parse(dsn string, create bool) (Source, error) {
 			}
 		}
 	}
-	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://")
+	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://, as in sqlite:books.db or postgres://user:password@host/database")
 }
 
 // Nowhere returns a source that nothing may be sent to, for what needs no connection.
@@ -101,3 +107,17 @@ func (s Source) Leases(db *sql.DB, options ...lease.Option) (*lease.Leases, erro
 
 // IsMissing reports whether an error says that a table doesn't exist.
 func (d *Database) IsMissing(err error) bool { return d.isMissing(err) }
+
+// Script returns statements as a text for the database's own client, such as psql.
+func (d *Database) Script(statements []string) string {
+	var b strings.Builder
+	for _, s := range statements {
+		s = strings.TrimRight(s, "; \n\t")
+		if d.delimiter != "" && strings.Contains(s, ";") {
+			fmt.Fprintf(&b, "DELIMITER %s\n%s%[1]s\nDELIMITER ;\n", d.delimiter, s)
+		} else {
+			b.WriteString(s + ";\n")
+		}
+	}
+	return b.String()
+}

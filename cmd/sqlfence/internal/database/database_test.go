@@ -43,3 +43,20 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// A script is what the database's own client takes.
+func TestScript(t *testing.T) {
+	statements := []string{"SELECT 1;\n", "BEGIN SELECT 1; END"}
+	for name, want := range map[string]string{
+		"sqlite": "SELECT 1;\nBEGIN SELECT 1; END;\n",
+		"mysql":  "SELECT 1;\nDELIMITER ;;\nBEGIN SELECT 1; END;;\nDELIMITER ;\n",
+	} {
+		d, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Script(statements); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 var mysqlServer = &Database{
@@ -17,7 +18,9 @@ var mysqlServer = &Database{
 	driver:    "mysql",
 	nowhere:   "tcp(127.0.0.1)/",
 	Dialect:   sqlfence.MySQL,
+	Text:      sqltext.MySQL,
 	parse:     parseMySQL,
+	delimiter: ";;",
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 }
 
@@ -25,6 +28,9 @@ var mysqlServer = &Database{
 // socket, the path of a Unix socket.
 func parseMySQL(dsn string, _ bool) (string, []string, error) {
 	u, secrets, err := parseURL(dsn)
+	if err != nil && strings.Contains(dsn, "@tcp(") {
+		return "", nil, errors.New("the data source name is a URL here, without tcp(…): mysql://user:password@host:3306/database")
+	}
 	if err != nil {
 		return "", nil, err
 	}

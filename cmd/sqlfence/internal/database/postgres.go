@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 var postgres = &Database{
@@ -13,6 +14,7 @@ var postgres = &Database{
 	driver:  "pgx",
 	nowhere: "postgres://127.0.0.1",
 	Dialect: sqlfence.Postgres,
+	Text:    sqltext.Postgres,
 	parse: func(dsn string, _ bool) (string, []string, error) {
 		_, secrets, err := parseURL(dsn)
 		return dsn, secrets, err

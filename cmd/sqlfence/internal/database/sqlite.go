@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	_ "modernc.org/sqlite" // the driver sqlite, which needs no C compiler
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 var sqlite = &Database{
@@ -19,6 +21,7 @@ var sqlite = &Database{
 	driver:    "sqlite",
 	nowhere:   ":memory:",
 	Dialect:   sqlfence.SQLite,
+	Text:      sqltext.SQLite,
 	parse:     parseSQLite,
 	SealLooks: true,
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
@@ -37,10 +40,10 @@ func parseSQLite(dsn string, create bool) (string, []string, error) {
 	if err != nil {
 		return "", nil, errURL
 	}
+	if err := lookAt(path, create || query.Has("mode")); err != nil {
+		return "", nil, err
+	}
 	if !query.Has("mode") && !create {
-		if _, err := os.Stat(path); path != ":memory:" && errors.Is(err, fs.ErrNotExist) {
-			return "", nil, fmt.Errorf("there is no database %s; sqlfence init --apply makes one", path)
-		}
 		query.Set("mode", "rw")
 	}
 	if !strings.Contains(strings.Join(query["_pragma"], ""), "busy_timeout") {
@@ -53,4 +56,24 @@ func parseSQLite(dsn string, create bool) (string, []string, error) {
 		}
 	}
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode(), secrets, nil
+}
+
+// lookAt refuses a path that SQLite would fail at without saying why.
+func lookAt(path string, create bool) error {
+	if path == "" {
+		return errors.New("the data source name has no file behind sqlite:, as in sqlite:books.db")
+	}
+	found, err := os.Stat(path)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case path == ":memory:", err != nil && !missing:
+	case err == nil && found.IsDir():
+		return fmt.Errorf("%s is a folder, want a file", path)
+	case missing && !create:
+		return fmt.Errorf("there is no database %s; sqlfence init --apply makes one", path)
+	case missing:
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no folder %s for the database", filepath.Dir(path))
+		}
+	}
+	return nil
 }

@@ -1,0 +1,5 @@
+//go:build base
+
+package main
+
+func seals() []*measurement { return nil }

@@ -1,0 +1,25 @@
+//go:build unix
+
+package cli
+
+import (
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readerGone returns what ends a program that writes into a pipe which nobody reads any more, as in
+// watch | head -1: a watch may write nothing for long, and wouldn't notice.
+func readerGone(out io.Writer) error {
+	f, ok := out.(*os.File)
+	if !ok {
+		return nil
+	}
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	if n, err := unix.Poll(fds, 0); err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+		return &signalError{syscall.SIGPIPE}
+	}
+	return nil
+}

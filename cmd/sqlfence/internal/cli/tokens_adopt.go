@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+func (a *app) tokensAdopt() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "adopt NAME TOKEN --reason TEXT",
+		Short: "Raise a name to a token that another service has granted",
+		Long: `Raise a name to a token that another service has granted, such as a revision of etcd's: a
+number, with or without zeros before it. A name that isn't there is added. Writes with a
+lower token are refused from then on, as after issue. A token below the newest one is
+refused with status 3, and nothing is changed.`,
+		Example: `  sqlfence tokens adopt books 4711 --reason "etcd's revision after the move"`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			value, err := strconv.ParseInt(args[1], 10, 64)
+			if err != nil {
+				return usage(fmt.Errorf("%q is no token: want a number", args[1]))
+			}
+			token := sqlfence.Token{Name: args[0], Value: value}
+			return a.withLedger(func(l *ledger) error {
+				err := l.Adopt(cmd.Context(), token)
+				if stale := (*sqlfence.StaleError)(nil); errors.As(err, &stale) {
+					return a.notAdopted(stale)
+				}
+				if err != nil {
+					return err
+				}
+				r := newRecord(reason)
+				return a.writeDone(struct {
+					Adopted bool `json:"adopted"`
+					tokenRow
+					record
+				}{true, newTokenRow(token), r}, "adopted "+token.String(), r, func() {
+					fmt.Fprintf(a.out, "%s\n", visible(token.String()))
+				})
+			})
+		},
+	}
+	reasonFlag(cmd, &reason)
+	return cmd
+}
+
+// notAdopted answers that the ledger has a newer token.
+func (a *app) notAdopted(stale *sqlfence.StaleError) error {
+	err := a.write(struct {
+		Adopted bool `json:"adopted"`
+		tokenRow
+	}{false, newTokenRow(sqlfence.Token{Name: stale.Token.Name, Value: stale.Current})}, func() {
+		fmt.Fprintf(a.out, "the newest token of %s is %d already\n", visible(stale.Token.Name), stale.Current)
+	})
+	return no(err)
+}

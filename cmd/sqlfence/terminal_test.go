@@ -1,0 +1,87 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/cli"
+)
+
+// terminal opens a pseudo terminal: what is written to keys is typed there.
+func terminal(t *testing.T) (keys, screen *os.File) {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no pseudo terminals: ", err)
+	}
+	t.Cleanup(func() { keys.Close() })
+	number, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if screen, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	return keys, screen
+}
+
+// Ctrl-C on a terminal reaches the command once, also one that has left the group of processes which the
+// terminal sends it to; and its status is the program's.
+func TestInterruptOnATerminal(t *testing.T) {
+	const script = `trap 'echo interrupted; exit 9' INT; echo ready; while :; do sleep 0.05; done`
+	for name, command := range map[string][]string{
+		"a command":                         {"sh", "-c", script},
+		"a command in a session of its own": {"setsid", "sh", "-c", script},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SQLFENCE_DSN", "sqlite:"+filepath.Join(t.TempDir(), "books.db"))
+			if status := cli.Main([]string{"init", "--apply"}, nil, new(strings.Builder), os.Stderr); status != 0 {
+				t.Fatalf("init: status %d", status)
+			}
+			program, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys, screen := terminal(t)
+			run := exec.Command(program)
+			run.Args = append([]string{"sqlfence", "run", "books", "--"}, command...)
+			run.Stdin, run.Stdout, run.Stderr = screen, screen, screen
+			run.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			screen.Close()
+			said, typed := 0, false
+			lines := bufio.NewScanner(keys) // ends with an error when nobody has the terminal any more
+			for lines.Scan() {
+				switch text := lines.Text(); {
+				case strings.HasSuffix(text, "ready") && !typed:
+					typed = true
+					if _, err := keys.WriteString("\x03"); err != nil {
+						t.Fatal(err)
+					}
+				case strings.Contains(text, "interrupted"):
+					said++
+				}
+			}
+			err = run.Wait()
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 9 || said != 1 {
+				t.Errorf("%v, interrupted %d times; want status 9, once", err, said)
+			}
+		})
+	}
+}

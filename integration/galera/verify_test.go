@@ -1,0 +1,30 @@
+package galera_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Verify finds what a write would be refused for: a ledger where several servers write.
+func TestVerify(t *testing.T) {
+	c := start(t)
+	for node := range c.dsn {
+		for ledger, rules := range map[bool][]sqlfence.Rule{
+			true:  {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
+			false: {sqlfence.RowFence("fence_token")},
+		} {
+			found, err := sqlfence.Verify(t.Context(), c.fence(t, node, rules...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			isTold := func(f sqlfence.Finding) bool {
+				return f.Code == "several-servers" && f.Severity == sqlfence.Fault && f.Table == "books"
+			}
+			if slices.ContainsFunc(found, isTold) != ledger {
+				t.Errorf("node %d, ledger %v: found %v", node, ledger, found)
+			}
+		}
+	}
+}
