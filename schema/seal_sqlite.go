@@ -51,20 +51,25 @@ func newSQLiteSeal(s sealing) *sqliteSeal { return &sqliteSeal{sealing: s} }
 // sqliteTriggers are a seal's triggers. They are created in this order: SQLite fires the
 // one first that was created last.
 var sqliteTriggers = []struct{ name, fires, does string }{
-	// It is fired for an upsert, too, and for what ignores a row in the way or fails by it.
+	// Rows with newer tokens are in the way. Unless the statement replaces them, SQLite does itself
+	// what is to be done: fail, ignore, or the other arm of an upsert.
+	{"inserting", "BEFORE INSERT", `WHEN {inTheWay} BEGIN
+	{refuseReplace}
+END`},
+	{"updating", "BEFORE UPDATE", `WHEN {nowInTheWay} BEGIN
+	{refuseReplace}
+END`},
 	{"insert", "BEFORE INSERT", `BEGIN
 	SELECT CASE
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{max} AND -1 THEN {unproven}
-	WHEN {inTheWay} THEN {stale}
 	{askTable}END;
 END`},
 	// It lets the triggers below make a mark positive, and other triggers write the row
-	// again before they do; but these, too, may have REPLACE delete rows.
-	{"update", "BEFORE UPDATE", `WHEN ({again} AND NOT ({moves})) IS NOT 1 BEGIN
+	// again before they do.
+	{"update", "BEFORE UPDATE", `WHEN ({again}) IS NOT 1 BEGIN
 	SELECT CASE
-	WHEN {again} THEN CASE WHEN {nowInTheWay} THEN {stale} END
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
-	WHEN {isStale} OR {nowInTheWay} THEN {stale}
+	WHEN {isStale} THEN {stale}
 	{askTable}{askOld}END;
 END`},
 	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted} BEGIN
@@ -84,6 +89,19 @@ END`},
 END`},
 }
 
+// createState creates the table of a file that has a seal, with one row. A trigger learns by it what
+// becomes of duplicates: what it inserts there itself is handled as the statement says that is. So
+// in the words of OR REPLACE the row is another one then, and is undone with the statement.
+const createState = "CREATE TABLE IF NOT EXISTS {qualifiedState} (duplicate integer NOT NULL UNIQUE, replaces integer NOT NULL)"
+
+const (
+	fillState = "INSERT OR IGNORE INTO {qualifiedState} (duplicate, replaces) VALUES (1, 0)"
+
+	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself.
+	refuseReplace = `INSERT OR IGNORE INTO {state} (duplicate, replaces) VALUES (1, 1);
+	SELECT {stale} FROM {state} WHERE replaces OR IFNULL(instr((SELECT lower(sql) FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 'replace'), 1);`
+)
+
 // sqliteUnsealed are the triggers that stay when a seal is removed: what still writes by it
 // would store negative marks.
 var sqliteUnsealed = []struct{ name, fires, does string }{
@@ -94,6 +112,9 @@ var sqliteUnsealed = []struct{ name, fires, does string }{
 // seal returns the statements that seal a table which has none of a seal's triggers. Should it have
 // lost them, there may be negative marks.
 func (s *sqliteSeal) seal() (stmts []string) {
+	for _, text := range []string{createState, fillState} {
+		stmts = append(stmts, renderSQLite(text, s.pieces()))
+	}
 	stmts = append(stmts, renderSQLite("UPDATE {qualified} SET {mark} = -{mark} % {deleted} WHERE {mark} < 0", s.pieces()))
 	for _, t := range s.triggers {
 		stmts = append(stmts, "DROP TRIGGER "+s.named(t.name))
@@ -158,23 +179,26 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
 	newer := stored("way", mark) + refuses + token
 	return sqltext.Pieces{
-		"table":       sqltext.Raw(quoteSQLite(s.name)),
-		"qualified":   sqltext.Raw(s.qualified()),
-		"mark":        sqltext.Raw(mark),
-		"new":         sqltext.Raw("NEW." + mark),
-		"token":       sqltext.Raw(token),
-		"max":         sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
-		"deleted":     sqltext.Raw(sqltext.SQLiteDeleted),
-		"again":       sqltext.Raw("OLD." + mark + " < 0 AND NEW." + mark + " IN (OLD." + mark + ", -OLD." + mark + " % " + sqltext.SQLiteDeleted + ")"),
-		"moves":       sqltext.Raw(s.moves()),
-		"renamed":     sqltext.Func(func(string) string { return s.renamed() }),
-		"isStale":     sqltext.Raw(token + isStale + stored("OLD", mark)),
-		"inTheWay":    sqltext.Raw(s.inTheWay(quoteSQLite(s.name), newer)),
-		"nowInTheWay": sqltext.Raw(s.nowInTheWay(quoteSQLite(s.name), newer)),
-		"row":         sqltext.Func(func(string) string { return s.row() }),
-		"askTable":    s.asks(s.KeyColumn == "", "{ask NEW}\n\t"),
-		"askOld":      s.asks(s.KeyColumn != "", "{ask OLD}\n\t"),
-		"askNew":      s.asks(s.KeyColumn != "", "SELECT CASE {ask NEW} END;\n\t"),
+		"table":          sqltext.Raw(quoteSQLite(s.name)),
+		"qualified":      sqltext.Raw(s.qualified()),
+		"mark":           sqltext.Raw(mark),
+		"new":            sqltext.Raw("NEW." + mark),
+		"token":          sqltext.Raw(token),
+		"max":            sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
+		"deleted":        sqltext.Raw(sqltext.SQLiteDeleted),
+		"again":          sqltext.Raw("OLD." + mark + " < 0 AND NEW." + mark + " IN (OLD." + mark + ", -OLD." + mark + " % " + sqltext.SQLiteDeleted + ")"),
+		"state":          sqltext.Raw(sqltext.SQLiteSealState),
+		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
+		"refuseReplace":  sqltext.SQL(refuseReplace),
+		"nameText":       sqltext.Raw(textSQLite(s.name)),
+		"renamed":        sqltext.Func(func(string) string { return s.renamed() }),
+		"isStale":        sqltext.Raw(token + isStale + stored("OLD", mark)),
+		"inTheWay":       sqltext.Raw(s.inTheWay(quoteSQLite(s.name), newer)),
+		"nowInTheWay":    sqltext.Raw(s.nowInTheWay(quoteSQLite(s.name), newer)),
+		"row":            sqltext.Func(func(string) string { return s.row() }),
+		"askTable":       s.asks(s.KeyColumn == "", "{ask NEW}\n\t"),
+		"askOld":         s.asks(s.KeyColumn != "", "{ask OLD}\n\t"),
+		"askNew":         s.asks(s.KeyColumn != "", "SELECT CASE {ask NEW} END;\n\t"),
 		"ask": sqltext.Func(func(row string) string {
 			newest := s.newest(row)
 			return "WHEN " + token + " IS NOT " + newest + " THEN CASE WHEN " + token + " < " + newest + " THEN " + s.stale() + " ELSE " +

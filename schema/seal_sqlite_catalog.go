@@ -136,9 +136,9 @@ func (c *sqliteCatalog) refuse(format string, args ...any) error {
 
 // readKind finds out what kind of table it is.
 func (c *sqliteCatalog) readKind() error {
-	kind, without := "", ""
-	err := c.each("SELECT type, wr FROM pragma_table_list("+textSQLite(c.name)+") WHERE schema = "+textSQLite(c.inSchema()), func(row []string) error {
-		kind, without = row[0], row[1]
+	kind, without, declared := "", "", ""
+	err := c.each("SELECT l.type, l.wr, m.sql FROM pragma_table_list("+textSQLite(c.name)+") AS l LEFT JOIN "+quoteSQLite(c.inSchema())+".sqlite_master AS m ON m.type = 'table' AND m.name = l.name WHERE l.schema = "+textSQLite(c.inSchema()), func(row []string) error {
+		kind, without, declared = row[0], row[1], row[2]
 		return nil
 	})
 	c.numbered = without != "1"
@@ -147,9 +147,16 @@ func (c *sqliteCatalog) readKind() error {
 		return c.refuse("there is no such table")
 	case err == nil && kind != "table":
 		return c.refuse("it is a %s table, and only a plain one has triggers of rows", kind)
+	case err == nil && replaces.MatchString(notNull.ReplaceAllString(declared, "")):
+		return c.refuse("a unique key of it is declared ON CONFLICT REPLACE, by which any INSERT deletes rows; say OR REPLACE in the statements that shall")
 	}
 	return err
 }
+
+var (
+	notNull  = regexp.MustCompile(`(?i)\bnot\s+null\s+on\s+conflict\s+replace\b`)
+	replaces = regexp.MustCompile(`(?i)\bon\s+conflict\s+replace\b`)
+)
 
 // readColumns: hidden is 2 or 3 for a generated column. For a column that is NOT NULL, REPLACE
 // stores the default instead of NULL, behind the triggers.

@@ -8,7 +8,7 @@ import (
 )
 
 // What package schema calls the triggers of a seal, between the prefix and the table's name.
-var sqliteSeal = []string{"delete", "deleted", "insert", "inserted", "update", "updated"}
+var sqliteSeal = []string{"delete", "deleted", "insert", "inserted", "inserting", "update", "updated", "updating"}
 
 func (sqlite) sealAsks() string               { return "FROM " + sqltext.LedgerTable }
 func (d sqlite) sealNames(name string) string { return d.Text(name) }

@@ -21,6 +21,7 @@ func TestSealCanFail(t *testing.T) {
 		"rows in the way of an insert": {"WHEN EXISTS", "WHEN 0 AND EXISTS", "INSERT OR REPLACE INTO books (id, fence_token) VALUES (1, -6)"},
 		"rows in the way by a column":  {"way.`title` = NEW.`title`", "0", "INSERT OR REPLACE INTO books (title, fence_token) VALUES ('a', -6)"},
 		"rows in the way of an update": {"(OLD.`rowid` IS NOT NEW.`rowid`)", "0", "UPDATE OR REPLACE books SET id = 1, fence_token = -6 WHERE id = 3"},
+		"the test for REPLACE":         {"VALUES (1, 1)", "VALUES (1, 0)", "INSERT OR REPLACE INTO books (id, fence_token) VALUES (1, -6)"},
 		"the mark of a delete":         {"WHEN COALESCE(OLD.`fence_token`, 0) >= -1000000000000000 BEGIN", "WHEN 0 BEGIN", "DELETE FROM books WHERE id = 1"},
 		"the deletion":                 {"DELETE FROM `books` WHERE", "DELETE FROM `books` WHERE 0 AND", "UPDATE books SET fence_token = -1000000000000006 WHERE id = 3"},
 	} {

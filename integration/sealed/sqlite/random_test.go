@@ -17,7 +17,7 @@ var shapes = map[string]string{
 	"no number":        "(id, a, b, c, fence_token integer NOT NULL DEFAULT 0, PRIMARY KEY (id, a), UNIQUE (b, c)) WITHOUT ROWID",
 	"hidden number":    "(id, a UNIQUE, b, c, fence_token integer)",
 	"composite":        "(id integer, a text COLLATE NOCASE, b text, c, fence_token bigint NOT NULL DEFAULT 0, PRIMARY KEY (a, b DESC), UNIQUE (id, c))",
-	"declared":         "(id integer PRIMARY KEY ON CONFLICT REPLACE, a UNIQUE ON CONFLICT REPLACE, b UNIQUE ON CONFLICT IGNORE, c UNIQUE ON CONFLICT FAIL, fence_token integer NOT NULL ON CONFLICT REPLACE DEFAULT 0)",
+	"declared":         "(id integer PRIMARY KEY ON CONFLICT ROLLBACK, a UNIQUE ON CONFLICT ABORT, b UNIQUE ON CONFLICT IGNORE, c UNIQUE ON CONFLICT FAIL, fence_token integer NOT NULL ON CONFLICT REPLACE DEFAULT 0)",
 	"defaults":         "(id integer PRIMARY KEY, a text NOT NULL DEFAULT 'x' UNIQUE, b integer NOT NULL DEFAULT (1 + 1) UNIQUE, c, fence_token integer NOT NULL DEFAULT 0)",
 	"generated":        "(id integer PRIMARY KEY, a, b, c, d AS (a || b) UNIQUE, e AS (c * 2) STORED UNIQUE, fence_token integer NOT NULL DEFAULT 0)",
 	"strict":           "(id integer PRIMARY KEY, a text UNIQUE, b any UNIQUE, c integer, fence_token integer NOT NULL DEFAULT 0) STRICT",
