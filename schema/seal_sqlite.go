@@ -17,7 +17,7 @@ type sealSQLite struct{}
 // seal returns the statements for a table that is as most are.
 func (sealSQLite) seal(s sealing) []string {
 	t := newSQLiteSeal(s)
-	t.rowNumber = "rowid"
+	t.rowNumber, t.writesAgain = "rowid", true
 	for _, columns := range s.unique {
 		var u sqliteUnique
 		for _, name := range columns {
@@ -62,28 +62,27 @@ END`},
 	{"insert", "BEFORE INSERT", `BEGIN
 	SELECT CASE
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{max} AND -1 THEN {unproven}
-	{askTable}END;
+	{askTable}END;{noteTime}
 END`},
-	// It lets the triggers below make a mark positive, and other triggers write the row
-	// again before they do.
+	// It lets the triggers below make a mark positive. One that is left negative proves nothing by
+	// staying as it is.
 	{"update", "BEFORE UPDATE", `WHEN ({again}) IS NOT 1 BEGIN
 	SELECT CASE
-	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
+	WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
 	WHEN {isStale} THEN {stale}
-	{askTable}{askOld}END;
+	{askTable}{askOld}END;{noteTime}
 END`},
-	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted} BEGIN
+	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted}{orLeft} BEGIN
 	SELECT {undeletable};
 END`},
 	{"inserted", "AFTER INSERT", `WHEN {new} < 0 BEGIN
 	{askNew}UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
-	// Not where a trigger has written the row again: another may do so, too.
-	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1 AND ({new} IS NOT OLD.{mark} OR {renamed}) BEGIN
+	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1{first} BEGIN
 	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
 	// A trigger of the table may keep the row, by RAISE(IGNORE).
-	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} AND ({new} IS NOT OLD.{mark} OR {renamed}) BEGIN
+	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted}{first} BEGIN
 	DELETE FROM {table} WHERE {row} AND {mark} = {new};
 	UPDATE {table} SET {mark} = {token} WHERE {row} AND {mark} = {new};
 END`},
@@ -92,7 +91,7 @@ END`},
 // createState creates the table of a file that has a seal, with one row. A trigger learns by it what
 // becomes of duplicates: what it inserts there itself is handled as the statement says that is. So
 // in the words of OR REPLACE the row is another one then, and is undone with the statement.
-const createState = "CREATE TABLE IF NOT EXISTS {qualifiedState} (duplicate integer NOT NULL UNIQUE, replaces integer NOT NULL)"
+const createState = "CREATE TABLE IF NOT EXISTS {qualifiedState} (duplicate integer NOT NULL UNIQUE, replaces integer NOT NULL, began real)"
 
 const (
 	fillState = "INSERT OR IGNORE INTO {qualifiedState} (duplicate, replaces) VALUES (1, 0)"
@@ -100,6 +99,15 @@ const (
 	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself.
 	refuseReplace = `INSERT OR IGNORE INTO {state} (duplicate, replaces) VALUES (1, 1);
 	SELECT {stale} FROM {state} WHERE replaces OR IFNULL(instr((SELECT lower(sql) FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 'replace'), 1);`
+)
+
+// A trigger of the table's own may write a row again while its mark is the proof still. So a row that
+// is negative could be written by anybody, if OR FAIL had left it so. That it is being written shows by the
+// time at which the statement began, which is the same in all of its triggers.
+const (
+	noteTime = "\n\tUPDATE {state} SET began = {started} WHERE began IS NOT {started};"
+	atWork   = "(SELECT began FROM {state}) IS {started}"
+	started  = "julianday('now')"
 )
 
 // sqliteUnsealed are the triggers that stay when a seal is removed: what still writes by it
@@ -186,7 +194,11 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"token":          sqltext.Raw(token),
 		"max":            sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
 		"deleted":        sqltext.Raw(sqltext.SQLiteDeleted),
-		"again":          sqltext.Raw("OLD." + mark + " < 0 AND NEW." + mark + " IN (OLD." + mark + ", -OLD." + mark + " % " + sqltext.SQLiteDeleted + ")"),
+		"again":          s.either("OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted}) AND "+atWork, "OLD.{mark} < 0 AND {new} = -OLD.{mark} % {deleted}"),
+		"first":          s.either(" AND ({new} IS NOT OLD.{mark} OR {renamed})", ""), // another trigger may write it again, too
+		"noteTime":       s.either(noteTime, ""),
+		"orLeft":         s.either(" OR NOT "+atWork, ""),
+		"started":        sqltext.Raw(started),
 		"state":          sqltext.Raw(sqltext.SQLiteSealState),
 		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
 		"refuseReplace":  sqltext.SQL(refuseReplace),
@@ -210,6 +222,14 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"stale":       sqltext.Raw(s.stale()),
 		"gone":        sqltext.Raw(raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)")),
 	}
+}
+
+// either chooses by whether the table's own triggers may write a row again.
+func (s *sqliteSeal) either(again, once string) sqltext.SQL {
+	if s.writesAgain {
+		return sqltext.SQL(again)
+	}
+	return sqltext.SQL(once)
 }
 
 func (s *sqliteSeal) stale() string {

@@ -274,8 +274,9 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 	}
 	for _, t := range c.triggers {
 		if t.skips() {
-			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE) or RAISE(FAIL), which only a BEFORE trigger may", t.name)
+			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE) or RAISE(FAIL), which only a BEFORE trigger may, and RAISE(FAIL) none of DELETE; write RAISE(ABORT)", t.name)
 		}
+		c.writesAgain = true
 	}
 	mark, fired := quoteSQLite(c.stored), false
 	err = c.each("EXPLAIN UPDATE "+c.qualified()+" SET "+mark+" = "+mark, func(row []string) error {
@@ -290,16 +291,22 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 }
 
 // skips reports whether a trigger may skip those that are fired behind it. A BEFORE trigger
-// skips the row, too.
+// skips the row, too; but the DELETE is within the UPDATE by which the row was marked.
 func (t sqliteTrigger) skips() bool {
 	begin := begins.FindStringIndex(t.sql)
-	return begin != nil && !before.MatchString(t.sql[:begin[0]]) && ignores.MatchString(t.sql[begin[1]:])
+	if begin == nil {
+		return false
+	}
+	head, body := t.sql[:begin[0]], t.sql[begin[1]:]
+	return !before.MatchString(head) && ignores.MatchString(body) || beforeDelete.MatchString(head) && fails.MatchString(body)
 }
 
 var (
-	begins  = regexp.MustCompile(`(?i)\bbegin\b`)
-	before  = regexp.MustCompile(`(?i)\bbefore\b`)
-	ignores = regexp.MustCompile(`(?is)\braise\b.*\b(ignore|fail)\b`)
+	begins       = regexp.MustCompile(`(?i)\bbegin\b`)
+	before       = regexp.MustCompile(`(?i)\bbefore\b`)
+	beforeDelete = regexp.MustCompile(`(?i)\bbefore\s+delete\b`)
+	ignores      = regexp.MustCompile(`(?is)\braise\b.*\b(ignore|fail)\b`)
+	fails        = regexp.MustCompile(`(?is)\braise\b.*\bfail\b`)
 )
 
 // triggersOf returns the table's triggers, in the order in which they were created.

@@ -7,6 +7,8 @@ type sqliteShape struct {
 	rowNumber string          // a name of the rows' numbers; empty for a table WITHOUT ROWID
 	indexes   []sqliteUnique  // what rows are unique by besides; the primary key first where there are no numbers
 	triggers  []sqliteTrigger // the table's own, in the order in which they were created
+
+	writesAgain bool // whether these may write a row again
 }
 
 // A sqliteTrigger is one of the application's triggers.
