@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,8 +33,14 @@ UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
 
-// locks: a trigger would have to name all other columns.
-func (sealMySQL) locks() bool { return false }
+// columns: those that are generated follow from others. A column with ON UPDATE CURRENT_TIMESTAMP
+// gets the time by itself.
+func (sealMySQL) columns(s sealing) string {
+	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name)).Replace(
+		`SELECT column_name, CASE WHEN extra LIKE '%on update current_timestamp%' THEN CONCAT(_utf8mb4'NOW(', COALESCE(datetime_precision, 0), _utf8mb4')') ELSE _utf8mb4 X'' END
+FROM information_schema.columns WHERE table_schema = {home} AND table_name = {table} AND COALESCE(generation_expression, _utf8mb4 X'') = _utf8mb4 X''
+ORDER BY ordinal_position`)
+}
 
 func (sealMySQL) unseal(s sealing) []string {
 	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
@@ -134,6 +141,10 @@ func (s sealing) pieces(event string) sqltext.Pieces {
 	if s.KeyColumn != "" {
 		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + key + " USING utf8mb4))"
 	}
+	locks := sqltext.Piece(sqltext.Raw(""))
+	if s.Lock.By != "" && event == "update" {
+		locks = sqltext.SQL("ELSEIF {kept} THEN BEGIN END;\n")
+	}
 	moves := s.Ledger && s.KeyColumn != "" && event == "update"
 	return sqltext.Pieces{
 		"mark": raw(s.column), "held": raw(held), "less": raw(less), "max": raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
@@ -141,6 +152,7 @@ func (s sealing) pieces(event string) sqltext.Pieces {
 		"tokens":  raw(s.of(sqltext.LedgerTable)),
 		"refuses": sqltext.SQL(sealMySQLRefuse), "asks": only(s.Ledger, sealMySQLLedger),
 		"several": only(event == "delete", sealMySQLSeveral), "seen": sqltext.Func(func(given string) string { return s.seen(given, name) }),
+		"locks": locks, "kept": sqltext.Func(func(string) string { return s.keeps() }),
 		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, sealMySQLKey),
 		"moves":    raw("NOT CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY)"),
 		"unproven": raw(d.Text(unproven)),
@@ -151,10 +163,31 @@ func (s sealing) pieces(event string) sqltext.Pieces {
 	}
 }
 
+// keeps is a condition by which an UPDATE changes nothing but the columns of the locks. A column that
+// was added since might be changed, so there are none.
+func (s sealing) keeps() string {
+	d := s.text
+	var same []string
+	for _, c := range s.all {
+		if slices.ContainsFunc([]string{s.Lock.By, s.Lock.Since, s.Lock.Expiry}, func(lock string) bool { return strings.EqualFold(lock, c.name) }) {
+			continue
+		}
+		now, was := "NEW."+d.Quote(c.name), "OLD."+d.Quote(c.name)
+		is := "CAST(" + now + " AS BINARY) <=> CAST(" + was + " AS BINARY) AND " + now + " <=> " + was
+		if c.sets != "" {
+			is = "(" + is + " OR " + now + " <=> " + c.sets + ")"
+		}
+		same = append(same, is)
+	}
+	return "COALESCE(OLD." + s.column + ", 0) >= 0 AND " + strings.Join(same, " AND ") + " AND " + strconv.Itoa(len(s.all)) +
+		" = (SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = " + s.home() + " AND table_name = " + d.Text(s.name) +
+		" AND COALESCE(generation_expression, _utf8mb4 X'') = _utf8mb4 X'')"
+}
+
 // sealMySQLWrite declares its variables where it needs them, which is seldom.
 const sealMySQLWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
-ELSE BEGIN
+{locks}ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE problem VARCHAR(512) CHARACTER SET utf8mb4;
 	SET given = -COALESCE(NEW.{mark}, 0), held = {held};{refuses}

@@ -36,9 +36,8 @@ func (sealSQLite) unseal(s sealing) []string {
 // obstacles: run looks for them.
 func (sealSQLite) obstacles(sealing) string { return "" }
 
-// locks: the columns that a statement assigns aren't known to a trigger, nor those that are
-// added later.
-func (sealSQLite) locks() bool { return false }
+// columns: run looks for them.
+func (sealSQLite) columns(sealing) string { return "" }
 
 // A sqliteSeal is a table to be sealed.
 type sqliteSeal struct {
@@ -68,7 +67,7 @@ END`},
 	// staying as it is.
 	{"update", "BEFORE UPDATE", `WHEN ({again}) IS NOT 1 BEGIN
 	SELECT CASE
-	WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
+	{locks}WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
 	WHEN {isStale} THEN {stale}
 	{askTable}{askOld}END;{noteTime}
 END`},
@@ -186,6 +185,10 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 	}
 	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
 	newer := stored("way", mark) + refuses + token
+	locks := sqltext.SQL("")
+	if s.Lock.By != "" {
+		locks = locksPass
+	}
 	return sqltext.Pieces{
 		"table":          sqltext.Raw(quoteSQLite(s.name)),
 		"qualified":      sqltext.Raw(s.qualified()),
@@ -196,6 +199,11 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"deleted":        sqltext.Raw(sqltext.SQLiteDeleted),
 		"again":          s.either("OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted}) AND "+atWork, "OLD.{mark} < 0 AND {new} = -OLD.{mark} % {deleted}"),
 		"first":          s.either(" AND ({new} IS NOT OLD.{mark} OR {renamed})", ""), // another trigger may write it again, too
+		"locks":          locks,
+		"keptNow":        s.keeps("NEW"),
+		"keptBefore":     s.keeps("OLD"),
+		"declared":       sqltext.Raw(textSQLite(s.declared)),
+		"altered":        sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the write carries no fencing token, and the table was altered since (call Seal again)")),
 		"noteTime":       s.either(noteTime, ""),
 		"orLeft":         s.either(" OR NOT "+atWork, ""),
 		"started":        sqltext.Raw(started),
@@ -230,6 +238,22 @@ func (s *sqliteSeal) either(again, once string) sqltext.SQL {
 		return sqltext.SQL(again)
 	}
 	return sqltext.SQL(once)
+}
+
+// locksPass lets an UPDATE pass that changes nothing but the columns of EditLock, unless the table was
+// altered since it was sealed: then what it changes may be a column that was added.
+const locksPass = `WHEN COALESCE(OLD.{mark}, 0) >= 0 AND ({keptNow}) IS ({keptBefore}) THEN CASE
+		WHEN (SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE) IS NOT {declared} THEN {altered} END
+	`
+
+// keeps writes the columns that aren't of locks, as NEW or OLD, with their types: 1.0 is equal to 1.
+func (s *sqliteSeal) keeps(row string) sqltext.Piece {
+	var parts []string
+	for _, name := range s.kept {
+		column := row + "." + quoteSQLite(name)
+		parts = append(parts, column+" COLLATE BINARY", "typeof("+column+")")
+	}
+	return sqltext.Raw(strings.Join(parts, ", "))
 }
 
 func (s *sqliteSeal) stale() string {

@@ -136,9 +136,9 @@ func (c *sqliteCatalog) refuse(format string, args ...any) error {
 
 // readKind finds out what kind of table it is.
 func (c *sqliteCatalog) readKind() error {
-	kind, without, declared := "", "", ""
+	kind, without := "", ""
 	err := c.each("SELECT l.type, l.wr, m.sql FROM pragma_table_list("+textSQLite(c.name)+") AS l LEFT JOIN "+quoteSQLite(c.inSchema())+".sqlite_master AS m ON m.type = 'table' AND m.name = l.name WHERE l.schema = "+textSQLite(c.inSchema()), func(row []string) error {
-		kind, without, declared = row[0], row[1], row[2]
+		kind, without, c.declared = row[0], row[1], row[2]
 		return nil
 	})
 	c.numbered = without != "1"
@@ -147,7 +147,7 @@ func (c *sqliteCatalog) readKind() error {
 		return c.refuse("there is no such table")
 	case err == nil && kind != "table":
 		return c.refuse("it is a %s table, and only a plain one has triggers of rows", kind)
-	case err == nil && replaces.MatchString(notNull.ReplaceAllString(declared, "")):
+	case err == nil && replaces.MatchString(notNull.ReplaceAllString(c.declared, "")):
 		return c.refuse("a unique key of it is declared ON CONFLICT REPLACE, by which any INSERT deletes rows; say OR REPLACE in the statements that shall")
 	}
 	return err
@@ -165,6 +165,9 @@ func (c *sqliteCatalog) readColumns() error {
 	marks := 0
 	err := c.each(`SELECT name, type, CASE WHEN "notnull" THEN dflt_value END, hidden FROM pragma_table_xinfo(`+c.args()+")", func(row []string) error {
 		c.columns[strings.ToLower(row[0])] = row[2]
+		if row[3] != "2" && row[3] != "3" && !slices.ContainsFunc([]string{c.Lock.By, c.Lock.Since, c.Lock.Expiry}, func(lock string) bool { return strings.EqualFold(lock, row[0]) }) {
+			c.kept = append(c.kept, row[0])
+		}
 		if !strings.EqualFold(row[0], c.stored) {
 			return nil
 		}
@@ -187,7 +190,7 @@ func (c *sqliteCatalog) nameNumber() error {
 	}
 	for _, name := range []string{"rowid", "_rowid_", "oid"} {
 		if _, taken := c.columns[name]; !taken {
-			c.rowNumber = name
+			c.rowNumber, c.kept = name, append(c.kept, name)
 			return nil
 		}
 	}

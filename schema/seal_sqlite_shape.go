@@ -9,6 +9,9 @@ type sqliteShape struct {
 	triggers  []sqliteTrigger // the table's own, in the order in which they were created
 
 	writesAgain bool // whether these may write a row again
+
+	kept     []string // the columns that a write of EditLock's leaves as they are
+	declared string   // the table's text
 }
 
 // A sqliteTrigger is one of the application's triggers.
