@@ -42,3 +42,10 @@ FROM information_schema.triggers WHERE trigger_name LIKE '`+sqltext.SealPrefix+`
 	}
 	return found, err
 }
+
+// unsealers: who may drop a table may empty it by TRUNCATE, who may alter it may exchange its partitions or
+// declare a cascade, and who may create its triggers may drop them. No trigger sees any of it.
+func (d mysql) unsealers(l *look, of []*relation) (map[string][]string, error) {
+	granted, _, err := d.granted(l, of, "'DROP', 'ALTER', 'TRIGGER'")
+	return granted, err
+}
