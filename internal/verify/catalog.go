@@ -47,6 +47,9 @@ type Database interface {
 	sealAsks() string
 	sealOnce() string
 
+	// sealLocks is in that of one that lets the columns of an edit lock be written without a token.
+	sealLocks() string
+
 	// sealNames is how a seal's body has a name of tokens; empty if that can't be said.
 	sealNames(name string) string
 

@@ -9,6 +9,8 @@ import (
 func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
 func (mysql) sealOnce() string { return "given <= held" }
 
+func (mysql) sealLocks() string { return "information_schema.columns" }
+
 // sealNames: the catalogue shows a constant without its character set, and names in hexadecimal in
 // a way of its own.
 func (d mysql) sealNames(name string) string {
