@@ -59,7 +59,7 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 //
 // In SQLite unique has to have the columns of each of the table's unique indexes and keys, but for
 // an INTEGER PRIMARY KEY: REPLACE deletes by them, and the seal doesn't see it by one that is
-// missing. Indexes with a collation of their own, and a table WITHOUT ROWID, are for [Seal]
+// missing. Indexes with a collation of their own, or on generated columns, and a table WITHOUT ROWID, are for [Seal]
 // alone, which looks at the table itself, and refuses one with a key that is declared ON CONFLICT REPLACE. Nor do the
 // statements look at the table's own triggers: one that writes the row again has to be created
 // after them. The other databases need no unique.

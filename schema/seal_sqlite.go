@@ -56,7 +56,7 @@ var sqliteTriggers = []struct{ name, fires, does string }{
 	{refuseReplace}
 END`},
 	{"updating", "BEFORE UPDATE", `WHEN {nowInTheWay} BEGIN
-	{refuseReplace}
+	{computed}{refuseReplace}
 END`},
 	{"insert", "BEFORE INSERT", `BEGIN
 	SELECT CASE
@@ -209,6 +209,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"started":        sqltext.Raw(started),
 		"state":          sqltext.Raw(sqltext.SQLiteSealState),
 		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
+		"computed":       sqltext.Raw(s.computed()),
 		"refuseReplace":  sqltext.SQL(refuseReplace),
 		"nameText":       sqltext.Raw(textSQLite(s.name)),
 		"renamed":        sqltext.Func(func(string) string { return s.renamed() }),
@@ -245,6 +246,19 @@ func (s *sqliteSeal) either(again, once string) sqltext.SQL {
 const locksPass = `WHEN COALESCE(OLD.{mark}, 0) >= 0 AND ({keptNow}) IS ({keptBefore}) THEN CASE
 		WHEN (SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE) IS NOT {declared} THEN {altered} END
 	`
+
+// computed names the columns of which others are generated: before an UPDATE SQLite has no other ones at
+// hand than those that its triggers name, and computes NEW's from NULL.
+func (s *sqliteSeal) computed() string {
+	if len(s.computedOf) == 0 {
+		return ""
+	}
+	var all []string
+	for _, name := range s.computedOf {
+		all = append(all, "NEW."+quoteSQLite(name))
+	}
+	return "SELECT " + strings.Join(all, ", ") + ";\n\t"
+}
 
 // keeps writes the columns that aren't of locks, as NEW or OLD, with their types: 1.0 is equal to 1.
 func (s *sqliteSeal) keeps(row string) sqltext.Piece {

@@ -162,9 +162,14 @@ var (
 // stores the default instead of NULL, behind the triggers.
 func (c *sqliteCatalog) readColumns() error {
 	c.columns = make(map[string]string)
-	marks := 0
+	marks, generated := 0, false
 	err := c.each(`SELECT name, type, CASE WHEN "notnull" THEN dflt_value END, hidden FROM pragma_table_xinfo(`+c.args()+")", func(row []string) error {
 		c.columns[strings.ToLower(row[0])] = row[2]
+		if row[3] == "2" || row[3] == "3" {
+			generated = true
+		} else {
+			c.computedOf = append(c.computedOf, row[0])
+		}
 		if row[3] != "2" && row[3] != "3" && !slices.ContainsFunc([]string{c.Lock.By, c.Lock.Since, c.Lock.Expiry}, func(lock string) bool { return strings.EqualFold(lock, row[0]) }) {
 			c.kept = append(c.kept, row[0])
 		}
@@ -179,6 +184,9 @@ func (c *sqliteCatalog) readColumns() error {
 	})
 	if err == nil && marks == 0 {
 		return c.refuse("it has no column %s", c.stored)
+	}
+	if !generated {
+		c.computedOf = nil
 	}
 	return err
 }

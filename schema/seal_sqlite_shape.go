@@ -8,6 +8,8 @@ type sqliteShape struct {
 	indexes   []sqliteUnique  // what rows are unique by besides; the primary key first where there are no numbers
 	triggers  []sqliteTrigger // the table's own, in the order in which they were created
 
+	computedOf []string // where columns are generated, all others
+
 	writesAgain bool // whether these may write a row again
 
 	kept     []string // the columns that a write of EditLock's leaves as they are
