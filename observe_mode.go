@@ -206,7 +206,7 @@ func (e *execution) undo(ctx context.Context, err error, saved bool) bool {
 		byGuard: byGuard,
 		inTx:    e.state.inTx,
 		saved:   saved,
-		aborts:  e.plan.Aborts && !e.values.Observe,
+		aborts:  e.plan.Aborts && !e.values.Observe && !e.proves,
 	})
 	return left && (!saved || e.state.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
 }

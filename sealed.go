@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Sealed has the database itself refuse every write of the table that doesn't prove its
@@ -60,7 +61,8 @@ func (e *execution) findSeals(ctx context.Context) {
 		if _, known := e.state.seals.known.Load(t); known {
 			continue
 		}
-		question := e.state.settings.profile.text().FindSeal(t.rules.Schema, t.rules.Name)
+		schema, name, _ := rewrite.SpellName(e.state.settings.profile.dialect(), t.name)
+		question := e.state.settings.profile.text().FindSeal(schema, name)
 		if _, found, err := queryText(ctx, e.state.base, question); err == nil {
 			e.state.seals.known.Store(t, found)
 		}

@@ -246,3 +246,24 @@ func TestTablesShowsTheRules(t *testing.T) {
 		}
 	}
 }
+
+// The question is about the table as it was registered: MySQL may tell capital letters apart.
+func TestSealOfTableInCapitals(t *testing.T) {
+	asked := ""
+	db, err := OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+		if strings.Contains(call.Query, "information_schema.triggers") {
+			asked = call.Query
+		}
+		return fakedb.Answer{Columns: []string{"any"}}, nil
+	}), WithDialect(MySQL), WithTable("Shop.Books", RowFence("fence_token"), Sealed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(WithFence(t.Context(), Token{Name: "Shop.Books", Value: 7}), "UPDATE Shop.Books SET price = 1"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(asked, "_utf8mb4'Shop'") || !strings.Contains(asked, "_utf8mb4'Books'") {
+		t.Errorf("asked %q", asked)
+	}
+}

@@ -10,6 +10,17 @@ func ParseName(d Dialect, s string) (schema, name string, err error) {
 	return says.grammar().Lex.ParseName(s)
 }
 
+// SpellName reads a name as [ParseName] does, and returns it as it has to be sent to the database.
+// That is another than ParseName's where servers differ in whether they tell the capital letters of
+// tables apart: in MySQL it has those of s.
+func SpellName(d Dialect, s string) (schema, name string, err error) {
+	says, err := d.guarded()
+	if err != nil {
+		return "", "", err
+	}
+	return says.grammar().Lex.SpellName(s)
+}
+
 // ParseColumn reads the name of a column, and returns it as the database would after
 // folding.
 func ParseColumn(d Dialect, s string) (string, error) {

@@ -41,6 +41,34 @@ func TestParseName(t *testing.T) {
 	}
 }
 
+func TestSpellName(t *testing.T) {
+	for _, tt := range []struct {
+		d            Dialect
+		in           string
+		schema, name string
+	}{
+		{MySQL, "Books", "", "Books"},
+		{MySQL, " Shop . BOOKS ", "Shop", "BOOKS"},
+		{MySQL, "`Shop`.\"Bo\"\"oks\"", "Shop", `Bo"oks`},
+		{MySQL, "`a.``B`", "", "a.`B"},
+		{MySQL, "Def.Shop.Books", "Shop", "Books"},
+		{MySQL, "Shop./* the */Books -- table", "Shop", "Books"},
+		{MySQL, "Books.", "", ""},
+		{MySQL, "books", "", "books"},
+		{MySQL, "shop . `My Books`", "shop", "My Books"},
+		{MySQL, "`a``b`.`c.d`", "a`b", "c.d"},
+		{MySQL, `"a""b"`, "", `a"b`},
+		{MySQL, "````", "", "`"},
+		{Postgres, "Shop.Books", "shop", "books"},
+		{SQLite, "Shop.[Books]", "shop", "books"},
+	} {
+		schema, name, err := SpellName(tt.d, tt.in)
+		if schema != tt.schema || name != tt.name || (err == nil) != (tt.name != "") {
+			t.Errorf("%v, %s: got %q, %q, %v, want %q, %q", tt.d, tt.in, schema, name, err, tt.schema, tt.name)
+		}
+	}
+}
+
 func TestParseNameRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		d  Dialect

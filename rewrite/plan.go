@@ -56,9 +56,9 @@ type Plan struct {
 	// without tokens.
 	Serial, Locks, Tokenless bool
 
-	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe]: a
-	// broken constraint then undoes the statement, even if SQLite's table declares
-	// otherwise.
+	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe] and where it
+	// proves the token to a seal: a broken constraint then undoes the statement, even if
+	// SQLite's table declares otherwise.
 	Aborts bool
 
 	// Versioned reports whether the statement raises for a row at another serial than

@@ -140,3 +140,11 @@ func (p *planner) orAbort(w *read.Write) {
 		p.plan.Aborts = true
 	}
 }
+
+// orAbort writes OR ABORT. A seal compares the tokens of rows that are deleted so itself, and tells by the
+// statement's words whether any are.
+func (w *writer) orAbort() {
+	if !w.observe && !w.sealed {
+		w.write(" OR ABORT")
+	}
+}

@@ -121,11 +121,6 @@ func (w *writer) edit(e *edit) {
 	case opText:
 		w.write(e.text)
 		return
-	case opAbort:
-		if !w.observe {
-			w.write(" OR ABORT")
-		}
-		return
 	case opWith:
 		w.ledgerItems(e.text, w.plan.Targets[e.target:e.row])
 		return
@@ -136,6 +131,8 @@ func (w *writer) edit(e *edit) {
 	w.choose(int(e.target))
 	w.deletes = e.op == opCheckDeleted
 	switch e.op {
+	case opAbort:
+		w.orAbort()
 	case opFirst:
 		w.checkFirst(e.rules)
 	case opAssign:

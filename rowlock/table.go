@@ -67,11 +67,14 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 	}
 	t := &Table{
 		db: db, manager: c.manager, dialect: d, ttl: c.ttl, nobody: c.nobody,
-		name: table, schema: schema, table: table, quoted: d.Quote(table),
-		keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
+		name: table, keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
 	}
 	if schema != "" {
-		t.name, t.quoted = schema+"."+table, d.Quote(schema)+"."+t.quoted
+		t.name = schema + "." + table
+	}
+	t.schema, t.table, _ = rewrite.SpellName(named, name)
+	if t.quoted = d.Quote(t.table); schema != "" {
+		t.quoted = d.Quote(t.schema) + "." + t.quoted
 	}
 	t.readColumns(named, c)
 	t.pieces = t.newPieces()

@@ -115,20 +115,16 @@ var errOther = errors.New("there is a column of this name that can't be a fence 
 
 // named reads the names.
 func (d *dialect) named(table, column string) (fence, error) {
-	schema, name, err := rewrite.ParseName(d.names, table)
+	schema, name, err := rewrite.SpellName(d.names, table)
 	if err != nil {
 		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
-	stored, err := rewrite.ParseColumn(d.names, column)
-	if err != nil {
+	if _, err := rewrite.ParseColumn(d.names, column); err != nil {
 		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
-	if d.spelled != nil { // where the server tells capital letters apart, and rewrite doesn't
-		parts := d.spelled(table)
-		name, stored = parts[len(parts)-1], d.spelled(column)[0]
-		if schema != "" {
-			schema = parts[len(parts)-2]
-		}
+	_, stored, err := rewrite.SpellName(d.names, column)
+	if err != nil {
+		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
 	f := fence{table: d.Quote(name), column: d.Quote(stored), schema: schema, name: name, stored: stored}
 	if schema != "" {

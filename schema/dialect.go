@@ -14,10 +14,6 @@ type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	// spelled returns the parts of a valid name with the capital letters that it was given
-	// with. Nil where [rewrite.ParseName] returns what the database stores.
-	spelled func(name string) []string
-
 	// find is a query for the column, of which scan reads its type from a row, with what
 	// makes it something else than a plain column. fits says which may be fence columns,
 	// and typ is what a new one gets.

@@ -18,7 +18,6 @@ import (
 var mysql = dialect{
 	Dialect: sqltext.MySQL,
 	names:   sqlfence.MySQL,
-	spelled: spelledMySQL,
 
 	find: func(f fence) string {
 		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" + sqltext.MySQL.Text(f.stored) + ") AS BINARY)"
@@ -68,30 +67,4 @@ func explainMySQL(err error) error {
 		return fmt.Errorf("the server would have to copy the table, and hold up all who write to it; run the ALTER TABLE of AddFenceSQL without ALGORITHM=INSTANT when nobody does: %w", err)
 	}
 	return err
-}
-
-// spelledMySQL returns the parts of a name that was found valid.
-func spelledMySQL(name string) (parts []string) {
-	for name = strings.TrimSpace(name); name != ""; name = strings.TrimLeft(name, ". \t\r\n") {
-		var part string
-		if quote := name[:1]; quote == "`" || quote == `"` {
-			rest := name[1:]
-			for {
-				before, after, _ := strings.Cut(rest, quote)
-				part, rest = part+before, after
-				if !strings.HasPrefix(rest, quote) {
-					break
-				}
-				part, rest = part+quote, rest[1:]
-			}
-			name = rest
-		} else {
-			part, name = name, ""
-			if i := strings.IndexAny(part, ". \t\r\n"); i >= 0 {
-				part, name = part[:i], part[i:]
-			}
-		}
-		parts = append(parts, part)
-	}
-	return parts
 }

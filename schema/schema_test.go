@@ -29,22 +29,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestSpelledMySQL(t *testing.T) {
-	for name, want := range map[string][]string{
-		"books":             {"books"},
-		"Books":             {"Books"},
-		" shop.Books ":      {"shop", "Books"},
-		"shop . `My Books`": {"shop", "My Books"},
-		"`a``b`.`c.d`":      {"a`b", "c.d"},
-		`"a""b"`:            {`a"b`},
-		"````":              {"`"},
-	} {
-		if got := spelledMySQL(name); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-}
-
 // A text has an end that no name in it is.
 func TestDollarQuotes(t *testing.T) {
 	for _, column := range []string{"fence", `"$add$"`, `"$add$ $add_add$"`} {

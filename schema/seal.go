@@ -59,17 +59,20 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 //
 // In SQLite unique has to have the columns of each of the table's unique indexes and keys, but for
 // an INTEGER PRIMARY KEY: REPLACE deletes by them, and the seal doesn't see it by one that is
-// missing. Indexes with a collation of their own, and a table WITHOUT ROWID, are for [Seal]
-// alone, which looks at the table itself. Nor do the
+// missing. Indexes with a collation of their own, or on generated columns, and a table WITHOUT ROWID, are for [Seal]
+// alone, which looks at the table itself, and refuses one with a key that is declared ON CONFLICT REPLACE. Nor do the
 // statements look at the table's own triggers: one that writes the row again has to be created
 // after them. The other databases need no unique.
 //
-// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, or a table without
-// a name or a fence column.
+// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, a table without
+// a name or a fence column, or one with [sqlfence.EditLock] in MySQL and SQLite, where only [Seal] knows its columns.
 func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string, error) {
 	part, s, err := sealOf(d, t)
 	if err != nil {
 		return nil, err
+	}
+	if _, looks := part.(looker); looks && t.Lock.By != "" {
+		return nil, fmt.Errorf("%w: schema: table %q can't be sealed by a migration: for the locks of EditLock its columns have to be looked at; call Seal", sqlfence.ErrInvalid, t.Name)
 	}
 	s.unique = unique
 	return part.seal(s), nil
@@ -92,9 +95,15 @@ type sealer interface {
 	// obstacles is a query for what keeps a seal from holding, a text a row; empty where the
 	// statements find that out.
 	obstacles(sealing) string
+}
 
-	// locks reports whether an edit lock can be taken and released in a sealed table.
-	locks() bool
+// A looker is a sealer whose triggers have to name all columns of a table with EditLock: a trigger of
+// its database can't compare rows as a whole.
+type looker interface {
+	sealer
+
+	// columns is a query for them; empty where run looks for them.
+	columns(sealing) string
 }
 
 var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
@@ -114,6 +123,7 @@ type sealing struct {
 	fence             // its names, and the fence column's
 	proof  string     // what the table is called in a proof and in messages
 	found  []string   // names of triggers that the table has by a former seal
+	all    []column   // with EditLock where they have to be named, its columns
 	text   sqltext.Dialect
 }
 
@@ -156,9 +166,6 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	s := sealing{Table: t}
 	part, err := sealers.Of(d)
-	if err == nil && t.Lock.By != "" && !part.locks() {
-		err = errors.New("locks of EditLock are taken without a token, which this database's triggers can't tell from other writes")
-	}
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
 	}
@@ -211,7 +218,10 @@ func prepared(ctx context.Context, db *sql.DB, t sqlfence.Table, unseals bool) (
 			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
 		}
 	}
-	if s.found, err = formerTriggers(ctx, db, part, s); err != nil {
+	if s.found, err = formerTriggers(ctx, db, part, s); err == nil && !unseals {
+		s.all, err = allColumns(ctx, db, part, s)
+	}
+	if err != nil {
 		return nil, s, fmt.Errorf("schema: table %q: %w", t.Name, err)
 	}
 	return part, s, nil
@@ -253,6 +263,35 @@ func formerTriggers(ctx context.Context, db *sql.DB, part sealer, s sealing) (na
 		names = append(names, name)
 	}
 	return names, rows.Err()
+}
+
+// A column is one that isn't generated. sets is what the database itself sets it to when a row is
+// updated; empty for nothing.
+type column struct{ name, sets string }
+
+// allColumns returns the columns of a table with EditLock, where they have to be named.
+func allColumns(ctx context.Context, db *sql.DB, part sealer, s sealing) (found []column, err error) {
+	asks, ok := part.(looker)
+	if !ok || s.Lock.By == "" {
+		return nil, nil
+	}
+	query := asks.columns(s)
+	if query == "" {
+		return nil, nil
+	}
+	rows, err := db.QueryContext(own.Context(ctx, query), query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		if err := rows.Scan(&c.name, &c.sets); err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+	}
+	return found, rows.Err()
 }
 
 // runUntilDone runs a table's statements, all of them again after each time that others were in

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,8 +33,14 @@ UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
 
-// locks: a trigger would have to name all other columns.
-func (sealMySQL) locks() bool { return false }
+// columns: those that are generated follow from others. A column with ON UPDATE CURRENT_TIMESTAMP
+// gets the time by itself.
+func (sealMySQL) columns(s sealing) string {
+	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name)).Replace(
+		`SELECT column_name, CASE WHEN extra LIKE '%on update current_timestamp%' THEN CONCAT(_utf8mb4'NOW(', COALESCE(datetime_precision, 0), _utf8mb4')') ELSE _utf8mb4 X'' END
+FROM information_schema.columns WHERE table_schema = {home} AND table_name = {table} AND COALESCE(generation_expression, _utf8mb4 X'') = _utf8mb4 X''
+ORDER BY ordinal_position`)
+}
 
 func (sealMySQL) unseal(s sealing) []string {
 	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
@@ -103,70 +110,87 @@ func (s sealing) drops() (statements []string) {
 
 // create creates the trigger for an event.
 func (s sealing) create(kind, body string) string {
-	d := s.text
 	event := strings.TrimPrefix(kind, "open ")
-	held, row := "0", "NEW"
+	text, _ := sqltext.Render(s.text, "CREATE TRIGGER "+s.trigger(kind)+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\n"+body, s.pieces(event))
+	return text
+}
+
+// pieces are what the triggers' texts name.
+func (s sealing) pieces(event string) sqltext.Pieces {
+	d := s.text
+	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
+	only := func(applies bool, text string) sqltext.Piece {
+		if !applies {
+			return sqltext.Raw("")
+		}
+		return sqltext.SQL(text)
+	}
+	said := "sqlfence: table " + s.proof + " is sealed: "
+	held, row, less := "0", "NEW", "<"
+	unproven := said + "the write carries no fencing token (set " + s.stored + " to minus the token)"
 	if event != "insert" {
 		held = "ABS(COALESCE(OLD." + s.column + ", 0))"
+		if s.SingleUse {
+			less = "<="
+		}
 	}
 	if event == "delete" {
-		row = "OLD"
+		row, unproven = "OLD", said+"the DELETE carries no fencing token (have it set @"+sqltext.DeleteProofVariable+")"
 	}
-	less := "<"
-	if s.SingleUse && event != "insert" {
-		less = "<="
-	}
-	ledger, seen := "", ""
-	if s.Ledger {
-		ledger, seen = strings.ReplaceAll(sealMySQLLedger, "{seen}", strings.ReplaceAll(seenMySQL, "{given}", "given")), strings.ReplaceAll(seenMySQL, "{given}", "-NEW.{mark}")
-	}
-	name := d.Text(s.Resource)
+	name, key := d.Text(s.Resource), "."+d.Quote(s.KeyColumn)
 	if s.KeyColumn != "" {
-		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + "." + d.Quote(s.KeyColumn) + " USING utf8mb4))"
+		name = "CONCAT(" + d.Text(s.Resource+"/") + ", CONVERT(" + row + key + " USING utf8mb4))"
 	}
-	sameKey, movedKey := "", ""
-	if s.Ledger && s.KeyColumn != "" && event == "update" {
-		key := "." + d.Quote(s.KeyColumn)
-		moves := "NOT CAST(CONVERT(OLD" + key + " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW" + key + " USING utf8mb4) AS BINARY)"
-		sameKey, movedKey = " AND NOT ("+moves+")", strings.ReplaceAll(sealMySQLKey, "{moves key}", moves)
+	locks := sqltext.Piece(sqltext.Raw(""))
+	if s.Lock.By != "" && event == "update" {
+		locks = sqltext.SQL("ELSEIF {kept} THEN BEGIN END;\n")
 	}
-	text := "CREATE TRIGGER " + s.trigger(kind) + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
-	several := ""
-	if event == "delete" { // of a proof's tokens it may be any
-		several = "\n\t\tIF FIND_IN_SET(newest, proof) > 0 THEN\n\t\t\tSET given = newest;\n\t\tEND IF;"
+	moves := s.Ledger && s.KeyColumn != "" && event == "update"
+	return sqltext.Pieces{
+		"mark": raw(s.column), "held": raw(held), "less": raw(less), "max": raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
+		"name": raw(name), "proof": raw(d.Text(s.proof + ":")), "variable": raw(sqltext.DeleteProofVariable), "colon": raw(d.Text(":")),
+		"tokens":  raw(s.of(sqltext.LedgerTable)),
+		"refuses": sqltext.SQL(sealMySQLRefuse), "asks": only(s.Ledger, sealMySQLLedger),
+		"several": only(event == "delete", sealMySQLSeveral), "seen": sqltext.Func(func(given string) string { return s.seen(given, name) }),
+		"locks": locks, "kept": sqltext.Func(func(string) string { return s.keeps() }),
+		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, sealMySQLKey),
+		"moves":    raw("NOT CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY)"),
+		"unproven": raw(d.Text(unproven)),
+		"otherkey": raw(d.Text(said + "the write changes a row's key, and its token with it (delete and insert it)")),
+		"stale":    raw(d.Text("sqlfence: stale token ")), "than": raw(d.Text(" for table " + s.proof + ", which has ")),
+		"high": raw(d.Text("sqlfence: token ")), "unissued": raw(d.Text(" for table " + s.proof + " is not issued, the newest is ")),
+		"open": raw(d.Text("sqlfence: table " + s.proof + " isn't sealed, and stores no negative mark (" + sqltext.SealedMark + ")")),
 	}
-	text = strings.NewReplacer("{ledger}", strings.ReplaceAll(ledger, "{one of several}", several), "{seen}", seen, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
-	return strings.NewReplacer(
-		"{mark}", s.column, "{held}", held, "{less}", less, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10),
-		"{token name}", name, "{proof}", d.Text(s.proof+":"), "{variable}", sqltext.DeleteProofVariable, "{colon}", d.Text(":"),
-		"{ledger table}", s.of(sqltext.LedgerTable),
-		"{no token}", d.Text("sqlfence: table "+s.proof+" is sealed: the write carries no fencing token (set "+s.stored+" to minus the token)"),
-		"{other key}", d.Text("sqlfence: table "+s.proof+" is sealed: the write changes a row's key, and its token with it (delete and insert it)"),
-		"{no proof}", d.Text("sqlfence: table "+s.proof+" is sealed: the DELETE carries no fencing token (have it set @"+sqltext.DeleteProofVariable+")"),
-		"{stale begin}", d.Text("sqlfence: stale token "), "{stale middle}", d.Text(" for table "+s.proof+", which has "),
-		"{high begin}", d.Text("sqlfence: token "), "{high middle}", d.Text(" for table "+s.proof+" is not issued, the newest is "),
-		"{open}", d.Text("sqlfence: table "+s.proof+" isn't sealed, and stores no negative mark ("+sqltext.SealedMark+")"),
-	).Replace(text)
+}
+
+// keeps is a condition by which an UPDATE changes nothing but the columns of the locks. A column that
+// was added since might be changed, so there are none.
+func (s sealing) keeps() string {
+	d := s.text
+	var same []string
+	for _, c := range s.all {
+		if slices.ContainsFunc([]string{s.Lock.By, s.Lock.Since, s.Lock.Expiry}, func(lock string) bool { return strings.EqualFold(lock, c.name) }) {
+			continue
+		}
+		now, was := "NEW."+d.Quote(c.name), "OLD."+d.Quote(c.name)
+		is := "CAST(" + now + " AS BINARY) <=> CAST(" + was + " AS BINARY) AND " + now + " <=> " + was
+		if c.sets != "" {
+			is = "(" + is + " OR " + now + " <=> " + c.sets + ")"
+		}
+		same = append(same, is)
+	}
+	return "COALESCE(OLD." + s.column + ", 0) >= 0 AND " + strings.Join(same, " AND ") + " AND " + strconv.Itoa(len(s.all)) +
+		" = (SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = " + s.home() + " AND table_name = " + d.Text(s.name) +
+		" AND COALESCE(generation_expression, _utf8mb4 X'') = _utf8mb4 X'')"
 }
 
 // sealMySQLWrite declares its variables where it needs them, which is seldom.
-const sealMySQLWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{same key}{seen} THEN
+const sealMySQLWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
-ELSE BEGIN
+{locks}ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE problem VARCHAR(512) CHARACTER SET utf8mb4;
-	SET given = -COALESCE(NEW.{mark}, 0), held = {held};
-	IF given <= 0 THEN
-		SET problem = {no token};
-	ELSEIF given > {max} THEN
-		SET problem = CONCAT({high begin}, given, {high middle}, held);
-	ELSEIF given {less} held THEN
-		SET problem = CONCAT({stale begin}, given, {stale middle}, held);{moved key}
-	END IF;{ledger}
-	IF problem IS NOT NULL THEN
-		SET problem = LEFT(problem, 128);
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
-	END IF;
+	SET given = -COALESCE(NEW.{mark}, 0), held = {held};{refuses}
 	SET NEW.{mark} = given;
 END; END IF`
 
@@ -178,42 +202,56 @@ const sealMySQLDelete = `BEGIN
 	IF COALESCE(CAST(LEFT(proof, CHAR_LENGTH(head)) AS BINARY) = CAST(head AS BINARY), FALSE) THEN
 		SET proof = SUBSTRING(proof, CHAR_LENGTH(head) + 1);
 		SET given = CAST(SUBSTRING_INDEX(proof, ',', 1) AS SIGNED);
-	END IF;
+	END IF;{refuses}
+END`
+
+// sealMySQLRefuse compares the token that was given.
+const sealMySQLRefuse = `
 	IF given <= 0 THEN
-		SET problem = {no proof};
+		SET problem = {unproven};
 	ELSEIF given > {max} THEN
-		SET problem = CONCAT({high begin}, given, {high middle}, held);
+		SET problem = CONCAT({high}, given, {unissued}, held);
 	ELSEIF given {less} held THEN
-		SET problem = CONCAT({stale begin}, given, {stale middle}, held);
-	END IF;{ledger}
+		SET problem = CONCAT({stale}, given, {than}, held);{movedkey}
+	END IF;{asks}
 	IF problem IS NOT NULL THEN
 		SET problem = LEFT(problem, 128);
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = problem;
-	END IF;
-END`
+	END IF;`
 
 // sealMySQLLedger notes what it has compared for the statement's other rows, but not where the session's
 // time may stand still, and be that of a later statement, too.
 const sealMySQLLedger = `
-	IF problem IS NULL AND NOT (TRUE{seen}) THEN
-		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger table} AS t WHERE t.name = {token name} LOCK IN SHARE MODE), 0);{one of several}
+	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
+		SET newest = COALESCE((SELECT MAX(t.token) FROM {tokens} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
 		IF given < newest THEN
-			SET problem = CONCAT({stale begin}, given, {stale middle}, newest);
+			SET problem = CONCAT({stale}, given, {than}, newest);
 		ELSEIF given > newest THEN
-			SET problem = CONCAT({high begin}, given, {high middle}, newest);
+			SET problem = CONCAT({high}, given, {unissued}, newest);
 		ELSEIF SYSDATE(6) BETWEEN NOW(6) AND NOW(6) + INTERVAL 1 SECOND THEN
-			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {token name});
+			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {name});
 		END IF;
 	END IF;`
 
+// sealMySQLSeveral: of a proof's tokens it may be any.
+const sealMySQLSeveral = `
+		IF FIND_IN_SET(newest, proof) > 0 THEN
+			SET given = newest;
+		END IF;`
+
 // sealMySQLKey refuses what takes a row out of the scope of its token by that of another one.
 const sealMySQLKey = `
-	ELSEIF {moves key} THEN
-		SET problem = {other key};`
+	ELSEIF {moves} THEN
+		SET problem = {otherkey};`
 
-// seenMySQL is a condition by which the statement has the lock of the ledger's row already, and
+// seen returns a condition by which the statement has the lock of the ledger's row already, and
 // so nobody has raised the token.
-const seenMySQL = " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', {given}, ':', {token name}) AS BINARY), FALSE)"
+func (s sealing) seen(given, name string) string {
+	if !s.Ledger {
+		return ""
+	}
+	return " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', " + given + ", ':', " + name + ") AS BINARY), FALSE)"
+}
 
 const openMySQL = `BEGIN
 	IF NEW.{mark} < 0 THEN

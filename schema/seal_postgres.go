@@ -24,8 +24,6 @@ func (sealPostgres) seal(s sealing) []string {
 
 func (sealPostgres) obstacles(sealing) string { return "" }
 
-func (sealPostgres) locks() bool { return true }
-
 func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPostgresText, s)} }
 
 // write fills in a text. Inside of it is another one for format, which has the parts' percent

@@ -17,7 +17,7 @@ type sealSQLite struct{}
 // seal returns the statements for a table that is as most are.
 func (sealSQLite) seal(s sealing) []string {
 	t := newSQLiteSeal(s)
-	t.rowNumber = "rowid"
+	t.rowNumber, t.writesAgain = "rowid", true
 	for _, columns := range s.unique {
 		var u sqliteUnique
 		for _, name := range columns {
@@ -36,9 +36,8 @@ func (sealSQLite) unseal(s sealing) []string {
 // obstacles: run looks for them.
 func (sealSQLite) obstacles(sealing) string { return "" }
 
-// locks: the columns that a statement assigns aren't known to a trigger, nor those that are
-// added later.
-func (sealSQLite) locks() bool { return false }
+// columns: run looks for them.
+func (sealSQLite) columns(sealing) string { return "" }
 
 // A sqliteSeal is a table to be sealed.
 type sqliteSeal struct {
@@ -51,38 +50,64 @@ func newSQLiteSeal(s sealing) *sqliteSeal { return &sqliteSeal{sealing: s} }
 // sqliteTriggers are a seal's triggers. They are created in this order: SQLite fires the
 // one first that was created last.
 var sqliteTriggers = []struct{ name, fires, does string }{
-	// It is fired for an upsert, too, and for what ignores a row in the way or fails by it.
+	// Rows with newer tokens are in the way. Unless the statement replaces them, SQLite does itself
+	// what is to be done: fail, ignore, or the other arm of an upsert.
+	{"inserting", "BEFORE INSERT", `WHEN {inTheWay} BEGIN
+	{refuseReplace}
+END`},
+	{"updating", "BEFORE UPDATE", `WHEN {nowInTheWay} BEGIN
+	{computed}{refuseReplace}
+END`},
 	{"insert", "BEFORE INSERT", `BEGIN
 	SELECT CASE
 	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{max} AND -1 THEN {unproven}
-	WHEN {inTheWay} THEN {stale}
-	{askTable}END;
+	{askTable}END;{noteTime}
 END`},
-	// It lets the triggers below make a mark positive, and other triggers write the row
-	// again before they do; but these, too, may have REPLACE delete rows.
-	{"update", "BEFORE UPDATE", `WHEN ({again} AND NOT ({moves})) IS NOT 1 BEGIN
+	// It lets the triggers below make a mark positive. One that is left negative proves nothing by
+	// staying as it is.
+	{"update", "BEFORE UPDATE", `WHEN ({again}) IS NOT 1 BEGIN
 	SELECT CASE
-	WHEN {again} THEN CASE WHEN {nowInTheWay} THEN {stale} END
-	WHEN typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
-	WHEN {isStale} OR {nowInTheWay} THEN {stale}
-	{askTable}{askOld}END;
+	{locks}WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
+	WHEN {isStale} THEN {stale}
+	{askTable}{askOld}END;{noteTime}
 END`},
-	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted} BEGIN
+	{"delete", "BEFORE DELETE", `WHEN COALESCE(OLD.{mark}, 0) >= -{deleted}{orLeft} BEGIN
 	SELECT {undeletable};
 END`},
 	{"inserted", "AFTER INSERT", `WHEN {new} < 0 BEGIN
 	{askNew}UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
-	// Not where a trigger has written the row again: another may do so, too.
-	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1 AND ({new} IS NOT OLD.{mark} OR {renamed}) BEGIN
+	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1{first} BEGIN
 	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
 	// A trigger of the table may keep the row, by RAISE(IGNORE).
-	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted} AND ({new} IS NOT OLD.{mark} OR {renamed}) BEGIN
+	{"deleted", "AFTER UPDATE", `WHEN {new} < -{deleted}{first} BEGIN
 	DELETE FROM {table} WHERE {row} AND {mark} = {new};
 	UPDATE {table} SET {mark} = {token} WHERE {row} AND {mark} = {new};
 END`},
 }
+
+// createState creates the table of a file that has a seal, with one row. A trigger learns by it what
+// becomes of duplicates: what it inserts there itself is handled as the statement says that is. So
+// in the words of OR REPLACE the row is another one then, and is undone with the statement.
+const createState = "CREATE TABLE IF NOT EXISTS {qualifiedState} (duplicate integer NOT NULL UNIQUE, replaces integer NOT NULL, began real)"
+
+const (
+	fillState = "INSERT OR IGNORE INTO {qualifiedState} (duplicate, replaces) VALUES (1, 0)"
+
+	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself.
+	refuseReplace = `INSERT OR IGNORE INTO {state} (duplicate, replaces) VALUES (1, 1);
+	SELECT {stale} FROM {state} WHERE replaces OR IFNULL(instr((SELECT lower(sql) FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 'replace'), 1);`
+)
+
+// A trigger of the table's own may write a row again while its mark is the proof still. So a row that
+// is negative could be written by anybody, if OR FAIL had left it so. That it is being written shows by the
+// time at which the statement began, which is the same in all of its triggers.
+const (
+	noteTime = "\n\tUPDATE {state} SET began = {started} WHERE began IS NOT {started};"
+	atWork   = "(SELECT began FROM {state}) IS {started}"
+	started  = "julianday('now')"
+)
 
 // sqliteUnsealed are the triggers that stay when a seal is removed: what still writes by it
 // would store negative marks.
@@ -94,6 +119,9 @@ var sqliteUnsealed = []struct{ name, fires, does string }{
 // seal returns the statements that seal a table which has none of a seal's triggers. Should it have
 // lost them, there may be negative marks.
 func (s *sqliteSeal) seal() (stmts []string) {
+	for _, text := range []string{createState, fillState} {
+		stmts = append(stmts, renderSQLite(text, s.pieces()))
+	}
 	stmts = append(stmts, renderSQLite("UPDATE {qualified} SET {mark} = -{mark} % {deleted} WHERE {mark} < 0", s.pieces()))
 	for _, t := range s.triggers {
 		stmts = append(stmts, "DROP TRIGGER "+s.named(t.name))
@@ -157,24 +185,41 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 	}
 	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
 	newer := stored("way", mark) + refuses + token
+	locks := sqltext.SQL("")
+	if s.Lock.By != "" {
+		locks = locksPass
+	}
 	return sqltext.Pieces{
-		"table":       sqltext.Raw(quoteSQLite(s.name)),
-		"qualified":   sqltext.Raw(s.qualified()),
-		"mark":        sqltext.Raw(mark),
-		"new":         sqltext.Raw("NEW." + mark),
-		"token":       sqltext.Raw(token),
-		"max":         sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
-		"deleted":     sqltext.Raw(sqltext.SQLiteDeleted),
-		"again":       sqltext.Raw("OLD." + mark + " < 0 AND NEW." + mark + " IN (OLD." + mark + ", -OLD." + mark + " % " + sqltext.SQLiteDeleted + ")"),
-		"moves":       sqltext.Raw(s.moves()),
-		"renamed":     sqltext.Func(func(string) string { return s.renamed() }),
-		"isStale":     sqltext.Raw(token + isStale + stored("OLD", mark)),
-		"inTheWay":    sqltext.Raw(s.inTheWay(quoteSQLite(s.name), newer)),
-		"nowInTheWay": sqltext.Raw(s.nowInTheWay(quoteSQLite(s.name), newer)),
-		"row":         sqltext.Func(func(string) string { return s.row() }),
-		"askTable":    s.asks(s.KeyColumn == "", "{ask NEW}\n\t"),
-		"askOld":      s.asks(s.KeyColumn != "", "{ask OLD}\n\t"),
-		"askNew":      s.asks(s.KeyColumn != "", "SELECT CASE {ask NEW} END;\n\t"),
+		"table":          sqltext.Raw(quoteSQLite(s.name)),
+		"qualified":      sqltext.Raw(s.qualified()),
+		"mark":           sqltext.Raw(mark),
+		"new":            sqltext.Raw("NEW." + mark),
+		"token":          sqltext.Raw(token),
+		"max":            sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
+		"deleted":        sqltext.Raw(sqltext.SQLiteDeleted),
+		"again":          s.either("OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted}) AND "+atWork, "OLD.{mark} < 0 AND {new} = -OLD.{mark} % {deleted}"),
+		"first":          s.either(" AND ({new} IS NOT OLD.{mark} OR {renamed})", ""), // another trigger may write it again, too
+		"locks":          locks,
+		"keptNow":        s.keeps("NEW"),
+		"keptBefore":     s.keeps("OLD"),
+		"declared":       sqltext.Raw(textSQLite(s.declared)),
+		"altered":        sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the write carries no fencing token, and the table was altered since (call Seal again)")),
+		"noteTime":       s.either(noteTime, ""),
+		"orLeft":         s.either(" OR NOT "+atWork, ""),
+		"started":        sqltext.Raw(started),
+		"state":          sqltext.Raw(sqltext.SQLiteSealState),
+		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
+		"computed":       sqltext.Raw(s.computed()),
+		"refuseReplace":  sqltext.SQL(refuseReplace),
+		"nameText":       sqltext.Raw(textSQLite(s.name)),
+		"renamed":        sqltext.Func(func(string) string { return s.renamed() }),
+		"isStale":        sqltext.Raw(token + isStale + stored("OLD", mark)),
+		"inTheWay":       sqltext.Raw(s.inTheWay(quoteSQLite(s.name), newer)),
+		"nowInTheWay":    sqltext.Raw(s.nowInTheWay(quoteSQLite(s.name), newer)),
+		"row":            sqltext.Func(func(string) string { return s.row() }),
+		"askTable":       s.asks(s.KeyColumn == "", "{ask NEW}\n\t"),
+		"askOld":         s.asks(s.KeyColumn != "", "{ask OLD}\n\t"),
+		"askNew":         s.asks(s.KeyColumn != "", "SELECT CASE {ask NEW} END;\n\t"),
 		"ask": sqltext.Func(func(row string) string {
 			newest := s.newest(row)
 			return "WHEN " + token + " IS NOT " + newest + " THEN CASE WHEN " + token + " < " + newest + " THEN " + s.stale() + " ELSE " +
@@ -186,6 +231,43 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"stale":       sqltext.Raw(s.stale()),
 		"gone":        sqltext.Raw(raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)")),
 	}
+}
+
+// either chooses by whether the table's own triggers may write a row again.
+func (s *sqliteSeal) either(again, once string) sqltext.SQL {
+	if s.writesAgain {
+		return sqltext.SQL(again)
+	}
+	return sqltext.SQL(once)
+}
+
+// locksPass lets an UPDATE pass that changes nothing but the columns of EditLock, unless the table was
+// altered since it was sealed: then what it changes may be a column that was added.
+const locksPass = `WHEN COALESCE(OLD.{mark}, 0) >= 0 AND ({keptNow}) IS ({keptBefore}) THEN CASE
+		WHEN (SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE) IS NOT {declared} THEN {altered} END
+	`
+
+// computed names the columns of which others are generated: before an UPDATE SQLite has no other ones at
+// hand than those that its triggers name, and computes NEW's from NULL.
+func (s *sqliteSeal) computed() string {
+	if len(s.computedOf) == 0 {
+		return ""
+	}
+	var all []string
+	for _, name := range s.computedOf {
+		all = append(all, "NEW."+quoteSQLite(name))
+	}
+	return "SELECT " + strings.Join(all, ", ") + ";\n\t"
+}
+
+// keeps writes the columns that aren't of locks, as NEW or OLD, with their types: 1.0 is equal to 1.
+func (s *sqliteSeal) keeps(row string) sqltext.Piece {
+	var parts []string
+	for _, name := range s.kept {
+		column := row + "." + quoteSQLite(name)
+		parts = append(parts, column+" COLLATE BINARY", "typeof("+column+")")
+	}
+	return sqltext.Raw(strings.Join(parts, ", "))
 }
 
 func (s *sqliteSeal) stale() string {

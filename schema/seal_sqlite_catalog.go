@@ -163,8 +163,8 @@ func (c *sqliteCatalog) refuse(format string, args ...any) error {
 // readKind finds out what kind of table it is.
 func (c *sqliteCatalog) readKind() error {
 	kind, without := "", ""
-	err := c.each("SELECT type, wr FROM pragma_table_list("+textSQLite(c.name)+") WHERE schema = "+textSQLite(c.inSchema()), func(row []string) error {
-		kind, without = row[0], row[1]
+	err := c.each("SELECT l.type, l.wr, m.sql FROM pragma_table_list("+textSQLite(c.name)+") AS l LEFT JOIN "+quoteSQLite(c.inSchema())+".sqlite_master AS m ON m.type = 'table' AND m.name = l.name WHERE l.schema = "+textSQLite(c.inSchema()), func(row []string) error {
+		kind, without, c.declared = row[0], row[1], row[2]
 		return nil
 	})
 	c.numbered = without != "1"
@@ -173,17 +173,32 @@ func (c *sqliteCatalog) readKind() error {
 		return c.refuse("there is no such table")
 	case err == nil && kind != "table":
 		return c.refuse("it is a %s table, and only a plain one has triggers of rows", kind)
+	case err == nil && replaces.MatchString(notNull.ReplaceAllString(c.declared, "")):
+		return c.refuse("a unique key of it is declared ON CONFLICT REPLACE, by which any INSERT deletes rows; say OR REPLACE in the statements that shall")
 	}
 	return err
 }
+
+var (
+	notNull  = regexp.MustCompile(`(?i)\bnot\s+null\s+on\s+conflict\s+replace\b`)
+	replaces = regexp.MustCompile(`(?i)\bon\s+conflict\s+replace\b`)
+)
 
 // readColumns: hidden is 2 or 3 for a generated column. For a column that is NOT NULL, REPLACE
 // stores the default instead of NULL, behind the triggers.
 func (c *sqliteCatalog) readColumns() error {
 	c.columns = make(map[string]string)
-	marks := 0
+	marks, generated := 0, false
 	err := c.each(`SELECT name, type, CASE WHEN "notnull" THEN dflt_value END, hidden FROM pragma_table_xinfo(`+c.args()+")", func(row []string) error {
 		c.columns[strings.ToLower(row[0])] = row[2]
+		if row[3] == "2" || row[3] == "3" {
+			generated = true
+		} else {
+			c.computedOf = append(c.computedOf, row[0])
+		}
+		if row[3] != "2" && row[3] != "3" && !slices.ContainsFunc([]string{c.Lock.By, c.Lock.Since, c.Lock.Expiry}, func(lock string) bool { return strings.EqualFold(lock, row[0]) }) {
+			c.kept = append(c.kept, row[0])
+		}
 		if !strings.EqualFold(row[0], c.stored) {
 			return nil
 		}
@@ -196,6 +211,9 @@ func (c *sqliteCatalog) readColumns() error {
 	if err == nil && marks == 0 {
 		return c.refuse("it has no column %s", c.stored)
 	}
+	if !generated {
+		c.computedOf = nil
+	}
 	return err
 }
 
@@ -206,7 +224,7 @@ func (c *sqliteCatalog) nameNumber() error {
 	}
 	for _, name := range []string{"rowid", "_rowid_", "oid"} {
 		if _, taken := c.columns[name]; !taken {
-			c.rowNumber = name
+			c.rowNumber, c.kept = name, append(c.kept, name)
 			return nil
 		}
 	}
@@ -293,8 +311,9 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 	}
 	for _, t := range c.triggers {
 		if t.skips() {
-			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE) or RAISE(FAIL), which only a BEFORE trigger may", t.name)
+			return c.refuse("the trigger %s may skip the seal's by RAISE(IGNORE) or RAISE(FAIL), which only a BEFORE trigger may, and RAISE(FAIL) none of DELETE; write RAISE(ABORT)", t.name)
 		}
+		c.writesAgain = true
 	}
 	mark, fired := quoteSQLite(c.stored), false
 	err = c.each("EXPLAIN UPDATE "+c.qualified()+" SET "+mark+" = "+mark, func(row []string) error {
@@ -309,16 +328,22 @@ func (c *sqliteCatalog) readTriggers() (err error) {
 }
 
 // skips reports whether a trigger may skip those that are fired behind it. A BEFORE trigger
-// skips the row, too.
+// skips the row, too; but the DELETE is within the UPDATE by which the row was marked.
 func (t sqliteTrigger) skips() bool {
 	begin := begins.FindStringIndex(t.sql)
-	return begin != nil && !before.MatchString(t.sql[:begin[0]]) && ignores.MatchString(t.sql[begin[1]:])
+	if begin == nil {
+		return false
+	}
+	head, body := t.sql[:begin[0]], t.sql[begin[1]:]
+	return !before.MatchString(head) && ignores.MatchString(body) || beforeDelete.MatchString(head) && fails.MatchString(body)
 }
 
 var (
-	begins  = regexp.MustCompile(`(?i)\bbegin\b`)
-	before  = regexp.MustCompile(`(?i)\bbefore\b`)
-	ignores = regexp.MustCompile(`(?is)\braise\b.*\b(ignore|fail)\b`)
+	begins       = regexp.MustCompile(`(?i)\bbegin\b`)
+	before       = regexp.MustCompile(`(?i)\bbefore\b`)
+	beforeDelete = regexp.MustCompile(`(?i)\bbefore\s+delete\b`)
+	ignores      = regexp.MustCompile(`(?is)\braise\b.*\b(ignore|fail)\b`)
+	fails        = regexp.MustCompile(`(?is)\braise\b.*\bfail\b`)
 )
 
 // triggersOf returns the table's triggers, in the order in which they were created.

@@ -7,6 +7,13 @@ type sqliteShape struct {
 	rowNumber string          // a name of the rows' numbers; empty for a table WITHOUT ROWID
 	indexes   []sqliteUnique  // what rows are unique by besides; the primary key first where there are no numbers
 	triggers  []sqliteTrigger // the table's own, in the order in which they were created
+
+	computedOf []string // where columns are generated, all others
+
+	writesAgain bool // whether these may write a row again
+
+	kept     []string // the columns that a write of EditLock's leaves as they are
+	declared string   // the table's text
 }
 
 // A sqliteTrigger is one of the application's triggers.
@@ -27,7 +34,7 @@ type sqliteColumn struct {
 
 // The rows in the way of a new one, by which it can't be stored unless it replaces them, are
 // those that have the same values in a unique index. REPLACE deletes them without a trigger. So
-// whoever writes a new row, or new values, has to have a token that they would take.
+// it has to have a token that they would take.
 
 // inTheWay is the condition for a row to be inserted that rows with newer tokens are in its way.
 func (s *sqliteShape) inTheWay(table, newer string) string {
@@ -46,15 +53,6 @@ func (s *sqliteShape) nowInTheWay(table, newer string) string {
 		ways = append(ways, "("+u.changes()+") AND "+u.exists(table, newer))
 	}
 	return strings.Join(ways, " OR ")
-}
-
-// moves is the condition for a row to be updated that it may get into the way of others.
-func (s *sqliteShape) moves() string {
-	var moves []string
-	for _, u := range s.all() {
-		moves = append(moves, u.changes())
-	}
-	return strings.Join(moves, " OR ")
 }
 
 // renamed is the condition for a row that was updated that it is to be found by other values.

@@ -99,7 +99,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 	d := s.dialect
 	for _, m := range marks {
-		schema, table, err := rewrite.ParseName(d.names, m.Table)
+		schema, table, err := rewrite.SpellName(d.names, m.Table)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -122,7 +122,7 @@ func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 // marked is what Rotate needs of the tables with marks.
 func (s *Store) marked(marks []Mark) (tables []missing.Table) {
 	for _, m := range marks {
-		_, name, _ := rewrite.ParseName(s.dialect.names, m.Table)
+		_, name, _ := rewrite.SpellName(s.dialect.names, m.Table)
 		tables = append(tables, missing.Table{Name: name, SQL: m.Table, Privileges: "SELECT, UPDATE"})
 	}
 	return tables

@@ -80,3 +80,41 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 		t.Errorf("found %v, want that %s may write", notes, user)
 	}
 }
+
+// What MySQL's triggers don't see takes privileges that writers don't need, and who has them is told.
+func TestPrivilegesPastSeals(t *testing.T) {
+	w := newWorld(t, harness.MySQL)
+	user := "u" + strings.ToLower(rand.Text())[:20]
+	w.exec(t, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
+	t.Cleanup(func() {
+		if _, err := w.plain.Exec("DROP USER " + user + "@'127.0.0.1'"); err != nil {
+			t.Error(err)
+		}
+	})
+	rules := append(slices.Clone(both), sqlfence.Sealed())
+	w.seal(t, rules...)
+	w.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON books TO "+user+"@'127.0.0.1'")
+	writer := w.Raw(t, harness.MySQLWith(t, w.dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
+	for _, query := range []string{"TRUNCATE books", "DROP TRIGGER `sqlfence-seal:delete:books`", "ALTER TABLE books ADD COLUMN other int", "DROP TABLE books"} {
+		if _, err := writer.Exec(query); err == nil || !strings.Contains(err.Error(), "denied") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	for _, privilege := range []string{"", "DROP", "ALTER", "TRIGGER"} {
+		if privilege != "" {
+			w.exec(t, "GRANT "+privilege+" ON books TO "+user+"@'127.0.0.1'")
+		}
+		found := withCode(w.news(t, harness.Books(rules...)), "seal-privileges")
+		if told := len(found) == 1 && found[0].Severity == sqlfence.Note && strings.Contains(found[0].Problem, user); told != (privilege != "") {
+			t.Errorf("with %q: found %v", privilege, found)
+		}
+		if privilege == "DROP" {
+			if _, err := writer.Exec("TRUNCATE books"); err != nil {
+				t.Error(err)
+			}
+		}
+		if privilege != "" {
+			w.exec(t, "REVOKE "+privilege+" ON books FROM "+user+"@'127.0.0.1'")
+		}
+	}
+}

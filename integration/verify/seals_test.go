@@ -105,6 +105,33 @@ func TestSeals(t *testing.T) {
 	}
 }
 
+// A seal that was made with an EditLock, or without, is told from what is registered.
+func TestSealOfLocks(t *testing.T) {
+	plain := append(slices.Clone(both), sqlfence.Sealed())
+	locked := append(slices.Clone(plain), sqlfence.EditLock("by_whom", "since", "until_when"))
+	for _, b := range sealable {
+		t.Run(b.Name, func(t *testing.T) {
+			w := newWorld(t, b)
+			typ := map[sqlfence.Dialect]string{sqlfence.Postgres: "timestamptz", sqlfence.MySQL: "bigint", sqlfence.SQLite: "integer"}[b.Dialect]
+			w.exec(t, "ALTER TABLE books ADD COLUMN by_whom integer", "ALTER TABLE books ADD COLUMN since "+typ, "ALTER TABLE books ADD COLUMN until_when "+typ)
+			for n, c := range []struct {
+				sealed, registered []sqlfence.Rule
+				says               string
+			}{
+				{plain, plain, ""}, {plain, locked, "no edit lock"}, {locked, locked, ""}, {locked, plain, "without a token"},
+			} {
+				w.seal(t, c.sealed...)
+				found := w.news(t, harness.Books(c.registered...))
+				if c.says == "" && len(found) > 0 {
+					t.Errorf("%d: found %v", n, found)
+				} else if c.says != "" && (len(found) != 1 || found[0].Code != "seal-shape" || !strings.Contains(found[0].Problem, c.says)) {
+					t.Errorf("%d: found %v, want %s", n, found, c.says)
+				}
+			}
+		})
+	}
+}
+
 // A partition that was added after the seal lacks a part of it.
 func TestSealOfPartitions(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])

@@ -12,4 +12,7 @@ const (
 
 	// SQLiteSealDeletes begins the name of the trigger that deletes a row which is marked.
 	SQLiteSealDeletes = SQLiteSeal + "deleted_"
+
+	// SQLiteSealState is a table that the triggers write to, in each file that has a seal.
+	SQLiteSealState = "sqlfence_seal"
 )

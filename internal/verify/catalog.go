@@ -38,6 +38,10 @@ type Database interface {
 	// writers returns who else may write relations: the relation's id, and the roles.
 	writers(l *look, of []*relation) (map[string][]string, error)
 
+	// unsealers returns who may write past the seals of relations, by privileges that writers don't
+	// need; nil where these are the owner's alone.
+	unsealers(l *look, of []*relation) (map[string][]string, error)
+
 	// seals returns what seals relations, by their ids; only for those that have some part of a seal.
 	seals(l *look, of []*relation) (map[string]seal, error)
 
@@ -45,6 +49,9 @@ type Database interface {
 	// for SingleUse.
 	sealAsks() string
 	sealOnce() string
+
+	// sealLocks is in that of one that lets the columns of an edit lock be written without a token.
+	sealLocks() string
 
 	// sealNames is how a seal's body has a name of tokens; empty if that can't be said.
 	sealNames(name string) string

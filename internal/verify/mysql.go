@@ -219,21 +219,31 @@ WHERE body IS NULL OR `+strings.Join(like, " OR ")+` ORDER BY 1, 2`)
 	return found, err
 }
 
+func (d mysql) writers(l *look, of []*relation) (map[string][]string, error) {
+	granted, self, err := d.granted(l, of, "'INSERT', 'UPDATE', 'DELETE', 'DROP'")
+	for id, roles := range granted {
+		granted[id] = slices.DeleteFunc(roles, func(role string) bool { return role == self })
+	}
+	return granted, err
+}
+
+// granted returns who has one of the privileges on relations, and how this role is called there.
+//
 // A role sees the privileges of others if it may read the tables of the schema mysql. Who has a
 // privilege on all tables is an administrator.
 //
 // The query has no constant with a quote in it: under NO_BACKSLASH_ESCAPES MySQL can't read the
 // catalogue's views with one.
-func (d mysql) writers(l *look, of []*relation) (map[string][]string, error) {
-	found := make(map[string][]string)
+func (d mysql) granted(l *look, of []*relation, privileges string) (found map[string][]string, self string, err error) {
+	found = make(map[string][]string)
 	rows, err := l.rows("the privileges", `SELECT DISTINCT grantee, table_schema, table_name, CURRENT_USER() FROM (
 	SELECT grantee, table_schema, '' AS table_name, privilege_type FROM information_schema.schema_privileges
 	UNION ALL SELECT grantee, table_schema, table_name, privilege_type FROM information_schema.table_privileges
 	UNION ALL SELECT grantee, table_schema, table_name, privilege_type FROM information_schema.column_privileges) AS x
-WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'DROP') ORDER BY 1, 2, 3`)
+WHERE privilege_type IN (`+privileges+`) ORDER BY 1, 2, 3`)
 	for _, r := range rows {
 		if strings.ReplaceAll(r[0], "'", "") == r[3] {
-			continue
+			self = r[0]
 		}
 		for _, rel := range of {
 			if (r[2] == "" && like(r[1], rel.schema) || r[1] == rel.schema && r[2] == rel.name) && !slices.Contains(found[rel.id], r[0]) {
@@ -241,7 +251,7 @@ WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'DROP') ORDER BY 1, 2, 3`
 			}
 		}
 	}
-	return found, err
+	return found, self, err
 }
 
 // like reports whether a name of a schema matches the pattern of a GRANT.

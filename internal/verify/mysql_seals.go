@@ -10,6 +10,8 @@ import (
 func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
 func (mysql) sealOnce() string { return "given <= held" }
 
+func (mysql) sealLocks() string { return "information_schema.columns" }
+
 // sealNames: the catalogue shows a constant without its character set, and names in hexadecimal in
 // a way of its own.
 func (d mysql) sealNames(name string) string {
@@ -53,4 +55,11 @@ FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of
 		}
 	}
 	return found, err
+}
+
+// unsealers: who may drop a table may empty it by TRUNCATE, who may alter it may exchange its partitions or
+// declare a cascade, and who may create its triggers may drop them. No trigger sees any of it.
+func (d mysql) unsealers(l *look, of []*relation) (map[string][]string, error) {
+	granted, _, err := d.granted(l, of, "'DROP', 'ALTER', 'TRIGGER'")
+	return granted, err
 }

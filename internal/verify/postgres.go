@@ -196,6 +196,8 @@ func (d postgres) writers(l *look, of []*relation) (map[string][]string, error) 
 	return found, err
 }
 
+func (postgres) unsealers(*look, []*relation) (map[string][]string, error) { return nil, nil }
+
 // first returns the first column of rows.
 func first(rows [][]string) []string {
 	list := make([]string, len(rows))

@@ -17,6 +17,7 @@ var (
 func (postgres) sealAsks() string               { return "FOR SHARE" }
 func (d postgres) sealNames(name string) string { return d.Text(name) }
 func (postgres) sealOnce() string               { return "int8gt(given, stored)" }
+func (postgres) sealLocks() string              { return "record_image_eq(" }
 
 // A table's partitions and children have triggers of their own.
 const postgresSeals = `WITH RECURSIVE tree(root, oid) AS (

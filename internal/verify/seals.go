@@ -75,6 +75,7 @@ func (l *look) checkBesides(t target, all []besides) {
 func (l *look) misfit(t target, body string) string {
 	asks := strings.Contains(body, l.db.sealAsks())
 	twice := strings.Contains(body, l.db.sealOnce())
+	locks := strings.Contains(body, l.db.sealLocks())
 	name := t.Resource
 	if t.Key != "" {
 		name += "/"
@@ -88,6 +89,10 @@ func (l *look) misfit(t target, body string) string {
 		return "it compares with the ledger"
 	case t.Ledger && !strings.Contains(body, l.db.sealNames(name)):
 		return "it doesn't ask the ledger for the tokens " + l.tokensOf(t)
+	case t.By != "" && !locks:
+		return "no edit lock can be taken"
+	case t.By == "" && locks:
+		return "some columns can be written without a token, as those of an edit lock"
 	case t.SingleUse != twice && t.SingleUse:
 		return "it lets a token write a row twice, which SingleUse forbids"
 	case t.SingleUse != twice:

@@ -64,7 +64,7 @@ func (l *look) idle(setting, sql string) {
 	})
 }
 
-// checkWriters notes who else may write to the tables.
+// checkWriters notes who else may write to the tables, or past their seals.
 func checkWriters(l *look) error {
 	of := l.guarded()
 	if len(of) == 0 {
@@ -74,25 +74,38 @@ func checkWriters(l *look) error {
 	if err != nil {
 		return err
 	}
-	const shown = 5
+	var unsealers map[string][]string
+	if slices.ContainsFunc(of, func(rel *relation) bool { return rel.sealed }) {
+		if unsealers, err = l.db.unsealers(l, of); err != nil {
+			return err
+		}
+	}
 	for _, t := range l.targets {
-		roles := writers[t.rel.id]
-		if len(roles) == 0 {
-			continue
+		switch past, others := unsealers[t.rel.id], writers[t.rel.id]; {
+		case t.rel.sealed && len(past) > 0:
+			l.add(t.Table, Finding{
+				Code: "seal-privileges",
+				Problem: fmt.Sprintf("Table %s is sealed, but %s may write past the seal: the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it.",
+					l.name(t.rel), some(past)),
+				Remedy: "Take these privileges away from those who only write, and leave them to the role that migrates.",
+			})
+		case !t.rel.sealed && len(others) > 0:
+			l.add(t.Table, Finding{
+				Code:    "other-writers",
+				Problem: fmt.Sprintf("Table %s can also be written by %s: what doesn't pass through sqlfence carries no token.", l.name(t.rel), some(others)),
+				Remedy:  "Take the privileges away from who doesn't need them, or seal the table.",
+			})
 		}
-		list := strings.Join(roles[:min(len(roles), shown)], ", ")
-		if more := len(roles) - shown; more > 0 {
-			list += fmt.Sprintf(" and %d more", more)
-		}
-		f := Finding{
-			Code:    "other-writers",
-			Problem: fmt.Sprintf("Table %s can also be written by %s: what doesn't pass through sqlfence carries no token.", l.name(t.rel), list),
-			Remedy:  "Take the privileges away from who doesn't need them, or seal the table.",
-		}
-		if t.rel.sealed {
-			continue
-		}
-		l.add(t.Table, f)
 	}
 	return nil
+}
+
+// some names the first of many roles.
+func some(roles []string) string {
+	const shown = 5
+	list := strings.Join(roles[:min(len(roles), shown)], ", ")
+	if more := len(roles) - shown; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }

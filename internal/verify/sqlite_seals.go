@@ -9,11 +9,12 @@ import (
 )
 
 // What package schema calls the triggers of a seal, between the prefix and the table's name.
-var sqliteSeal = []string{"delete", "deleted", "insert", "inserted", "update", "updated"}
+var sqliteSeal = []string{"delete", "deleted", "insert", "inserted", "inserting", "update", "updated", "updating"}
 
 func (sqlite) sealAsks() string               { return "FROM " + sqltext.LedgerTable }
 func (d sqlite) sealNames(name string) string { return d.Text(name) }
 func (sqlite) sealOnce() string               { return "<= abs(" }
+func (sqlite) sealLocks() string              { return "(call Seal again)" }
 
 func (d sqlite) seals(l *look, of []*relation) (map[string]seal, error) {
 	rows, err := d.eachSchema(l, "the seals", "1, 2", func(text, name string) string {

@@ -60,7 +60,7 @@ var attacks = map[string]string{
 	"INSERT INTO books (id) VALUES (1) ON CONFLICT DO UPDATE SET price = 0":                                    unproven,
 	"INSERT INTO books (id, fence_token) VALUES (1, -9) ON CONFLICT DO UPDATE SET price = 0":                   unproven,
 	"INSERT INTO books (id, fence_token) VALUES (1, -6) ON CONFLICT DO UPDATE SET price = 0, fence_token = -6": stale,
-	"INSERT INTO books (id, fence_token) VALUES (3, -6) ON CONFLICT DO UPDATE SET id = 2, fence_token = -6":    stale,
+	"INSERT INTO books (id, fence_token) VALUES (3, -6) ON CONFLICT DO UPDATE SET id = 2, fence_token = -6":    "UNIQUE constraint failed",
 	"WITH x AS (SELECT 1 AS id) UPDATE books SET price = 0 FROM x WHERE x.id = books.id":                       unproven,
 	"INSERT INTO orders VALUES (1)":                                                                            unproven,
 	"DELETE FROM orders":                                                                                       unproven,

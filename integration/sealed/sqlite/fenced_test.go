@@ -253,6 +253,8 @@ func TestTablesThatCantBeSealed(t *testing.T) {
 			"CREATE TABLE books (a text NOT NULL DEFAULT x UNIQUE, fence_token integer)":                                                  "in single quotes",
 			"CREATE TABLE books (a, fence_token integer);\nCREATE TRIGGER x AFTER INSERT ON books BEGIN SELECT RAISE ( ignore ); END":     "RAISE(IGNORE)",
 			"CREATE TABLE books (a, fence_token integer);\nCREATE TRIGGER x AFTER INSERT ON books BEGIN SELECT RAISE(FAIL, 'x'); END":     "RAISE(FAIL)",
+			"CREATE TABLE books (a UNIQUE ON CONFLICT REPLACE, fence_token integer NOT NULL ON CONFLICT REPLACE DEFAULT 0)":               "say OR REPLACE",
+			"CREATE TABLE books (a, fence_token integer);\nCREATE TRIGGER x BEFORE DELETE ON books BEGIN SELECT RAISE(FAIL, 'x'); END":    "RAISE(FAIL) none of DELETE",
 			"CREATE TABLE tomes (id integer PRIMARY KEY)":                                                                                 "no such table",
 			"CREATE TABLE books (id, fence_token integer UNIQUE)":                                                                         "in the unique index",
 			"CREATE TABLE books (a, fence_token integer);\nCREATE UNIQUE INDEX i ON books (lower(a))":                                     "unique index i is on an expression",

@@ -28,6 +28,17 @@ func TestReplaceByOtherMeans(t *testing.T) {
 				"INSERT INTO books VALUES (1, 'x', 7), (-3, 'x', 0)",
 			[]string{"UPDATE OR REPLACE books SET id = 3, fence_token = -6 WHERE id = -3"},
 		},
+		"generated column": {
+			"CREATE TABLE books (id integer PRIMARY KEY, a, b, c AS (a || b) UNIQUE, fence_token integer NOT NULL DEFAULT 0);\n" +
+				"INSERT INTO books VALUES (1, 'x', 'y', 7), (3, 'z', 'y', 0)",
+			[]string{"UPDATE OR REPLACE books SET a = 'x', fence_token = -6 WHERE id = 3"},
+		},
+		"partial index by a generated column": {
+			"CREATE TABLE books (id integer PRIMARY KEY, a, b, c AS (b || a) STORED, fence_token integer NOT NULL DEFAULT 0);\n" +
+				"CREATE UNIQUE INDEX part ON books (b) WHERE c = 'yx';\n" +
+				"INSERT INTO books VALUES (1, 'x', 'y', 7), (3, 'z', 'y', 0)",
+			[]string{"UPDATE OR REPLACE books SET a = 'x', fence_token = -6 WHERE id = 3"},
+		},
 		"trigger": {
 			"CREATE TABLE books (id integer PRIMARY KEY, title, slug UNIQUE, fence_token integer NOT NULL DEFAULT 0);\n" +
 				"INSERT INTO books VALUES (1, 'A', 'a', 7), (3, 'C', 'c', 0);\n" +

@@ -40,6 +40,7 @@ type lab struct {
 	dsn  string
 	bare *sql.DB // one connection of the driver alone
 	db   *sql.DB // fenced
+	left int     // how many marks were negative
 }
 
 // newLab creates the database by a script, and seals books.

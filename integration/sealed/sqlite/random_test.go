@@ -17,7 +17,7 @@ var shapes = map[string]string{
 	"no number":        "(id, a, b, c, fence_token integer NOT NULL DEFAULT 0, PRIMARY KEY (id, a), UNIQUE (b, c)) WITHOUT ROWID",
 	"hidden number":    "(id, a UNIQUE, b, c, fence_token integer)",
 	"composite":        "(id integer, a text COLLATE NOCASE, b text, c, fence_token bigint NOT NULL DEFAULT 0, PRIMARY KEY (a, b DESC), UNIQUE (id, c))",
-	"declared":         "(id integer PRIMARY KEY ON CONFLICT REPLACE, a UNIQUE ON CONFLICT REPLACE, b UNIQUE ON CONFLICT IGNORE, c UNIQUE ON CONFLICT FAIL, fence_token integer NOT NULL ON CONFLICT REPLACE DEFAULT 0)",
+	"declared":         "(id integer PRIMARY KEY ON CONFLICT ROLLBACK, a UNIQUE ON CONFLICT ABORT, b UNIQUE ON CONFLICT IGNORE, c UNIQUE ON CONFLICT FAIL, fence_token integer NOT NULL ON CONFLICT REPLACE DEFAULT 0)",
 	"defaults":         "(id integer PRIMARY KEY, a text NOT NULL DEFAULT 'x' UNIQUE, b integer NOT NULL DEFAULT (1 + 1) UNIQUE, c, fence_token integer NOT NULL DEFAULT 0)",
 	"generated":        "(id integer PRIMARY KEY, a, b, c, d AS (a || b) UNIQUE, e AS (c * 2) STORED UNIQUE, fence_token integer NOT NULL DEFAULT 0)",
 	"strict":           "(id integer PRIMARY KEY, a text UNIQUE, b any UNIQUE, c integer, fence_token integer NOT NULL DEFAULT 0) STRICT",
@@ -32,7 +32,8 @@ var shapes = map[string]string{
 }
 
 // Whatever the bare driver sends, no row changes, comes or goes unless the statement carries a
-// negative mark that the row's own takes, and none stays negative.
+// negative mark that the row's own takes. None stays negative but by OR FAIL, where a trigger fails;
+// it counts by its size then.
 func TestRandomStatements(t *testing.T) {
 	each(t, func(t *testing.T, b harness.Base) {
 		for name, shape := range shapes {
@@ -45,8 +46,8 @@ func TestRandomStatements(t *testing.T) {
 					landed := 0
 					for n := range 300 {
 						s := randomStatement(r, int64(n/20))
-						if strings.Contains(shape, "TRIGGER") { // one of its triggers may fail, and the mark stay as it is written
-							s.text = strings.Replace(s.text, " OR FAIL", "", 1)
+						if strings.Contains(shape, "TRIGGER") {
+							l.later(t)
 						}
 						landed += l.attack(t, s, seed)
 					}
@@ -65,6 +66,11 @@ func (l *lab) attack(t *testing.T, s statement, seed uint64) int {
 	t.Helper()
 	before := l.marks(t)
 	_, err := l.bare.ExecContext(t.Context(), s.text)
+	left := l.marksBelow(t)
+	if left > l.left && (err == nil || !strings.Contains(s.text, " OR FAIL")) {
+		t.Fatalf("seed %d: %s leaves a negative mark (%v)", seed, s.text, err)
+	}
+	l.left = left
 	after := l.marks(t)
 	changed := 0
 	for row, mark := range before {
@@ -86,11 +92,17 @@ func (l *lab) attack(t *testing.T, s statement, seed uint64) int {
 	return changed
 }
 
-// marks returns the rows of books with their marks.
+// marksBelow returns how many marks are negative.
+func (l *lab) marksBelow(t *testing.T) int {
+	t.Helper()
+	return len(rows(t, l.bare, "SELECT 1 FROM books WHERE fence_token < 0"))
+}
+
+// marks returns the rows of books with the sizes of their marks. A row whose sign changes is another one.
 func (l *lab) marks(t *testing.T) map[string]int64 {
 	t.Helper()
 	marks := make(map[string]int64)
-	for _, row := range rows(t, l.bare, "SELECT COALESCE(fence_token, 0), * FROM books") {
+	for _, row := range rows(t, l.bare, "SELECT max(COALESCE(fence_token, 0), COALESCE(-fence_token % 1000000000000000, 0)), * FROM books") {
 		mark, _, _ := strings.Cut(row, " ")
 		n, err := strconv.ParseInt(mark, 10, 64)
 		if err != nil {

@@ -27,6 +27,26 @@ func (r *Rules) ParseName(s string) (schema, name string, err error) {
 	return schema, name, nil
 }
 
+// SpellName is ParseName for a name that is sent to the database: where that may tell capital
+// letters apart, they stay.
+func (r *Rules) SpellName(s string) (schema, name string, err error) {
+	schema, name, err = r.ParseName(s)
+	if err != nil || !r.foldsQuoted {
+		return schema, name, err
+	}
+	toks, _ := Scan(r, s, SCSUnknown, nil) // ParseName has read it
+	schema, name = "", ""
+	for i := range toks {
+		if t := &toks[i]; r.IsName(s, t) {
+			schema, name = name, s[t.Start:t.End]
+			if t.Kind != Word {
+				name = Unquote(name)
+			}
+		}
+	}
+	return schema, name, nil
+}
+
 // ParseColumn reads the name of a column.
 func (r *Rules) ParseColumn(s string) (string, error) {
 	schema, name, err := r.ParseName(s)
