@@ -48,7 +48,9 @@
 //     context has a [Bypass] with a reason, or the database [WithBypass].
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
-//     "no such row". [WithStatementCache] can make it cheaper than that.
+//     "no such row". Once there is a question before it: for each database with [Sealed]
+//     tables, and on MySQL for each connection, before its first write of a [Ledger]
+//     table and its first beyond ASCII. [WithStatementCache] can make it cheaper than that.
 //   - Transparent otherwise: what touches no registered table reaches the driver
 //     as it was written. Pooling, isolation levels, column types, prepared
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and

@@ -16,8 +16,8 @@ import (
 // writes: by is the holder's ID, an integer or a text, where NULL, 0 and the empty
 // text mean nobody; since and expiry are the times at which the lock was taken and
 // expires. A lock whose expiry is NULL has expired. In PostgreSQL the times are
-// timestamptz, in SQLite integers, milliseconds of Unix time in UTC. The clock is the
-// database's.
+// timestamptz, in SQLite integers, milliseconds of Unix time in UTC, in MySQL bigint,
+// microseconds of it. The clock is the database's.
 //
 // [WithEditor] says who is writing. A write without it is refused while anybody
 // holds the lock.

@@ -78,6 +78,9 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
+	if e.Current == e.Token.Value { // SingleUse
+		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table, e.Token)
+	}
 	return fmt.Sprintf("%v: table %q: token %s, but %d has been seen", ErrStale, e.Table, e.Token, e.Current)
 }
 

@@ -30,6 +30,8 @@ func TestErrorTypes(t *testing.T) {
 	}{
 		{&sqlfence.StaleError{Table: "books", Token: books, Current: 9}, sqlfence.ErrStale, false,
 			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+		{&sqlfence.StaleError{Table: "books", Token: books, Current: 7}, sqlfence.ErrStale, false,
+			`sqlfence: stale fencing token: table "books": token books:000000000000007 has written here before, and is for a single use`},
 		{&sqlfence.NotIssuedError{Table: "books", Token: books, Current: 5}, sqlfence.ErrNotIssued, false,
 			`sqlfence: fencing token was not issued here: table "books": token books:000000000000007, but the newest is 5; issue one, or adopt another service's (tokens.Store.Issue, Adopt)`},
 		{&sqlfence.ConflictError{Table: "books", Current: 4, Assigned: true}, sqlfence.ErrConflict, false,

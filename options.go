@@ -67,7 +67,9 @@ func WithDialect(d Dialect) Option {
 	return func(o *options) {
 		if _, ok := databaseOf(d); !ok {
 			o.fail(fmt.Errorf("unknown dialect %d", d))
-		} else if o.dialect != 0 && o.dialect != d {
+			return
+		}
+		if o.dialect != 0 && o.dialect != d {
 			o.fail(fmt.Errorf("two dialects, %v and %v", o.dialect, d))
 		}
 		o.dialect = d

@@ -23,8 +23,8 @@ import (
 // A guarded write proves its token by assigning the token's negative to the fence column,
 // which the triggers turn into the token. As long as the table isn't sealed, statements are
 // those of RowFence. So a program with Sealed can be deployed first, and the table
-// sealed while it runs. A connection asks the database for the seal before the first
-// guarded statement on the table, and after a write that the seal has refused; such a statement
+// sealed while it runs. The database is asked for the seal once, before the first
+// guarded statement on the table, and again after a write that the seal has refused; such a statement
 // is sent once more if it stands outside of a transaction, and else fails with a temporary error
 // (see [Retry]).
 //

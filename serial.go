@@ -30,7 +30,8 @@ import (
 // reports the token.
 //
 // In SQLite a column can hold values of any type; a write to a row whose version isn't
-// an integer is refused with a [ColumnError]. PostgreSQL has errors of its own.
+// an integer is refused with a [ColumnError]. PostgreSQL has errors of its own. In MySQL
+// the column has to be BIGINT, which [Verify] checks.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *table) {
 		o := new(serialOptions)

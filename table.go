@@ -31,7 +31,8 @@ type Rule func(*table)
 //
 // In PostgreSQL, if the column has another type than bigint, integer or smallint, every
 // UPDATE and DELETE is refused with a [ColumnError]: a floating-point type can't tell
-// neighbouring tokens apart.
+// neighbouring tokens apart. MySQL's statements don't show the type; there it has to be
+// BIGINT, which [Verify] checks.
 func RowFence(column string) Rule {
 	return func(t *table) { t.once(&t.rules.FenceColumn, "RowFence", column) }
 }

@@ -17,16 +17,21 @@ type Table struct {
 	Lock         LockColumns
 
 	Ledger          bool // it has [Ledger], if only by default
-	SingleUse       bool
-	Optional        bool
-	UnfencedInserts bool
-	Sealed          bool
+	SingleUse       bool // a token that the row holds is refused: [SingleUse]
+	Optional        bool // writes without a token pass: [Optional]
+	UnfencedInserts bool // new rows need no token: [UnfencedInserts]
+	Sealed          bool // it has [Sealed]; whether the database has the seal, [Verify] says
 
 	Mode Mode // of the table, by [InMode] or [WithMode]
 }
 
-// LockColumns are the columns of [EditLock]; empty without it.
-type LockColumns struct{ By, Since, Expiry string }
+// LockColumns are the columns of [EditLock], as the database stores their names; empty
+// without it.
+type LockColumns struct {
+	By     string // who holds the lock
+	Since  string // when it was taken
+	Expiry string // when it expires
+}
 
 // Tables returns the tables that were registered with a fenced database, in the order of
 // registration; none if there are none. It asks nothing of the database. If db wasn't

@@ -79,7 +79,7 @@ func (f Finding) String() string {
 // finds by that name, or if it finds none those of all schemas. Stored code is searched for the
 // names of the registered tables; code that puts a name together can't be seen.
 //
-// It asks by about twenty queries, however many tables there are, and one more for each hundred
+// It asks by about a dozen queries, however many tables there are, and two more for each hundred
 // tables with a fence column, whose marks are read in all rows: that takes the time of a query for the
 // highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
 // several goroutines at once.

@@ -113,7 +113,7 @@ func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool
 		// when the statement was sent.
 		o.won.deadline = o.sent.Add(o.won.left)
 	case !o.live && o.token >= sqlfence.MaxToken:
-		return nil, false, fmt.Errorf("%w: %q stands at %d", sqlfence.ErrTokenLimit, r.key, o.token)
+		return nil, false, fmt.Errorf("%w: %s", sqlfence.ErrTokenLimit, sqltext.Exhausted(r.key, o.token, sqlfence.MaxToken))
 	case !o.live && o.token < 0:
 		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, o.token)
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Defaults and limits of the terms.
+// Defaults and limits of the terms, each of the [Term] that it is named after.
 const (
 	DefaultTTL     = 30 * time.Second
 	DefaultRetries = 10

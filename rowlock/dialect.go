@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
@@ -37,17 +38,20 @@ type dialect interface {
 	// same is a condition that a column has a value, of any type.
 	same(column, value string) string
 
+	// user is a user's ID as it is sent, for a column of integers or of texts.
+	user(id driver.Value) driver.Value
+
 	// upsert is what stands behind an INSERT into rowlocks, to replace the row that is there.
 	upsert() string
 
 	// create creates the table rowlocks if there is none.
 	create() string
 
-	// version is {serial} as an integer, or as it is if that isn't known of a value.
 	// unfit is a query for what is wrong with an existing table rowlocks, or NULL; empty where
 	// nothing has to be looked for.
 	unfit() string
 
+	// version is {serial} as an integer, or as it is if that isn't known of a value.
 	version() string
 
 	// versioned is a condition that {serial} is an integer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestOptionsReachTheStatements(t *testing.T) {
 			}
 			table := d.table(t, opts...)
 			lock, err := table.Request(t.Context(), rowlock.Edit{ID: key, Serial: 3, User: 12})
-			if err != nil || lock.By != "12" || d.tables.rows[spelled].by != int64(12) {
+			if err != nil || lock.By != "12" || fmt.Sprint(d.tables.rows[spelled].by) != "12" {
 				t.Errorf("%+v, %v; the row is %+v", lock, err, d.tables.rows[spelled])
 			}
 			if h := d.tables.held[spelled]; nobody == nil && h.user != "12" {

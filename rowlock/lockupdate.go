@@ -28,7 +28,7 @@ type lockUpdate struct {
 // pieces are the pieces of u's statement that aren't the table's.
 func (u *lockUpdate) pieces(t *Table) sqltext.Pieces {
 	p := keyPieces(u.key)
-	p["user"] = sqltext.Value(u.user)
+	p["user"] = t.userPiece(u.user)
 	p["ttl"] = sqltext.Value(t.dialect.Ticks(u.TTL))
 	p["expected"] = sqltext.Value(u.Serial)
 	p["set"] = sqltext.SQL(u.set)

@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"strings"
 
@@ -47,6 +48,8 @@ func (d mysql) set(ctx context.Context, q querier, t *Table, list string, key []
 	text, args := t.render("SELECT {state} FROM {table} WHERE {row}", key, others)
 	return readState(ctx, q, text, args, nil, 0)
 }
+
+func (mysql) user(id driver.Value) driver.Value { return id }
 
 func (mysql) severalStatements() bool { return true }
 

@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"database/sql/driver"
 	"fmt"
 	"strings"
 
@@ -88,6 +89,8 @@ func (t *Table) newPieces() sqltext.Pieces {
 func (t *Table) render(text string, key []any, others sqltext.Pieces) (string, []any) {
 	return sqltext.Render(t.dialect, text, others, keyPieces(key), t.pieces)
 }
+
+func (t *Table) userPiece(id driver.Value) sqltext.Piece { return sqltext.Value(t.dialect.user(id)) }
 
 func keyPieces(key []any) sqltext.Pieces {
 	p := make(sqltext.Pieces, len(key))

@@ -3,6 +3,8 @@ package rowlock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -52,6 +54,9 @@ func (postgres) isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
 func (postgres) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
 	return setReturning(ctx, q, t, list, key, others)
 }
+
+// user: a text goes into a column of either type; pgx sends no integer for a text.
+func (postgres) user(id driver.Value) driver.Value { return fmt.Sprint(id) }
 
 func (postgres) severalStatements() bool          { return false }
 func (postgres) create() string                   { return createWith("timestamptz") }

@@ -46,7 +46,7 @@ func (t *Table) Release(ctx context.Context, id, user any) error {
 		return err
 	}
 	return t.run(ctx, "release", func(ctx context.Context, q querier) error {
-		user := sqltext.Pieces{"user": sqltext.Value(c.user)}
+		user := sqltext.Pieces{"user": t.userPiece(c.user)}
 		n, err := t.exec(ctx, q, "UPDATE {table} SET "+setFree+" WHERE {row} AND {mine}", c.key, user)
 		if err != nil || n == 0 {
 			return err

@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -42,6 +43,8 @@ func (sqlite) isolation() sql.IsolationLevel { return sql.LevelDefault }
 func (sqlite) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
 	return setReturning(ctx, q, t, list, key, others)
 }
+
+func (sqlite) user(id driver.Value) driver.Value { return id }
 
 func (sqlite) severalStatements() bool          { return false }
 func (sqlite) create() string                   { return createWith("bigint") }

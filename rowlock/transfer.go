@@ -39,7 +39,7 @@ func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error)
 			return Lock{}, err
 		}
 		set = setNewHolder
-		holder = sqltext.Pieces{"user": sqltext.Value(user), "ttl": sqltext.Value(t.dialect.Ticks(t.ttl))}
+		holder = sqltext.Pieces{"user": t.userPiece(user), "ttl": sqltext.Value(t.dialect.Ticks(t.ttl))}
 	}
 	err = t.run(ctx, "transfer", func(ctx context.Context, q querier) error {
 		s, err := t.dialect.set(ctx, q, t, set, key, holder)

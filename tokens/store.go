@@ -161,5 +161,5 @@ func errNegative(value int64) error {
 }
 
 func errLimit(name string, current int64) error {
-	return fmt.Errorf("%w: %q stands at %d, the highest is %d", sqlfence.ErrTokenLimit, name, current, int64(sqlfence.MaxToken))
+	return fmt.Errorf("%w: %s", sqlfence.ErrTokenLimit, sqltext.Exhausted(name, current, sqlfence.MaxToken))
 }

@@ -27,11 +27,9 @@ func openGoqu(db *ormDB) *goqu.Database {
 	return goqu.New(db.dialectName("postgres", "sqlite3", "mysql-plain"), db.DB)
 }
 
-// goqu's own dialect writes DELETE books FROM books, as of several tables, and quotes with
-// backslashes, which mean nothing under NO_BACKSLASH_ESCAPES.
+// goqu's own dialect quotes with backslashes, which mean nothing under NO_BACKSLASH_ESCAPES.
 func init() {
 	plain := mysql.DialectOptions()
-	plain.SupportsDeleteTableHint = false
 	plain.EscapedRunes = map[rune][]byte{'\'': []byte("''"), '\\': []byte(`\\`)}
 	goqu.RegisterDialect("mysql-plain", plain)
 }

@@ -16,9 +16,10 @@ import (
 // A desk is a database with the table invoice, whose row 7 people edit.
 type desk struct {
 	harness.Setting
-	fence    bool // db is fenced, and so is the table
-	inTx     bool // each operation is in a transaction of the caller, at the setting's level
-	ada, bob any  // users, by text or by number
+	fence    bool   // db is fenced, and so is the table
+	inTx     bool   // each operation is in a transaction of the caller, at the setting's level
+	ada, bob any    // users, by text or by number
+	users    string // the type of their column; empty for that of ada
 
 	source  string
 	plain   *sql.DB // the base driver alone: to prepare and to look
@@ -67,6 +68,9 @@ func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 	users, times := "text", "integer"
 	if _, ok := d.ada.(int); ok {
 		users = "bigint"
+	}
+	if d.users != "" {
+		users = d.users
 	}
 	switch d.Dialect {
 	case sqlfence.Postgres:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -334,5 +335,39 @@ func TestRowLockSaveIsWhole(t *testing.T) {
 			})
 		})
 		wantLockConflict(t, err, 1, 2)
+	})
+}
+
+// An ID is the same user as an integer and as a text, in a column of either type.
+func TestRowLockUsersInColumnsOfEitherType(t *testing.T) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+		for _, column := range []string{"text", "bigint"} {
+			for _, names := range [][2]any{{7, "7"}, {"7", 7}} {
+				t.Run(fmt.Sprintf("%T in %s", names[0], column), func(t *testing.T) {
+					d := &desk{Setting: harness.Setting{Base: b}, ada: names[0], bob: "8", users: column}
+					d.open(t)
+					if _, err := d.invoice.Request(t.Context(), edit(d.ada)); err != nil {
+						t.Fatal(err)
+					}
+					if lock, err := d.invoice.Renew(t.Context(), edit(names[1])); err != nil || lock.By != "7" {
+						t.Errorf("renewed: %+v, %v", lock, err)
+					}
+					if _, err := d.invoice.Request(t.Context(), edit(d.bob)); !errors.Is(err, sqlfence.ErrLocked) {
+						t.Errorf("bob: %v, want ErrLocked", err)
+					}
+					if _, err := d.invoice.SaveKeep(d.holder(t), edit(names[1]), saving(20)); err != nil {
+						t.Error(err)
+					}
+					d.holds(t, "total = 20 AND serial = 2 AND editedby = '7'")
+					if lock, err := d.invoice.Transfer(t.Context(), 7, names[0]); err != nil || lock.By != "7" {
+						t.Errorf("transferred: %+v, %v", lock, err)
+					}
+					if err := d.invoice.Release(t.Context(), 7, names[1]); err != nil {
+						t.Error(err)
+					}
+					d.holds(t, "editedby IS NULL")
+				})
+			}
+		}
 	})
 }

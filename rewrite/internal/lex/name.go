@@ -8,15 +8,19 @@ import (
 	"unicode/utf8"
 )
 
+// twoParts is how many tokens a name of two parts has: a . b
+const twoParts = 3
+
 // ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
-// returns it as the database would after folding: schema (or "") and name.
+// returns it as the database would after folding: schema (or "") and name. A third
+// part, before them, is the database's, where one may be written.
 func (r *Rules) ParseName(s string) (schema, name string, err error) {
 	toks, lexErr := Scan(r, s, SCSUnknown, nil)
 	if lexErr != nil {
 		return "", "", fmt.Errorf("name %.80q: %w", s, lexErr)
 	}
 	schema, name, next, ok := r.QualifiedName(s, toks, 0)
-	if !ok || toks[next].Kind != End {
+	if !ok || toks[next].Kind != End || next > twoParts && !r.catalogs {
 		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a plain word", s)
 	}
 	for _, t := range toks {

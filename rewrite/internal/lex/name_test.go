@@ -58,8 +58,8 @@ func TestParseNameRefuses(t *testing.T) {
 		{Postgres, ""}, {Postgres, " "}, {Postgres, "."}, {Postgres, "a."}, {Postgres, ".a"}, {Postgres, "a..b"},
 		{Postgres, "a.b.c.d"}, {Postgres, "a b"}, {Postgres, "a;"}, {Postgres, `""`}, {Postgres, `"a`}, {Postgres, "'books'"},
 		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "ÉTÉ"}, {Postgres, `a."b".İ`}, {Postgres, "\xff"}, {Postgres, "$1"},
-		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"},
-		{MySQL, ""}, {MySQL, "'books'"}, {MySQL, "``"}, {MySQL, "ÉTÉ"}, {MySQL, "12"}, {MySQL, "@a"}, {MySQL, "a.`b"}, {MySQL, "$a"},
+		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"}, {SQLite, "a.b.c"},
+		{MySQL, ""}, {MySQL, "a.b.c"}, {MySQL, "'books'"}, {MySQL, "``"}, {MySQL, "ÉTÉ"}, {MySQL, "12"}, {MySQL, "@a"}, {MySQL, "a.`b"}, {MySQL, "$a"},
 	} {
 		if schema, name, err := tt.r.ParseName(tt.in); err == nil {
 			t.Errorf("%q: got %q, %q", tt.in, schema, name)

@@ -19,6 +19,7 @@ var Postgres = newRules(Rules{
 	encoding:       "client_encoding",
 
 	localeFolds: true,
+	catalogs:    true,
 	maxName:     63,
 	quote:       sqltext.Postgres.Quote,
 })

@@ -33,6 +33,7 @@ type Rules struct {
 	localeFolds    bool // letters beyond ASCII may be folded, too
 	foldsQuoted    bool // and quoted names as others
 	digitNames     bool // one may begin with a digit
+	catalogs       bool // before the schema's may stand that of the database
 	maxName        int  // how many bytes of a name count; 0 for all
 	quote          func(name string) string
 
