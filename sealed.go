@@ -195,9 +195,7 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 	case m == nil:
 		return err, false
 	case m[1] != "":
-		table, _ := s.sealedTable(m[1])
-		return &refusal{sentinel: ErrNoFence, err: err, table: table,
-			reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; register it with Sealed, or see docs/sealed.md", table)}, true
+		return s.unprovenWrite(m[1], err), true
 	case m[3] != "" && m[2] == "":
 		table, _ := s.sealedTable(m[3])
 		return &refusal{sentinel: ErrStale, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and has a newer token", table)}, true
@@ -210,6 +208,18 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 		return &refusal{sentinel: ErrNotIssued, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and the token was never issued or adopted", table)}, true
 	}
 	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: number(m[5])}, Current: number(m[7]), err: err}, true
+}
+
+// unprovenWrite is the error of a write that proved no token to the seal of a table. Where the
+// table has Sealed, it was one that sqlfence didn't write: under Bypass, or a trigger's.
+func (s *settings) unprovenWrite(name string, err error) error {
+	registered, _ := s.sealedTable(name)
+	write := "register it with Sealed"
+	if slices.ContainsFunc(s.tables, func(t *table) bool { return t.isCalled(name) && t.rules.Sealed }) {
+		write = "under Bypass, and in a trigger, assign minus the token to its fence column, or unseal it first"
+	}
+	return &refusal{sentinel: ErrNoFence, err: err, table: registered,
+		reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; %s (docs/sealed.md)", registered, write)}
 }
 
 // sealedTable returns the names, as registered, of a table that a seal names, and of its

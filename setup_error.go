@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // ErrNotSetUp: the database lacks what a guard or one of sqlfence's packages needs: a
@@ -52,13 +53,21 @@ func (e *execution) explain(err error) error {
 		t, db := e.table(i), e.state.settings.profile.database
 		tables = append(tables, t.needs(db, e.asked.query))
 		if t.rules.Ledger {
-			tables = append(tables, missing.Ledger(db.text(), "SELECT, UPDATE"))
+			tables = append(tables, missing.Ledger(db.text(), ledgerPrivileges(db.text())))
 		}
 	}
 	if thing, ok := missing.Find(err, tables...); ok {
 		return &SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}
 	return e.explainRule(err)
+}
+
+// ledgerPrivileges are what the guard of a statement needs on the ledger.
+func ledgerPrivileges(d sqltext.Dialect) string {
+	if lock := d.LockPrivilege(); lock != "" {
+		return "SELECT, " + lock
+	}
+	return "SELECT"
 }
 
 // explainRule returns an UnguardableError where the database has refused what the guard has

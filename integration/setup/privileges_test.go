@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -23,40 +26,44 @@ type part struct {
 	name       string
 	rules      []sqlfence.Rule // of books
 	own, added []string        // of GRANT
+	needless   string          // one of added that MySQL doesn't ask for
 	do         func(*role, context.Context) error
 }
 
 var parts = []part{
 	{"writer, row fence", []sqlfence.Rule{sqlfence.RowFence("fence_token")},
 		[]string{"SELECT (id, price) ON books", "INSERT (id, price) ON books", "UPDATE (price) ON books", "DELETE ON books"},
-		[]string{"SELECT (fence_token) ON books", "INSERT (fence_token) ON books", "UPDATE (fence_token) ON books"}, (*role).write},
+		[]string{"SELECT (fence_token) ON books", "INSERT (fence_token) ON books", "UPDATE (fence_token) ON books"}, "", (*role).write},
 	{"writer, ledger", []sqlfence.Rule{sqlfence.Ledger()},
 		[]string{"SELECT (id, price) ON books", "INSERT (id, price) ON books", "UPDATE (price) ON books", "DELETE ON books"},
-		[]string{"SELECT ON fencing_tokens", "UPDATE ON fencing_tokens"}, (*role).write},
+		[]string{"SELECT ON fencing_tokens", "UPDATE ON fencing_tokens"}, "UPDATE ON fencing_tokens", (*role).write},
 	{"issuer", nil, nil,
-		[]string{"SELECT ON fencing_tokens", "INSERT ON fencing_tokens", "UPDATE ON fencing_tokens"}, (*role).issue},
+		[]string{"SELECT ON fencing_tokens", "INSERT ON fencing_tokens", "UPDATE ON fencing_tokens"}, "", (*role).issue},
 	{"lease holder", nil, nil,
 		[]string{"SELECT ON fencing_tokens", "INSERT ON fencing_tokens", "UPDATE ON fencing_tokens",
-			"SELECT ON fencing_leases", "INSERT ON fencing_leases", "UPDATE ON fencing_leases"}, (*role).lease},
+			"SELECT ON fencing_leases", "INSERT ON fencing_leases", "UPDATE ON fencing_leases"}, "", (*role).lease},
 	{"editor", nil, []string{"SELECT ON invoice"},
 		[]string{"UPDATE (editedby, editedsince, editedexpiry) ON invoice",
-			"SELECT ON rowlocks", "INSERT ON rowlocks", "UPDATE ON rowlocks", "DELETE ON rowlocks"}, (*role).edit},
+			"SELECT ON rowlocks", "INSERT ON rowlocks", "UPDATE ON rowlocks", "DELETE ON rowlocks"}, "", (*role).edit},
 	{"reader", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}, []string{"SELECT (id, price) ON books"},
-		[]string{"SELECT ON fencing_tokens", "SELECT ON fencing_leases"}, (*role).read},
+		[]string{"SELECT ON fencing_tokens", "SELECT ON fencing_leases"}, "", (*role).read},
 	{"administrator", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, nil,
 		[]string{"SELECT ON books", "UPDATE ON books", "SELECT ON fencing_tokens", "INSERT ON fencing_tokens", "UPDATE ON fencing_tokens",
-			"SELECT ON fencing_leases", "DELETE ON fencing_leases"}, (*role).administer},
+			"SELECT ON fencing_leases", "DELETE ON fencing_leases"}, "", (*role).administer},
 }
 
 // Each part succeeds with just its privileges, Setup included: none may create anything. Without one of those that sqlfence adds it
 // fails, and the error has a GRANT, which helps.
 func TestPrivileges(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect != sqlfence.Postgres {
+		if b.Dialect == sqlfence.SQLite {
 			t.Skip("no roles in SQLite")
 		}
 		for _, p := range parts {
 			t.Run(p.name, func(t *testing.T) {
+				if b.Dialect == sqlfence.MySQL {
+					p.added = slices.DeleteFunc(slices.Clone(p.added), func(privilege string) bool { return privilege == p.needless })
+				}
 				r := newRole(t, b, p)
 				if err := p.do(r, t.Context()); err != nil {
 					t.Fatalf("with just its privileges: %v", err)
@@ -82,9 +89,11 @@ func TestPrivileges(t *testing.T) {
 // A role has a database open, with only the privileges that it was granted.
 type role struct {
 	name      string
+	revoke    string // takes all privileges on tables from it
 	owner, db *sql.DB
 	token     sqlfence.Token
 	writes    int64
+	keys      int
 }
 
 func newRole(t *testing.T, b harness.Base, p part) *role {
@@ -92,7 +101,7 @@ func newRole(t *testing.T, b harness.Base, p part) *role {
 	sh := harness.NewShop(t, b)
 	r := &role{name: "sqlfence_" + strings.ToLower(rand.Text()), owner: sh.Plain}
 	harness.NewLeases(t, r.owner)
-	sh.Exec(t, "CREATE TABLE invoice (id integer PRIMARY KEY, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince timestamptz, editedexpiry timestamptz)")
+	sh.Exec(t, "CREATE TABLE invoice (id integer PRIMARY KEY, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+b.TimeType()+", editedexpiry "+b.TimeType()+")")
 	sh.Exec(t, "INSERT INTO invoice (id) VALUES (7)")
 	m, err := rowlock.NewManager(r.owner)
 	if err == nil {
@@ -103,25 +112,34 @@ func newRole(t *testing.T, b harness.Base, p part) *role {
 	}
 	store := harness.NewStore(t, r.owner)
 	r.token = sqlfence.Token{Name: "books", Value: harness.IssueToken(t, store, "books")}
-	harness.MustExec(t, r.owner, "CREATE ROLE "+r.name)
+	source := sh.Source + "&role=" + r.name
+	create, drop := "CREATE ROLE "+r.name, "DROP OWNED BY "+r.name+"; DROP ROLE "+r.name
+	r.revoke = "DO $$ BEGIN EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM " + r.name + "', current_schema()); END $$"
+	if b.Dialect == sqlfence.MySQL {
+		user := r.name[:20] // MySQL takes 32 letters
+		source = harness.MySQLWith(t, sh.Source, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" })
+		r.name = user + "@'127.0.0.1'"
+		create, drop = "CREATE USER "+r.name+" IDENTIFIED BY 'secret'", "DROP USER "+r.name
+		r.revoke = "REVOKE ALL PRIVILEGES, GRANT OPTION FROM " + r.name
+	}
+	harness.MustExec(t, r.owner, create)
 	t.Cleanup(func() {
-		_, err := r.owner.ExecContext(context.WithoutCancel(t.Context()), "DROP OWNED BY "+r.name+"; DROP ROLE "+r.name)
-		if err != nil {
+		if _, err := r.owner.ExecContext(context.WithoutCancel(t.Context()), drop); err != nil {
 			t.Error(err)
 		}
 	})
-	harness.MustExec(t, r.owner, "DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO "+r.name+"', current_schema()); END $$")
+	if b.Dialect == sqlfence.Postgres {
+		harness.MustExec(t, r.owner, "DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO "+r.name+"', current_schema()); END $$")
+	}
 	r.grantOnly(t, slices.Concat(p.own, p.added))
-	r.db = b.Fenced(t, sh.Source+"&role="+r.name, harness.Books(p.rules...))
+	r.db = b.Fenced(t, source, harness.Books(p.rules...))
 	return r
 }
 
 // grantOnly leaves the role these privileges.
 func (r *role) grantOnly(t *testing.T, privileges []string) {
 	t.Helper()
-	for _, table := range []string{"books", "invoice", "fencing_tokens", "fencing_leases", "rowlocks"} {
-		harness.MustExec(t, r.owner, "REVOKE ALL ON "+table+" FROM "+r.name)
-	}
+	harness.MustExec(t, r.owner, r.revoke)
 	for _, privilege := range privileges {
 		harness.MustExec(t, r.owner, "GRANT "+privilege+" TO "+r.name)
 	}
@@ -166,7 +184,8 @@ func (r *role) lease(ctx context.Context) error {
 		return err
 	}
 	for _, options := range [][]lease.Term{{lease.TTL(time.Minute)}, {lease.Ephemeral()}} {
-		held, ok, err := leases.TryAcquire(ctx, "jobs", options...)
+		r.keys++ // of a key that is known MySQL asks for less
+		held, ok, err := leases.TryAcquire(ctx, fmt.Sprint("jobs", r.keys), options...)
 		if err != nil {
 			return err
 		}

@@ -80,6 +80,10 @@ type Dialect interface {
 	// Turning returns what stands before and behind the name of a Turn.
 	Turning(shared bool) (before, behind string)
 
+	// LockPrivilege is the privilege on the ledger that a guard's lock of its row takes, beside
+	// SELECT; empty for none.
+	LockPrivilege() string
+
 	// Floor is the number that all tokens are above; see [Floored].
 	Floor() string
 

@@ -113,6 +113,8 @@ const Padding = " ......"
 func (mysql) Turn(string, bool) string             { return "" }
 func (mysql) Turning(bool) (before, behind string) { return "", "" }
 
+func (mysql) LockPrivilege() string { return "" }
+
 // Floor: a promoted replica says nothing of that.
 func (d mysql) Floor() string { return start(d) }
 

@@ -91,14 +91,14 @@ type Database interface {
 	// length returns how long the database takes a name in the ledger to be.
 	length(s string) int
 
-	// locksByUpdate reports whether the ledger's guard needs the privilege UPDATE.
-	locksByUpdate() bool
-
 	// writesJoined reports whether an UPDATE or DELETE may write any of the tables that it joins.
 	writesJoined() bool
 
 	// CreateLedger creates the ledger's table.
 	CreateLedger() string
+
+	// LockPrivilege is the privilege on the ledger that a guard takes beside SELECT; empty for none.
+	LockPrivilege() string
 }
 
 // A judgement is what is wrong with something; without a problem it is right.

@@ -19,7 +19,6 @@ func (mysql) same(name string) string { return strings.ToLower(name) }
 func (mysql) word(s string) string { return unquoted(s) }
 
 func (mysql) keepsLedgers() bool             { return false }
-func (mysql) locksByUpdate() bool            { return false }
 func (mysql) cascadesFire() bool             { return false }
 func (mysql) writesJoined() bool             { return true }
 func (mysql) length(s string) int            { return len(s) } // a name is bytes

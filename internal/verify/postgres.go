@@ -23,7 +23,6 @@ func (postgres) word(s string) string {
 }
 
 func (postgres) keepsLedgers() bool                       { return false }
-func (postgres) locksByUpdate() bool                      { return true }
 func (postgres) cascadesFire() bool                       { return true }
 func (postgres) writesJoined() bool                       { return false }
 func (postgres) length(s string) int                      { return utf8.RuneCountInString(s) }

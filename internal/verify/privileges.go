@@ -55,8 +55,8 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 			grants = []string{"SELECT"}
 		}
 	}
-	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.keepsLedgers() && l.db.locksByUpdate() {
-		grants = append(grants, "UPDATE")
+	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.keepsLedgers() && l.db.LockPrivilege() != "" {
+		grants = append(grants, l.db.LockPrivilege())
 	}
 	if len(grants) > 0 {
 		l.lacks(t, sqltext.LedgerTable, l.quoted(ledger), grants)

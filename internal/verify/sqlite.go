@@ -22,7 +22,6 @@ func (sqlite) same(name string) string { return foldASCII(name) }
 func (sqlite) word(s string) string { return unquoted(s) }
 
 func (sqlite) keepsLedgers() bool             { return true }
-func (sqlite) locksByUpdate() bool            { return false }
 func (sqlite) cascadesFire() bool             { return true }
 func (sqlite) writesJoined() bool             { return false }
 func (sqlite) length(s string) int            { return utf8.RuneCountInString(s) }
