@@ -103,6 +103,8 @@ func (postgres) FindPeers() string { return "" }
 // the drivers write UTF-8 or nothing.
 func (postgres) FindSplitCharset() string { return "" }
 
+func (postgres) FindSimultaneous() string { return "" }
+
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
 // has 10^10 tokens.
 func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }

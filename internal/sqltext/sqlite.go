@@ -79,6 +79,8 @@ func (sqlite) FindPeers() string { return "" }
 
 func (sqlite) FindSplitCharset() string { return "" }
 
+func (sqlite) FindSimultaneous() string { return "" }
+
 func (d sqlite) Floor() string { return start(d) }
 
 func (sqlite) mark() byte     { return '?' }
