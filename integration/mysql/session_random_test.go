@@ -168,6 +168,9 @@ func (s *session) invent() {
 	exec(s, s.admin, "REPLACE INTO "+s.names[fenced]+".fencing_tokens VALUES "+strings.Join(ledger, ", "))
 	for id := 1; id <= 6; id++ {
 		mark, by, expiry := strconv.Itoa(s.IntN(4)), s.pick("NULL", "''", "'ann'", "'bob'"), s.pick("NULL", "1", "4000000000000000")
+		if by == "''" && strings.Contains(s.description, "ORACLE") { // MariaDB trims it to NULL there, which isn't known to be nobody
+			by = "NULL"
+		}
 		if s.policy.sealed {
 			mark = strconv.Itoa(1 + s.IntN(3))
 		} else if s.IntN(6) == 0 {
@@ -288,6 +291,7 @@ func (v *verdict) fault() string {
 		return "another error"
 	case want.err != nil || !v.known:
 		v.tally["errors"]++
+	case len(v.forbidden) > 0 && got.err == nil && v.dependsOnThePlan():
 	case len(v.forbidden) > 0 && got.err == nil:
 		return "nothing was written, in silence"
 	case len(v.forbidden) > 0 && !isTyped(got.err) && !v.mayBeRefused():
@@ -312,7 +316,7 @@ const safeUpdates = 1175
 func (v *verdict) mayBeRefused() bool {
 	inserts := !strings.HasPrefix(v.query, "UPDATE") && !strings.HasPrefix(v.query, "DELETE")
 	switch err := v.got.err; {
-	case number(err) == safeUpdates && strings.Contains(v.query, "pens p"): // by the plan
+	case number(err) == safeUpdates && strings.Contains(v.query, "pens"): // by the plan
 		return true
 	case !isTyped(err):
 		return false
@@ -356,7 +360,7 @@ func (v *verdict) landed() string {
 		}
 		token, held := c.tokens[p.tokenName(now)]
 		switch {
-		case p.free && now.mark == 0: // its key doesn't show
+		case p.free && (now.mark == 0 || len(id) > 1): // its key doesn't show, or the database has chosen it
 		case !held:
 			return "LANDED: the new row " + id + " has a key without a token"
 		case p.ledger && token != v.newest[p.tokenName(now)]:
