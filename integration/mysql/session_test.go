@@ -134,7 +134,7 @@ func (r random) config(cfg *mysql.Config) (name string) {
 		name string
 		at   *bool
 	}{{"interpolate", &cfg.InterpolateParams}, {"found", &cfg.ClientFoundRows}, {"multi", &cfg.MultiStatements}, {"times", &cfg.ParseTime},
-		{"alias", &cfg.ColumnsWithAlias}, {"no reset", &cfg.CheckConnLiveness}}
+		{"alias", &cfg.ColumnsWithAlias}, {"liveness", &cfg.CheckConnLiveness}}
 	for _, f := range flags {
 		if *f.at = r.IntN(2) == 0; *f.at {
 			name += f.name + ", "
@@ -149,10 +149,10 @@ func (r random) config(cfg *mysql.Config) (name string) {
 
 // A policy is a random set of rules, and what they say about a row.
 type policy struct {
-	name                                                    string
-	rules                                                   []sqlfence.Rule
-	key                                                     string // the column; empty for none
-	fence, ledger, once, serial, lock, sealed, free, unkept bool
+	name                                            string
+	rules                                           []sqlfence.Rule
+	key                                             string // the column; empty for none
+	fence, ledger, once, serial, lock, sealed, free bool
 }
 
 func (r random) policy() (p policy) {
