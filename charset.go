@@ -35,16 +35,19 @@ func (e *execution) checkCharset(ctx context.Context) error {
 	return nil
 }
 
-// followCharset forgets the answer where a statement that is about to be sent may change it.
-func (s *connState) followCharset(query string) {
-	if s.plainCharset && s.changesCharset(query) {
-		s.plainCharset = false
+// followSettings forgets what a connection has been told of its settings where a statement that is
+// about to be sent may change them.
+func (s *connState) followSettings(query string) {
+	if (s.plainCharset || s.assignsInOrder) && s.changesSettings(query) {
+		s.forgetSettings()
 	}
 }
 
-// changesCharset reports whether the statement may change the connection's encoding: as may a SET, a
-// block, or a text that it executes.
-func (s *connState) changesCharset(query string) bool {
+func (s *connState) forgetSettings() { s.plainCharset, s.assignsInOrder = false, false }
+
+// changesSettings reports whether the statement may change the connection's encoding or sql_mode: as may a
+// SET, a block, or a text that it executes.
+func (s *connState) changesSettings(query string) bool {
 	return s.settings.profile.text().FindSplitCharset() != "" && changesSession(query)
 }
 

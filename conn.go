@@ -150,6 +150,6 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 func (c *conn) Raw() driver.Conn {
 	c.state.settings.report(context.Background(), Event{Kind: RawAccess})
 	c.state.cache.expire()
-	c.state.plainCharset = false
+	c.state.forgetSettings()
 	return c.base
 }

@@ -25,7 +25,9 @@ type connState struct {
 	rolledBack   error // why the server has rolled it back, as far as is known
 	peers        peers
 	plainCharset bool // the server reads each byte of ASCII as a character by itself
-	lost         bool // no connection any more, which database/sql may not know
+
+	assignsInOrder bool // an upsert's columns are assigned one by one
+	lost           bool // no connection any more, which database/sql may not know
 
 	txContext txContext // of the transaction that BeginTx began
 }
@@ -46,7 +48,7 @@ func newConnState(s *settings, base driver.Conn, f *found) (*connState, error) {
 // follows reports whether each execution of a statement that isn't guarded has to be
 // looked at.
 func (s *connState) follows(query string) bool {
-	return s.inTx && s.settings.profile.goesOnAfterRollback() || s.changesTx(query) || s.changesCharset(query) || s.cache.size > 0 && changesSession(query)
+	return s.inTx && s.settings.profile.goesOnAfterRollback() || s.changesTx(query) || s.changesSettings(query) || s.cache.size > 0 && changesSession(query)
 }
 
 // exec executes a statement of this package's own on the base connection.

@@ -91,7 +91,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 		return run(ctx, e, c)
 	}
 	e.state.cache.follow(e.sent.query)
-	e.state.followCharset(e.sent.query)
+	e.state.followSettings(e.sent.query)
 	got, err := c.send(ctx, e.state, e.sent)
 	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && own.Is(ctx, e.sent.query) {
 		err = ended
@@ -163,6 +163,9 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 		return refused, err
 	}
 	if err := e.checkCharset(ctx); err != nil {
+		return refused, err
+	}
+	if err := e.checkAssignments(ctx); err != nil {
 		return refused, err
 	}
 	if err := e.checkPeers(ctx); err != nil {

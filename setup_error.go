@@ -77,8 +77,7 @@ func (e *execution) explainRule(err error) error {
 		t := e.table(i)
 		for _, column := range []string{t.rules.FenceColumn, t.rules.Serial, t.rules.Lock.By, t.rules.Key} {
 			if dberr.IsAssignedTwice(err, column) {
-				return refusedBy(err, t, "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, "+
-					"where the row is checked and marked; leave it out of the session's sql_mode")
+				return refusedBy(err, t, assignsTwice)
 			}
 		}
 	}

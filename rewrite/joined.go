@@ -79,7 +79,7 @@ func (p *planner) checkJoined(w *read.Write, rules ruleSet) bool {
 		}
 	}
 	p.insertText(at, ") THEN ")
-	p.insert(at, opCheck, rules, "")
+	p.insertCheck(at, rules)
 	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
 	return c.Empty() || p.repeatParts(c.Span, at)
 }

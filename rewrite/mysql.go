@@ -23,7 +23,7 @@ func (mysql) searches(s *search, tables []Table) {
 	if len(tables) == 0 {
 		return
 	}
-	for _, word := range []string{"prepare", "immediate", "call", "character_set_client", "names", "charset"} {
+	for _, word := range []string{"prepare", "immediate", "call", "character_set_client", "character_set_results", "names", "charset"} {
 		s.findWord(word)
 	}
 	if slices.ContainsFunc(tables, func(t Table) bool { return t.locks() }) {
@@ -61,15 +61,16 @@ func (mysql) seals() bool { return true }
 func (mysql) deletesByMark() bool { return false }
 
 // proveDelete: a variable is the session's. NOW is when the statement began, also to its
-// triggers.
+// triggers. Of IS NOT NULL MySQL evaluates nothing that can't be NULL, which CONCAT can only be in a strict
+// sql_mode.
 func (mysql) proveDelete(w *writer) {
-	w.write("(@" + sqltext.DeleteProofVariable + " := CONCAT(")
+	w.write("LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT(")
 	w.b.Text(w.rules.Name + ":")
 	w.write(", NOW(6), ")
 	w.b.Text(":")
 	w.write(", ")
 	w.provenTokens()
-	w.write(")) IS NOT NULL")
+	w.write(")) > 0")
 }
 
 func (mysql) assigns() (before, between, behind string) { return "", " = ", "" }

@@ -77,6 +77,10 @@ type Plan struct {
 	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
 	Rows bool
 
+	// AssignsTwice reports whether an upsert assigns a column first to check the row and then to mark
+	// it, which holds only where the session stores the last value.
+	AssignsTwice bool
+
 	// Several is 0 for a single statement, and else where another one of the text's begins,
 	// in bytes from its start. The text is to be executed without arguments, by what
 	// executes all of them.

@@ -70,7 +70,7 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsEncoding() && p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
+		ok = p.keepsEncoding() && p.keepsErrors() && p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:

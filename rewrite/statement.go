@@ -147,6 +147,13 @@ func (p *planner) keepsEncoding() bool {
 	return at < 0 || p.refuse(-1, at, "it may change client_encoding, which decides how later statements are read; sqlfence needs UTF8")
 }
 
+// keepsErrors refuses a statement that has the server cut off the texts of its errors, by which a refusal
+// is told from another error.
+func (p *planner) keepsErrors() bool {
+	at := p.CutsErrors()
+	return at < 0 || p.refuse(-1, at, "in this character_set_results the server cuts off its errors at the first byte, and with them why it refused a write; leave it utf8mb4")
+}
+
 // keepsClock refuses a statement that gives its session another time, by which a lock of
 // a row would expire.
 func (p *planner) keepsClock() bool {

@@ -54,6 +54,7 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	}
 	if t.checked = p.dialect.setsInOrder(); t.checked {
 		p.insert(p.Offset(set.Lo), opFirst, allRules&^setOf(ruleLedger), "")
+		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != ""
 	}
 	var adds ruleSet
 	if t.checked && p.to().AssignsKey && t.rules.FenceColumn == "" {

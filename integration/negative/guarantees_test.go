@@ -49,8 +49,8 @@ func TestGuaranteesCanFail(t *testing.T) {
 			return strings.Replace(source, " LOCK IN SHARE MODE) AS newest)", ") AS newest)", 1)
 		}
 		wantFailing(t, "concurrency", asStatement, replaced(t, "rewrite/mysql.go", without), map[string][]string{
-			"TestG2LedgerUnderLoad":                         {"mysql"},
-			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": {"mysql"},
+			"TestG2LedgerUnderLoad":                         mysql,
+			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": mysql,
 		})
 	})
 

@@ -1,14 +1,18 @@
 package negative_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
 
-// Each part of the ledger's function, and of its trigger, is needed.
+// Each part of the ledger's function, and of its trigger, is needed. They are built once, as texts
+// of which the environment says what is taken out.
 func TestLedgerFunctionCanFail(t *testing.T) {
 	t.Parallel() // it mostly builds
 	needed(t)
+	files, source := withTextsAsVariables(t)
+	b := built(t, "ledger concurrency ledgerfunction", files)
 	for _, c := range []struct {
 		name, old, new, packages string
 		tests                    map[string][]string
@@ -57,13 +61,48 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			without := func(source string) string { return strings.ReplaceAll(source, c.old, c.new) }
+			olds, news := []string{c.old}, []string{c.new}
 			if c.name == "no snapshot of its own" { // the question looks at it, too
-				without = func(source string) string {
-					return strings.ReplaceAll(strings.ReplaceAll(source, c.old, c.new), "p.provolatile = 'v'", "true")
+				olds, news = append(olds, "p.provolatile = 'v'"), append(news, "true")
+			}
+			for _, old := range olds {
+				if !strings.Contains(source, old) {
+					t.Fatalf("there is no %q to take out", old)
 				}
 			}
-			wantFailing(t, c.packages, asInstalled, replaced(t, "internal/sqltext/ledgerfunction.go", without), c.tests)
+			b.of(c.packages).wantFailing(t, c.tests, string(asInstalled), "SQLFENCE_OLD="+strings.Join(olds, "\x1f"), "SQLFENCE_NEW="+strings.Join(news, "\x1f"))
 		})
 	}
+}
+
+// withTextsAsVariables returns an overlay in which the function's texts are made when the program starts,
+// and the file that has them.
+func withTextsAsVariables(t *testing.T) (files map[string]string, source string) {
+	t.Helper()
+	const file = "internal/sqltext/ledgerfunction.go"
+	files = replaced(t, file, func(text string) string {
+		source = text
+		for _, name := range []string{"CreateLedgerFunction", "FindLedgerFunction"} {
+			before, behind, _ := strings.Cut(text, "\nconst "+name+" = ")
+			value, rest, more := strings.Cut(behind, "\n\n")
+			for more && !strings.HasSuffix(value, "`") { // an empty line within it
+				next, others, is := strings.Cut(rest, "\n\n")
+				value, rest, more = value+"\n\n"+next, others, is
+			}
+			text = before + "\nvar " + name + " = without(" + strings.TrimSuffix(value, "\n") + ")\n\n" + rest
+		}
+		return strings.Replace(text, "package sqltext\n", "package sqltext\n\nimport (\n\"os\"\n\"strings\"\n)\n", 1) + `
+func without(text string) string {
+	news := strings.Split(os.Getenv("SQLFENCE_NEW"), "\x1f")
+	for i, old := range strings.Split(os.Getenv("SQLFENCE_OLD"), "\x1f") {
+		text = strings.ReplaceAll(text, old, news[i])
+	}
+	return text
+}
+`
+	})
+	maps.Copy(files, replaced(t, "tokens/function.go", func(text string) string {
+		return strings.Replace(text, "const LedgerFunction =", "var LedgerFunction =", 1)
+	}))
+	return files, source
 }

@@ -48,3 +48,39 @@ func TestAnotherDatabase(t *testing.T) {
 		}
 	}
 }
+
+// A guarded DELETE proves its token in every form and in every sql_mode: MySQL doesn't evaluate what
+// can't be NULL to find out that it isn't, and what can be NULL depends on the mode.
+func TestEachDeleteProvesItsToken(t *testing.T) {
+	l := newUnsealed(t, harness.MySQL)
+	l.exec(t, "CREATE TABLE pens (id integer PRIMARY KEY)")
+	l.exec(t, "INSERT INTO pens VALUES (1)")
+	l.exec(t, "DELETE FROM books")
+	l.seal(t)
+	conn, err := l.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, mode := range []string{"", "STRICT_ALL_TABLES", "TRADITIONAL", "ANSI"} {
+		if _, err := conn.ExecContext(t.Context(), "SET sql_mode = '"+mode+"'"); err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range []string{
+			"DELETE FROM books",
+			"DELETE FROM books WHERE id = 1",
+			"DELETE FROM books WHERE id > 0 ORDER BY id LIMIT 1",
+			"DELETE b FROM books b JOIN pens p ON p.id = b.id",
+			"DELETE FROM b USING books b, pens p WHERE p.id = b.id",
+		} {
+			if _, err := conn.ExecContext(holding(t, 7), "INSERT INTO books (id) VALUES (1)"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := conn.ExecContext(holding(t, 6), query)
+			harness.WantStale(t, err, 6, 7)
+			if _, err := conn.ExecContext(holding(t, 8), query); err != nil || l.books(t) != "" {
+				t.Fatalf("sql_mode '%s': %s: %v, %s", mode, query, err, l.books(t))
+			}
+		}
+	}
+}

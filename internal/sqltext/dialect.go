@@ -96,6 +96,10 @@ type Dialect interface {
 	// ASCII may be a part of another character in it. Empty where there is no such encoding.
 	FindSplitCharset() string
 
+	// FindSimultaneous is a query that returns a row if the session assigns the columns of an upsert all
+	// at once, so that one which is assigned twice doesn't get its last value. Empty where no session does.
+	FindSimultaneous() string
+
 	// FindSeal is a query that returns a row if a table, in this schema or, if that is empty, in
 	// the search path, is sealed: if its triggers turn a negative mark into a token.
 	FindSeal(schema, table string) string

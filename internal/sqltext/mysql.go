@@ -137,6 +137,12 @@ func (mysql) FindSplitCharset() string {
 		"'eucjpms', 'euckr', 'gb2312', 'ujis')"
 }
 
+// FindSimultaneous: MariaDB stores the first value then, and crashes where there are three. Of an
+// UPDATE it is an error.
+func (mysql) FindSimultaneous() string {
+	return "SELECT @@sql_mode FROM DUAL WHERE FIND_IN_SET(_utf8mb4'SIMULTANEOUS_ASSIGNMENT', @@sql_mode) > 0"
+}
+
 func (mysql) mark() byte     { return '?' }
 func (mysql) numbered() bool { return false }
 func (mysql) counts() bool   { return false }

@@ -105,6 +105,8 @@ func (postgres) FindSplitCharset() string { return "" }
 
 func (postgres) LockPrivilege() string { return "UPDATE" }
 
+func (postgres) FindSimultaneous() string { return "" }
+
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
 // has 10^10 tokens.
 func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }

@@ -81,6 +81,8 @@ func (sqlite) FindSplitCharset() string { return "" }
 
 func (sqlite) LockPrivilege() string { return "" }
 
+func (sqlite) FindSimultaneous() string { return "" }
+
 func (d sqlite) Floor() string { return start(d) }
 
 func (sqlite) mark() byte     { return '?' }

@@ -38,7 +38,7 @@ var MySQL = &Grammar{
 
 	words: moreWords(newWords("glob ilike overlaps to match isnull notnull symmetric asymmetric only variadic do",
 		"end escape except intersect offset returning window"),
-		map[role]string{operator: "xor div rlike", prefix: "binary interval"}),
+		map[role]string{operator: "xor div rlike mod", prefix: "binary interval"}, "mod"), // MOD() is a function, too
 	windowLooksOn: true,
 	clauseNames:   true,
 	pipesMayBeOr:  true,

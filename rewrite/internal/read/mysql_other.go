@@ -190,6 +190,32 @@ func (t *Text) changesCharset() int32 {
 	return -1
 }
 
+// wideCharsets are the encodings in which a letter of ASCII has a byte that is 0.
+var wideCharsets = []string{"utf16", "utf16le", "ucs2", "utf32"}
+
+// CutsErrors returns the token by which a SET has results in an encoding of several bytes a
+// character, or -1: the server sends the text of an error up to the first byte that is 0.
+//
+//	SET [SESSION | LOCAL | @@session. | @@] character_set_results = x
+func (t *Text) CutsErrors() int32 {
+	if !t.grammar.charsets || !t.isWord(&t.Tokens[t.Lo], "set") {
+		return -1
+	}
+	for i := t.Lo + 1; i < t.Hi; i++ {
+		tok := &t.Tokens[i]
+		s := t.Src[tok.Start:tok.End]
+		if tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@") || !lex.EqualFold(strings.Trim(s, "@`"), "character_set_results") {
+			continue
+		}
+		value := &t.Tokens[max(t.behindEquals(i+1), i)]
+		s = strings.Trim(t.Src[value.Start:value.End], "'\"`")
+		if value.Kind == lex.Number || slices.Contains(wideCharsets, strings.ToLower(s)) {
+			return i
+		}
+	}
+	return -1
+}
+
 // SetsClock returns the token by which a SET gives the session another time than the server's,
 // or -1.
 //

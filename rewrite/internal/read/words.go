@@ -76,12 +76,13 @@ func (g *Grammar) keyword(word string) *keyword {
 	return nil
 }
 
-// moreWords adds words to those of newWords.
-func moreWords(by [maxWord + 1][26][]keyword, roles map[role]string) [maxWord + 1][26][]keyword {
+// moreWords adds words to those of newWords, likewise.
+func moreWords(by [maxWord + 1][26][]keyword, roles map[role]string, names string) [maxWord + 1][26][]keyword {
+	named := strings.Fields(names)
 	for r, words := range roles {
 		for _, w := range strings.Fields(words) {
 			some := &by[len(w)][w[0]-'a']
-			*some = append(*some, keyword{w, r, false})
+			*some = append(*some, keyword{w, r, slices.Contains(named, w)})
 		}
 	}
 	return by

@@ -1,0 +1,154 @@
+package mysql_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A verdict compares what both drivers did.
+type verdict struct {
+	*session
+	query     string
+	caller    caller
+	before    map[string]stored
+	want, got effect
+	forbidden []string // what of the rows that the statement reaches is not the caller's
+	known     bool     // these are all
+}
+
+// fault returns what is wrong; empty for nothing.
+func (v *verdict) fault() string {
+	got, want := v.got, v.want
+	switch unchanged := show(got.left) == show(v.before); {
+	case got.err != nil && !unchanged:
+		return "CHANGED, and an error"
+	case got.err == nil && v.landed() != "":
+		return v.landed()
+	case errors.Is(got.err, sqlfence.ErrUnguardable):
+		v.tally["refused"]++
+	case want.err != nil && got.err == nil:
+		return "the bare one fails"
+	case want.err != nil && !isTyped(got.err) && number(got.err) != number(want.err):
+		return "another error"
+	case want.err != nil || !v.known:
+		v.tally["errors"]++
+	case len(v.forbidden) > 0 && got.err == nil && v.dependsOnThePlan():
+	case len(v.forbidden) > 0 && got.err == nil:
+		return "nothing was written, in silence"
+	case len(v.forbidden) > 0 && !isTyped(got.err) && !v.mayBeRefused():
+		return "an error that says nothing"
+	case len(v.forbidden) > 0:
+		v.tally["forbidden"]++
+	case got.err == nil:
+		v.tally["written"]++
+		return v.differs()
+	case v.mayBeRefused():
+		v.tally["out of scope"]++
+	default:
+		return "an error"
+	}
+	return ""
+}
+
+// safeUpdates is the error of a write that uses no index, under sql_safe_updates.
+const safeUpdates = 1175
+
+// mayBeRefused reports whether an error is right though the caller may write all the rows that are reached.
+func (v *verdict) mayBeRefused() bool {
+	inserts := !strings.HasPrefix(v.query, "UPDATE") && !strings.HasPrefix(v.query, "DELETE")
+	switch err := v.got.err; {
+	case number(err) == safeUpdates && strings.Contains(v.query, "pens"): // by the plan
+		return true
+	case !isTyped(err):
+		return false
+	case v.dependsOnThePlan():
+		return true
+	case v.policy.lacksToken(v.caller, v.newest), inserts && v.policy.key != "", inserts && v.policy.once: // a row that it has written itself
+		return true
+	case v.caller.serial >= 0 && errors.Is(err, sqlfence.ErrGone):
+		return true
+	case strings.HasPrefix(v.query, "DELETE") && strings.Contains(v.query, "LIMIT"):
+		for _, row := range v.before { // beyond the limit
+			if v.policy.forbids(v.caller, v.newest, row) != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// landed says what was written that the caller may not write; empty for nothing.
+func (v *verdict) landed() string {
+	p, c := v.policy, v.caller
+	for id, row := range v.before {
+		now, is := v.got.left[id]
+		token, held := c.tokens[p.tokenName(row)]
+		switch why := p.forbids(c, v.newest, row); {
+		case is && !changes(row, now) && now.mark == row.mark:
+		case why != "":
+			return "LANDED: row " + id + ": " + why
+		case is && p.fence && (!held || now.mark != token):
+			return "row " + id + " has another mark"
+		case is && p.serial && changes(row, now) && now.serial <= row.serial:
+			return "row " + id + " has its old serial"
+		case is && p.lock && now.lock != row.lock:
+			return "row " + id + " has another lock"
+		}
+	}
+	for id, now := range v.got.left {
+		if _, was := v.before[id]; was || !p.fence && !p.ledger {
+			continue
+		}
+		token, held := c.tokens[p.tokenName(now)]
+		switch {
+		case p.free && (now.mark == 0 || len(id) > 1): // its key doesn't show, or the database has chosen it
+		case !held:
+			return "LANDED: the new row " + id + " has a key without a token"
+		case p.ledger && token != v.newest[p.tokenName(now)]:
+			return "LANDED: the new row " + id + ": another token in the ledger"
+		case p.fence && now.mark != token:
+			return "the new row " + id + " has another mark"
+		case p.serial && now.serial < 1:
+			return "the new row " + id + " has no serial"
+		}
+	}
+	return ""
+}
+
+// assignsPens finds an item of a SET list for the other one of the joined tables.
+var assignsPens = regexp.MustCompile(` SET (?:.*, )?p\.(?:grp|price) = `)
+
+// dependsOnThePlan reports whether the servers themselves do now this and now that: they may join by what they
+// have just assigned, or assign all columns at the end, in MySQL also where a subquery becomes a join; and a
+// new row's id is another one.
+func (v *verdict) dependsOnThePlan() bool {
+	_, where, _ := strings.Cut(v.query, " WHERE ")
+	joined := strings.Contains(v.query, "pens p") && (v.policy.sealed || assignsPens.MatchString(v.query))
+	return strings.HasPrefix(v.query, "UPDATE") && (joined || strings.Contains(where, "FROM pens")) || strings.Contains(v.query, "LAST_INSERT_ID")
+}
+
+// differs says what the bare driver did otherwise.
+func (v *verdict) differs() string {
+	if v.dependsOnThePlan() {
+		return ""
+	}
+	if v.want.pens != v.got.pens {
+		return "other pens"
+	}
+	if len(v.want.left) != len(v.got.left) {
+		return "other rows"
+	}
+	for id, row := range v.want.left {
+		if now, is := v.got.left[id]; !is || changes(row, now) {
+			return "row " + id + " is another"
+		}
+	}
+	counts := strings.Contains(v.options, "found") && !strings.Contains(v.query, "DUPLICATE") || !strings.Contains(v.query, "UPDATE")
+	if counts && v.want.affected != v.got.affected {
+		return "other counts"
+	}
+	return ""
+}

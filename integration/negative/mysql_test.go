@@ -1,0 +1,26 @@
+package negative_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// What only MySQL's guards have is needed there.
+func TestMySQLCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	for _, c := range []struct{ name, file, old, new, test string }{
+		{"new rows' keys as they are sent", "rewrite/mysql.go", "readsNewRow() bool { return true }", "readsNewRow() bool { return false }",
+			"TestKeysThatTheServerChanges"},
+		{"a mark whatever the key", "rewrite/rowfence.go", "w.byKeyOf(token, token+1, w.mark, func() { w.raise(markerScope, token, w.shownKey()) })", "w.mark(token)",
+			"TestKeysThatTheServerChanges"},
+		{"rows before they are joined", "rewrite/joined.go", "EXISTS (SELECT 1 FROM DUAL WHERE ", "(",
+			"TestJoinedDeleteLeavesOtherRowsAlone"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.ReplaceAll(source, c.old, c.new) }
+			wantFailing(t, "mysql", asStatement, replaced(t, c.file, without), map[string][]string{c.test: {"prepared"}})
+		})
+	}
+}

@@ -1,0 +1,31 @@
+package sqlfence
+
+import (
+	"context"
+	"fmt"
+)
+
+// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
+const assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
+	"where the row is checked and marked; leave it out of the session's sql_mode"
+
+// checkAssignments refuses an upsert where a column that is assigned twice would keep its first value, so
+// that the row wouldn't get the statement's token, and an older one could write it later. A
+// connection asks once, before the first guarded upsert, and again after a statement that may
+// have changed the answer.
+func (e *execution) checkAssignments(ctx context.Context) error {
+	s := e.state
+	query := s.settings.profile.text().FindSimultaneous()
+	if query == "" || !e.plan.AssignsTwice || s.assignsInOrder {
+		return nil
+	}
+	_, found, err := queryText(ctx, s.base, query)
+	switch {
+	case err != nil:
+		return fmt.Errorf("sqlfence: asking for the session's sql_mode: %w", err)
+	case found:
+		return unguardable(e.table(0).name, assignsTwice)
+	}
+	s.assignsInOrder = true
+	return nil
+}
