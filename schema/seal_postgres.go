@@ -168,6 +168,7 @@ END $sqlfence_body$$sqlfence_create$, home, ledger,
 CREATE OR REPLACE FUNCTION %1$I.{delete}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 DECLARE
 	proof pg_catalog.text := pg_catalog.current_setting({setting}, true);
+	move pg_catalog.text;
 	given pg_catalog.int8;
 	stored pg_catalog.int8 := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 	newest pg_catalog.int8;
@@ -190,18 +191,26 @@ BEGIN
 	RETURN OLD;
 END $sqlfence_body$$sqlfence_create$, home, ledger,
 		CASE WHEN parted THEN $sqlfence_part$
-	IF COALESCE(pg_catalog.texteq(proof, ''), true) AND pg_catalog.starts_with(pg_catalog.current_setting({move}, true), 'from:') THEN
-		proof := pg_catalog.substr(pg_catalog.current_setting({move}, true), 6);
-		PERFORM pg_catalog.set_config({move}, pg_catalog.concat('to:', proof), true);
+	move := pg_catalog.current_setting({move}, true);
+	IF pg_catalog.starts_with(move, 'from:') THEN
+		move := pg_catalog.substr(move, 6);
+		PERFORM pg_catalog.set_config({move}, pg_catalog.concat('to:', move), true);
+		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+			proof := move;
+		END IF;
 	END IF;$sqlfence_part$ END);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.{clear}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 BEGIN
-	PERFORM pg_catalog.set_config({setting}, '', true)%2$s;
+	%2$sPERFORM pg_catalog.set_config({setting}, '', true);
 	RETURN NULL;
 END $sqlfence_body$$sqlfence_create$, home,
-		CASE WHEN parted THEN $sqlfence_part$, pg_catalog.set_config({move}, '', true)$sqlfence_part$ END);
+		CASE WHEN parted THEN $sqlfence_part$PERFORM pg_catalog.set_config({move}, '', true);
+	IF NOT pg_catalog.texteq(TG_OP, 'DELETE') THEN
+		RETURN NULL; -- beside a DELETE, whose rows may have been found
+	END IF;
+	$sqlfence_part$ END);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.sqlfence_truncate() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$

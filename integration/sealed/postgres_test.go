@@ -99,7 +99,7 @@ func TestReachOfAProof(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, `CREATE TABLE parts (id integer, region text, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY LIST (region);
 		CREATE TABLE parts_a PARTITION OF parts FOR VALUES IN ('a'); CREATE TABLE parts_b PARTITION OF parts FOR VALUES IN ('b');
-		INSERT INTO parts VALUES (1, 'a', 7), (2, 'a', 7), (3, 'b', 9);
+		INSERT INTO parts VALUES (1, 'a', 7), (2, 'a', 7), (3, 'a', 9);
 		INSERT INTO books (id, fence_token) VALUES (4, 9);
 		CREATE FUNCTION deletes() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE id = 1; RETURN true; END'`)
 	db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", l.rules...), sqlfence.WithTable("parts", sqlfence.Resource("books"), sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
@@ -120,21 +120,24 @@ func TestReachOfAProof(t *testing.T) {
 		moves  = "WITH d AS (UPDATE parts SET region = 'b', fence_token = -8 WHERE id = 1 RETURNING id) "
 	)
 	for query, change := range map[string]int{
-		proven + "DELETE FROM books USING d WHERE books.id = 1":                                          -2,
-		proven + "DELETE FROM books USING d WHERE books.id = 4":                                          0,
-		proven + "DELETE FROM parts USING d WHERE parts.id = 1":                                          0,
-		proven + "DELETE FROM books USING d WHERE books.id = 2 AND deletes()":                            0,
-		proven + "SELECT FROM d WHERE deletes()":                                                         0,
-		proven + "UPDATE books SET price = 99 FROM d":                                                    0,
-		proven + "SELECT FROM d; DELETE FROM books WHERE id = 1":                                         0,
-		stays + "INSERT INTO parts SELECT 9, 'a', 8 FROM d":                                              0,
-		moves + "INSERT INTO parts SELECT 9, 'b', 8 FROM d":                                              0,
-		moves + "INSERT INTO parts_b SELECT 9, 'b', 8 FROM d":                                            0,
-		moves + "DELETE FROM parts USING d WHERE parts.id = 2":                                           0,
-		stays + "DELETE FROM parts USING d WHERE parts.id = 2":                                           -1,
-		stays + "DELETE FROM parts USING d WHERE parts.id = 3":                                           0,
-		stays + "DELETE FROM books USING d WHERE books.id = 1":                                           0,
-		stays + "SELECT FROM d; DELETE FROM parts WHERE id = 2":                                          0,
+		proven + "DELETE FROM books USING d WHERE books.id = 1":                                                               -2,
+		proven + "DELETE FROM books USING d WHERE books.id = 4":                                                               0,
+		proven + "DELETE FROM parts USING d WHERE parts.id = 1":                                                               0,
+		proven + "DELETE FROM books USING d WHERE books.id = 2 AND deletes()":                                                 0,
+		proven + "SELECT FROM d WHERE deletes()":                                                                              0,
+		proven + "UPDATE books SET price = 99 FROM d":                                                                         0,
+		proven + "SELECT FROM d; DELETE FROM books WHERE id = 1":                                                              0,
+		stays + "INSERT INTO parts SELECT 9, 'a', 8 FROM d":                                                                   0,
+		moves + "INSERT INTO parts SELECT 9, 'b', 8 FROM d":                                                                   0,
+		moves + "INSERT INTO parts_b SELECT 9, 'b', 8 FROM d":                                                                 0,
+		moves + "DELETE FROM parts USING d WHERE parts.id = 2":                                                                0,
+		stays + "DELETE FROM parts USING d WHERE parts.id = 2":                                                                -1,
+		stays + "DELETE FROM parts USING d WHERE parts.id = 3":                                                                0,
+		stays + "DELETE FROM books USING d WHERE books.id = 1":                                                                0,
+		stays + "SELECT FROM d; DELETE FROM parts WHERE id = 2":                                                               0,
+		stays + "DELETE FROM parts USING d WHERE parts.id = 3 AND set_config('sqlfence.delete_parts', '9', true) IS NOT NULL": -1,
+		"WITH d AS (UPDATE parts SET fence_token = -8 WHERE id <= 2 RETURNING id) DELETE FROM parts USING d WHERE parts.id = 3 AND d.id = 1 AND set_config('sqlfence.delete_parts', '9', true) IS NOT NULL": -1,
+		proven + "DELETE FROM parts USING d WHERE parts.id = 3 AND set_config('sqlfence.delete_parts', '9', true) IS NOT NULL":                                                                              -2,
 		"INSERT INTO parts_a VALUES (9, 'a', -8), (10, 'a', 8)":                                          0,
 		"DELETE FROM parts WHERE id = 2 AND set_config('sqlfence.move_parts', 'to:8', true) IS NOT NULL": 0,
 	} {
@@ -151,7 +154,7 @@ func TestReachOfAProof(t *testing.T) {
 			if got := count(); got != before+change {
 				t.Errorf("%s: %d rows of %d", query, got, before)
 			}
-			l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, -7), (3, -7) ON CONFLICT (id) DO UPDATE SET price = 10, fence_token = -8; INSERT INTO parts SELECT n, 'a', -8 FROM generate_series(1, 2) AS n WHERE NOT EXISTS (SELECT FROM parts WHERE id = n)")
+			l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, -7), (3, -7) ON CONFLICT (id) DO UPDATE SET price = 10, fence_token = -8; INSERT INTO parts SELECT n, 'a', CASE n WHEN 3 THEN -9 ELSE -8 END FROM generate_series(1, 3) AS n WHERE NOT EXISTS (SELECT FROM parts WHERE id = n)")
 		}
 		_ = tx.Rollback()
 		if got := count(); got != before {
