@@ -101,7 +101,8 @@ func TestReachOfAProof(t *testing.T) {
 		CREATE TABLE parts_a PARTITION OF parts FOR VALUES IN ('a'); CREATE TABLE parts_b PARTITION OF parts FOR VALUES IN ('b');
 		INSERT INTO parts VALUES (1, 'a', 7), (2, 'a', 7), (3, 'a', 9);
 		INSERT INTO books (id, fence_token) VALUES (4, 9);
-		CREATE FUNCTION deletes() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE id = 1; RETURN true; END'`)
+		CREATE FUNCTION deletes() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE id = 1; RETURN true; END';
+		CREATE FUNCTION proves() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE id = 3 AND set_config(''sqlfence.delete_books'', ''8'', true) IS NOT NULL; RETURN true; END'`)
 	db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", l.rules...), sqlfence.WithTable("parts", sqlfence.Resource("books"), sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err := schema.Seal(t.Context(), db); err != nil {
 		t.Fatal(err)
@@ -124,6 +125,9 @@ func TestReachOfAProof(t *testing.T) {
 		proven + "DELETE FROM books USING d WHERE books.id = 4":                                                               0,
 		proven + "DELETE FROM parts USING d WHERE parts.id = 1":                                                               0,
 		proven + "DELETE FROM books USING d WHERE books.id = 2 AND deletes()":                                                 0,
+		"DELETE FROM books WHERE id = 1 AND proves()":                                                                         -2,
+		"DELETE FROM books WHERE id = 4 AND proves()":                                                                         0,
+		"SELECT proves(); DELETE FROM books WHERE id = 1":                                                                     0,
 		proven + "SELECT FROM d WHERE deletes()":                                                                              0,
 		proven + "UPDATE books SET price = 99 FROM d":                                                                         0,
 		proven + "SELECT FROM d; DELETE FROM books WHERE id = 1":                                                              0,

@@ -28,7 +28,7 @@ const (
 var ways = []way{
 	{"a replica's role", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1", "", "", written},
 	{"a replica's role, negative", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = -3 WHERE id = 1", "sqlfence_mark", "", asIs},
-	{"a function with a replica's role", "CREATE FUNCTION f() RETURNS void LANGUAGE sql SET session_replication_role = replica AS 'UPDATE books SET price = 99, fence_token = 3 WHERE id = 1' ;; SELECT f()", "", "", written},
+	{"a function with a replica's role", "CREATE FUNCTION f() RETURNS void LANGUAGE sql SET session_replication_role = replica AS 'UPDATE books SET price = 99, fence_token = 3 WHERE id = 1' ;; SELECT f()", "", "replication-role", written},
 	{"triggers switched off", "ALTER TABLE books DISABLE TRIGGER USER ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1", "", "seal-broken", written},
 	{"triggers of a replica alone", `ALTER TABLE books ENABLE REPLICA TRIGGER "~sqlfence_write" ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1`, "", "seal-broken", written},
 	{"triggers switched off for a while", "ALTER TABLE books DISABLE TRIGGER ALL ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1 ;; ALTER TABLE books ENABLE TRIGGER ALL", "", "", written},
@@ -136,7 +136,7 @@ func (l *lab) broken(t testing.TB) []sqlfence.Finding {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(found, func(f sqlfence.Finding) bool {
-		return f.Code != "seal-broken" && f.Code != "not-sealed" && f.Code != "seal-shape"
+		return !slices.Contains([]string{"seal-broken", "not-sealed", "seal-shape", "replication-role"}, f.Code)
 	})
 }
 
