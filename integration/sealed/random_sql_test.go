@@ -28,12 +28,25 @@ type sqlWriter struct {
 	newest  int64 // about the token that passes
 	tag     int64 // of the last write
 	steady  bool  // whether all writes of the script prove the newest token
+	keys    bool  // whether each row has a token of its own
+	third   int   // of the rows, which the script is about
+}
+
+// eachToken is that of a DELETE which proves the newest one of each row.
+const eachToken = -1
+
+// newestOf is the newest token of a row.
+func (q *sqlWriter) newestOf(id int) int64 {
+	if !q.keys {
+		return q.newest
+	}
+	return q.newest + int64(id%3)
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func (q *sqlWriter) statement() script {
-	q.steady = q.r.IntN(2) == 0
+	q.steady, q.third = q.r.IntN(2) == 0, q.r.IntN(3)
 	switch q.r.IntN(12) {
 	case 0, 1, 2:
 		return one(q.write(""))
@@ -166,10 +179,11 @@ func (q *sqlWriter) target() (table, alias string) {
 // mark returns what a write stores in the fence column, empty for nothing, and the token that it
 // proves.
 func (q *sqlWriter) mark() (string, int64) {
+	token := q.newestOf(q.third)
 	if q.steady {
-		return fmt.Sprint(-q.newest), q.newest
+		return fmt.Sprint(-token), token
 	}
-	token := q.newest + pick[int64](q.r, 0, 0, 0, 0, -1, -2, -3, 1)
+	token += pick[int64](q.r, 0, 0, 0, 0, -1, -2, -3, 1)
 	if token < 1 {
 		token = 1
 	}
@@ -185,9 +199,12 @@ func (q *sqlWriter) mark() (string, int64) {
 }
 
 func (q *sqlWriter) ids() []int {
-	ids := []int{1 + q.r.IntN(12)}
-	for q.r.IntN(2) == 0 {
-		ids = append(ids, 1+q.r.IntN(12))
+	var ids []int
+	for len(ids) == 0 || q.r.IntN(2) == 0 {
+		id := 1 + q.r.IntN(12)
+		if !q.keys || id%3 == q.third || q.r.IntN(8) == 0 {
+			ids = append(ids, id)
+		}
 	}
 	return ids
 }
@@ -238,6 +255,8 @@ func (q *sqlWriter) proof() (string, int64) {
 	switch {
 	case mark == "":
 		return "true", 0
+	case q.keys && q.r.IntN(2) == 0:
+		return fmt.Sprintf("set_config('sqlfence.delete_books', '%d,%d,%d', true) IS NOT NULL", q.newest+2, q.newest+1, q.newest), eachToken
 	case token == 0:
 		return pick(q.r, "set_config('sqlfence.delete_authors', '999', true) IS NOT NULL", "set_config('sqlfence.delete', 'books:999', true) IS NOT NULL", "set_config('sqlfence.move_books', '', true) IS NOT NULL"), 0
 	}
