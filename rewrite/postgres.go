@@ -67,11 +67,9 @@ func (postgres) seals() bool { return true }
 
 func (postgres) deletesByMark() bool { return false }
 
-// proveDelete: the setting is the transaction's, and is cleared behind each statement.
+// proveDelete: the setting is the transaction's, and is cleared before each statement.
 func (postgres) proveDelete(w *writer) {
-	w.write("pg_catalog.set_config('" + sqltext.DeleteProof + "', pg_catalog.concat(")
-	w.b.Text(w.rules.Name + ":")
-	w.write(", ")
+	w.write("pg_catalog.set_config('" + sqltext.DeleteSetting(w.rules.Name) + "', pg_catalog.concat(")
 	w.provenTokens()
 	w.write("), true) IS NOT NULL")
 }

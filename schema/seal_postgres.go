@@ -63,11 +63,11 @@ func write(text string, s sealing) string {
 	return strings.NewReplacer(
 		"{table text}", d.Text(s.table), "{table}", s.table, "{table twice}", twice(s.table),
 		"{column text}", d.Text(s.stored),
-		"{write}", twice(d.Quote(s.own("sqlfence_write_"))), "{delete}", twice(d.Quote(s.own("sqlfence_delete_"))),
-		"{proof once}", d.Text(s.proof+":"), "{mark once}", d.Quote(s.stored), "{mark}", twice(d.Quote(s.stored)), "{mark name}", twice(d.Text(s.stored)),
-		"{name}", twice(d.Text(s.proof)), "{proof}", twice(d.Text(s.proof+":")), "{proof length}", strconv.Itoa(len([]rune(s.proof))+2),
+		"{write}", twice(d.Quote(s.own("sqlfence_write_"))), "{delete}", twice(d.Quote(s.own("sqlfence_delete_"))), "{clear}", twice(d.Quote(s.own("sqlfence_clear_"))),
+		"{mark once}", d.Quote(s.stored), "{mark}", twice(d.Quote(s.stored)), "{mark name}", twice(d.Text(s.stored)),
+		"{name}", twice(d.Text(s.proof)), "{setting}", d.Text(sqltext.DeleteSetting(s.proof)), "{move}", d.Text(sqltext.MoveSetting(s.proof)),
 		"{fresh}", fresh, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10), "{has ledger}", strconv.FormatBool(s.Ledger),
-		"{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger, "{setting}", sqltext.DeleteProof,
+		"{key text}", d.Text(s.KeyColumn), "{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)
 }
 
@@ -84,6 +84,7 @@ DECLARE
 	part regclass;
 	definition text;
 	off name;
+	late name;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
 	PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
@@ -100,12 +101,23 @@ BEGIN
 	ELSIF {has ledger} AND ledger IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens, by which the tokens of % are compared', {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
+	ELSIF {has ledger} AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = sealed AND a.attname = {key text} AND a.attgenerated <> '') THEN
+		RAISE EXCEPTION 'sqlfence: the key column % of table % is generated, so that a trigger before a write doesn''t see it: leave away Key or Ledger, or make it an ordinary column', {key text}, {table text}
+			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
 
 	-- An autovacuum gives way to this lock, which isn't in the way of writers, but only to one
 	-- who waits for longer than deadlock_timeout.
 	LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE;
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+
+	FOR part, late IN
+		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE {fired late}
+	LOOP
+		RAISE EXCEPTION 'sqlfence: the trigger % of table % is fired after the seal''s, and could change what that has compared: give it a name that is sorted before {trigger}', late, part
+			USING ERRCODE = 'object_not_in_prerequisite_state';
+	END LOOP;
 
 	-- They aren't known yet when a trigger is fired.
 	SELECT pg_catalog.string_agg(pg_catalog.format(' other.%I := OLD.%I;', a.attname, a.attname), '') INTO generated
@@ -141,29 +153,30 @@ BEGIN
 	RETURN NEW;
 END $sqlfence_body$$sqlfence_create$, home, ledger,
 		CASE WHEN parted THEN $sqlfence_part$
-		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting('sqlfence.move', true), pg_catalog.concat({proof once}, NEW.{mark once})) THEN
+		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting({move}, true), pg_catalog.concat('to:', NEW.{mark once})) THEN
+			PERFORM pg_catalog.set_config({move}, '', true);
 			RETURN NEW; -- from another partition, where it was compared
 		END IF;$sqlfence_part$ END,
 		CASE WHEN parted THEN $sqlfence_part$IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
-			PERFORM pg_catalog.set_config('sqlfence.move', pg_catalog.concat({proof once}, NEW.{mark once}), true);
+			PERFORM pg_catalog.set_config({move}, pg_catalog.concat('from:', NEW.{mark once}), true);
 		END IF;$sqlfence_part$ END,
 		generated);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.{delete}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 DECLARE
-	proof pg_catalog.text := pg_catalog.current_setting('{setting}', true);
+	proof pg_catalog.text := pg_catalog.current_setting({setting}, true);
+	move pg_catalog.text;
 	given pg_catalog.int8;
 	stored pg_catalog.int8 := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 	newest pg_catalog.int8;
 	token_name pg_catalog.text;
 BEGIN
 	%3$s
-	IF NOT COALESCE(pg_catalog.starts_with(proof, {proof}), false) THEN
-		RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (have its WHERE set {setting} to %%token)', {name}, {proof}
+	IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (have its WHERE set %% to the token)', {name}, {setting}
 			USING ERRCODE = 'FT001';
 	END IF;
-	proof := pg_catalog.substr(proof, {proof length});
 	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
 	IF pg_catalog.int8le(given, 0) OR pg_catalog.int8gt(given, {max}) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
@@ -176,16 +189,26 @@ BEGIN
 	RETURN OLD;
 END $sqlfence_body$$sqlfence_create$, home, ledger,
 		CASE WHEN parted THEN $sqlfence_part$
-	IF NOT COALESCE(pg_catalog.starts_with(proof, {proof once}), false) THEN
-		proof := pg_catalog.current_setting('sqlfence.move', true);
+	move := pg_catalog.current_setting({move}, true);
+	IF pg_catalog.starts_with(move, 'from:') THEN
+		move := pg_catalog.substr(move, 6);
+		PERFORM pg_catalog.set_config({move}, pg_catalog.concat('to:', move), true);
+		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+			proof := move;
+		END IF;
 	END IF;$sqlfence_part$ END);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
-CREATE OR REPLACE FUNCTION %1$I.sqlfence_clear() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
+CREATE OR REPLACE FUNCTION %1$I.{clear}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 BEGIN
-	PERFORM pg_catalog.set_config('{setting}', '', true), pg_catalog.set_config('sqlfence.move', '', true);
+	%2$sPERFORM pg_catalog.set_config({setting}, '', true);
 	RETURN NULL;
-END $sqlfence_body$$sqlfence_create$, home);
+END $sqlfence_body$$sqlfence_create$, home,
+		CASE WHEN parted THEN $sqlfence_part$PERFORM pg_catalog.set_config({move}, '', true);
+	IF NOT pg_catalog.texteq(TG_OP, 'DELETE') THEN
+		RETURN NULL; -- beside a DELETE, whose rows may have been found
+	END IF;
+	$sqlfence_part$ END);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
 CREATE OR REPLACE FUNCTION %1$I.sqlfence_truncate() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
@@ -211,8 +234,8 @@ END $sqlfence_body$$sqlfence_create$, home);
 		WHERE g.tgparentid = 0 AND CASE g.tgname
 			WHEN '{trigger}' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{write}$sqlfence_create$, home)) OR c.relispartition AND c.oid <> sealed
 			WHEN '~sqlfence_delete' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{delete}$sqlfence_create$, home)) OR c.relispartition AND c.oid <> sealed
-			WHEN '~sqlfence_before' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_clear', home)) OR g.tgtype <> befores
-			WHEN '~sqlfence_after' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_clear', home)) OR g.tgtype <> afters
+			WHEN '~sqlfence_before' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{clear}$sqlfence_create$, home)) OR g.tgtype <> befores
+			WHEN '~sqlfence_after' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{clear}$sqlfence_create$, home)) OR g.tgtype <> afters
 			WHEN '~sqlfence_truncate' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_truncate', home))
 			ELSE false END
 	LOOP
@@ -223,8 +246,8 @@ END $sqlfence_body$$sqlfence_create$, home);
 		SELECT c.oid, t.name, t.text FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid,
 			LATERAL (VALUES (1, '{trigger}', $sqlfence_create$BEFORE INSERT OR UPDATE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{write}()$sqlfence_create$),
 				(2, '~sqlfence_delete', $sqlfence_create$BEFORE DELETE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{delete}()$sqlfence_create$),
-				(3, '~sqlfence_before', 'BEFORE DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || ' ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()'),
-				(4, '~sqlfence_after', 'AFTER DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || ' ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_clear()'),
+				(3, '~sqlfence_before', 'BEFORE DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || $sqlfence_create$ ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.{clear}()$sqlfence_create$),
+				(4, '~sqlfence_after', 'AFTER DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || $sqlfence_create$ ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.{clear}()$sqlfence_create$),
 				(5, '~sqlfence_truncate', 'BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_truncate()')) AS t (turn, name, text)
 		WHERE c.relkind IN ('r', 'p') AND (t.turn <> 4 OR afters <> 0)
 			AND (t.turn > 2 OR NOT c.relispartition OR c.oid = sealed) -- a partition has those of rows already

@@ -92,9 +92,9 @@ var onOne = map[sqlfence.Dialect][]attack{
 		{"prepared", "PREPARE a AS UPDATE books SET price = $1 ;; EXECUTE a (99)", unproven},
 		{"another search path", "CREATE SCHEMA evil{unique} ;; SELECT set_config('search_path', 'evil{unique}, ' || current_schema() || ', pg_catalog', false) ;; CREATE FUNCTION evil{unique}.int8le(bigint, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT false' ;; CREATE FUNCTION evil{unique}.lt(bigint, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT false' ;; CREATE OPERATOR evil{unique}.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil{unique}.lt) ;; UPDATE books SET price = 99", unproven},
 		{"a replica's role, by the constraint", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = -6", "sqlfence_mark"},
-		{"a proof before the statement", "BEGIN ;; SELECT set_config('sqlfence.delete', 'books:8', true) ;; DELETE FROM books WHERE id = 1", unproven},
-		{"a proof of the session", "SET sqlfence.delete = 'books:8' ;; DELETE FROM books WHERE id = 1", unproven},
-		{"a proof with no number", "DELETE FROM books WHERE id = 1 AND set_config('sqlfence.delete', 'books:x', true) IS NOT NULL", "invalid input syntax"},
+		{"a proof before the statement", "BEGIN ;; SELECT set_config('sqlfence.delete_books', '8', true) ;; DELETE FROM books WHERE id = 1", unproven},
+		{"a proof of the session", "SET sqlfence.delete_books = '8' ;; DELETE FROM books WHERE id = 1", unproven},
+		{"a proof with no number", "DELETE FROM books WHERE id = 1 AND set_config('sqlfence.delete_books', 'x', true) IS NOT NULL", "invalid input syntax"},
 		{"copy", "COPY books (id) FROM PROGRAM 'echo 9'", unproven},
 		{"copy with a token", "COPY books (id, fence_token) FROM PROGRAM 'echo 9,42' WITH (FORMAT csv)", unproven},
 	},
@@ -122,7 +122,7 @@ var onOne = map[sqlfence.Dialect][]attack{
 
 // proofs are the SQL by which a DELETE proves a token of a table.
 var proofs = map[sqlfence.Dialect]string{
-	sqlfence.Postgres: "set_config('sqlfence.delete', '{table}:{token}', true) IS NOT NULL",
+	sqlfence.Postgres: "set_config('sqlfence.delete_{table}', '{token}', true) IS NOT NULL",
 	sqlfence.MySQL:    "(@sqlfence_delete := CONCAT('{table}:', NOW(6), ':', {token})) IS NOT NULL",
 }
 

@@ -34,7 +34,7 @@ func TestLedgerOfTheSeal(t *testing.T) {
 	l.refused(t, "UPDATE "+home+".books SET price = 99, fence_token = -3 WHERE id = 3", "stale token 3")
 	l.exec(t, "UPDATE "+home+".books SET price = 20, fence_token = -7 WHERE id = 3")
 	l.exec(t, "SET search_path = pg_catalog")
-	l.exec(t, "DELETE FROM "+home+".books WHERE id = 2 AND set_config('sqlfence.delete', 'books:7', true) IS NOT NULL")
+	l.exec(t, "DELETE FROM "+home+".books WHERE id = 2 AND set_config('sqlfence.delete_books', '7', true) IS NOT NULL")
 	l.exec(t, "SET search_path = "+home)
 	l.want(t, "1:10@7 3:20@7")
 
@@ -115,7 +115,7 @@ func TestRename(t *testing.T) {
 // The seal of a table that has an unsealed parent holds against statements on that one, too,
 // behind a proven delete in the same transaction.
 func TestUnsealedParent(t *testing.T) {
-	const proven = "BEGIN; DELETE FROM books WHERE id = 99 AND set_config('sqlfence.delete', 'books:7', true) IS NOT NULL; "
+	const proven = "BEGIN; DELETE FROM books WHERE id = 99 AND set_config('sqlfence.delete_books', '7', true) IS NOT NULL; "
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "CREATE TABLE items (id integer, fence_token bigint NOT NULL DEFAULT 0)")
 	l.seal(t)
@@ -160,7 +160,7 @@ func TestNegativeMark(t *testing.T) {
 		t.Errorf("%v, want that of the constraint", err)
 	}
 	l.refused(t, "UPDATE books SET price = 99, fence_token = -5 WHERE id = 1", "stale token 5 for table books, which has 42")
-	l.refused(t, "DELETE FROM books WHERE id = 1 AND set_config('sqlfence.delete', 'books:5', true) IS NOT NULL", "stale token 5")
+	l.refused(t, "DELETE FROM books WHERE id = 1 AND set_config('sqlfence.delete_books', '5', true) IS NOT NULL", "stale token 5")
 	l.exec(t, "UPDATE books SET fence_token = -43 WHERE id = 1")
 	l.seal(t)
 	l.want(t, "1:10@43 2:10@7 3:10@0")
@@ -218,6 +218,13 @@ func TestTwoTables(t *testing.T) {
 			"WITH d AS (DELETE FROM books RETURNING id) DELETE FROM shelves WHERE shelves.book IN (SELECT id FROM d)",
 			"WITH d AS (DELETE FROM books RETURNING id) DELETE FROM shelves WHERE id > (SELECT 0 * max(id) FROM d)",
 			"WITH d AS (DELETE FROM shelves USING books b WHERE b.id = shelves.book RETURNING book) DELETE FROM books USING d, shelves s WHERE books.id = d.book AND s.book = books.id",
+			"WITH d AS (DELETE FROM books USING shelves s WHERE s.book = books.id RETURNING books.id) DELETE FROM shelves USING d WHERE shelves.book = d.id",
+			"WITH d AS (DELETE FROM books USING generate_series(1, 3) AS n WHERE n = books.id RETURNING books.id), e AS (DELETE FROM shelves USING d, generate_series(1, 3) AS n WHERE shelves.book = d.id AND n = book RETURNING book) SELECT FROM e",
+			"WITH d AS (DELETE FROM books RETURNING id) DELETE FROM shelves USING d WHERE shelves.id > 0",
+			"WITH d AS (DELETE FROM books RETURNING id) DELETE FROM shelves USING d",
+			"WITH d AS (DELETE FROM books USING authors RIGHT JOIN generate_series(1, 3) AS n ON true WHERE books.id > 0 RETURNING books.id) DELETE FROM shelves USING d WHERE shelves.id > 0",
+			"WITH d AS (DELETE FROM books RETURNING id) DELETE FROM shelves WHERE EXISTS (SELECT FROM d) AND id > 0",
+			"WITH d AS (DELETE FROM books WHERE id = 2), e AS (DELETE FROM books USING shelves s WHERE s.book = books.id AND books.id <> 2 RETURNING books.id) DELETE FROM shelves USING e WHERE book = e.id",
 		} {
 			l.exec(t, "INSERT INTO shelves VALUES (1, 1, -7), (2, 2, -7), (3, 3, -7)")
 			l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, -7), (2, -7), (3, -7) ON CONFLICT DO NOTHING")

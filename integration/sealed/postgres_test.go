@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -87,6 +88,81 @@ func TestPartitions(t *testing.T) {
 		}
 		if got, want := content(), "parts_b 1:20@8, parts_a 3:30@8, parts_b 4:10@6"; got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// What a statement proves for a DELETE counts for all that it deletes from the table itself, and no further:
+// not for a row that has a newer mark, another table, a statement in a function, or the next one. And what an UPDATE
+// proves for a row that may move counts for no INSERT.
+func TestReachOfAProof(t *testing.T) {
+	l := newUnsealed(t, harness.Bases[1])
+	l.exec(t, `CREATE TABLE parts (id integer, region text, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY LIST (region);
+		CREATE TABLE parts_a PARTITION OF parts FOR VALUES IN ('a'); CREATE TABLE parts_b PARTITION OF parts FOR VALUES IN ('b');
+		INSERT INTO parts VALUES (1, 'a', 7), (2, 'a', 7), (3, 'a', 9);
+		INSERT INTO books (id, fence_token) VALUES (4, 9);
+		CREATE FUNCTION deletes() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE id = 1; RETURN true; END';
+		CREATE FUNCTION proves() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE id = 3 AND set_config(''sqlfence.delete_books'', ''8'', true) IS NOT NULL; RETURN true; END'`)
+	db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", l.rules...), sqlfence.WithTable("parts", sqlfence.Resource("books"), sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
+	if err := schema.Seal(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		t.Helper()
+		if err := l.plain.QueryRow("SELECT (SELECT count(*) FROM books) + (SELECT count(*) FROM parts)").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := count()
+	const (
+		proven = "WITH d AS (DELETE FROM books WHERE id = 3 AND set_config('sqlfence.delete_books', '8', true) IS NOT NULL RETURNING id) "
+		stays  = "WITH d AS (UPDATE parts SET fence_token = -8 WHERE id = 1 RETURNING id) "
+		moves  = "WITH d AS (UPDATE parts SET region = 'b', fence_token = -8 WHERE id = 1 RETURNING id) "
+	)
+	for query, change := range map[string]int{
+		proven + "DELETE FROM books USING d WHERE books.id = 1":                                                               -2,
+		proven + "DELETE FROM books USING d WHERE books.id = 4":                                                               0,
+		proven + "DELETE FROM parts USING d WHERE parts.id = 1":                                                               0,
+		proven + "DELETE FROM books USING d WHERE books.id = 2 AND deletes()":                                                 0,
+		"DELETE FROM books WHERE id = 1 AND proves()":                                                                         -2,
+		"DELETE FROM books WHERE id = 4 AND proves()":                                                                         0,
+		"SELECT proves(); DELETE FROM books WHERE id = 1":                                                                     0,
+		proven + "SELECT FROM d WHERE deletes()":                                                                              0,
+		proven + "UPDATE books SET price = 99 FROM d":                                                                         0,
+		proven + "SELECT FROM d; DELETE FROM books WHERE id = 1":                                                              0,
+		stays + "INSERT INTO parts SELECT 9, 'a', 8 FROM d":                                                                   0,
+		moves + "INSERT INTO parts SELECT 9, 'b', 8 FROM d":                                                                   0,
+		moves + "INSERT INTO parts_b SELECT 9, 'b', 8 FROM d":                                                                 0,
+		moves + "DELETE FROM parts USING d WHERE parts.id = 2":                                                                0,
+		stays + "DELETE FROM parts USING d WHERE parts.id = 2":                                                                -1,
+		stays + "DELETE FROM parts USING d WHERE parts.id = 3":                                                                0,
+		stays + "DELETE FROM books USING d WHERE books.id = 1":                                                                0,
+		stays + "SELECT FROM d; DELETE FROM parts WHERE id = 2":                                                               0,
+		stays + "DELETE FROM parts USING d WHERE parts.id = 3 AND set_config('sqlfence.delete_parts', '9', true) IS NOT NULL": -1,
+		"WITH d AS (UPDATE parts SET fence_token = -8 WHERE id <= 2 RETURNING id) DELETE FROM parts USING d WHERE parts.id = 3 AND d.id = 1 AND set_config('sqlfence.delete_parts', '9', true) IS NOT NULL": -1,
+		proven + "DELETE FROM parts USING d WHERE parts.id = 3 AND set_config('sqlfence.delete_parts', '9', true) IS NOT NULL":                                                                              -2,
+		"INSERT INTO parts_a VALUES (9, 'a', -8), (10, 'a', 8)":                                          0,
+		"DELETE FROM parts WHERE id = 2 AND set_config('sqlfence.move_parts', 'to:8', true) IS NOT NULL": 0,
+	} {
+		tx, err := l.plain.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = tx.Exec(query)
+		if (err == nil) != (change != 0) || err != nil && !strings.Contains(err.Error(), "sqlfence: ") {
+			t.Errorf("%s: %v", query, err)
+		}
+		if err == nil {
+			_ = tx.Commit()
+			if got := count(); got != before+change {
+				t.Errorf("%s: %d rows of %d", query, got, before)
+			}
+			l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, -7), (3, -7) ON CONFLICT (id) DO UPDATE SET price = 10, fence_token = -8; INSERT INTO parts SELECT n, 'a', CASE n WHEN 3 THEN -9 ELSE -8 END FROM generate_series(1, 3) AS n WHERE NOT EXISTS (SELECT FROM parts WHERE id = n)")
+		}
+		_ = tx.Rollback()
+		if got := count(); got != before {
+			t.Fatalf("%s: %d rows, want %d", query, got, before)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"crypto/rand"
 	"net/url"
 	"slices"
 	"strings"
@@ -54,8 +55,19 @@ func TestSettings(t *testing.T) {
 		w := newWorld(t, pgx)
 		rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
 		w.seal(t, rules...)
+		sealed := w.dsn
 		w.dsn += "&session_replication_role=replica"
 		wantOne(t, w.news(t, harness.Books(rules...)), sqlfence.Warning, "replication-role")
+		w.dsn = sealed
+		role := "replica_" + strings.ToLower(rand.Text())
+		w.exec(t, "CREATE ROLE "+role)
+		defer w.exec(t, "DROP ROLE "+role)
+		w.exec(t, "DO $$BEGIN EXECUTE format('ALTER ROLE "+role+" IN DATABASE %I SET session_replication_role = replica', current_database()); END$$")
+		found := w.news(t, harness.Books(rules...))
+		wantOne(t, found, sqlfence.Warning, "replication-role")
+		if len(found) == 1 && !strings.Contains(found[0].Problem, "is that of role "+role+".") {
+			t.Errorf("found %v", found)
+		}
 	})
 	t.Run("idle in transaction", func(t *testing.T) {
 		w := newWorld(t, pgx)

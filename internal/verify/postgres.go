@@ -153,8 +153,18 @@ func (postgres) unfit(l *look, ledger *relation) (string, error) {
 	return strings.Join(first(rows), ""), err
 }
 
+// The last one isn't a setting: who has that of a replica, in whatever session.
+const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
+UNION ALL SELECT '` + replicas + `', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER BY x.name), '') FROM (
+	SELECT CASE s.setrole WHEN 0 THEN 'every role of a database' ELSE 'role ' || pg_catalog.pg_get_userbyid(s.setrole) END AS name, s.setconfig AS config FROM pg_catalog.pg_db_role_setting AS s
+	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()))
+	UNION ALL SELECT 'function ' || p.oid::pg_catalog.regproc::text, p.proconfig FROM pg_catalog.pg_proc AS p WHERE p.proconfig IS NOT NULL) AS x
+WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
+
+const replicas = "sqlfence: replicas"
+
 func (d postgres) settings(l *look) (map[string]string, error) {
-	rows, err := l.rows("the settings", `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')`)
+	rows, err := l.rows("the settings", postgresSettings)
 	return pairs(rows), err
 }
 
@@ -165,10 +175,17 @@ func (postgres) checkSession(l *look, settings map[string]string) {
 	if settings["fsync"] == "off" { // a crash of the machine, not of the server alone
 		l.durability(Note, "fsync = off", "ALTER SYSTEM SET fsync = on")
 	}
-	if role := settings["session_replication_role"]; role == "replica" && slices.ContainsFunc(l.tables, func(t Table) bool { return t.Sealed }) {
-		l.add(nil, Finding{Severity: Warning, Code: "replication-role",
-			Problem: "The session's setting session_replication_role = replica switches off the triggers of sealed tables.",
-			Remedy:  "Leave it at origin, but for a replication or a restore of what was fenced.", SQL: "SET session_replication_role = origin"})
+	if slices.ContainsFunc(l.tables, func(t Table) bool { return t.Sealed }) {
+		const remedy = "Leave it at origin, but for a replication or a restore of what was fenced."
+		if settings["session_replication_role"] == "replica" {
+			l.add(nil, Finding{Severity: Warning, Code: "replication-role",
+				Problem: "The session's setting session_replication_role = replica switches off the triggers of sealed tables.",
+				Remedy:  remedy, SQL: "SET session_replication_role = origin"})
+		}
+		if who := settings[replicas]; who != "" {
+			l.add(nil, Finding{Severity: Warning, Code: "replication-role",
+				Problem: "The setting session_replication_role = replica, which switches off the triggers of sealed tables, is that of " + who + ".", Remedy: remedy})
+		}
 	}
 	if settings["idle_in_transaction_session_timeout"] == "0" && l.asksLedger() {
 		l.idle("idle_in_transaction_session_timeout", "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '1min'")

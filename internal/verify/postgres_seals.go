@@ -27,7 +27,7 @@ SELECT t.root::pg_catalog.text, t.oid::pg_catalog.regclass::pg_catalog.text, (t.
 	COALESCE(p.prosrc, ''),
 	COALESCE((SELECT k.convalidated::pg_catalog.text FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = t.oid AND k.conname = '` + sqltext.SealedMark + `'), '')
 FROM tree AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.oid
-LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND pg_catalog.starts_with(g.tgname::pg_catalog.text, '~sqlfence_')
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND (pg_catalog.starts_with(g.tgname::pg_catalog.text, '~sqlfence_') OR ` + sqltext.FiredBehindSeal + `)
 LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
 WHERE c.relkind IN ('r', 'p') ORDER BY 1, t.oid, 4`
 
@@ -62,6 +62,9 @@ func sealOf(rows [][]string, wanted []string) (s seal) {
 		}
 		has[part] = append(has[part], trigger)
 		switch {
+		case trigger > sqltext.SealTrigger && s.problem == "":
+			s.problem = "the trigger " + trigger + " of " + part + " is fired after it, and may change what it has compared"
+			s.remedy = "Give the trigger a name that is sorted before " + sqltext.SealTrigger + "."
 		case trigger != "" && on != "O" && on != "A" && s.problem == "":
 			s.problem = "the trigger " + trigger + " of " + part + " is switched off"
 		case root && trigger == sqltext.SealTrigger:

@@ -1,10 +1,14 @@
 package verify
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A seal is what a table has of the triggers that refuse writes without a token.
 type seal struct {
 	problem string // what isn't as it has to be; empty for nothing
+	remedy  string // empty for another Seal
 	body    string // of what looks at writes
 	besides []besides
 }
@@ -45,7 +49,7 @@ func checkSeals(l *look) error {
 				Remedy:  "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."})
 		case has && s.problem != "":
 			l.add(t.Table, Finding{Severity: Warning, Code: "seal-broken",
-				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: sealAgain})
+				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: cmp.Or(s.remedy, sealAgain)})
 		case has:
 			if why := l.misfit(t, s.body); why != "" {
 				l.add(t.Table, Finding{Severity: Warning, Code: "seal-shape",
