@@ -25,6 +25,9 @@ type Base struct {
 	// default, and less for none.
 	Statements int
 
+	// OneAtATime: a connection is given up on which something is sent while rows are open.
+	OneAtATime bool
+
 	// AsWritten sends texts as they stand in a test, also where the database reads others.
 	AsWritten bool
 }
@@ -32,15 +35,15 @@ type Base struct {
 // Bases are the drivers that the tests of guards run on.
 var Bases = []Base{
 	{Name: "pq", DriverName: "postgres", Dialect: sqlfence.Postgres},
-	{Name: "pgx", DriverName: "pgx", Dialect: sqlfence.Postgres},
+	{Name: "pgx", DriverName: "pgx", Dialect: sqlfence.Postgres, OneAtATime: true},
 	{Name: "mattn", DriverName: "sqlite3", Dialect: sqlfence.SQLite},
 	{Name: "modernc", DriverName: "sqlite", Dialect: sqlfence.SQLite},
-	{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL},
+	{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true},
 }
 
 // Stores are the drivers of the databases in which sqlfence's packages keep their tables:
 // with one that counts the rows that an UPDATE finds, rather than those that it changes.
-var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL})
+var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true})
 
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
@@ -87,7 +90,9 @@ func (b Base) caches() []Base {
 	other.Statements = dialects[b.Dialect].otherCache
 	all := []Base{b, other}
 	for _, name := range otherwise[b.Name] {
-		all = append(all, Base{Name: name, DriverName: b.DriverName, Dialect: b.Dialect})
+		another := b
+		another.Name = name
+		all = append(all, another)
 	}
 	return all
 }

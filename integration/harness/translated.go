@@ -130,6 +130,9 @@ type translatedConn struct {
 	translate translation
 }
 
+// Raw is for [sqlfence.BaseConn].
+func (c translatedConn) Raw() driver.Conn { return c.translatable }
+
 func (c translatedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	text, order := c.translate(query)
 	return c.translatable.ExecContext(ctx, text, ordered(args, order))
