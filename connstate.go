@@ -26,6 +26,7 @@ type connState struct {
 	peers        peers
 	plainCharset bool // the server reads each byte of ASCII as a character by itself
 	lost         bool // no connection any more, which database/sql may not know
+	closed       bool // base is, before database/sql has asked for it
 
 	txContext txContext // of the transaction that BeginTx began
 }
