@@ -151,6 +151,7 @@ var mysqlWords = wordsOf(
 	`(?i)\bON CONFLICT (?:\([^()]*\) )?DO UPDATE SET\b`, "ON DUPLICATE KEY UPDATE",
 	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",
 	`(?i)\b(CAST\([^()]+ AS )text\)`, "${1}char)",
+	`(?i)( AS )integer\)`, "${1}signed)",
 	`(?i)^CREATE TEMP TABLE\b`, "CREATE TEMPORARY TABLE",
 	`"((?:[^"']|"")+)"`, "`$1`",
 	`(?is)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
