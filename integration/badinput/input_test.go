@@ -138,17 +138,20 @@ func TestBadHugeStatement(t *testing.T) {
 				if b.Dialect == sqlfence.MySQL { // an index has room for 3,072 bytes
 					s.Exec(t, "ALTER TABLE books MODIFY isbn varchar(2900) CHARACTER SET latin1")
 				}
+				written := harness.Setting{Base: b}
+				written.AsWritten = true // to translate so long a text takes longer than all the rest
+				db := written.Fenced(t, s.Source, harness.Books(fence.Rule))
 				insert := "INSERT INTO books (id, isbn) VALUES " + values
-				_, err := s.DB.ExecContext(t.Context(), insert)
+				_, err := db.ExecContext(t.Context(), insert)
 				harness.WantError(t, err, sqlfence.ErrNoFence)
 				// None of the rows is written if one of them is stale.
-				upsert := insert + ", (1, 'new') ON CONFLICT (id) DO UPDATE SET isbn = excluded.isbn"
-				_, err = s.DB.ExecContext(harness.Holding(t, 8), upsert)
+				upsert := insert + b.Text(t, ", (1, 'new') ON CONFLICT (id) DO UPDATE SET isbn = excluded.isbn")
+				_, err = db.ExecContext(harness.Holding(t, 8), upsert)
 				harness.WantStale(t, err, 8, 9)
 				if n := harness.CountBooks(t, s.Plain); n != 3 {
 					t.Fatalf("%d books, want 3", n)
 				}
-				if _, err := s.DB.ExecContext(harness.Holding(t, 9), insert); err != nil {
+				if _, err := db.ExecContext(harness.Holding(t, 9), insert); err != nil {
 					t.Fatalf("%.200s", err.Error())
 				}
 				if n := harness.CountBooks(t, s.Plain); n != 3+count {
@@ -163,7 +166,7 @@ func TestBadHugeStatement(t *testing.T) {
 					t.Errorf("%d books carry the mark, %v; want %d", n, err, marked)
 				}
 				s.Exec(t, "CREATE TABLE notes (id integer, isbn varchar(2900))")
-				if n, err := harness.Affected(s.DB.ExecContext(t.Context(), "INSERT INTO notes (id, isbn) VALUES "+values)); err != nil || n != count {
+				if n, err := harness.Affected(db.ExecContext(t.Context(), "INSERT INTO notes (id, isbn) VALUES "+values)); err != nil || n != count {
 					t.Errorf("into another table: %d, %.200v", n, err)
 				}
 			})

@@ -28,6 +28,10 @@ type Base struct {
 	// OneAtATime: a connection is given up on which something is sent while rows are open.
 	OneAtATime bool
 
+	// OneLevel keeps to the isolation level that the database itself begins with, for what has
+	// no part in isolation.
+	OneLevel bool
+
 	// AsWritten sends texts as they stand in a test, also where the database reads others.
 	AsWritten bool
 }
@@ -43,7 +47,7 @@ var Bases = []Base{
 
 // Stores are the drivers of the databases in which sqlfence's packages keep their tables:
 // with one that counts the rows that an UPDATE finds, rather than those that it changes.
-var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true})
+var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true})
 
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
@@ -67,10 +71,14 @@ var databases = map[string]func(testing.TB, Base) string{
 	},
 }
 
-// otherwise are the names of bases that are one of Bases, set up in another way: where arguments
-// are written into the text and found rows counted, and by what sessions differ.
-var otherwise = map[string][]string{
-	"mysql": {"mysql-interpolated", "mysql-no-mode", "mysql-ansi"},
+// otherwise are, by the name of one of Bases, those that are set up in another way: where
+// arguments are written into the text and found rows counted, and by what sessions differ.
+var otherwise = map[string][]Base{
+	"mysql": {
+		{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true},
+		{Name: "mysql-no-mode", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true},
+		{Name: "mysql-ansi", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true},
+	},
 }
 
 // BothCaches has [EachBase] run each test a second time, with a statement cache where the
@@ -88,13 +96,7 @@ func (b Base) caches() []Base {
 	}
 	other := b
 	other.Statements = dialects[b.Dialect].otherCache
-	all := []Base{b, other}
-	for _, name := range otherwise[b.Name] {
-		another := b
-		another.Name = name
-		all = append(all, another)
-	}
-	return all
+	return append([]Base{b, other}, otherwise[b.Name]...)
 }
 
 // Without leaves a base out of EachBase, but not out of EachStore. It is for a TestMain whose

@@ -16,6 +16,7 @@ import (
 type dialect struct {
 	need       func(t testing.TB)   // skips or fails the test without a server
 	levels     []sql.IsolationLevel // that a transaction may have; none where there is one
+	level      sql.IsolationLevel   // that it has if it asks for none
 	atLevel    func(t testing.TB, dsn string, level sql.IsolationLevel) string
 	networked  bool // connections may be lost
 	bare       bool // placeholders are ? rather than $1
@@ -69,6 +70,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.Postgres: {
 		need:   func(t testing.TB) { NeedPostgres(t) },
 		levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+		level:  sql.LevelReadCommitted,
 		atLevel: func(_ testing.TB, dsn string, level sql.IsolationLevel) string {
 			// Not by withParam: pgx takes a plus for a plus.
 			return dsn + "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(level.String()))
@@ -103,6 +105,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.MySQL: {
 		need:       func(t testing.TB) { MySQLDSN(t) },
 		levels:     []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+		level:      sql.LevelRepeatableRead,
 		atLevel:    mysqlAtLevel,
 		networked:  true,
 		bare:       true,

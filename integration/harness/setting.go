@@ -13,7 +13,7 @@ type Setting struct {
 	Level sql.IsolationLevel // LevelDefault for the database's own, SQLite's one and only
 }
 
-// EachSetting runs test on every base, at every level that it knows.
+// EachSetting runs test on every base, at every level that it is run at.
 func EachSetting(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
 	eachSetting(t, Bases, test)
@@ -29,6 +29,9 @@ func eachSetting(t *testing.T, bases []Base, test func(t *testing.T, s Setting))
 	t.Helper()
 	each(t, bases, func(t *testing.T, b Base) {
 		levels := b.dialect(t).levels
+		if b.OneLevel {
+			levels = []sql.IsolationLevel{b.dialect(t).level}
+		}
 		if len(levels) == 0 {
 			test(t, Setting{b, sql.LevelDefault})
 			return

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -32,7 +33,7 @@ func wordsOf(pairs ...string) translation {
 			return text
 		})
 	}
-	return func(query string) (text string, order []int) {
+	return remembered(func(query string) (text string, order []int) {
 		for _, replace := range words {
 			query = replace(query)
 		}
@@ -45,6 +46,24 @@ func wordsOf(pairs ...string) translation {
 			})
 		}
 		return strings.Join(pieces, "'"), order
+	})
+}
+
+// remembered makes each translation once: tests send few texts, and each of them often.
+func remembered(translate translation) translation {
+	type translated struct {
+		text  string
+		order []int
+	}
+	var known sync.Map // by the text
+	return func(query string) (text string, order []int) {
+		found, ok := known.Load(query)
+		if !ok {
+			text, order := translate(query)
+			found, _ = known.LoadOrStore(query, translated{text, order})
+		}
+		is := found.(translated)
+		return is.text, is.order
 	}
 }
 
