@@ -60,8 +60,8 @@ func TestLeaseSetupAddsTheIndex(t *testing.T) {
 		harness.MustExec(t, plain, texts.drop)
 		harness.MustExec(t, plain, "CREATE TABLE twelve (id integer)")
 		harness.MustExec(t, plain, "INSERT INTO twelve VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12)")
-		harness.MustExec(t, plain, `INSERT INTO fencing_leases ("key", holder, token, acquired_at, expires_at)
-			SELECT concat('old/', a.id, '/', b.id, '/', c.id, '/', d.id), '', 1, `+texts.epoch+", "+texts.epoch+" FROM twelve a, twelve b, twelve c, twelve d")
+		harness.MustExec(t, plain, `INSERT INTO fencing_leases ("key", lock_id, holder, token, acquired_at, expires_at)
+			SELECT concat('old/', a.id, '/', b.id, '/', c.id, '/', d.id), concat('id/', a.id, '/', b.id, '/', c.id, '/', d.id), '', 1, `+texts.epoch+", "+texts.epoch+" FROM twelve a, twelve b, twelve c, twelve d")
 		db, c := b.Counted(t, dsn)
 		var wg sync.WaitGroup
 		for range 8 {
