@@ -20,7 +20,7 @@ import (
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-var leaseDuration = flag.Duration("lease.duration", 3*time.Second, "how long processes compete for leases, at least")
+var leaseDuration = flag.Duration("lease.duration", 2*time.Second, "how long processes compete for leases, at least")
 
 const (
 	leaseProcesses  = 4

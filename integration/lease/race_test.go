@@ -28,7 +28,7 @@ func TestLeaseOneWinner(t *testing.T) {
 		for range 8 {
 			all = append(all, harness.NewLeases(t, b.Raw(t, dsn)))
 		}
-		for round := range 20 {
+		for round := range 12 {
 			key := fmt.Sprint("jobs/", round/2) // new, then there already
 			var winner atomic.Pointer[lease.Lease]
 			var wg sync.WaitGroup
@@ -216,7 +216,7 @@ func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 			db := b.Raw(t, dsn)
 			all, dbs = append(all, harness.NewLeases(t, db)), append(dbs, db)
 		}
-		const keys = 200
+		const keys = 100
 		var last [keys]atomic.Int64
 		for i := range keys {
 			key := fmt.Sprint("new/", i)

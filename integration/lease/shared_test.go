@@ -39,7 +39,7 @@ func TestLeaseSharedStatements(t *testing.T) {
 		counted, c := b.Counted(t, dsn)
 		plain := b.Raw(t, dsn)
 		all := []*lease.Leases{harness.NewLeases(t, counted), harness.NewLeases(t, plain)}
-		const keys, rounds = 24, 10
+		const keys, rounds = 24, 6
 		c.Reset()
 		var mu sync.Mutex
 		last := make(map[string]int64)

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-var keywordStatements = flag.Int("keywords", 1000, "how many statements TestKeywordsAsNames runs in each dialect")
+var keywordStatements = flag.Int("keywords", 800, "how many statements TestKeywordsAsNames runs in each dialect")
 
 // keywordList are the words that mean something to some database, from SQLite's
 // tool/mkkeywordhash.c and PostgreSQL's kwlist.h, as far as statements of rows have them.
