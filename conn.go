@@ -61,6 +61,9 @@ func newConn(s *settings, base driver.Conn, f *found) (driver.Conn, error) {
 // Close implements driver.Conn. What a remote database keeps prepared ends with its
 // session, without a round trip for each.
 func (c *conn) Close() error {
+	if c.state.closed {
+		return nil // a driver may not expect it twice
+	}
 	if !c.state.settings.profile.remote() {
 		c.state.cache.expire()
 	}

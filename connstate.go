@@ -28,6 +28,7 @@ type connState struct {
 
 	assignsInOrder bool // an upsert's columns are assigned one by one
 	lost           bool // no connection any more, which database/sql may not know
+	closed         bool // base is, before database/sql has asked for it
 
 	txContext txContext // of the transaction that BeginTx began
 }

@@ -104,7 +104,7 @@ func (s *connState) muted(ctx context.Context) error {
 func (s *connState) endTx(end func() error) error {
 	err := end()
 	if err != nil && s.settings.profile.keepsTx(err) {
-		s.lost = true
+		s.lost, s.closed = true, true
 		_ = s.base.Close() // the reason is err
 	}
 	return err

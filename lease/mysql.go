@@ -131,9 +131,13 @@ var unfitMySQL = sqltext.Unfit("fencing_leases", []sqltext.Kept{
 	{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
 }, "key", "lock_id")
 
-// probe plans without running, which finds neither a wrong type nor a wrong engine.
+// noKey is the key of no lease: names have no NUL.
+const noKey = "\x00"
+
+// probe plans without running, which finds neither a wrong type nor a wrong engine. Planning locks
+// the key's rows, and would wait for others who have.
 func (mysql) probe(ctx context.Context, db *database, _ bool) error {
-	p := constants(map[string]string{"key": "", "lock": "", "holder": ""})
+	p := constants(map[string]string{"key": noKey, "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
 	if err := db.query(ctx, ignore, texts(p, "EXPLAIN "+takeMySQL)); err != nil {
 		return err
@@ -265,7 +269,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	if err != nil {
 		return err
 	}
-	began, err := result.LastInsertId()
+	began, err := since(ctx, tx, result)
 	if err != nil || began == 0 {
 		return err
 	}
@@ -275,6 +279,21 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	}
 	o.won = r.granted(token+1, began)
 	return nil
+}
+
+// since returns the LAST_INSERT_ID of takeMySQL; 0 if it has taken nothing. The answer hasn't got it
+// where a trigger has inserted a row of its own, but the session has.
+func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err error) {
+	if at, err = result.LastInsertId(); at != 0 || err != nil {
+		return at, err
+	}
+	rows, err := result.RowsAffected()
+	if rows == 0 || err != nil {
+		return 0, err
+	}
+	const text = "SELECT LAST_INSERT_ID()"
+	err = tx.QueryRowContext(own.Context(ctx, text), text).Scan(&at)
+	return at, err
 }
 
 // granted is the lease of a request that began at a time in µs.

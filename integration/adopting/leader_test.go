@@ -67,7 +67,7 @@ func start(t *testing.T, b harness.Base, dsn string) (p *program, stop func()) {
 	if err := p.open(t.Context(), b.DriverName, dsn, lease.TTL(time.Hour), lease.Wait(0, 20*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	harness.CloseAtEnd(t, p.db, nil)
+	p.db = b.Translated(t, p.db, dsn)
 	return p, run(t, p.election, p.leases)
 }
 

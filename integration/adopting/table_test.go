@@ -80,7 +80,7 @@ func TestExplain(t *testing.T) {
 		var out bytes.Buffer
 		explain := func(db *sql.DB) error {
 			for _, query := range []string{
-				"UPDATE books SET price = $1 WHERE id = $2",
+				b.Text(t, harness.SetPrice),
 				"ALTER TABLE books ADD COLUMN pages bigint",
 			} {
 				x, err := sqlfence.Explain(db, query)

@@ -66,8 +66,7 @@ func startKeeper(t *testing.T, b harness.Base, shop, archive *harness.Shop) *kee
 	if err := k.open(b.DriverName, shop.Source, archive.Source, lease.TTL(time.Hour), lease.Wait(0, 20*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	harness.CloseAtEnd(t, k.shop, nil)
-	harness.CloseAtEnd(t, k.archive, nil)
+	k.shop, k.archive = b.Translated(t, k.shop, shop.Source), b.Translated(t, k.archive, archive.Source)
 	if err := errors.Join(k.leases.Setup(t.Context()), k.archived.Setup(t.Context())); err != nil {
 		t.Fatal(err)
 	}

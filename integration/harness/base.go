@@ -25,6 +25,9 @@ type Base struct {
 	// default, and less for none.
 	Statements int
 
+	// OneAtATime: a connection is given up on which something is sent while rows are open.
+	OneAtATime bool
+
 	// OneLevel keeps to the isolation level that the database itself begins with, for what has
 	// no part in isolation.
 	OneLevel bool
@@ -36,15 +39,15 @@ type Base struct {
 // Bases are the drivers that the tests of guards run on.
 var Bases = []Base{
 	{Name: "pq", DriverName: "postgres", Dialect: sqlfence.Postgres},
-	{Name: "pgx", DriverName: "pgx", Dialect: sqlfence.Postgres},
+	{Name: "pgx", DriverName: "pgx", Dialect: sqlfence.Postgres, OneAtATime: true},
 	{Name: "mattn", DriverName: "sqlite3", Dialect: sqlfence.SQLite},
 	{Name: "modernc", DriverName: "sqlite", Dialect: sqlfence.SQLite},
-	{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL},
+	{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true},
 }
 
 // Stores are the drivers of the databases in which sqlfence's packages keep their tables:
 // with one that counts the rows that an UPDATE finds, rather than those that it changes.
-var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true})
+var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true})
 
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
@@ -72,9 +75,9 @@ var databases = map[string]func(testing.TB, Base) string{
 // arguments are written into the text and found rows counted, and by what sessions differ.
 var otherwise = map[string][]Base{
 	"mysql": {
-		{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true},
-		{Name: "mysql-no-mode", DriverName: "mysql", Dialect: sqlfence.MySQL},
-		{Name: "mysql-ansi", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true},
+		{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true},
+		{Name: "mysql-no-mode", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true},
+		{Name: "mysql-ansi", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true},
 	},
 }
 

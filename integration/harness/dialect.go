@@ -27,6 +27,9 @@ type dialect struct {
 	// transaction has read it.
 	snapshots bool
 
+	// scripts: several statements of registered tables may stand in one text.
+	scripts bool
+
 	// returns: any write may return rows. Where only some may, no Form asks for them.
 	returns bool
 
@@ -76,6 +79,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		otherCache: 3,
 		function:   true,
 		snapshots:  true,
+		scripts:    true,
 		returns:    true,
 		ledgerName: "text",
 		timeType:   "timestamptz",
@@ -90,6 +94,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		bare:       true,
 		otherCache: -1,
 		snapshots:  true,
+		scripts:    true,
 		returns:    true,
 		ledgerName: "text",
 		timeType:   "integer",

@@ -18,11 +18,11 @@ import (
 )
 
 // MySQL is the base of Bases, for tests and programs that write what it reads.
-var MySQL = Base{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, AsWritten: true}
+var MySQL = Base{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true, AsWritten: true}
 
 // MySQLInterpolated is MySQL's driver with both of the settings that change what programs
 // see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
-var MySQLInterpolated = Base{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, AsWritten: true}
+var MySQLInterpolated = Base{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true, AsWritten: true}
 
 // programs are the bases of [EachProgram].
 var programs = append(slices.DeleteFunc(slices.Clone(Bases), func(b Base) bool { return b.Name == MySQL.Name }), MySQL, MySQLInterpolated)
@@ -151,6 +151,8 @@ var mysqlWords = wordsOf(
 	`(?i)\bON CONFLICT (?:\([^()]*\) )?DO UPDATE SET\b`, "ON DUPLICATE KEY UPDATE",
 	`(?i)\bexcluded\.(\w+)`, "VALUES($1)",
 	`(?i)\b(CAST\([^()]+ AS )text\)`, "${1}char)",
+	`(?i)( AS )integer\)`, "${1}signed)",
+	`(?i)^CREATE TEMP TABLE\b`, "CREATE TEMPORARY TABLE",
 	`"((?:[^"']|"")+)"`, "`$1`",
 	`(?is)^(\s*CREATE TABLE .*?|\s*ALTER TABLE .*?)\btext\b`, "${1}varchar(190)",
 )

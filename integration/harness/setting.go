@@ -56,11 +56,14 @@ func EachServer(t *testing.T, test func(t *testing.T, s Setting)) {
 // AsksLedgerFirst reports whether a write that waits for a row holds off the next token.
 func (b Base) AsksLedgerFirst() bool { return dialects[b.Dialect].ledgerFirst }
 
+// AsksByFunction reports whether guards can ask the ledger by a stored function.
+func (b Base) AsksByFunction() bool { return dialects[b.Dialect].function }
+
 // EachPostgres is EachSetting on PostgreSQL alone.
 func EachPostgres(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
 	EachSetting(t, func(t *testing.T, s Setting) {
-		if !s.dialect(t).function {
+		if !s.AsksByFunction() {
 			t.Skip("is about PostgreSQL")
 		}
 		test(t, s)

@@ -115,6 +115,9 @@ func (b Base) Guarded(fence string, writes ...[]Write) []Write {
 // Returns reports whether each kind of write may have a RETURNING.
 func (b Base) Returns() bool { return dialects[b.Dialect].returns }
 
+// Scripts reports whether several statements of registered tables may stand in one text.
+func (b Base) Scripts() bool { return dialects[b.Dialect].scripts }
+
 // RefusesChanged reports whether the database, above READ COMMITTED, refuses to write a row that
 // has changed since the transaction has read it.
 func (b Base) RefusesChanged() bool { return dialects[b.Dialect].snapshots }

@@ -87,6 +87,19 @@ func (b Base) Text(t testing.TB, query string) string {
 	return query
 }
 
+// Translated returns a database as db, which is closed when the test ends, whose texts are translated. It is
+// for what opens its databases itself.
+func (b Base) Translated(t testing.TB, db *sql.DB, dsn string) *sql.DB {
+	t.Helper()
+	translate := b.translation(t)
+	if translate == nil {
+		return CloseAtEnd(t, db, nil)
+	}
+	again, err := openTranslated(db.Driver(), dsn, translate)
+	CloseAtEnd(t, db, nil)
+	return CloseAtEnd(t, again, err)
+}
+
 // openTranslated opens the database with a driver that may be fenced.
 func openTranslated(d driver.Driver, dsn string, translate translation) (*sql.DB, error) {
 	c := translatedConnector{d: d, translate: translate, open: func(context.Context) (driver.Conn, error) { return d.Open(dsn) }}
@@ -148,6 +161,9 @@ type translatedConn struct {
 	translatable
 	translate translation
 }
+
+// Raw is for [sqlfence.BaseConn].
+func (c translatedConn) Raw() driver.Conn { return c.translatable }
 
 func (c translatedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	text, order := c.translate(query)

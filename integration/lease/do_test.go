@@ -150,7 +150,7 @@ func TestLeaseDoLost(t *testing.T) {
 // from anybody.
 func TestLeaseDoDatabaseDown(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect != sqlfence.Postgres {
+		if !b.Networked() {
 			t.Skip("SQLite has no network")
 		}
 		dsn := b.DSN(t)

@@ -20,7 +20,7 @@ func TestLeaseFairness(t *testing.T) {
 		}
 		harness.NewLeases(t, b.Raw(t, dsn))
 		for _, way := range ways {
-			const total, processes, callers = 200, 4, 4
+			const total, processes, callers = 100, 4, 4
 			var mu sync.Mutex
 			var won [processes]int
 			left := total

@@ -22,7 +22,7 @@ type leaseHistory struct {
 
 func readHistory(t *testing.T, db *sql.DB) *leaseHistory {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT what, key, COALESCE(lock_id, ''), token, at, ends FROM history ORDER BY seq")
+	rows, err := db.QueryContext(t.Context(), `SELECT what, "key", COALESCE(lock_id, ''), token, at, ends FROM history ORDER BY seq`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ func TestLeaseInMySQLSessions(t *testing.T) {
 	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
 		ctx := t.Context()
 		leases, others := harness.NewLeases(t, db), harness.NewLeases(t, plain)
-		for round := int64(1); round <= 3; round++ {
+		for round := int64(1); round <= 2; round++ {
 			for _, key := range []string{"jobs", "Jobs", "jobs ", "bücher"} {
 				l := harness.MustAcquire(t, leases, key, lease.Owner("ädä"))
 				harness.WantToken(t, l, key, 2*round-1)
@@ -61,58 +62,20 @@ func TestLeaseInMySQLSessions(t *testing.T) {
 	})
 }
 
-// Who wants a held lease waits for nobody, also while its holder writes; who takes a free one waits
-// for the writes under the old token, and its ttl begins after that.
-func TestLeaseBesideWritesOnMySQL(t *testing.T) {
-	dsn := harness.MySQLDatabase(t)
-	db, waiters := harness.MySQL.Raw(t, dsn), harness.MySQL.Raw(t, dsn)
-	leases, others := harness.NewLeases(t, db), harness.NewLeases(t, waiters)
-	held := harness.MustAcquire(t, leases, "jobs")
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
+// Callers share no statements: each sends its own, as many at once as alone.
+func TestLeaseSharesNothingOnMySQL(t *testing.T) {
+	db, c := harness.MySQL.Counted(t, harness.MySQLDatabase(t))
+	leases := harness.NewLeases(t, db)
+	const callers = 24
+	pair := func(i int) error {
+		return leases.Do(t.Context(), fmt.Sprint("own/", i), func(context.Context) error { return nil })
 	}
-	defer tx.Rollback()
-	var token int64 // what a guard of the ledger does
-	if err := tx.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'jobs' LOCK IN SHARE MODE").Scan(&token); err != nil || token != 1 {
-		t.Fatal(token, err)
-	}
-	if _, ok, err := others.TryAcquire(t.Context(), "jobs"); ok || err != nil {
-		t.Errorf("a held lease: %v, %v", ok, err)
-	}
-	if err := held.Extend(t.Context(), time.Minute); err != nil {
-		t.Error(err)
-	}
-	harness.MustRelease(t, held)
-	taken := make(chan *lease.Lease, 1)
-	go func() {
-		l, err := others.Acquire(t.Context(), "jobs", lease.TTL(time.Hour), lease.Timeout(time.Minute))
-		if err != nil {
-			t.Error(err)
-		}
-		taken <- l
-	}()
-	harness.Eventually(t, "the wait for the write", func() bool {
-		var n int
-		err := db.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '%FOR UPDATE' AND id <> CONNECTION_ID()").Scan(&n)
-		return err == nil && n > 0
-	})
-	select {
-	case l := <-taken:
-		t.Fatalf("%v was taken beside a write under the old token", l)
-	default:
-	}
-	var before int64
-	if err := db.QueryRow("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))").Scan(&before); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	l := <-taken
-	harness.WantToken(t, l, "jobs", 2)
-	if l.AcquiredAt().UnixMicro() < before || l.ExpiresAt().Sub(l.AcquiredAt()) != time.Hour {
-		t.Errorf("%v began before the write was committed, or is too short", l)
+	together(t, callers, pair) // from now on there are rows
+	c.Reset()
+	together(t, callers, pair)
+	of := countsOf[harness.MySQL.Dialect]
+	if n, want := len(c.Texts()), callers*(of.again+of.release); n != want {
+		t.Errorf("%d statements, want %d", n, want)
 	}
 }
 
@@ -127,7 +90,7 @@ func TestLeaseNewKeysOnMySQL(t *testing.T) {
 			for range 6 {
 				all = append(all, harness.NewLeases(t, harness.MySQL.Raw(t, harness.MySQL.AtLevel(t, dsn, level))))
 			}
-			for i := range 20 {
+			for i := range 6 {
 				key := fmt.Sprint("new/", i)
 				var mu sync.Mutex
 				tokens := make(map[int64]bool)

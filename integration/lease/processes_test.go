@@ -20,7 +20,7 @@ import (
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-var leaseDuration = flag.Duration("lease.duration", 3*time.Second, "how long processes compete for leases, at least")
+var leaseDuration = flag.Duration("lease.duration", 2*time.Second, "how long processes compete for leases, at least")
 
 const (
 	leaseProcesses  = 4
@@ -155,15 +155,47 @@ func (w *leaseProcess) end() {
 	}
 }
 
+// recordTexts are what records are made of: the type of a number that counts, the clock and the end of
+// a new lease in µs, and a trigger.
+var recordTexts = map[sqlfence.Dialect]struct {
+	serial, now, ends string
+	trigger           func(name, when, insert string) []string
+}{
+	sqlfence.Postgres: {
+		serial: "bigserial PRIMARY KEY",
+		now:    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		ends:   "(extract(epoch FROM NEW.expires_at) * 1000000)::bigint",
+		trigger: func(name, when, insert string) []string {
+			return []string{
+				"CREATE FUNCTION " + name + "() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " + insert + "; RETURN NULL; END $$",
+				"CREATE TRIGGER " + name + " " + when + " FOR EACH ROW EXECUTE FUNCTION " + name + "()",
+			}
+		},
+	},
+	sqlfence.SQLite: {
+		serial: "integer PRIMARY KEY AUTOINCREMENT",
+		now:    "CAST(round((julianday('now') - 2440587.5) * 86400000) AS integer) * 1000",
+		ends:   "NEW.expires_at * 1000",
+		trigger: func(name, when, insert string) []string {
+			return []string{"CREATE TRIGGER " + name + " " + when + " BEGIN " + insert + "; END"}
+		},
+	},
+	sqlfence.MySQL: {
+		serial: "bigint PRIMARY KEY AUTO_INCREMENT",
+		now:    "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		ends:   "NEW.expires_at",
+		trigger: func(name, when, insert string) []string {
+			return []string{"CREATE TRIGGER " + name + " " + when + " FOR EACH ROW " + insert}
+		},
+	},
+}
+
 // recordLeases creates the registered tables, and triggers that record what
 // becomes of them and of the leases, in the order in which it happens to a key.
 func recordLeases(t *testing.T, b harness.Base, db *sql.DB) {
 	t.Helper()
-	serial, now, ends := "integer PRIMARY KEY AUTOINCREMENT", "CAST(round((julianday('now') - 2440587.5) * 86400000) AS integer) * 1000", "NEW.expires_at * 1000"
-	if b.Dialect == sqlfence.Postgres {
-		serial, now, ends = "bigserial PRIMARY KEY", "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", "(extract(epoch FROM NEW.expires_at) * 1000000)::bigint"
-	}
-	harness.MustExec(t, db, "CREATE TABLE history (seq "+serial+", what text, key text, lock_id text, token bigint, at bigint, ends bigint)")
+	texts := recordTexts[b.Dialect]
+	harness.MustExec(t, db, "CREATE TABLE history (seq "+texts.serial+`, what text, "key" text, lock_id text, token bigint, at bigint, ends bigint)`)
 	harness.MustExec(t, db, "CREATE TABLE accounts (id text PRIMARY KEY, writer bigint, fence_token bigint)")
 	harness.MustExec(t, db, "CREATE TABLE notes (id text PRIMARY KEY, writer bigint)")
 	for i := range leaseKeys {
@@ -171,20 +203,16 @@ func recordLeases(t *testing.T, b harness.Base, db *sql.DB) {
 		harness.MustExec(t, db, fmt.Sprintf("INSERT INTO notes (id) VALUES ('%d')", i))
 	}
 	record := func(table, event, values string) {
-		insert := "INSERT INTO history (what, key, lock_id, token, at, ends) VALUES (" + values + ");"
-		name := "record_" + table + "_" + strings.ToLower(event)
-		if b.Dialect == sqlfence.SQLite {
-			harness.MustExec(t, db, "CREATE TRIGGER "+name+" AFTER "+event+" ON "+table+" BEGIN "+insert+" END")
-			return
+		insert := `INSERT INTO history (what, "key", lock_id, token, at, ends) VALUES (` + values + ")"
+		for _, query := range texts.trigger("record_"+table+"_"+strings.ToLower(event), "AFTER "+event+" ON "+table, insert) {
+			harness.MustExec(t, db, query)
 		}
-		harness.MustExec(t, db, "CREATE FUNCTION "+name+"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "+insert+" RETURN NULL; END $$")
-		harness.MustExec(t, db, "CREATE TRIGGER "+name+" AFTER "+event+" ON "+table+" FOR EACH ROW EXECUTE FUNCTION "+name+"()")
 	}
-	ofLease := "'lease', NEW.key, NEW.lock_id, NEW.token, " + now + ", " + ends
+	ofLease := `'lease', NEW."key", NEW.lock_id, NEW.token, ` + texts.now + ", " + texts.ends
 	record("fencing_leases", "INSERT", ofLease)
 	record("fencing_leases", "UPDATE", ofLease)
 	for _, table := range []string{"accounts", "notes"} {
-		record(table, "UPDATE", "'"+table+"', 'accounts/' || NEW.id, NULL, NEW.writer, "+now+", 0")
+		record(table, "UPDATE", "'"+table+"', concat('accounts/', NEW.id), NULL, NEW.writer, "+texts.now+", 0")
 	}
 }
 

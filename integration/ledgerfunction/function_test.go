@@ -22,12 +22,12 @@ const (
 // eachPostgres runs test on the drivers of PostgreSQL.
 func eachPostgres(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	t.Helper()
-	for _, b := range harness.Bases[:2] {
-		t.Run(b.Name, func(t *testing.T) {
-			harness.NeedPostgres(t)
-			test(t, b)
-		})
-	}
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.AsksByFunction() {
+			t.Skip("no function asks the ledger there")
+		}
+		test(t, b)
+	})
 }
 
 // installed returns a shop whose ledger has the function, at token 8, and its pool with a

@@ -9,6 +9,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	harness.Without("mysql")
 	harness.Main(m)
 }

@@ -19,5 +19,10 @@ func TestLeaseProcessesCanFail(t *testing.T) {
 		source = strings.Replace(source, `"strconv"`, `"math/rand/v2"; "strconv"`, 1) + "\nvar ahead = strconv.Itoa(rand.IntN(400))\n"
 		return strings.Replace(source, `"pg_catalog.clock_timestamp()"`, `"(pg_catalog.clock_timestamp() + interval '" + ahead + " milliseconds')"`, 1)
 	}))
-	wantFailing(t, "lease", asInstalled, files, map[string][]string{"TestLeaseProcesses": unlike})
+	maps.Copy(files, replaced(t, "internal/sqltext/mysql.go", func(source string) string {
+		source = strings.Replace(source, `"strconv"`, `"os"; "strconv"`, 1) // what asks for the time may come before ahead
+		return strings.Replace(source, `"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"`,
+			`"(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + " + strconv.Itoa(os.Getpid()*97%400) + "000)"`, 1)
+	}))
+	wantFailing(t, "lease", asInstalled, files, map[string][]string{"TestLeaseProcesses": all})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
@@ -17,7 +18,15 @@ import (
 
 // soakTexts are on the fenced tables books and pens, and on notes, which isn't.
 // All take two arguments.
-var soakTexts = []string{
+func soakTexts(t *testing.T, b harness.Base) (texts []string) {
+	t.Helper()
+	for _, query := range soakQueries {
+		texts = append(texts, b.Text(t, query))
+	}
+	return texts
+}
+
+var soakQueries = []string{
 	"UPDATE books SET price = price + $1 WHERE id = $2",
 	"UPDATE books SET price = price + $1 WHERE id <= $2 RETURNING id, price",
 	"INSERT INTO books (id, price) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = excluded.price RETURNING id, price",
@@ -34,7 +43,8 @@ var soakTexts = []string{
 type soaker struct {
 	*rand.Rand
 	db     *sql.DB
-	shared []*sql.Stmt // prepared by db, for each of soakTexts but the last
+	texts  []string
+	shared []*sql.Stmt // prepared by db, for each of the texts but the last
 }
 
 // step does one thing as an application would, and leaves nothing open.
@@ -106,8 +116,8 @@ func (s *soaker) inTx(ctx context.Context, cancel func(), b interface {
 
 // use runs one statement in one of the ways.
 func (s *soaker) use(ctx context.Context, cancel func(), r harness.Runner) error {
-	i := s.IntN(len(soakTexts))
-	text, args := soakTexts[i], []any{1 + s.IntN(9), 1 + s.IntN(9)}
+	i := s.IntN(len(s.texts))
+	text, args := s.texts[i], []any{1 + s.IntN(9), 1 + s.IntN(9)}
 	// mattn's prepared Exec stops at a first row and keeps its locks.
 	returns := strings.Contains(text, "RETURNING") || strings.HasPrefix(text, "SELECT")
 	query := returns || s.IntN(2) == 0

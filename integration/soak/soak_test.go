@@ -32,8 +32,8 @@ func TestSoak(t *testing.T) {
 		s := soakShop(t, b)
 		raw, fenced := new(harness.Counter), new(harness.Counter)
 		for _, run := range []soak{
-			{name: "raw", base: b.Counting(t, s.Source, raw), counter: raw},
-			{name: "fenced", base: b.Counting(t, s.Source, fenced), counter: fenced, opts: []sqlfence.Option{
+			{name: "raw", base: b.Counting(t, s.Source, raw), counter: raw, texts: soakTexts(t, b)},
+			{name: "fenced", base: b.Counting(t, s.Source, fenced), counter: fenced, texts: soakTexts(t, b), opts: []sqlfence.Option{
 				sqlfence.WithDialect(b.Dialect), harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithTable("pens"),
 			}},
 		} {
@@ -76,6 +76,7 @@ type soak struct {
 	name    string
 	base    driver.Connector
 	counter *harness.Counter
+	texts   []string
 	opts    []sqlfence.Option // raw without any
 	steps   int               // of each soaker
 	limit   time.Duration     // instead of steps
@@ -94,7 +95,7 @@ func (s soak) run(t *testing.T) (problems []string) {
 	db.SetConnMaxLifetime(20 * time.Millisecond)
 	defer time.AfterFunc(max(s.limit/2, 300*time.Millisecond), func() { db.SetConnMaxLifetime(0) }).Stop()
 	var shared []*sql.Stmt
-	for _, text := range soakTexts[:len(soakTexts)-1] {
+	for _, text := range s.texts[:len(s.texts)-1] {
 		stmt, err := db.PrepareContext(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +107,7 @@ func (s soak) run(t *testing.T) (problems []string) {
 	var wg sync.WaitGroup
 	for n := range uint64(soakers) {
 		wg.Go(func() {
-			me := &soaker{rand.New(rand.NewPCG(7, n)), db, shared}
+			me := &soaker{rand.New(rand.NewPCG(7, n)), db, s.texts, shared}
 			for i := 0; s.limit == 0 && i < s.steps || time.Since(start) < s.limit; i++ {
 				err := me.step(t.Context())
 				done.Add(1)
@@ -201,7 +202,7 @@ func TestSoakSeesLeaks(t *testing.T) {
 			defer close(stop)
 			leak := leaky{what: what, stop: stop}
 			d := sqlmw.Driver(b.Counting(t, s.Source, c).Counting, leak)
-			run := soak{name: what, base: leakyConnector{harness.HidingConnector{Hiding: harness.Hiding{Name: "x", Inner: d}, DSN: s.Source}, leak}, counter: c, steps: 3}
+			run := soak{name: what, base: leakyConnector{harness.HidingConnector{Hiding: harness.Hiding{Name: "x", Inner: d}, DSN: s.Source}, leak}, counter: c, texts: soakTexts(t, b), steps: 3}
 			problems := run.run(t)
 			if what == "nothing" && len(problems) > 0 {
 				t.Errorf("unfounded: %q", problems)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 func (k *keywords) maybe(percent int) bool { return k.r.IntN(100) < percent }
@@ -25,10 +26,11 @@ func (k *keywords) column() string { return k.cased(k.word(k.used)) }
 
 func (k *keywords) arg() string {
 	k.args = append(k.args, k.r.IntN(4))
-	if k.Dialect == sqlfence.SQLite {
-		return "?"
+	placeholder := harness.Write{Query: fmt.Sprintf("$%d", len(k.args))}.As(k.Dialect).Query
+	if placeholder != "?" {
+		placeholder += "::int"
 	}
-	return fmt.Sprintf("$%d::int", len(k.args))
+	return placeholder
 }
 
 // number writes an expression that is an integer, of columns behind of.
@@ -39,7 +41,7 @@ func (k *keywords) number(of string, depth int) string {
 	}
 	n := func() string { return k.number(of, depth-1) }
 	c := func() string { return k.condition(of, depth-1) }
-	return k.one(
+	forms := []func() string{
 		func() string { return n() + k.word([]string{" + ", " - ", "*"}) + n() },
 		func() string { return "CASE WHEN " + c() + " THEN " + n() + " ELSE " + n() + " END" },
 		func() string { return "case when " + c() + " then " + n() + " when " + c() + " then " + n() + " end" },
@@ -49,9 +51,12 @@ func (k *keywords) number(of string, depth int) string {
 		func() string { return "(" + n() + ")" },
 		func() string { return "-" + of + k.column() },
 		func() string { return "CAST(" + n() + " AS integer)" },
-		func() string { return "(SELECT max(" + k.column() + ") FROM books AS " + k.word(k.aliases) + ")" },
 		func() string { return "(SELECT " + n() + " AS " + k.word(k.labels) + ")" },
-	)
+	}
+	if k.readsTarget {
+		forms = append(forms, func() string { return "(SELECT max(" + k.column() + ") FROM books AS " + k.word(k.aliases) + ")" })
+	}
+	return k.one(forms...)
 }
 
 // condition writes an expression that is true or false.
@@ -61,28 +66,34 @@ func (k *keywords) condition(of string, depth int) string {
 		return n() + k.word([]string{" < ", " = ", "<>", " >= "}) + n()
 	}
 	c := func() string { return k.condition(of, depth-1) }
-	return k.one(
+	forms := []func() string{
 		func() string { return c() + " AND " + c() }, func() string { return c() + " AND " + c() },
 		func() string { return c() + " OR " + c() },
 		func() string { return "NOT " + c() },
 		func() string { return "(" + c() + ")" },
 		func() string { return n() + k.word([]string{" BETWEEN ", " NOT BETWEEN "}) + n() + " AND " + n() },
 		func() string { return n() + k.word([]string{" IN (", " NOT IN ("}) + n() + ", " + n() + ")" },
-		func() string {
-			return of + k.column() + k.word([]string{" IS NULL", " IS NOT NULL", " ISNULL", " NOTNULL"})
-		},
-		func() string {
-			return "(" + n() + ")" + k.word([]string{" IS DISTINCT FROM ", " IS NOT DISTINCT FROM "}) + n()
-		},
+		func() string { return of + k.column() + k.word([]string{" IS NULL", " IS NOT NULL"}) },
 		func() string { return "CASE WHEN " + c() + " THEN " + c() + " ELSE " + c() + " END" },
 		func() string {
 			return "CASE WHEN " + n() + " < 2 AND " + n() + " = 1 AND abs(" + n() + ") = 0 THEN " + c() + " ELSE " + c() + " END"
 		},
-		func() string {
-			return "EXISTS (SELECT 1 FROM books AS " + k.word(k.aliases) + " WHERE " + k.condition("", depth-1) + ")"
-		},
 		func() string { return "CAST(" + of + k.column() + " AS text) LIKE '%1%'" },
-	)
+	}
+	if k.isNull {
+		forms = append(forms, func() string { return of + k.column() + k.word([]string{" ISNULL", " NOTNULL"}) })
+	}
+	if k.isDistinct {
+		forms = append(forms, func() string {
+			return "(" + n() + ")" + k.word([]string{" IS DISTINCT FROM ", " IS NOT DISTINCT FROM "}) + n()
+		})
+	}
+	if k.readsTarget {
+		forms = append(forms, func() string {
+			return "EXISTS (SELECT 1 FROM books AS " + k.word(k.aliases) + " WHERE " + k.condition("", depth-1) + ")"
+		})
+	}
+	return k.one(forms...)
 }
 
 func (k *keywords) assignments(of string) string {
@@ -101,7 +112,7 @@ func (k *keywords) where(of string) string {
 }
 
 func (k *keywords) returning(of string) string {
-	if k.maybe(50) {
+	if !k.Returns() || k.maybe(50) {
 		return ""
 	}
 	items := []string{of + "id"}
@@ -119,8 +130,8 @@ func (k *keywords) returning(of string) string {
 }
 
 // alias returns an alias of books and what its columns can be qualified with.
-func (k *keywords) alias() (as, of string) {
-	if k.maybe(40) {
+func (k *keywords) alias(can bool) (as, of string) {
+	if !can || k.maybe(40) {
 		return "", k.word([]string{"", "books."})
 	}
 	a := k.word(k.aliases)
@@ -133,7 +144,7 @@ func (k *keywords) alias() (as, of string) {
 func (k *keywords) statement() string {
 	k.args = nil
 	with := ""
-	if k.maybe(25) {
+	if k.withWrites && k.maybe(25) {
 		name := k.word(k.withs)
 		with = "WITH " + name + " AS (SELECT " + k.number("", 2) + " AS " + k.word(k.labels) + " FROM books WHERE " + k.condition("", 1) + ") "
 	}
@@ -145,21 +156,22 @@ func (k *keywords) statement() string {
 }
 
 func (k *keywords) update() string {
-	as, of := k.alias()
+	as, of := k.alias(true)
 	from := ""
 	set := k.assignments(of)
-	if k.maybe(25) {
+	if k.updatesFrom && k.maybe(25) {
 		from = " FROM (SELECT 1 AS one_) AS o_"
 	}
 	return "UPDATE books" + as + " SET " + set + from + k.where(of) + k.returning(of)
 }
 
 func (k *keywords) delete() string {
-	as, of := k.alias()
+	as, of := k.alias(k.aliasOfDelete)
 	return "DELETE FROM books" + as + k.where(of) + k.returning(of)
 }
 
-func (k *keywords) rowsOf(columns int) string {
+// rowsOf writes new rows, also by a query of the table, if it can.
+func (k *keywords) rowsOf(columns int, can bool) string {
 	values := func() string {
 		v := fmt.Sprint(3 + k.r.IntN(4))
 		for range columns {
@@ -167,7 +179,7 @@ func (k *keywords) rowsOf(columns int) string {
 		}
 		return v
 	}
-	if k.maybe(50) {
+	if !can || k.maybe(50) {
 		return " VALUES (" + values() + ")"
 	}
 	v := fmt.Sprint(3 + k.r.IntN(4))
@@ -191,7 +203,7 @@ func (k *keywords) list() (names string, columns int) {
 
 func (k *keywords) insert() string {
 	names, n := k.list()
-	rows := k.rowsOf(n)
+	rows := k.rowsOf(n, k.readsTarget)
 	if rest, ok := strings.CutPrefix(rows, " VALUES ("); ok && k.maybe(60) { // the key is not the first
 		id, values, _ := strings.Cut(strings.TrimSuffix(rest, ")"), ", ")
 		return "INSERT INTO books (" + names + ", id) VALUES (" + values + ", " + id + "+4)" + k.returning("")
@@ -201,15 +213,19 @@ func (k *keywords) insert() string {
 
 func (k *keywords) upsert() string {
 	names, n := k.list()
-	as, of := k.alias()
+	as, of := k.alias(k.aliasOfInsert)
 	if of == "" {
 		of = "excluded."
 	}
-	return "INSERT INTO books" + as + " (id, " + names + ")" + k.rowsOf(n) + " ON CONFLICT (id) DO UPDATE SET " + k.assignments(of) + k.where(of) + k.returning("")
+	where := ""
+	if k.whereOfUpsert {
+		where = k.where(of)
+	}
+	return "INSERT INTO books" + as + " (id, " + names + ")" + k.rowsOf(n, k.whereOfUpsert) + " ON CONFLICT (id) DO UPDATE SET " + k.assignments(of) + where + k.returning("")
 }
 
 func (k *keywords) merge() string {
-	as, of := k.alias()
+	as, of := k.alias(true)
 	if of == "" {
 		of = strings.TrimPrefix(as, " AS ") + "."
 		if as == "" {

@@ -46,9 +46,20 @@ func randomText(random *rand.Rand) string {
 	return strings.Join(parts, []string{";", " ;\n", ";;"}[random.IntN(3)])
 }
 
+// eachScript runs test on the bases that guard several statements in one text.
+func eachScript(t *testing.T, test func(t *testing.T, b harness.Base)) {
+	t.Helper()
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.Scripts() {
+			t.Skip("several statements are refused")
+		}
+		test(t, b)
+	})
+}
+
 // Several statements in one text do what they do through the base driver.
 func TestSeveralStatements(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	eachScript(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range severalRules {
 			t.Run(name, func(t *testing.T) {
 				s, plain := harness.NewShop(t, b, rules...), harness.NewShop(t, b)
@@ -73,7 +84,7 @@ func TestSeveralStatements(t *testing.T) {
 // A stale one changes no row that it guards, and what stood before it in the text stays or
 // goes as with any error.
 func TestSeveralStatementsStale(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	eachScript(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range severalRules {
 			t.Run(name, func(t *testing.T) {
 				s := harness.NewShop(t, b, rules...)
@@ -127,7 +138,7 @@ func TestSeveralStatementsStale(t *testing.T) {
 
 // Two tables, each with its token: the error is about the one that is stale.
 func TestSeveralStatementsOfTwoTables(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	eachScript(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		s.Reset(t, 5)
 		s.Raise(t, "pens", 6)
@@ -151,7 +162,7 @@ func TestSeveralStatementsOfTwoTables(t *testing.T) {
 
 // Each row has a token of its own, in whichever statement it is written.
 func TestSeveralStatementsByKey(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	eachScript(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
 		s.Reset(t, 5)
 		token := func(key string, value int64) sqlfence.Token {
@@ -225,7 +236,7 @@ func TestSeveralStatementsRefused(t *testing.T) {
 
 // An observed table's are sent as they were written, once, and told.
 func TestSeveralStatementsObserved(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	eachScript(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		s.Reset(t, 9)
 		s.Exec(t, "INSERT INTO pens VALUES (1, 3)")
@@ -283,7 +294,7 @@ func pensOf(t *testing.T, db *sql.DB) (all string) {
 // The token's name is a constant in the text, whatever is in it, and however the session reads
 // strings.
 func TestSeveralStatementsTokenNames(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+	eachScript(t, func(t *testing.T, b harness.Base) {
 		for _, name := range []string{`a'b\c`, `\'); DELETE FROM books; --`, `$1 ? :a @b $$`} {
 			s := harness.NewShop(t, b, sqlfence.Resource(name), sqlfence.RowFence("fence_token"), sqlfence.Ledger())
 			s.Raise(t, name, 5)

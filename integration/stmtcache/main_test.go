@@ -8,6 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	harness.Without("mysql")
 	harness.Main(m)
 }

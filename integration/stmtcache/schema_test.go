@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +113,33 @@ var changesOf = map[sqlfence.Dialect]map[string][]step{
 			{"INSERT INTO books VALUES (1, 1, 0, 1)", there},
 		},
 	},
+	sqlfence.MySQL: {
+		"type changed":      {{"ALTER TABLE books MODIFY price varchar(20)", there}},
+		"type changed here": {{"ALTER TABLE books MODIFY price decimal(10,2)", here}},
+		"view": {
+			{"ALTER TABLE books RENAME TO stock", there},
+			{"CREATE VIEW books AS SELECT * FROM stock", there},
+		},
+		"sql_mode": {{"SET sql_mode = ''", here}},
+		"charset":  {{"SET NAMES latin1", raw}},
+		"another database": {
+			{"USE {other}", here},
+			{"", guarded}, {"", returns},
+			{"DROP TABLE books", here},
+			{"", guarded}, {"", returns},
+		},
+		"another database raw": {
+			{"USE {other}", raw},
+			{"", guarded}, {"", returns},
+		},
+		"another database in a block": {
+			{"BEGIN NOT ATOMIC USE {other}; END", raw},
+			{"", guarded}, {"", returns},
+		},
+		"another database prepared": {
+			{`PREPARE p FROM 'SET sql_mode = ""'`, here}, {"EXECUTE p", here},
+		},
+	},
 	sqlfence.Postgres: {
 		"type changed":           {{"ALTER TABLE books ALTER COLUMN price TYPE text USING price::text", there}},
 		"type changed here":      {{"ALTER TABLE books ALTER COLUMN price TYPE numeric", here}},
@@ -166,6 +195,9 @@ func TestSchemaChanges(t *testing.T) {
 	})
 }
 
+// ownNames are those that the harness gives to databases, which are in some errors.
+var ownNames = regexp.MustCompile(`sqlfence_[a-z0-9]{26}`)
+
 // takeSteps tells what was seen.
 func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sqlfence.Rule, tx bool) string {
 	s := harness.NewShop(t, b)
@@ -189,10 +221,7 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 		}
 		run := func(r runner) {
 			for _, w := range writes {
-				query := w.query
-				if b.Dialect == sqlfence.SQLite {
-					query = strings.NewReplacer("$1", "?", "$2", "?").Replace(query)
-				}
+				query := harness.Write{Query: w.query}.As(b.Dialect).Query
 				if strings.Contains(query, "RETURNING") || how == returns {
 					show(query, harness.Describe(r.QueryContext(ctx, query, w.args...)))
 				}
@@ -214,7 +243,7 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 	write("", nil, guarded)
 	write("", nil, guarded)
 	seen.Reset()
-	for _, step := range steps {
+	for _, step := range inAnother(t, b, steps) {
 		switch step.how {
 		case guarded, returns:
 			write(step.query, nil, step.how)
@@ -242,7 +271,26 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 	write("", nil, returns)
 	show("left", harness.Describe(s.Plain.Query("SELECT * FROM books ORDER BY id")))
 	// pgx says by the type whether it was preparing.
-	return strings.ReplaceAll(seen.String(), "*pgconn.PrepareError", "*pgconn.PgError")
+	return ownNames.ReplaceAllString(strings.ReplaceAll(seen.String(), "*pgconn.PrepareError", "*pgconn.PgError"), "a database")
+}
+
+// inAnother names another database with the same tables in the steps that move there.
+func inAnother(t *testing.T, b harness.Base, steps []step) []step {
+	t.Helper()
+	if !slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.query, "{other}") }) {
+		return steps
+	}
+	other := harness.NewShop(t, b)
+	other.Reset(t, 5)
+	var name string
+	if err := other.Plain.QueryRow("SELECT DATABASE()").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	steps = slices.Clone(steps)
+	for i := range steps {
+		steps[i].query = strings.ReplaceAll(steps[i].query, "{other}", name)
+	}
+	return steps
 }
 
 type runner interface {

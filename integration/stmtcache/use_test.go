@@ -29,8 +29,8 @@ const setPrice = "UPDATE books SET price = $1 WHERE id = $2"
 // A statement whose rows are open isn't executed a second time meanwhile.
 func TestOpenRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Name == "pgx" {
-			t.Skip("pgx gives up a connection on which something is sent while rows are open")
+		if b.OneAtATime {
+			t.Skip("nothing can be sent while rows are open")
 		}
 		var seen [2]string
 		cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
@@ -77,8 +77,8 @@ func TestOpenRows(t *testing.T) {
 // Rows of a statement that isn't guarded, and so isn't seen, are open as well.
 func TestOpenRowsOfAnother(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Name == "pgx" {
-			t.Skip("pgx gives up a connection on which something is sent while rows are open")
+		if b.OneAtATime {
+			t.Skip("nothing can be sent while rows are open")
 		}
 		var seen []string
 		cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
@@ -136,30 +136,33 @@ func TestExecOfRows(t *testing.T) {
 // A context that ends, before and in the middle, leaves a statement that can be executed
 // again.
 func TestCancelled(t *testing.T) {
-	slow := map[sqlfence.Dialect]string{
-		sqlfence.Postgres: "UPDATE books SET price = $1 WHERE id = $2 AND CASE WHEN $1 = 1 THEN pg_sleep(10) IS NOT NULL ELSE true END",
-		sqlfence.SQLite: "UPDATE books SET price = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CASE WHEN ?1 = 1 THEN 1000000000 ELSE 1 END) " +
-			"SELECT count(*) FROM n) WHERE id = ?2",
-	}
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		// It counts for long with a price of 1; over a network it waits for a row instead.
+		query := "UPDATE books SET price = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CASE WHEN ?1 = 1 THEN 1000000000 ELSE 1 END) " +
+			"SELECT count(*) FROM n) WHERE id = ?2"
+		if b.Networked() {
+			query = harness.Write{Query: setPrice}.As(b.Dialect).Query
+		}
 		cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
-			ctx, query := harness.Holding(t, 5), slow[b.Dialect]
+			ctx := harness.Holding(t, 5)
 			db.SetMaxOpenConns(1)
 			for range 3 {
 				if _, err := db.ExecContext(ctx, query, 2, 1); err != nil {
 					t.Fatal(err)
 				}
+				begun, release := waits(t, s)
 				short, cancel := context.WithCancel(ctx)
 				done := make(chan error, 1)
 				go func() {
 					_, err := db.ExecContext(short, query, 1, 1)
 					done <- err
 				}()
-				awaitSleep(t, s, b)
+				begun()
 				cancel()
 				if err := <-done; err == nil {
 					t.Error("a cancelled statement has succeeded")
 				}
+				release()
 				if _, err := db.ExecContext(short, query, 2, 1); !errors.Is(err, context.Canceled) {
 					t.Errorf("err = %v", err)
 				}
@@ -169,21 +172,19 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// awaitSleep waits until a statement sleeps: PostgreSQL forgets a cancellation that comes
-// between two messages. SQLite doesn't, and there is nothing to look at there.
-func awaitSleep(t *testing.T, s *harness.Shop, b harness.Base) {
-	if b.Dialect == sqlfence.SQLite {
-		time.Sleep(50 * time.Millisecond)
-		return
+// waits locks book 1 until release is called; begun waits for somebody who waits for it. Without a
+// server there is nothing to look at, nor a cancellation that comes too early.
+func waits(t *testing.T, s *harness.Shop) (begun, release func()) {
+	t.Helper()
+	if !s.Networked() {
+		return func() { time.Sleep(50 * time.Millisecond) }, func() {}
 	}
-	harness.Eventually(t, "the statement sleeps", func() bool {
-		const query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()"
-		sleeping := 0
-		if err := s.Plain.QueryRow(query).Scan(&sleeping); err != nil {
+	blocker := s.Block(t, harness.RowWrites[0])
+	return func() { s.WantBlocked(t, blocker.PID, nil) }, func() {
+		if err := blocker.Tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		return sleeping > 0
-	})
+	}
 }
 
 // Another connection has the file: the statement fails, and succeeds later.

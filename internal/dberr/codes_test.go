@@ -133,7 +133,9 @@ func TestMySQLCodes(t *testing.T) {
 		{1146, "42S02", UndefinedTable, false, false, false, false, false, false},
 		{1054, "42S22", UndefinedColumn, false, false, false, false, false, false},
 		{1064, "42000", "42000", false, false, false, false, false, false},
-		{3819, "", "HY000", false, false, false, false, false, false},
+		{3819, "HY000", "23514", false, false, false, false, false, true},
+		{4025, "23000", "23000", false, false, false, false, false, true},
+		{1105, "", "HY000", false, false, false, false, false, false},
 	} {
 		e := &mysqlErr{Number: test.number, Message: "wrong"}
 		copy(e.SQLState[:], test.own)

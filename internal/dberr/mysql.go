@@ -36,6 +36,7 @@ var mysqlStates = map[uint16]string{
 	1061: DuplicateObject,       // 42000: an index of this name
 	1062: UniqueViolation,       // 23000
 	1586: UniqueViolation,       // 23000: likewise, with the index's name
+	3819: "23514",               // HY000: a CHECK, by MySQL; MariaDB's 4025 has 23000
 	1264: OutOfRange,            // 22003
 	1690: OutOfRange,            // 22003: of an expression
 	1054: UndefinedColumn,       // 42S22
