@@ -159,7 +159,7 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 		"first": sqltext.Raw(sqltext.MySQL.Text(name + "/")),
 		"last":  sqltext.Raw(sqltext.MySQL.Text(name + "0")),
 	})
-	id, err := execID(ctx, tx, text)
+	id, err := sureID(ctx, tx, text)
 	return id > 0, err
 }
 
@@ -182,7 +182,7 @@ func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, firs
 		if err := execAll(ctx, tx, []string{mysqlText(addTextMySQL, p)}); err != nil {
 			return err
 		}
-		id, err = execID(ctx, tx, mysqlText(text, p))
+		id, err = sureID(ctx, tx, mysqlText(text, p))
 		if err == nil && id == 0 {
 			err = sql.ErrNoRows
 		}
@@ -193,6 +193,21 @@ func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, firs
 
 type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// sureID is execID in a transaction, where the session can be asked: the server's answer has no
+// LAST_INSERT_ID where a trigger has added a row of its own. Run twice, a statement takes a token that
+// nobody gets.
+func sureID(ctx context.Context, tx *sql.Tx, text string) (id int64, err error) {
+	if id, err = execID(ctx, tx, text); err != nil || id > 0 {
+		return id, err
+	}
+	const forget, ask = "SELECT LAST_INSERT_ID(0)", "SELECT LAST_INSERT_ID()"
+	if err := execAll(ctx, tx, []string{forget, text}); err != nil {
+		return 0, err
+	}
+	err = tx.QueryRowContext(own.Context(ctx, ask), ask).Scan(&id)
+	return id, err
 }
 
 // execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none.

@@ -118,3 +118,40 @@ func TestTokensSetupOnMySQL(t *testing.T) {
 		})
 	}
 }
+
+// A trigger on the ledger that adds a row of its own takes the LAST_INSERT_ID from the answer.
+func TestTokensBesideATriggerOnMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	store := harness.NewStore(t, db)
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	harness.MustExec(t, db, "CREATE TABLE audit (id bigint PRIMARY KEY AUTO_INCREMENT, token bigint)")
+	for _, event := range []string{"INSERT", "UPDATE"} {
+		harness.MustExec(t, db, "CREATE TRIGGER audit_"+event+" AFTER "+event+" ON fencing_tokens FOR EACH ROW INSERT INTO audit (token) VALUES (NEW.token)")
+	}
+	var last int64
+	for range 3 {
+		token, err := store.Issue(t.Context(), "books")
+		if err != nil || token.Value <= last {
+			t.Fatalf("after %d: %v, %v", last, token, err)
+		}
+		last = token.Value
+		if current, err := store.Current(t.Context(), "books"); err != nil || current.Value != last {
+			t.Errorf("issued %d, the current one is %v, %v", last, current, err)
+		}
+	}
+	for _, value := range []int64{last + 5, last + 5, last} { // a higher one, the same, a lower one
+		err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: value})
+		if errors.Is(err, sqlfence.ErrStale) != (value == last) || err != nil && value > last {
+			t.Errorf("adopt %d: %v", value, err)
+		}
+	}
+	if _, err := store.Rotate(t.Context(), "books"); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Issue(t.Context(), "books"); !errors.Is(err, sqlfence.ErrTokenLimit) {
+		t.Errorf("issue of a retired name: %v", err)
+	}
+}
