@@ -120,10 +120,7 @@ func (l *look) judgeColumn(u use) {
 // checkDefault looks at the mark of rows that are added without a token.
 func (l *look) checkDefault(u use, named string) {
 	const toZero = "Give it the default 0."
-	set := ""
-	if l.db.alter("", "", "") != "" { // SQLite alters no column
-		set = fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT 0", l.quoted(u.rel), l.db.Quote(u.is.name))
-	}
+	set := l.db.setDefault(l.quoted(u.rel), l.db.Quote(u.is.name), "0")
 	switch value := strings.Trim(u.is.fallback, "'()"); {
 	case value == "0" || strings.HasPrefix(value, "0'::"):
 	case value != "" && !strings.EqualFold(value, "null"):

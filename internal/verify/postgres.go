@@ -29,6 +29,10 @@ func (postgres) length(s string) int                      { return utf8.RuneCoun
 func (postgres) lockTypes() (user, time string)           { return "text", "timestamptz" }
 func (postgres) isRowNumber(rel *relation, _ string) bool { return false }
 
+func (postgres) setDefault(table, column, value string) string {
+	return "ALTER TABLE " + table + " ALTER COLUMN " + column + " SET DEFAULT " + value
+}
+
 func (postgres) alter(table, column, declare string) string {
 	typ, _, _ := strings.Cut(declare, " ")
 	return "ALTER TABLE " + table + " ALTER COLUMN " + column + " TYPE " + typ + " USING " + column + "::" + typ

@@ -29,6 +29,8 @@ func (sqlite) lockTypes() (user, time string) { return "text", "integer" }
 
 func (sqlite) alter(_, _, _ string) string { return "" }
 
+func (sqlite) setDefault(_, _, _ string) string { return "" }
+
 func (sqlite) isRowNumber(rel *relation, column string) bool {
 	return slices.Contains([]string{"rowid", "oid", "_rowid_"}, foldASCII(column)) && !withoutRowid.MatchString(rel.definition)
 }
