@@ -50,7 +50,7 @@
 //     round trips as the plain one, also when the answer is "stale" rather than
 //     "no such row". Once there is a question before it: for each database with [Sealed]
 //     tables, and on MySQL for each connection, before its first write of a [Ledger]
-//     table and its first beyond ASCII. [WithStatementCache] can make it cheaper than that.
+//     table, its first upsert and its first write beyond ASCII. [WithStatementCache] can make it cheaper than that.
 //   - Transparent otherwise: what touches no registered table reaches the driver
 //     as it was written. Pooling, isolation levels, column types, prepared
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and
