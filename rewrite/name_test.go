@@ -51,7 +51,7 @@ func TestSpellName(t *testing.T) {
 		{MySQL, " Shop . BOOKS ", "Shop", "BOOKS"},
 		{MySQL, "`Shop`.\"Bo\"\"oks\"", "Shop", `Bo"oks`},
 		{MySQL, "`a.``B`", "", "a.`B"},
-		{MySQL, "Def.Shop.Books", "Shop", "Books"},
+		{MySQL, "Def.Shop.Books", "", ""},
 		{MySQL, "Shop./* the */Books -- table", "Shop", "Books"},
 		{MySQL, "Books.", "", ""},
 		{MySQL, "books", "", "books"},
