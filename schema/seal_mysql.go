@@ -46,14 +46,18 @@ func (sealMySQL) unseal(s sealing) []string {
 	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
 }
 
-// locked returns statements that have the table to themselves, for which they wait a second.
+// locked returns statements that have the table to themselves, for which they wait a second. A trigger is
+// read and run in the sql_mode that it was created in, whoever writes: by HIGH_NOT_PRECEDENCE a comparison is another
+// one, and by ORACLE a block isn't read at all, once the former triggers are gone.
 func (s sealing) locked(statements []string) []string {
 	all := append([]string{
 		"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout",
 		"SET SESSION lock_wait_timeout = 1",
+		"SET @sqlfence_sql_mode = @@SESSION.sql_mode",
+		"SET SESSION sql_mode = 'STRICT_TRANS_TABLES'",
 		"LOCK TABLES " + s.table + " WRITE",
 	}, statements...)
-	return append(all, "UNLOCK TABLES", "SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout")
+	return append(all, "UNLOCK TABLES", "SET SESSION sql_mode = @sqlfence_sql_mode", "SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout")
 }
 
 // openPrefix begins the names of the triggers of a table that isn't sealed any more.

@@ -37,11 +37,11 @@ func write(text string, s sealing) string {
 	}
 	ledger, deleted, seen, seenDeleted, sameKey, movedKey := "", "", "", "", "", ""
 	if s.Ledger {
-		name := func(row string) string {
+		name := func(row string) string { // as a guard reads the key: some collations take 'a' for 'A'
 			if s.KeyColumn == "" {
 				return twice(d.Text(s.Resource))
 			}
-			return twice("pg_catalog.concat(" + d.Text(s.Resource+"/") + ", " + row + "." + d.Quote(s.KeyColumn) + ")")
+			return twice("pg_catalog.concat(" + d.Text(s.Resource+"/") + ", " + row + "." + d.Quote(s.KeyColumn) + `::pg_catalog.text COLLATE pg_catalog."C")`)
 		}
 		ledger = strings.NewReplacer("{token name}", name("NEW"), "{one of several}", "").Replace(sealLedgerText)
 		seen = strings.NewReplacer("{token name}", name("NEW"), "{given}", "pg_catalog.int8um(NEW.{mark})").Replace(seenLedger)
