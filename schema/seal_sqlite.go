@@ -67,7 +67,7 @@ END`},
 	// staying as it is.
 	{"update", "BEFORE UPDATE", `WHEN ({again}) IS NOT 1 BEGIN
 	SELECT CASE
-	{locks}WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
+	{locks}{otherKey}WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
 	WHEN {isStale} THEN {stale}
 	{askTable}{askOld}END;{noteTime}
 END`},
@@ -77,7 +77,9 @@ END`},
 	{"inserted", "AFTER INSERT", `WHEN {new} < 0 BEGIN
 	{askNew}UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
-	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1{first} BEGIN
+	// It is fired behind the one below, which isn't fired from within itself, unless recursive_triggers is on.
+	{"updated", "AFTER UPDATE", `WHEN {new} < 0{first} BEGIN
+	SELECT {stays} FROM {table} WHERE {new} < -{deleted} AND {row} AND {mark} = {new};
 	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
 	// A trigger of the table may keep the row, by RAISE(IGNORE).
@@ -97,7 +99,7 @@ const (
 
 	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself.
 	refuseReplace = `INSERT OR IGNORE INTO {state} (duplicate, replaces) VALUES (1, 1);
-	SELECT {stale} FROM {state} WHERE replaces OR IFNULL(instr((SELECT lower(sql) FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 'replace'), 1);`
+	SELECT {stale} FROM {state} WHERE replaces OR IFNULL((SELECT instr(lower(sql), 'conflict') AND instr(lower(sql), 'replace') FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 1);`
 )
 
 // A trigger of the table's own may write a row again while its mark is the proof still. So a row that
@@ -184,11 +186,17 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		isStale, refuses = " <= ", " >= "
 	}
 	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
-	newer := stored("way", mark) + refuses + token
-	locks := sqltext.SQL("")
+	locks, otherKey := sqltext.SQL(""), sqltext.SQL("")
+	replacing := token
 	if s.Lock.By != "" {
 		locks = locksPass
+		replacing = "CASE WHEN IFNULL(NEW." + mark + ", 0) > -1 THEN -1 ELSE " + replacing + " END" // it proves nothing
 	}
+	if s.Ledger && s.KeyColumn != "" {
+		otherKey = keyMoves
+		replacing = "CASE WHEN " + s.otherKey("way") + " THEN -1 ELSE " + replacing + " END"
+	}
+	newer := stored("way", mark) + refuses + replacing
 	return sqltext.Pieces{
 		"table":          sqltext.Raw(quoteSQLite(s.name)),
 		"qualified":      sqltext.Raw(s.qualified()),
@@ -200,6 +208,10 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"again":          s.either("OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted}) AND "+atWork, "OLD.{mark} < 0 AND {new} = -OLD.{mark} % {deleted}"),
 		"first":          s.either(" AND ({new} IS NOT OLD.{mark} OR {renamed})", ""), // another trigger may write it again, too
 		"locks":          locks,
+		"otherKey":       otherKey,
+		"ifOtherKey":     sqltext.Raw(s.otherKey("OLD")),
+		"keyMoves":       sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the write changes the key of a row, whose token is another then (delete and insert it)")),
+		"stays":          sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: a row that a trigger deletes from within a DELETE would stay (set PRAGMA recursive_triggers = ON)")),
 		"keptNow":        s.keeps("NEW"),
 		"keptBefore":     s.keeps("OLD"),
 		"declared":       sqltext.Raw(textSQLite(s.declared)),
@@ -247,6 +259,9 @@ const locksPass = `WHEN COALESCE(OLD.{mark}, 0) >= 0 AND ({keptNow}) IS ({keptBe
 		WHEN (SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE) IS NOT {declared} THEN {altered} END
 	`
 
+// keyMoves refuses what takes a row out of the scope of its token by that of another one.
+const keyMoves = "WHEN {ifOtherKey} THEN {keyMoves}\n\t"
+
 // computed names the columns of which others are generated: before an UPDATE SQLite has no other ones at
 // hand than those that its triggers name, and computes NEW's from NULL.
 func (s *sqliteSeal) computed() string {
@@ -289,6 +304,12 @@ func (s *sqliteSeal) asks(applies bool, text string) sqltext.Piece {
 		return sqltext.Raw("")
 	}
 	return sqltext.SQL(text)
+}
+
+// otherKey is the condition that a row has another key than NEW, and so another token.
+func (s *sqliteSeal) otherKey(row string) string {
+	key := quoteSQLite(s.KeyColumn)
+	return "CAST(" + row + "." + key + " AS TEXT) COLLATE BINARY IS NOT CAST(NEW." + key + " AS TEXT)"
 }
 
 // newest is the newest token of a row's name.

@@ -24,6 +24,8 @@ var duplicates = []string{
 	"INSERT INTO books (id, title) VALUES (4, 'a') RETURNING id",
 	"INSERT INTO books (id, isbn, old) VALUES (4, 5, 0)",
 	"INSERT INTO books (id, isbn, old) VALUES (4, 5, 1)",
+	"INSERT OR ABORT INTO books (id, isbn) VALUES (4, 6)",
+	"INSERT INTO books (id, isbn) VALUES (1, 6) ON CONFLICT (id) DO UPDATE SET isbn = excluded.isbn",
 	"UPDATE books SET title = 'a' WHERE id = 4",
 	"UPDATE OR IGNORE books SET title = 'a' WHERE id = 4",
 	"UPDATE books SET isbn = 5, old = 0 WHERE id = 4",
@@ -31,7 +33,7 @@ var duplicates = []string{
 }
 
 func TestDuplicates(t *testing.T) {
-	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, title text UNIQUE, isbn, old integer NOT NULL DEFAULT 1, fence_token integer NOT NULL DEFAULT 0);\n" +
+	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, title text UNIQUE, isbn, old integer NOT NULL DEFAULT 1, fence_token integer NOT NULL DEFAULT 0, CHECK (replace(title, 'a', 'b') <> ''));\n" +
 		"CREATE UNIQUE INDEX current ON books (isbn) WHERE old = 0;\n" +
 		"INSERT INTO books VALUES (-1, 0, NULL, NULL, 1, 9), (1, 10, 'a', 5, 0, 9), (2, 20, 'b', 6, 1, 9)"
 	each(t, func(t *testing.T, b harness.Base) {
