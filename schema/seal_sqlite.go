@@ -97,9 +97,11 @@ const createState = "CREATE TABLE IF NOT EXISTS {qualifiedState} (duplicate inte
 const (
 	fillState = "INSERT OR IGNORE INTO {qualifiedState} (duplicate, replaces) VALUES (1, 0)"
 
-	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself.
+	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself. Seal looks for it.
 	refuseReplace = `INSERT OR IGNORE INTO {state} (duplicate, replaces) VALUES (1, 1);
-	SELECT {stale} FROM {state} WHERE replaces OR IFNULL((SELECT instr(lower(sql), 'conflict') AND instr(lower(sql), 'replace') FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 1);`
+	SELECT {stale} FROM {state} WHERE replaces{orDeclared};`
+
+	orDeclared = " OR IFNULL((SELECT instr(lower(sql), 'conflict') AND instr(lower(sql), 'replace') FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 1)"
 )
 
 // A trigger of the table's own may write a row again while its mark is the proof still. So a row that
@@ -197,6 +199,10 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		replacing = "CASE WHEN " + s.otherKey("way") + " THEN -1 ELSE " + replacing + " END"
 	}
 	newer := stored("way", mark) + refuses + replacing
+	declared := sqltext.SQL(orDeclared)
+	if s.replacesNone {
+		declared = ""
+	}
 	return sqltext.Pieces{
 		"table":          sqltext.Raw(quoteSQLite(s.name)),
 		"qualified":      sqltext.Raw(s.qualified()),
@@ -223,6 +229,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
 		"computed":       sqltext.Raw(s.computed()),
 		"refuseReplace":  sqltext.SQL(refuseReplace),
+		"orDeclared":     declared,
 		"nameText":       sqltext.Raw(textSQLite(s.name)),
 		"renamed":        sqltext.Func(func(string) string { return s.renamed() }),
 		"isStale":        sqltext.Raw(token + isStale + stored("OLD", mark)),

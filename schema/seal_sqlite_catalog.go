@@ -168,6 +168,7 @@ func (c *sqliteCatalog) readKind() error {
 		return nil
 	})
 	c.numbered = without != "1"
+	c.replacesNone = !strings.Contains(c.declared, "--") && !strings.Contains(c.declared, "/*") // else a comment may be within
 	switch {
 	case err == nil && kind == "":
 		return c.refuse("there is no such table")

@@ -14,6 +14,8 @@ type sqliteShape struct {
 
 	kept     []string // the columns that a write of EditLock's leaves as they are
 	declared string   // the table's text
+
+	replacesNone bool // whether it is sure that no unique key is declared ON CONFLICT REPLACE
 }
 
 // A sqliteTrigger is one of the application's triggers.

@@ -33,7 +33,7 @@ var duplicates = []string{
 }
 
 func TestDuplicates(t *testing.T) {
-	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, title text UNIQUE, isbn, old integer NOT NULL DEFAULT 1, fence_token integer NOT NULL DEFAULT 0, CHECK (replace(title, 'a', 'b') <> ''));\n" +
+	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, title text UNIQUE, isbn, old integer NOT NULL ON CONFLICT REPLACE DEFAULT 1, fence_token integer NOT NULL DEFAULT 0, CHECK (replace(title, 'a', 'b') <> ''));\n" +
 		"CREATE UNIQUE INDEX current ON books (isbn) WHERE old = 0;\n" +
 		"INSERT INTO books VALUES (-1, 0, NULL, NULL, 1, 9), (1, 10, 'a', 5, 0, 9), (2, 20, 'b', 6, 1, 9)"
 	each(t, func(t *testing.T, b harness.Base) {
@@ -89,14 +89,19 @@ func TestDuplicatesByHand(t *testing.T) {
 		}
 	})
 	each(t, func(t *testing.T, b harness.Base) {
-		l := newUnsealed(t, b, strings.Replace(plainBooks, "text UNIQUE", "text UNIQUE ON CONFLICT REPLACE", 1))
-		l.migrate(t, []string{"title"})
-		for _, query := range []string{"INSERT INTO books (title, fence_token) VALUES ('a', -3)", "UPDATE books SET title = 'a', fence_token = -3 WHERE id = 3"} {
-			if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), stale) {
-				t.Errorf("%s: %v, want %s", query, err, stale)
+		for hidden, seal := range map[string]func(l *lab){
+			"ON":       func(l *lab) { l.migrate(t, []string{"title"}) },
+			"ON /* */": func(l *lab) { l.seal(t) },
+		} {
+			l := newUnsealed(t, b, strings.Replace(plainBooks, "text UNIQUE", "text UNIQUE "+hidden+" CONFLICT REPLACE", 1))
+			seal(l)
+			for _, query := range []string{"INSERT INTO books (title, fence_token) VALUES ('a', -3)", "UPDATE books SET title = 'a', fence_token = -3 WHERE id = 3"} {
+				if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), stale) {
+					t.Errorf("%s: %v, want %s", query, err, stale)
+				}
 			}
+			l.want(t, "1 10 a 7", "2 20 b 7", "3 30 c 0")
 		}
-		l.want(t, "1 10 a 7", "2 20 b 7", "3 30 c 0")
 	})
 }
 
