@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -258,7 +259,8 @@ WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, fun
 			return c.refuse("the fence column %s is in the unique index %s", c.stored, row[0])
 		}
 		if row[0] != last {
-			last, c.indexes = row[0], append(c.indexes, sqliteUnique{chosen: c.namedBy(row[4]), within: c.within(row[4])})
+			within := c.within(row[4])
+			last, c.indexes = row[0], append(c.indexes, sqliteUnique{chosen: c.namedBy(cmp.Or(within, row[4])), within: within})
 		}
 		u := &c.indexes[len(c.indexes)-1]
 		u.columns = append(u.columns, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
