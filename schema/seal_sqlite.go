@@ -188,21 +188,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		isStale, refuses = " <= ", " >= "
 	}
 	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
-	locks, otherKey := sqltext.SQL(""), sqltext.SQL("")
-	replacing := token
-	if s.Lock.By != "" {
-		locks = locksPass
-		replacing = "CASE WHEN IFNULL(NEW." + mark + ", 0) > -1 THEN -1 ELSE " + replacing + " END" // it proves nothing
-	}
-	if s.Ledger && s.KeyColumn != "" {
-		otherKey = keyMoves
-		replacing = "CASE WHEN " + s.otherKey("way") + " THEN -1 ELSE " + replacing + " END"
-	}
-	newer := stored("way", mark) + refuses + replacing
-	declared := sqltext.SQL(orDeclared)
-	if s.replacesNone {
-		declared = ""
-	}
+	newer := stored("way", mark) + refuses + s.replacing(token)
 	return sqltext.Pieces{
 		"table":          sqltext.Raw(quoteSQLite(s.name)),
 		"qualified":      sqltext.Raw(s.qualified()),
@@ -213,8 +199,8 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"deleted":        sqltext.Raw(sqltext.SQLiteDeleted),
 		"again":          s.either("OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted}) AND "+atWork, "OLD.{mark} < 0 AND {new} = -OLD.{mark} % {deleted}"),
 		"first":          s.either(" AND ({new} IS NOT OLD.{mark} OR {renamed})", ""), // another trigger may write it again, too
-		"locks":          locks,
-		"otherKey":       otherKey,
+		"locks":          where(s.Lock.By != "", locksPass),
+		"otherKey":       where(s.Ledger && s.KeyColumn != "", keyMoves),
 		"ifOtherKey":     sqltext.Raw(s.otherKey("OLD")),
 		"keyMoves":       sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the write changes the key of a row, whose token is another then (delete and insert it)")),
 		"stays":          sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: a row that a trigger deletes from within a DELETE would stay (set PRAGMA recursive_triggers = ON)")),
@@ -229,7 +215,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
 		"computed":       sqltext.Raw(s.computed()),
 		"refuseReplace":  sqltext.SQL(refuseReplace),
-		"orDeclared":     declared,
+		"orDeclared":     where(!s.replacesNone, orDeclared),
 		"nameText":       sqltext.Raw(textSQLite(s.name)),
 		"renamed":        sqltext.Func(func(string) string { return s.renamed() }),
 		"isStale":        sqltext.Raw(token + isStale + stored("OLD", mark)),
@@ -250,6 +236,26 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"stale":       sqltext.Raw(s.stale()),
 		"gone":        sqltext.Raw(raise(sqltext.SealedMark + ": table " + s.proof + " is not sealed any more (set " + s.stored + " to the token)")),
 	}
+}
+
+// where returns a text that applies to some seals.
+func where(applies bool, text string) sqltext.SQL {
+	if applies {
+		return sqltext.SQL(text)
+	}
+	return ""
+}
+
+// replacing is what a row's mark is compared with before it is replaced: -1 where no token replaces it, as with
+// a write of a lock alone, which proves nothing, and with a row of another key, whose tokens are others.
+func (s *sqliteSeal) replacing(token string) string {
+	if s.Lock.By != "" {
+		token = "CASE WHEN IFNULL(NEW." + quoteSQLite(s.stored) + ", 0) > -1 THEN -1 ELSE " + token + " END"
+	}
+	if s.Ledger && s.KeyColumn != "" {
+		token = "CASE WHEN " + s.otherKey("way") + " THEN -1 ELSE " + token + " END"
+	}
+	return token
 }
 
 // either chooses by whether the table's own triggers may write a row again.
