@@ -67,7 +67,7 @@ END`},
 	// staying as it is.
 	{"update", "BEFORE UPDATE", `WHEN ({again}) IS NOT 1 BEGIN
 	SELECT CASE
-	{locks}WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
+	{locks}{otherKey}WHEN {new} IS OLD.{mark} OR typeof({new}) <> 'integer' OR {new} NOT BETWEEN -{deleted} - {max} AND -1 OR {token} NOT BETWEEN 1 AND {max} THEN {unproven}
 	WHEN {isStale} THEN {stale}
 	{askTable}{askOld}END;{noteTime}
 END`},
@@ -77,7 +77,9 @@ END`},
 	{"inserted", "AFTER INSERT", `WHEN {new} < 0 BEGIN
 	{askNew}UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
-	{"updated", "AFTER UPDATE", `WHEN {new} BETWEEN -{max} AND -1{first} BEGIN
+	// It is fired behind the one below, which isn't fired from within itself, unless recursive_triggers is on.
+	{"updated", "AFTER UPDATE", `WHEN {new} < 0{first} BEGIN
+	SELECT {stays} FROM {table} WHERE {new} < -{deleted} AND {row} AND {mark} = {new};
 	UPDATE {table} SET {mark} = -{mark} WHERE {row} AND {mark} < 0;
 END`},
 	// A trigger of the table may keep the row, by RAISE(IGNORE).
@@ -95,9 +97,11 @@ const createState = "CREATE TABLE IF NOT EXISTS {qualifiedState} (duplicate inte
 const (
 	fillState = "INSERT OR IGNORE INTO {qualifiedState} (duplicate, replaces) VALUES (1, 0)"
 
-	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself.
+	// refuseReplace: a constraint that is declared with ON CONFLICT REPLACE replaces by itself. Seal looks for it.
 	refuseReplace = `INSERT OR IGNORE INTO {state} (duplicate, replaces) VALUES (1, 1);
-	SELECT {stale} FROM {state} WHERE replaces OR IFNULL(instr((SELECT lower(sql) FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 'replace'), 1);`
+	SELECT {stale} FROM {state} WHERE replaces{orDeclared};`
+
+	orDeclared = " OR IFNULL((SELECT instr(lower(sql), 'conflict') AND instr(lower(sql), 'replace') FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE), 1)"
 )
 
 // A trigger of the table's own may write a row again while its mark is the proof still. So a row that
@@ -184,11 +188,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		isStale, refuses = " <= ", " >= "
 	}
 	token := "-NEW." + mark + " % " + sqltext.SQLiteDeleted
-	newer := stored("way", mark) + refuses + token
-	locks := sqltext.SQL("")
-	if s.Lock.By != "" {
-		locks = locksPass
-	}
+	newer := stored("way", mark) + refuses + s.replacing(token)
 	return sqltext.Pieces{
 		"table":          sqltext.Raw(quoteSQLite(s.name)),
 		"qualified":      sqltext.Raw(s.qualified()),
@@ -199,7 +199,11 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"deleted":        sqltext.Raw(sqltext.SQLiteDeleted),
 		"again":          s.either("OLD.{mark} < 0 AND {new} IN (OLD.{mark}, -OLD.{mark} % {deleted}) AND "+atWork, "OLD.{mark} < 0 AND {new} = -OLD.{mark} % {deleted}"),
 		"first":          s.either(" AND ({new} IS NOT OLD.{mark} OR {renamed})", ""), // another trigger may write it again, too
-		"locks":          locks,
+		"locks":          where(s.Lock.By != "", locksPass),
+		"otherKey":       where(s.Ledger && s.KeyColumn != "", keyMoves),
+		"ifOtherKey":     sqltext.Raw(s.otherKey("OLD")),
+		"keyMoves":       sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: the write changes the key of a row, whose token is another then (delete and insert it)")),
+		"stays":          sqltext.Raw(raise("sqlfence: table " + s.proof + " is sealed: a row that a trigger deletes from within a DELETE would stay (set PRAGMA recursive_triggers = ON)")),
 		"keptNow":        s.keeps("NEW"),
 		"keptBefore":     s.keeps("OLD"),
 		"declared":       sqltext.Raw(textSQLite(s.declared)),
@@ -211,6 +215,7 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 		"qualifiedState": sqltext.Raw(s.prefix() + sqltext.SQLiteSealState),
 		"computed":       sqltext.Raw(s.computed()),
 		"refuseReplace":  sqltext.SQL(refuseReplace),
+		"orDeclared":     where(!s.replacesNone, orDeclared),
 		"nameText":       sqltext.Raw(textSQLite(s.name)),
 		"renamed":        sqltext.Func(func(string) string { return s.renamed() }),
 		"isStale":        sqltext.Raw(token + isStale + stored("OLD", mark)),
@@ -233,6 +238,26 @@ func (s *sqliteSeal) pieces() sqltext.Pieces {
 	}
 }
 
+// where returns a text that applies to some seals.
+func where(applies bool, text string) sqltext.SQL {
+	if applies {
+		return sqltext.SQL(text)
+	}
+	return ""
+}
+
+// replacing is what a row's mark is compared with before it is replaced: -1 where no token replaces it, as with
+// a write of a lock alone, which proves nothing, and with a row of another key, whose tokens are others.
+func (s *sqliteSeal) replacing(token string) string {
+	if s.Lock.By != "" {
+		token = "CASE WHEN IFNULL(NEW." + quoteSQLite(s.stored) + ", 0) > -1 THEN -1 ELSE " + token + " END"
+	}
+	if s.Ledger && s.KeyColumn != "" {
+		token = "CASE WHEN " + s.otherKey("way") + " THEN -1 ELSE " + token + " END"
+	}
+	return token
+}
+
 // either chooses by whether the table's own triggers may write a row again.
 func (s *sqliteSeal) either(again, once string) sqltext.SQL {
 	if s.writesAgain {
@@ -246,6 +271,9 @@ func (s *sqliteSeal) either(again, once string) sqltext.SQL {
 const locksPass = `WHEN COALESCE(OLD.{mark}, 0) >= 0 AND ({keptNow}) IS ({keptBefore}) THEN CASE
 		WHEN (SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {nameText} COLLATE NOCASE) IS NOT {declared} THEN {altered} END
 	`
+
+// keyMoves refuses what takes a row out of the scope of its token by that of another one.
+const keyMoves = "WHEN {ifOtherKey} THEN {keyMoves}\n\t"
 
 // computed names the columns of which others are generated: before an UPDATE SQLite has no other ones at
 // hand than those that its triggers name, and computes NEW's from NULL.
@@ -289,6 +317,12 @@ func (s *sqliteSeal) asks(applies bool, text string) sqltext.Piece {
 		return sqltext.Raw("")
 	}
 	return sqltext.SQL(text)
+}
+
+// otherKey is the condition that a row has another key than NEW, and so another token.
+func (s *sqliteSeal) otherKey(row string) string {
+	key := quoteSQLite(s.KeyColumn)
+	return "CAST(" + row + "." + key + " AS TEXT) COLLATE BINARY IS NOT CAST(NEW." + key + " AS TEXT)"
 }
 
 // newest is the newest token of a row's name.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -168,6 +169,7 @@ func (c *sqliteCatalog) readKind() error {
 		return nil
 	})
 	c.numbered = without != "1"
+	c.replacesNone = !strings.Contains(c.declared, "--") && !strings.Contains(c.declared, "/*") // else a comment may be within
 	switch {
 	case err == nil && kind == "":
 		return c.refuse("there is no such table")
@@ -257,7 +259,8 @@ WHERE l."unique" AND x."key" ORDER BY l.origin = 'pk' DESC, l.seq, x.seqno`, fun
 			return c.refuse("the fence column %s is in the unique index %s", c.stored, row[0])
 		}
 		if row[0] != last {
-			last, c.indexes = row[0], append(c.indexes, sqliteUnique{chosen: c.namedBy(row[4])})
+			within := c.within(row[4])
+			last, c.indexes = row[0], append(c.indexes, sqliteUnique{chosen: c.namedBy(cmp.Or(within, row[4])), within: within})
 		}
 		u := &c.indexes[len(c.indexes)-1]
 		u.columns = append(u.columns, sqliteColumn{name: row[1], collation: row[2], instead: c.columns[strings.ToLower(row[1])]})
@@ -280,6 +283,19 @@ func (c *sqliteCatalog) namedBy(index string) (columns []sqliteColumn) {
 		columns = append(columns, sqliteColumn{name: c.rowNumber})
 	}
 	return columns
+}
+
+// within returns the condition of a partial index, or nothing in doubt: then all rows count as being in it.
+func (c *sqliteCatalog) within(index string) string {
+	within := sqltext.SQLiteWithin(index)
+	if within == "" {
+		return ""
+	}
+	err := c.each("SELECT 1 FROM "+c.qualified()+" AS way WHERE ("+within+") LIMIT 0", func([]string) error { return nil })
+	if err != nil {
+		return ""
+	}
+	return within
 }
 
 // checkDefaults refuses a unique column whose default isn't an expression that a trigger understands:

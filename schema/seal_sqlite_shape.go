@@ -14,6 +14,8 @@ type sqliteShape struct {
 
 	kept     []string // the columns that a write of EditLock's leaves as they are
 	declared string   // the table's text
+
+	replacesNone bool // whether it is sure that no unique key is declared ON CONFLICT REPLACE
 }
 
 // A sqliteTrigger is one of the application's triggers.
@@ -23,6 +25,7 @@ type sqliteTrigger struct{ name, sql string }
 type sqliteUnique struct {
 	columns []sqliteColumn
 	chosen  []sqliteColumn // of a partial index: all on which it may depend whether a row is in it
+	within  string         // and the condition for that, if it is to be understood
 }
 
 // A sqliteColumn is a column of a unique index.
@@ -71,6 +74,9 @@ func (s *sqliteShape) all() []sqliteUnique {
 
 func (u sqliteUnique) exists(table, newer string) string {
 	var same []string
+	if u.within != "" {
+		same = append(same, "("+u.within+")") // Verify looks for it there
+	}
 	for _, c := range u.columns {
 		same = append(same, "way."+c.collated()+" = "+c.new())
 	}

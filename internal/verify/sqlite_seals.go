@@ -95,23 +95,25 @@ var (
 )
 
 // A uniqueIndex is one of a table's, by its columns with their collations. The name of a column is empty for an
-// expression.
+// expression. A partial one has a condition, if it is to be understood.
 type uniqueIndex struct {
 	name    string
+	within  string
 	columns [][2]string
 }
 
 // unique returns the relations' unique indexes.
 func (d sqlite) unique(l *look, of []*relation) (map[string][]uniqueIndex, error) {
 	rows, err := d.eachSchema(l, "the unique indexes", "1, 2, 3", func(text, name string) string {
-		return `SELECT ` + text + ` || '.' || m.name, i.name, x.seqno, x.name, x.coll FROM ` + name + `.sqlite_master AS m, pragma_index_list(m.name, ` + text + `) AS i, pragma_index_xinfo(i.name, ` + text + `) AS x
+		return `SELECT ` + text + ` || '.' || m.name, i.name, x.seqno, x.name, x.coll, p.sql FROM ` + name + `.sqlite_master AS m, pragma_index_list(m.name, ` + text + `) AS i, pragma_index_xinfo(i.name, ` + text + `) AS x
+LEFT JOIN ` + name + `.sqlite_master AS p ON i.partial AND p.type = 'index' AND p.name = i.name
 WHERE m.type = 'table' AND i."unique" AND x."key" AND x.cid <> -1 AND ` + d.named(of, text)
 	})
 	found := make(map[string][]uniqueIndex)
 	for _, r := range rows {
 		of := found[r[0]]
 		if len(of) == 0 || of[len(of)-1].name != r[1] {
-			of = append(of, uniqueIndex{name: r[1]})
+			of = append(of, uniqueIndex{name: r[1], within: sqltext.SQLiteWithin(r[5])})
 		}
 		last := &of[len(of)-1]
 		last.columns = append(last.columns, [2]string{r[3], r[4]})
@@ -123,6 +125,12 @@ WHERE m.type = 'table' AND i."unique" AND x."key" AND x.cid <> -1 AND ` + d.name
 // sees reports whether a seal looks for the rows with the same values in an index.
 func (d sqlite) sees(seal string, u uniqueIndex) bool {
 	return slices.ContainsFunc(strings.Split(seal, " AS way WHERE "), func(part string) bool {
+		if strings.HasPrefix(part, "(") { // it looks for those alone that are in a partial one
+			of, ok := strings.CutPrefix(part, "("+u.within+") AND ")
+			if part = of; !ok || u.within == "" {
+				return false
+			}
+		}
 		same, _, found := strings.Cut(part, " AND abs(")
 		known := 0
 		for _, c := range u.columns {

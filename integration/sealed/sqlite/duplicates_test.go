@@ -24,6 +24,9 @@ var duplicates = []string{
 	"INSERT INTO books (id, title) VALUES (4, 'a') RETURNING id",
 	"INSERT INTO books (id, isbn, old) VALUES (4, 5, 0)",
 	"INSERT INTO books (id, isbn, old) VALUES (4, 5, 1)",
+	"INSERT OR ABORT INTO books (id, isbn) VALUES (4, 6)",
+	"INSERT INTO books (id, isbn) VALUES (1, 6) ON CONFLICT (id) DO UPDATE SET isbn = excluded.isbn",
+	"INSERT INTO books (id, price) VALUES (3, 31) ON CONFLICT (id) DO UPDATE SET price = excluded.price",
 	"UPDATE books SET title = 'a' WHERE id = 4",
 	"UPDATE OR IGNORE books SET title = 'a' WHERE id = 4",
 	"UPDATE books SET isbn = 5, old = 0 WHERE id = 4",
@@ -31,15 +34,15 @@ var duplicates = []string{
 }
 
 func TestDuplicates(t *testing.T) {
-	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, title text UNIQUE, isbn, old integer NOT NULL DEFAULT 1, fence_token integer NOT NULL DEFAULT 0);\n" +
-		"CREATE UNIQUE INDEX current ON books (isbn) WHERE old = 0;\n" +
-		"INSERT INTO books VALUES (-1, 0, NULL, NULL, 1, 9), (1, 10, 'a', 5, 0, 9), (2, 20, 'b', 6, 1, 9)"
+	const script = "CREATE TABLE books (id integer PRIMARY KEY, price integer, title text UNIQUE, isbn, old integer NOT NULL ON CONFLICT REPLACE DEFAULT 1, fence_token integer NOT NULL DEFAULT 0, CHECK (replace(title, 'a', 'b') <> ''));\n" +
+		"CREATE UNIQUE INDEX current_price ON books (isbn) WHERE old = 0;\n" +
+		"INSERT INTO books VALUES (-1, 0, NULL, NULL, 1, 9), (1, 10, 'a', 5, 0, 9), (2, 20, 'b', 6, 1, 9), (3, 30, 'c', 5, 1, 9)"
 	each(t, func(t *testing.T, b harness.Base) {
 		rules := []sqlfence.Rule{sqlfence.Key("id"), sqlfence.Ledger()}
 		for _, query := range duplicates {
 			var got [2]string
 			for i, l := range []*lab{newUnsealed(t, b, script, rules...), newUnsealed(t, b, script, rules...)} {
-				for name, value := range map[string]int64{"books/1": 9, "books/2": 9, "books/4": 3} {
+				for name, value := range map[string]int64{"books/1": 9, "books/2": 9, "books/3": 9, "books/4": 3} {
 					l.issue(t, name, value)
 				}
 				if i > 0 {
@@ -52,7 +55,7 @@ func TestDuplicates(t *testing.T) {
 						l.exec(t, "UPDATE books SET fence_token = 3 WHERE id = 4")
 					}
 				}
-				ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/1", Value: 9}, sqlfence.Token{Name: "books/4", Value: 3})
+				ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/1", Value: 9}, sqlfence.Token{Name: "books/3", Value: 9}, sqlfence.Token{Name: "books/4", Value: 3})
 				result, err := l.db.ExecContext(ctx, query)
 				got[i] = fmt.Sprint(rowsAffected(result, err), rows(t, l.bare, "SELECT * FROM books"))
 			}
@@ -87,14 +90,19 @@ func TestDuplicatesByHand(t *testing.T) {
 		}
 	})
 	each(t, func(t *testing.T, b harness.Base) {
-		l := newUnsealed(t, b, strings.Replace(plainBooks, "text UNIQUE", "text UNIQUE ON CONFLICT REPLACE", 1))
-		l.migrate(t, []string{"title"})
-		for _, query := range []string{"INSERT INTO books (title, fence_token) VALUES ('a', -3)", "UPDATE books SET title = 'a', fence_token = -3 WHERE id = 3"} {
-			if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), stale) {
-				t.Errorf("%s: %v, want %s", query, err, stale)
+		for hidden, seal := range map[string]func(l *lab){
+			"ON":       func(l *lab) { l.migrate(t, []string{"title"}) },
+			"ON /* */": func(l *lab) { l.seal(t) },
+		} {
+			l := newUnsealed(t, b, strings.Replace(plainBooks, "text UNIQUE", "text UNIQUE "+hidden+" CONFLICT REPLACE", 1))
+			seal(l)
+			for _, query := range []string{"INSERT INTO books (title, fence_token) VALUES ('a', -3)", "UPDATE books SET title = 'a', fence_token = -3 WHERE id = 3"} {
+				if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), stale) {
+					t.Errorf("%s: %v, want %s", query, err, stale)
+				}
 			}
+			l.want(t, "1 10 a 7", "2 20 b 7", "3 30 c 0")
 		}
-		l.want(t, "1 10 a 7", "2 20 b 7", "3 30 c 0")
 	})
 }
 

@@ -157,7 +157,8 @@ func TestKeys(t *testing.T) {
 			"UPDATE books SET price = 0, fence_token = -7 WHERE id = 1": "newer",
 			"UPDATE books SET price = 0, fence_token = -9 WHERE id = 3": "not issued",
 			"INSERT INTO books (title, fence_token) VALUES ('e', -9)":   "not issued",
-			"UPDATE books SET id = 2, fence_token = -9 WHERE id = 1":    "not issued",
+			"UPDATE books SET id = 2, fence_token = -9 WHERE id = 1":    "changes the key",
+			"UPDATE books SET id = 2, fence_token = -8 WHERE id = 1":    "changes the key",
 		} {
 			if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", query, err, want)

@@ -104,6 +104,68 @@ func TestDeleteTriggerThatProves(t *testing.T) {
 	})
 }
 
+// A row of another key is guarded by another token: no write replaces it, nor takes its place.
+func TestReplaceOfAnotherKey(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newUnsealed(t, b, plainBooks, sqlfence.Key("id"), sqlfence.Ledger())
+		for name, value := range map[string]int64{"books/1": 40, "books/2": 41, "books/4": 50} {
+			l.issue(t, name, value)
+		}
+		l.seal(t)
+		for query, said := range map[string]string{
+			"INSERT OR REPLACE INTO books (id, title, fence_token) VALUES (4, 'b', -50)":                                   stale,
+			"INSERT OR REPLACE INTO books (title, fence_token) VALUES ('b', -50)":                                          stale,
+			"UPDATE OR REPLACE books SET title = 'b', fence_token = -40 WHERE id = 1":                                      stale,
+			"UPDATE OR REPLACE books SET id = 2, fence_token = -40 WHERE id = 1":                                           "changes the key",
+			"UPDATE books SET id = 4, fence_token = -40 WHERE id = 1":                                                      "changes the key",
+			"INSERT INTO books (id, fence_token) VALUES (1, -40) ON CONFLICT (id) DO UPDATE SET id = 9, fence_token = -40": "changes the key",
+		} {
+			if _, err := l.bare.Exec(query); err == nil || !strings.Contains(err.Error(), said) {
+				t.Errorf("%s: %v, want %s", query, err, said)
+			}
+		}
+		l.want(t, "1 10 a 7", "2 20 b 7", "3 30 c 0")
+		l.exec(t, "INSERT OR REPLACE INTO books (id, title, fence_token) VALUES (1, 'x', -40)")
+		l.want(t, "1 NULL x 40", "2 20 b 7", "3 30 c 0")
+	})
+}
+
+// A write of a lock alone proves nothing, so it replaces no row, whatever its mark is.
+func TestLockThatReplaces(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		for _, marks := range []string{"0), (2, NULL, 0, 0, 0)", "NULL), (2, NULL, 0, 0, NULL)", "9), (2, NULL, 0, 0, NULL)"} {
+			l := newLab(t, b, "CREATE TABLE books (id integer PRIMARY KEY, editor text UNIQUE, since integer, expiry integer, fence_token integer);\n"+
+				"INSERT INTO books VALUES (1, 'me', 1, 1, "+marks, sqlfence.EditLock("editor", "since", "expiry"))
+			before := rows(t, l.bare, "SELECT * FROM books")
+			if _, err := l.bare.Exec("UPDATE OR REPLACE books SET editor = 'me' WHERE id = 2"); err == nil || !strings.Contains(err.Error(), stale) {
+				t.Errorf("%s: %v", marks, err)
+			}
+			l.want(t, before...)
+			l.exec(t, "UPDATE books SET editor = 'you' WHERE id = 2")
+		}
+	})
+}
+
+// SQLite doesn't fire the trigger that deletes from within itself, unless it is told to. Then the statement fails, and no
+// row stays that is marked.
+func TestDeleteWithinDelete(t *testing.T) {
+	each(t, func(t *testing.T, b harness.Base) {
+		l := newLab(t, b, "CREATE TABLE books (id integer PRIMARY KEY, parent integer, fence_token integer NOT NULL DEFAULT 0);\n"+
+			"CREATE TRIGGER gone AFTER DELETE ON books BEGIN UPDATE books SET fence_token = OLD.fence_token WHERE parent = OLD.id; END;\n"+
+			"INSERT INTO books VALUES (1, NULL, 0), (2, 1, 0), (3, 2, 0)")
+		const deletes = "UPDATE books SET fence_token = -1000000000000005 WHERE id = "
+		if _, err := l.bare.Exec(deletes + "1"); err == nil || !strings.Contains(err.Error(), "recursive_triggers") {
+			t.Error(err)
+		}
+		l.want(t, "1 NULL 0", "2 1 0", "3 2 0")
+		l.exec(t, deletes+"3")
+		l.want(t, "1 NULL 0", "2 1 0")
+		l.exec(t, "PRAGMA recursive_triggers = ON")
+		l.exec(t, deletes+"1")
+		l.want(t)
+	})
+}
+
 // Verify finds out when a seal doesn't know of a unique index, however like it is to one that it knows.
 func TestVerifyOfUniqueIndexes(t *testing.T) {
 	const table = "(id integer PRIMARY KEY, a, b, c, fence_token integer NOT NULL DEFAULT 0, UNIQUE (a, b), UNIQUE (c))"
@@ -129,6 +191,24 @@ func TestVerifyOfUniqueIndexes(t *testing.T) {
 			l.exec(t, "CREATE UNIQUE INDEX new ON books "+index)
 			if broken(l) != unknown {
 				t.Errorf("%s: it is broken: %v", index, !unknown)
+			}
+		}
+		for index, unknown := range map[string]bool{
+			"(a) WHERE b = 1": false, "(a)": true, "(a) WHERE b = 2": true, "(a) WHERE \"b\" = 1": true, "(b) WHERE b = 1": true,
+		} {
+			l := newLab(t, b, "CREATE TABLE books (id integer PRIMARY KEY, a, b, fence_token integer);\nCREATE UNIQUE INDEX part ON books (a) WHERE b = 1")
+			l.exec(t, "DROP INDEX part")
+			l.exec(t, "CREATE UNIQUE INDEX part ON books "+index)
+			if broken(l) != unknown {
+				t.Errorf("of a part, %s: it is broken: %v", index, !unknown)
+			}
+		}
+		for _, rule := range [][]sqlfence.Rule{{sqlfence.Key("id"), sqlfence.Ledger()}, {sqlfence.EditLock("a", "b", "c")}} {
+			l := newUnsealed(t, b, "CREATE TABLE books "+table, rule...)
+			l.issue(t, "books/1", 1)
+			l.seal(t)
+			if broken(l) {
+				t.Error("a seal with other rules is broken")
 			}
 		}
 	})
