@@ -120,6 +120,24 @@ func TestLedgerOfAnotherDatabase(t *testing.T) {
 	wantOne(t, p.news(t, harness.Books(both...)), sqlfence.Fault, "missing-ledger")
 }
 
+// Stored code finds the tables of its own database, unless it names another.
+func TestCodeOfAnotherDatabase(t *testing.T) {
+	w, other := newWorld(t, harness.MySQL), newWorld(t, harness.MySQL)
+	var name string
+	if err := w.plain.QueryRow("SELECT DATABASE()").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	other.exec(t, "CREATE TRIGGER its AFTER INSERT ON pens FOR EACH ROW UPDATE books SET price = 1",
+		"CREATE PROCEDURE its_too() DELETE books FROM books JOIN pens ON pens.id = books.id")
+	if found := w.news(t, harness.Books(both...)); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	other.exec(t, "CREATE TRIGGER ours AFTER DELETE ON pens FOR EACH ROW UPDATE `"+name+"`.books SET price = 1")
+	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "trigger")
+	other.exec(t, "DROP TRIGGER ours", "CREATE PROCEDURE ours() DELETE b FROM "+name+".books AS b JOIN pens ON pens.id = b.id")
+	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "function")
+}
+
 // A table that is registered with its schema has another name where its file is attached twice.
 func TestAttachedTwice(t *testing.T) {
 	for _, b := range bases[2:4] {

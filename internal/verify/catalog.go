@@ -167,6 +167,7 @@ type code struct {
 	bare       string   // its name alone
 	fires      []string // relations that a trigger is on: their ids
 	on         string   // likewise, for people
+	home       string   // the schema in which it finds names without one; empty if that isn't known
 	body       string   // empty if it can't be seen
 	hidden     bool     // it can't
 }

@@ -33,7 +33,9 @@ func checkCode(l *look) error {
 		case c.hidden:
 			hidden = append(hidden, c.name)
 		default:
-			l.readCode(c, newBody(l.db, c.body))
+			b := newBody(l.db, c.body)
+			b.home = c.home
+			l.readCode(c, b)
 		}
 	}
 	if len(hidden) > 0 {
@@ -88,6 +90,7 @@ func (l *look) readCode(c code, b body) {
 // words it has.
 type body struct {
 	text    string
+	home    string // the schema in which it finds names without one; empty if that isn't known
 	targets []written
 	words   map[string]bool // as same has them
 	dynamic bool            // it runs texts as SQL
@@ -138,11 +141,19 @@ func newBody(db Database, text string) body {
 	return b
 }
 
-func (b body) names(db Database, rel *relation) bool { return b.words[db.same(rel.name)] }
+func (b body) names(db Database, rel *relation) bool {
+	return b.words[db.same(rel.name)] && b.finds(db, rel)
+}
+
+// finds reports whether a name without a schema may be the relation's.
+func (b body) finds(db Database, rel *relation) bool {
+	schema := db.same(rel.schema)
+	return b.home == "" || db.same(b.home) == schema || b.words[schema]
+}
 
 func (b body) writes(db Database, rel *relation) bool {
 	return slices.ContainsFunc(b.targets, func(w written) bool {
-		return w.name == db.same(rel.name) && (w.schema == "" || w.schema == db.same(rel.schema))
+		return w.name == db.same(rel.name) && (w.schema == db.same(rel.schema) || w.schema == "" && b.finds(db, rel))
 	})
 }
 

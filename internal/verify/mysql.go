@@ -209,7 +209,7 @@ func (d mysql) code(l *look, words []string) ([]code, error) {
 	for i, w := range words {
 		like[i] = "LOCATE(" + d.Text(w) + ", LOWER(body)) > 0"
 	}
-	rows, err := l.rows("the routines, triggers and events", `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), CASE WHEN body IS NULL THEN 1 ELSE 0 END, bare FROM (
+	rows, err := l.rows("the routines, triggers and events", `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), CASE WHEN body IS NULL THEN 1 ELSE 0 END, bare, home FROM (
 	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown, routine_definition AS body FROM information_schema.routines WHERE routine_schema `+others+`
 	UNION ALL SELECT 'trigger', trigger_schema, trigger_name, CONCAT(event_object_schema, '.', event_object_table), event_object_table, action_statement
 		FROM information_schema.triggers WHERE trigger_schema `+others+`
@@ -217,7 +217,7 @@ func (d mysql) code(l *look, words []string) ([]code, error) {
 WHERE body IS NULL OR `+strings.Join(like, " OR ")+` ORDER BY 1, 2`)
 	var found []code
 	for _, r := range rows {
-		found = append(found, code{kind: r[0], name: r[1], fires: []string{r[2]}, on: r[3], body: r[4], hidden: r[5] == "1", bare: r[6]})
+		found = append(found, code{kind: r[0], name: r[1], fires: []string{r[2]}, on: r[3], body: r[4], hidden: r[5] == "1", bare: r[6], home: r[7]})
 	}
 	return found, err
 }
