@@ -168,6 +168,9 @@ func ruleNames() []string {
 // contestant returns the result of a contestant, in this view if there are several.
 func (v view) contestant(m *measured, name string) *result {
 	if v.suffix != "" {
+		if !slices.ContainsFunc(m.results, func(r result) bool { return strings.HasSuffix(r.name, v.suffix) }) {
+			return nil // it couldn't be measured before
+		}
 		if r := m.get(name + v.suffix); r != nil || slices.ContainsFunc(m.results, func(r result) bool { return r.name == name+v.suffix }) {
 			return r
 		}
