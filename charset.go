@@ -24,14 +24,22 @@ func (e *execution) checkCharset(ctx context.Context) error {
 	if query == "" || s.plainCharset || isASCII(e.read.query) && !slices.ContainsFunc(e.read.args, mayExceedASCII) {
 		return nil
 	}
-	charset, found, err := queryText(ctx, s.base, query)
+	return e.askOnce(ctx, query, "the connection's character set", &s.plainCharset, func(charset string) string {
+		return fmt.Sprintf(needsPlainCharset, charset)
+	})
+}
+
+// askOnce asks the server about its session, and refuses the write for the reason that it finds. If
+// it finds none, fine says so until [connState.forgetSettings].
+func (e *execution) askOnce(ctx context.Context, query, about string, fine *bool, reason func(found string) string) error {
+	text, found, err := queryText(ctx, e.state.base, query)
 	switch {
 	case err != nil:
-		return fmt.Errorf("sqlfence: asking for the connection's character set: %w", err)
+		return fmt.Errorf("sqlfence: asking for %s: %w", about, err)
 	case found:
-		return unguardable(e.table(0).name, fmt.Sprintf(needsPlainCharset, charset))
+		return unguardable(e.table(0).name, reason(text))
 	}
-	s.plainCharset = true
+	*fine = true
 	return nil
 }
 

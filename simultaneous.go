@@ -1,9 +1,6 @@
 package sqlfence
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
 const assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
@@ -19,13 +16,5 @@ func (e *execution) checkAssignments(ctx context.Context) error {
 	if query == "" || !e.plan.AssignsTwice || s.assignsInOrder {
 		return nil
 	}
-	_, found, err := queryText(ctx, s.base, query)
-	switch {
-	case err != nil:
-		return fmt.Errorf("sqlfence: asking for the session's sql_mode: %w", err)
-	case found:
-		return unguardable(e.table(0).name, assignsTwice)
-	}
-	s.assignsInOrder = true
-	return nil
+	return e.askOnce(ctx, query, "the session's sql_mode", &s.assignsInOrder, func(string) string { return assignsTwice })
 }
