@@ -180,27 +180,12 @@ func (s *Shop) Runs(t testing.TB, query string, args ...any) bool {
 // State returns the books as "id:price", and with their marks as "id:price@mark".
 func (s *Shop) State(t testing.TB, marks bool) string {
 	t.Helper()
-	rows, err := s.Plain.QueryContext(t.Context(), "SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id, price, mark int64
-		if err := rows.Scan(&id, &price, &mark); err != nil {
-			t.Fatal(err)
-		}
-		book := fmt.Sprintf("%d:%d", id, price)
+	return listBooks(t, s.Plain, "COALESCE(fence_token, 0)", func(id, price int64, mark string) string {
 		if marks {
-			book += fmt.Sprintf("@%d", mark)
+			return fmt.Sprintf("%d:%d@%s", id, price, mark)
 		}
-		all = append(all, book)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(all, " ")
+		return fmt.Sprintf("%d:%d", id, price)
+	})
 }
 
 // Unchanged returns a function that fails the test if a book has changed by then.
@@ -218,18 +203,25 @@ func (s *Shop) Unchanged(t testing.TB) func() {
 // Marks returns the books of a database as "id:price@mark", none of them NULL.
 func Marks(t testing.TB, db *sql.DB) string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT id, price, fence_token FROM books ORDER BY id")
+	return listBooks(t, db, "fence_token", func(id, price int64, mark string) string { return fmt.Sprintf("%d:%d@%s", id, price, mark) })
+}
+
+// listBooks shows each book, with its price and another column, by a function.
+func listBooks(t testing.TB, db *sql.DB, column string, show func(id, price int64, value string) string) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT id, price, "+column+" FROM books ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
-		var id, price, mark int64
-		if err := rows.Scan(&id, &price, &mark); err != nil {
+		var id, price int64
+		var value string
+		if err := rows.Scan(&id, &price, &value); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, fmt.Sprintf("%d:%d@%d", id, price, mark))
+		all = append(all, show(id, price, value))
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
@@ -240,24 +232,9 @@ func Marks(t testing.TB, db *sql.DB) string {
 // Versions returns the books, which have a serial then, as "id:price#serial".
 func (s *Shop) Versions(t testing.TB) string {
 	t.Helper()
-	rows, err := s.Plain.QueryContext(t.Context(), "SELECT id, price, COALESCE(CAST(serial AS text), 'null') FROM books ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id, price int64
-		var serial string
-		if err := rows.Scan(&id, &price, &serial); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, fmt.Sprintf("%d:%d#%s", id, price, serial))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(all, " ")
+	return listBooks(t, s.Plain, "COALESCE(CAST(serial AS text), 'null')", func(id, price int64, serial string) string {
+		return fmt.Sprintf("%d:%d#%s", id, price, serial)
+	})
 }
 
 // CountBooks returns how many rows the table books of any database has.

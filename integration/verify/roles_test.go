@@ -49,8 +49,9 @@ func TestFewPrivileges(t *testing.T) {
 	}
 }
 
-func TestFewPrivilegesOnMySQL(t *testing.T) {
-	w := newWorld(t, harness.MySQL)
+// user creates a user of MySQL's, with the password secret.
+func (w *world) user(t *testing.T) string {
+	t.Helper()
 	user := "u" + strings.ToLower(rand.Text())[:20]
 	w.exec(t, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
 	t.Cleanup(func() {
@@ -58,6 +59,12 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return user
+}
+
+func TestFewPrivilegesOnMySQL(t *testing.T) {
+	w := newWorld(t, harness.MySQL)
+	user := w.user(t)
 	w.exec(t, "GRANT SELECT (id, price), UPDATE (price) ON books TO "+user+"@'127.0.0.1'",
 		"CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", "GRANT EXECUTE ON PROCEDURE raise_prices TO "+user+"@'127.0.0.1'")
 	db := w.Fenced(t, harness.MySQLWith(t, w.dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }), harness.Books(both...))
@@ -84,13 +91,7 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 // What MySQL's triggers don't see takes privileges that writers don't need, and who has them is told.
 func TestPrivilegesPastSeals(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
-	user := "u" + strings.ToLower(rand.Text())[:20]
-	w.exec(t, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
-	t.Cleanup(func() {
-		if _, err := w.plain.Exec("DROP USER " + user + "@'127.0.0.1'"); err != nil {
-			t.Error(err)
-		}
-	})
+	user := w.user(t)
 	rules := append(slices.Clone(both), sqlfence.Sealed())
 	w.seal(t, rules...)
 	w.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON books TO "+user+"@'127.0.0.1'")
