@@ -101,8 +101,7 @@ func TestStormOfLostConnections(t *testing.T) {
 			db := s.Fenced(t, b.dsn+m.params+"&application_name="+name, harness.Books(sqlfence.RowFence("fence_token")))
 			db.SetMaxIdleConns(writers)
 			st := &storm{told: make(map[string]error)}
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := harness.Seed(t)
 			var wg sync.WaitGroup
 			for w := range writers {
 				wg.Go(func() {

@@ -3,7 +3,6 @@ package keys_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,11 +11,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-)
-
-var (
-	randomInserts = flag.Int("random-inserts", 60, "how many statements TestRandomInserts runs with each driver and set of rules")
-	randomSeed    = flag.Uint64("random-inserts-seed", 1, "the seed of the first of them; each next one has the next seed")
 )
 
 // insertRules are the rules that random inserts are guarded by.
@@ -44,20 +38,21 @@ var insertRules = []struct {
 // be that mark; a statement that passes leaves the rows that it leaves without a fence; and
 // one that the bare driver takes is refused by a typed error or not at all.
 func TestRandomInserts(t *testing.T) {
+	first, count := harness.Seed(t), harness.Rounds(t, 60)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, r := range insertRules {
 			t.Run(r.name, func(t *testing.T) {
 				l := &insertLab{Shop: harness.Setting{Base: b}.Shop(t, r.rules...), fence: r.fence, ledger: r.ledger, keyed: r.keyed, new: r.new}
 				numberIDs(t, l.Shop, 7)
-				for n := range *randomInserts {
-					seed := *randomSeed + uint64(n)
+				for n := range count {
+					seed := first + uint64(n)
 					l.r = rand.New(rand.NewPCG(seed, 5))
 					if l.try(t); t.Failed() {
 						t.Fatalf("seed %d", seed)
 					}
 				}
 				t.Logf("%d landed, %d refused, %d invalid", l.landed, l.refused, l.invalid)
-				if *randomInserts >= 50 && (l.landed == 0 && (l.new || !l.keyed) || l.refused == 0 && !l.new) {
+				if count >= 50 && (l.landed == 0 && (l.new || !l.keyed) || l.refused == 0 && !l.new) {
 					t.Error("too few landed or were refused to show anything")
 				}
 			})

@@ -76,7 +76,7 @@ func TestKeysStoredAsTheyAreWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				db := b.Fenced(t, source, sqlfence.WithTable(table, sqlfence.RowFence("mark"), sqlfence.Key("id"), sqlfence.Resource("books")))
-				seed := rand.Uint64()
+				seed := harness.Seed(t)
 				rnd := rand.New(rand.NewPCG(seed, 0))
 				var stored, moved int
 				for range each {

@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 // A book is a row; gone for one that isn't there.
@@ -270,14 +269,7 @@ var rulesets = map[string][]sqlfence.Rule{
 // tokens that are newer and older than the marks of the rows that they reach.
 func TestRandomWrites(t *testing.T) {
 	dsn := setup(t)
-	seed := rand.Uint64()
-	if s := os.Getenv("SQLFENCE_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	count := 40
-	if n, err := strconv.Atoi(os.Getenv("SQLFENCE_COUNT")); err == nil {
-		count = n
-	}
+	seed, count := harness.Seed(t), harness.Rounds(t, 40)
 	for _, m := range modes {
 		for name, rules := range rulesets {
 			t.Run(m.name+"/"+name, func(t *testing.T) {

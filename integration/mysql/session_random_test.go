@@ -5,11 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -28,20 +26,11 @@ const lockedBooks = `CREATE TABLE %s.books (
 // doesn't happen, and says so; another one does what it does by the bare driver, to a table
 // without rules, or is refused before it is sent.
 //
-// A failure names its seed: SQLFENCE_SEED=n SQLFENCE_COUNT=1 runs that session alone. With SQLFENCE_FOR=20m
-// it goes on for that long.
+// A failure names its seed: SQLFENCE_SEED=n SQLFENCE_ROUNDS=1 runs that session alone.
 func TestRandomSessions(t *testing.T) {
 	w := newWorld(t)
-	seed, count := rand.Uint64N(1e9), 100
-	if s := os.Getenv("SQLFENCE_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	if n, err := strconv.Atoi(os.Getenv("SQLFENCE_COUNT")); err == nil {
-		count = n
-	}
-	limit, _ := time.ParseDuration(os.Getenv("SQLFENCE_FOR"))
-	begin := time.Now()
-	for n := 0; n < count || time.Since(begin) < limit; n++ {
+	seed, count := harness.Seed(t), harness.Rounds(t, 100)
+	for n := range count {
 		w.session(seed + uint64(n))
 	}
 	t.Logf("seeds from %d: %v", seed, w.tally)
@@ -100,6 +89,7 @@ type session struct {
 	conns       [2]*sql.Conn
 	rows        []string // of the books, as INSERT takes them
 	newest      map[string]int64
+	trigger     string // of the application; empty for none
 	description string
 }
 
@@ -127,7 +117,12 @@ func (w *world) session(seed uint64) {
 	}
 	s.set()
 	s.tally["sessions"]++
-	s.description = fmt.Sprintf("seed %d, rules%s, in a transaction %v, options %s, settings %s", seed, s.policy.name, s.inTx, s.options, strings.Join(s.settings, "; "))
+	if s.IntN(4) == 0 {
+		s.trigger = s.pick("BEFORE UPDATE ON %s.books FOR EACH ROW SET NEW.touched = NEW.touched", "BEFORE UPDATE ON %s.books FOR EACH ROW SET @app = OLD.id",
+			"BEFORE INSERT ON %s.books FOR EACH ROW SET NEW.title = COALESCE(NEW.title, 'new')", "AFTER UPDATE ON %s.books FOR EACH ROW SET @app = NEW.id",
+			"AFTER INSERT ON %s.books FOR EACH ROW SET @app = NEW.id", "BEFORE DELETE ON %s.books FOR EACH ROW SET @app = OLD.id")
+	}
+	s.description = fmt.Sprintf("seed %d, rules%s, in a transaction %v, options %s, settings %s, trigger %s", seed, s.policy.name, s.inTx, s.options, strings.Join(s.settings, "; "), s.trigger)
 	s.invent()
 	s.fill(bare)
 	s.fill(fenced)
@@ -185,6 +180,10 @@ func (s *session) fill(which int) {
 		s.create(which)
 	} else {
 		exec(s, s.admin, "DELETE FROM "+books)
+	}
+	exec(s, s.admin, "DROP TRIGGER IF EXISTS "+s.names[which]+".app")
+	if s.trigger != "" {
+		exec(s, s.admin, fmt.Sprintf("CREATE TRIGGER "+s.names[which]+".app "+s.trigger, s.names[which]))
 	}
 	exec(s, s.admin, "INSERT INTO "+books+" (id, isbn, grp, price, fence_token, serial, lock_by, lock_since, lock_expiry) VALUES "+strings.Join(s.rows, ", "))
 	exec(s, s.admin, "REPLACE INTO "+s.names[which]+".pens VALUES (1, 1, 11), (2, 2, 12), (3, 1, 13)")

@@ -56,7 +56,7 @@ func TestRandomStatements(t *testing.T) {
 	for name, shape := range shapes {
 		for tokens, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}, "keys": {sqlfence.Key("id"), sqlfence.Ledger()}} {
 			t.Run(name+", "+tokens, func(t *testing.T) {
-				seed := rand.Uint64()
+				seed := harness.Seed(t)
 				l := newUnsealed(t, harness.Bases[1], rules...)
 				l.exec(t, shape)
 				l.exec(t, "INSERT INTO authors (id) SELECT * FROM generate_series(1, 3); TRUNCATE books; INSERT INTO books (id, price, author, fence_token) SELECT n, 0, 1 + n % 3, n % 4 FROM generate_series(1, 12) AS n; INSERT INTO books (id, price) VALUES (50, 0), (61, 0); INSERT INTO fencing_tokens (name, token) SELECT concat('books/', n), 0 FROM generate_series(1, 61) AS n")
@@ -71,7 +71,7 @@ func TestRandomStatements(t *testing.T) {
 				if err := conn.QueryRowContext(t.Context(), "SELECT current_setting('server_version_num')::integer").Scan(&a.version); err != nil {
 					t.Fatal(err)
 				}
-				for n := range 120 {
+				for n := range harness.Rounds(t, 120) {
 					a.newest = int64(4 + n/10)
 					a.round()
 				}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,10 +23,7 @@ func TestSerialRandomAssignments(t *testing.T) {
 	if harness.RaceEnabled {
 		count = 150
 	}
-	if n, err := strconv.Atoi(os.Getenv("SQLFENCE_STATEMENTS")); err == nil {
-		count = n
-	}
-	seed, _ := strconv.ParseUint(os.Getenv("SQLFENCE_SEED"), 10, 64)
+	seed := harness.Seed(t)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		types := []string{"bigint", "integer"}
 		if b.Dialect == sqlfence.Postgres {
@@ -38,7 +34,7 @@ func TestSerialRandomAssignments(t *testing.T) {
 		for _, typ := range types {
 			t.Run("as "+typ, func(t *testing.T) {
 				l := newSerialLab(t, b, typ, seed)
-				for range count {
+				for range harness.Rounds(t, count) {
 					l.step(t)
 					if t.Failed() {
 						return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,11 +11,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-)
-
-var (
-	randomStatements = flag.Int("random", 60, "how many statements TestRandomStatements runs with each driver and set of rules")
-	randomSeed       = flag.Uint64("random-seed", 1, "the seed of the first of them; each next one has the next seed")
 )
 
 // randomRules are the rules that random statements are guarded by.
@@ -47,8 +41,9 @@ var randomRules = []struct {
 // for texts that pgx's simple protocol could misread.
 //
 // Each statement has a seed of its own, which a failure tells: to run it alone, name
-// the subtest with -run and give -random 1 -random-seed SEED.
+// the subtest with -run and set SQLFENCE_ROUNDS=1 SQLFENCE_SEED=n.
 func TestRandomStatements(t *testing.T) {
+	first, count := harness.Seed(t), harness.Rounds(t, 60)
 	for nth, b := range harness.Bases {
 		if b.Dialect != sqlfence.Postgres {
 			continue
@@ -63,8 +58,8 @@ func TestRandomStatements(t *testing.T) {
 					l.fresh = harness.HoldingKeys(t, 1, 9, 2, 9, 3, 9, 4, 9, 20, 9)
 					l.older = harness.HoldingKeys(t, 1, 4, 2, 4, 3, 4, 4, 4, 20, 4)
 				}
-				for n := range *randomStatements {
-					seed := *randomSeed + uint64(n)
+				for n := range count {
+					seed := first + uint64(n)
 					l.r = rand.New(rand.NewPCG(seed, uint64(nth*len(randomRules)+i)))
 					query, args := (&writer{r: l.r}).statement(kind)
 					if l.try(t, query, args); t.Failed() {
@@ -72,7 +67,7 @@ func TestRandomStatements(t *testing.T) {
 					}
 				}
 				t.Logf("%d statements are valid, %d not; %d reached rows; %d refused in the simple protocol", l.valid, l.invalid, l.reached, l.inlined)
-				if *randomStatements >= 50 && (l.valid < l.invalid || l.reached*5 < l.valid || l.inlined*4 > l.valid) {
+				if count >= 50 && (l.valid < l.invalid || l.reached*5 < l.valid || l.inlined*4 > l.valid) {
 					t.Error("too few are valid, reach rows or are let through to show anything")
 				}
 			})

@@ -38,13 +38,13 @@ func TestRandomStatements(t *testing.T) {
 	each(t, func(t *testing.T, b harness.Base) {
 		for name, shape := range shapes {
 			t.Run(name, func(t *testing.T) {
-				seed := rand.Uint64()
+				seed := harness.Seed(t)
 				r := rand.New(rand.NewPCG(seed, 1))
 				for round := range 2 {
 					l := newLab(t, b, "CREATE TABLE books "+shape+";\nINSERT INTO books (id, a, b, c) VALUES (1, 'x', 2, 1), (2, 'y', 3, 2)")
 					l.exec(t, fmt.Sprintf("PRAGMA recursive_triggers = %d", round))
 					landed := 0
-					for n := range 300 {
+					for n := range harness.Rounds(t, 300) {
 						s := randomStatement(r, int64(n/20))
 						if strings.Contains(shape, "TRIGGER") {
 							l.later(t)
