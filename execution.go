@@ -264,7 +264,7 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	if err != nil && e.sent.kept != nil && e.unkeep(err) {
 		got, err = sendOnceMore(ctx, e, c, err)
 	}
-	if again, lost := e.withoutFunction(ctx, err); again {
+	if again, lost := e.withoutFunction(err); again {
 		got, err = sendOnceMore(ctx, e, c, lost)
 	} else {
 		err = lost

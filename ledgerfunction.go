@@ -127,7 +127,7 @@ func (e *execution) rewriter() *rewrite.Rewriter {
 // function is gone, the statement, of which nothing was applied, is made into one that does
 // without, to be sent again. Where its transaction is over by the error, it isn't, and lost
 // says why; lost is err if that says something else.
-func (e *execution) withoutFunction(ctx context.Context, err error) (again bool, lost error) {
+func (e *execution) withoutFunction(err error) (again bool, lost error) {
 	s := e.state
 	if !e.lostFunction(err) {
 		return false, err

@@ -28,8 +28,8 @@ const (
 	notNegative = sealError(`ERROR: new row for relation "books" violates check constraint "sqlfence_mark" (SQLSTATE 23514)`)
 )
 
-// openSealable opens it, with more options.
-func openSealable(t *testing.T, opts ...Option) (*sql.DB, *sealable) {
+// openSealable opens it.
+func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	t.Helper()
 	s := new(sealable)
 	s.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
@@ -47,8 +47,7 @@ func openSealable(t *testing.T, opts ...Option) (*sql.DB, *sealable) {
 		}
 		return fakedb.Answer{Affected: 1}, nil
 	})
-	opts = append([]Option{WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed())}, opts...)
-	db, err := OpenDB(s.DB, opts...)
+	db, err := OpenDB(s.DB, WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed()))
 	if err != nil {
 		t.Fatal(err)
 	}

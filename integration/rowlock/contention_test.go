@@ -144,7 +144,7 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 					calls := new(harness.Counter)
 					counted, err := sqlfence.OpenDB(s.Counting(t, d.source, calls), sqlfence.WithDialect(s.Dialect))
 					d.db = harness.CloseAtEnd(t, counted, err)
-					table := d.table(t, "invoice")
+					table := d.table(t)
 
 					tx, err := d.plain.Begin()
 					if err != nil {
@@ -211,7 +211,7 @@ func TestRowLockRoundTrips(t *testing.T) {
 		calls := new(harness.Counter)
 		counted, err := sqlfence.OpenDB(b.Counting(t, d.source, calls), sqlfence.WithDialect(b.Dialect), sqlfence.WithTable("invoice"))
 		d.db = harness.CloseAtEnd(t, counted, err)
-		table := d.table(t, "invoice")
+		table := d.table(t)
 		cost := func(what string, want int, operation func() error) {
 			t.Helper()
 			calls.Reset()

@@ -30,7 +30,7 @@ func eachManaged(t *testing.T, test func(t *testing.T, d *desk, m *rowlock.Manag
 			}
 		}
 		d.exec(t, "INSERT INTO invoice (id, total) VALUES (8, 10)")
-		d.invoice = d.table(t, "invoice", rowlock.WithManager(m))
+		d.invoice = d.table(t, rowlock.WithManager(m))
 		test(t, d, m)
 	})
 }
@@ -400,7 +400,7 @@ func TestRowLockManagerHeartbeatInTime(t *testing.T) {
 		if err := m.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		d.invoice = d.table(t, "invoice", rowlock.WithManager(m))
+		d.invoice = d.table(t, rowlock.WithManager(m))
 		d.take(t, 7, "ada", "s1")
 		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
 		tx, err := d.plain.Begin()
@@ -450,7 +450,7 @@ func TestRowLockManagerRefusesOnce(t *testing.T) {
 		if err := m.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		table := d.table(t, "invoice", rowlock.WithManager(m))
+		table := d.table(t, rowlock.WithManager(m))
 		calls.Reset()
 		old := edit("ada")
 		old.Serial = 0

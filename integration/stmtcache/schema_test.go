@@ -214,7 +214,7 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 	ctx, bypass := harness.Holding(t, 5), sqlfence.Bypass(t.Context(), "migration")
 	var seen strings.Builder
 	show := func(what string, v ...any) { fmt.Fprintln(&seen, append([]any{what}, v...)...) }
-	write := func(query string, args []any, how how) {
+	write := func(query string, how how) {
 		if query != "" {
 			show(query, harness.Describe(c.QueryContext(bypass, query)))
 			return
@@ -240,13 +240,13 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 		run(tx)
 		show("commit", tx.Commit())
 	}
-	write("", nil, guarded)
-	write("", nil, guarded)
+	write("", guarded)
+	write("", guarded)
 	seen.Reset()
 	for _, step := range inAnother(t, b, steps) {
 		switch step.how {
 		case guarded, returns:
-			write(step.query, nil, step.how)
+			write(step.query, step.how)
 		case here:
 			_, err := c.ExecContext(bypass, step.query)
 			show(step.query, err)
@@ -267,8 +267,8 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 			}))
 		}
 	}
-	write("", nil, guarded)
-	write("", nil, returns)
+	write("", guarded)
+	write("", returns)
 	show("left", harness.Describe(s.Plain.Query("SELECT * FROM books ORDER BY id")))
 	// pgx says by the type whether it was preparing.
 	return ownNames.ReplaceAllString(strings.ReplaceAll(seen.String(), "*pgconn.PrepareError", "*pgconn.PgError"), "a database")

@@ -120,7 +120,10 @@ func (l *look) judgeColumn(u use) {
 // checkDefault looks at the mark of rows that are added without a token.
 func (l *look) checkDefault(u use, named string) {
 	const toZero = "Give it the default 0."
-	set := l.db.setDefault(l.quoted(u.rel), l.db.Quote(u.is.name), "0")
+	var set string
+	if l.db.setsDefaults() {
+		set = "ALTER TABLE " + l.quoted(u.rel) + " ALTER COLUMN " + l.db.Quote(u.is.name) + " SET DEFAULT 0"
+	}
 	switch value := strings.Trim(u.is.fallback, "'()"); {
 	case value == "0" || strings.HasPrefix(value, "0'::"):
 	case value != "" && !strings.EqualFold(value, "null"):

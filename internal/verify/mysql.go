@@ -21,12 +21,9 @@ func (mysql) word(s string) string { return unquoted(s) }
 func (mysql) keepsLedgers() bool             { return false }
 func (mysql) cascadesFire() bool             { return false }
 func (mysql) writesJoined() bool             { return true }
+func (mysql) setsDefaults() bool             { return true }
 func (mysql) length(s string) int            { return len(s) } // a name is bytes
 func (mysql) lockTypes() (user, time string) { return "varchar(255)", "bigint" }
-
-func (mysql) setDefault(table, column, value string) string {
-	return "ALTER TABLE " + table + " ALTER COLUMN " + column + " SET DEFAULT " + value
-}
 
 func (mysql) alter(table, column, declare string) string {
 	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare

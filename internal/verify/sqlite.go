@@ -24,12 +24,11 @@ func (sqlite) word(s string) string { return unquoted(s) }
 func (sqlite) keepsLedgers() bool             { return true }
 func (sqlite) cascadesFire() bool             { return true }
 func (sqlite) writesJoined() bool             { return false }
+func (sqlite) setsDefaults() bool             { return false }
 func (sqlite) length(s string) int            { return utf8.RuneCountInString(s) }
 func (sqlite) lockTypes() (user, time string) { return "text", "integer" }
 
 func (sqlite) alter(_, _, _ string) string { return "" }
-
-func (sqlite) setDefault(_, _, _ string) string { return "" }
 
 func (sqlite) isRowNumber(rel *relation, column string) bool {
 	return slices.Contains([]string{"rowid", "oid", "_rowid_"}, foldASCII(column)) && !withoutRowid.MatchString(rel.definition)
