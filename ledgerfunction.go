@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -67,7 +67,7 @@ func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn)
 // installed asks again after a statement that has installed the function.
 func (f *ledgerFunction) installed(ctx context.Context, e *execution) {
 	s := e.state
-	if e.sent.query == sqltext.CreateLedgerFunction && own.Is(ctx, e.sent.query) && !s.inTx && s.settings.asksFunction() {
+	if e.sent.query == sqltext.CreateLedgerFunction && trusted.Is(ctx, e.sent.query) && !s.inTx && s.settings.asksFunction() {
 		f.ask(ctx, s.settings, s.base)
 	}
 }

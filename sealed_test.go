@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A sealable takes the place of a PostgreSQL whose table books is sealed, or not.
@@ -155,7 +155,7 @@ func TestSealingIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.ExecContext(own.Context(t.Context(), statement), statement); err != nil {
+		if _, err := db.ExecContext(trusted.Context(t.Context(), statement), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
