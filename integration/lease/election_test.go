@@ -194,16 +194,12 @@ func TestTransactionThatOutlivesItsLeadership(t *testing.T) {
 				sh.Raise(t, "books", 1)
 				db := sh.Fenced(t, sh.Source, harness.Books(fence.Rule), sqlfence.WithTokens(
 					func(context.Context, []string) ([]sqlfence.Token, error) { return []sqlfence.Token{now}, nil }))
-				tx, err := db.Begin()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer tx.Rollback()
+				tx := harness.Begin(context.Background(), t, db, sql.LevelDefault)
 				if _, err := tx.Exec("UPDATE books SET price = 20"); err != nil {
 					t.Fatal(err)
 				}
 				now.Value = 2
-				_, err = tx.Exec("UPDATE books SET price = 30")
+				_, err := tx.Exec("UPDATE books SET price = 30")
 				harness.WantError(t, err, sqlfence.ErrStale)
 				now.Value = 1 // a statement that wasn't sent doesn't end the transaction
 				if _, err := tx.Exec("UPDATE books SET price = 40"); err != nil {

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -149,11 +150,7 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 			if key != "new" {
 				harness.MustRelease(t, harness.MustAcquire(t, direct, key))
 			}
-			writer, err := sh.Plain.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer writer.Rollback()
+			writer := harness.Begin(context.Background(), t, sh.Plain, sql.LevelDefault)
 			if _, err := writer.Exec("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))", "sqlfence:"+key); err != nil {
 				t.Fatal(err)
 			}

@@ -146,11 +146,7 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 					d.db = harness.CloseAtEnd(t, counted, err)
 					table := d.table(t)
 
-					tx, err := d.plain.Begin()
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer tx.Rollback()
+					tx := harness.Begin(context.Background(), t, d.plain, sql.LevelDefault)
 					query := change.change
 					if strings.Contains(query, "%s") {
 						query = fmt.Sprintf(query, "'carol'")
@@ -158,22 +154,11 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 					if _, err := tx.Exec(query); err != nil {
 						t.Fatal(err)
 					}
-					var pid int
-					if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-						t.Fatal(err)
-					}
-					done := make(chan struct{})
 					var lock rowlock.Lock
-					var asked error
-					go func() {
-						defer close(done)
-						lock, asked = table.Request(t.Context(), edit("ada"))
-					}()
-					(&harness.Shop{Setting: s, Plain: d.plain}).WantBlocked(t, pid, done)
-					if err := tx.Commit(); err != nil {
-						t.Fatal(err)
-					}
-					<-done
+					asked := (&harness.Shop{Setting: s, Plain: d.plain}).Behind(t, tx, func() (err error) {
+						lock, err = table.Request(t.Context(), edit("ada"))
+						return err
+					})
 					want := change.want
 					if change.name == "not touched" && before != "NULL" {
 						want = sqlfence.ErrLocked

@@ -119,13 +119,9 @@ func TestRowLockRefusalLeavesTheTransaction(t *testing.T) {
 		}
 		d.set(t, d.user(d.bob), d.time(60))
 		d.exec(t, "INSERT INTO invoice (id, total, serial) VALUES (8, 10, 2)")
-		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: d.Level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(t.Context(), t, d.db, d.Level)
 		table := d.invoice.In(tx)
-		_, err = table.Request(t.Context(), edit(d.ada))
+		_, err := table.Request(t.Context(), edit(d.ada))
 		harness.WantError(t, err, sqlfence.ErrLocked)
 		_, err = table.Renew(t.Context(), rowlock.Edit{ID: 8, Serial: 2, User: d.ada})
 		harness.WantError(t, err, rowlock.ErrNotHeld)

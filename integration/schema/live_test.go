@@ -160,11 +160,7 @@ func TestAddFenceGivesWay(t *testing.T) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		fill(t, b, plain, 1000)
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 		if _, err := tx.Exec("UPDATE books SET price = 0 WHERE id = 1000"); err != nil {
 			t.Fatal(err)
 		}
@@ -220,11 +216,7 @@ func TestAddFenceBehindVacuum(t *testing.T) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		fill(t, b, plain, 1000)
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 		if _, err := tx.Exec("LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE"); err != nil { // as VACUUM
 			t.Fatal(err)
 		}
@@ -257,11 +249,7 @@ func TestAddFenceSQLTriesAgain(t *testing.T) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		fill(t, b, plain, 1000)
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 		if _, err := tx.Exec("SELECT FROM books"); err != nil {
 			t.Fatal(err)
 		}
@@ -326,11 +314,7 @@ func TestAddFenceBehindWriter(t *testing.T) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		harness.MustExec(t, plain, "CREATE TABLE books (id bigint)")
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 		if _, err := tx.Exec("INSERT INTO books (id) VALUES (1)"); err != nil {
 			t.Fatal(err)
 		}
