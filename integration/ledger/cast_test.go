@@ -110,12 +110,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 		}
 		source := softened(t, b)
 		plain := b.Raw(t, source)
-		exec := func(query string) {
-			t.Helper()
-			if _, err := plain.ExecContext(t.Context(), query); err != nil {
-				t.Fatalf("%s: %v", query, err)
-			}
-		}
+		exec := func(query string) { t.Helper(); harness.MustExec(t, plain, query) }
 		state := func() (s string) {
 			t.Helper()
 			if err := plain.QueryRow("SELECT COALESCE(string_agg(b::text, ' '), 'none') FROM books b").Scan(&s); err != nil {

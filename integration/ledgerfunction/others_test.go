@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -159,13 +160,10 @@ func TestFunctionInMixedCompany(t *testing.T) {
 		store := harness.NewStore(t, sh.Plain)
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
-		var mu sync.Mutex
-		deadlocks := 0
+		var deadlocks atomic.Int64
 		note := func(err error) {
 			if harness.SQLState(err) == "40P01" {
-				mu.Lock()
-				deadlocks++
-				mu.Unlock()
+				deadlocks.Add(1)
 			}
 		}
 		for i, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable, sql.LevelReadCommitted} {
@@ -181,28 +179,7 @@ func TestFunctionInMixedCompany(t *testing.T) {
 							return
 						default:
 						}
-						var token int64
-						if err := sh.Plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&token); err != nil {
-							t.Error(err)
-							return
-						}
-						ctx := harness.Holding(t, token)
-						tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						for range 2 { // the second time it has the locks
-							if err == nil {
-								_, err = tx.ExecContext(ctx, "UPDATE books SET fence_token = $1 WHERE id = $2", token, id+1)
-							}
-						}
-						if err == nil {
-							err = tx.Commit()
-						} else {
-							_ = tx.Rollback() // the reason is err
-						}
-						note(err)
+						note(writeNewest(t, sh, db, level, id+1))
 					}
 				})
 			}
@@ -219,10 +196,32 @@ func TestFunctionInMixedCompany(t *testing.T) {
 		}
 		close(stop)
 		wg.Wait()
-		if deadlocks > 0 {
-			t.Errorf("%d deadlocks", deadlocks)
+		if n := deadlocks.Load(); n > 0 {
+			t.Errorf("%d deadlocks", n)
 		}
 	})
+}
+
+// writeNewest writes the newest token into a book, in a transaction of a level, and returns why it couldn't.
+func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.IsolationLevel, id int) error {
+	var token int64
+	if err := sh.Plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&token); err != nil {
+		t.Error(err)
+		return nil
+	}
+	ctx := harness.Holding(t, token)
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer tx.Rollback()
+	for range 2 { // the second time it has the locks
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET fence_token = $1 WHERE id = $2", token, id); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 // The function asks the ledger that the statement would, whatever the search path says
