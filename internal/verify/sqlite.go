@@ -213,7 +213,7 @@ func (d sqlite) code(l *look, words []string) ([]code, error) {
 		if at == nil {
 			continue
 		}
-		found = append(found, code{kind: "trigger", name: plain(d, r[1]), bare: r[1], fires: []string{r[0] + "." + r[2]}, on: plain(d, r[2]), body: r[3][at[1]:]})
+		found = append(found, code{kind: "trigger", name: quoteIfNeeded(d, r[1]), bare: r[1], fires: []string{r[0] + "." + r[2]}, on: quoteIfNeeded(d, r[2]), body: r[3][at[1]:]})
 	}
 	return found, err
 }
@@ -234,7 +234,7 @@ func (sqlite) checkSession(l *look, files map[string]string) {
 		for _, schema := range slices.Sorted(maps.Keys(files)) {
 			if file := files[foldASCII(t.Schema)]; file == files[schema] && schema != foldASCII(t.Schema) && file != "" {
 				l.add(t, Finding{Severity: Warning, Code: "attached-twice",
-					Problem: "The file of table " + t.Registered + " is attached as " + plain(SQLite, schema) + ", too: a write by that name carries no token.",
+					Problem: "The file of table " + t.Registered + " is attached as " + quoteIfNeeded(SQLite, schema) + ", too: a write by that name carries no token.",
 					Remedy:  "Attach it once, or register the table without its schema."})
 			}
 		}
