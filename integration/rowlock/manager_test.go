@@ -144,56 +144,35 @@ func TestRowLockManagerIsInTheTransaction(t *testing.T) {
 	})
 }
 
+// wantFreed compares how many locks a method has freed.
+func wantFreed(t *testing.T, what string, want int, n int, err error) {
+	t.Helper()
+	if n != want || err != nil {
+		t.Errorf("%s freed %d, %v; want %d", what, n, err, want)
+	}
+}
+
 func TestRowLockManagerFrees(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
-		ada, bob := fmt.Sprint(d.ada), fmt.Sprint(d.bob)
-		freed := func(what string, want int, n int, err error) {
-			t.Helper()
-			if n != want || err != nil {
-				t.Errorf("%s freed %d, %v; want %d", what, n, err, want)
-			}
-		}
+		bob := fmt.Sprint(d.bob)
 		d.take(t, 7, d.ada, "s1")
 		d.take(t, 8, d.bob, "s2")
 		n, err := m.FreeUser(t.Context(), d.ada)
-		freed("FreeUser", 1, n, err)
+		wantFreed(t, "FreeUser", 1, n, err)
 		d.holds(t, "editedby IS NULL AND editedexpiry IS NULL AND serial = 1")
 		wantLocks(t, m, rowlock.Filter{}, "[8] "+bob+" s2")
 		n, err = m.FreeUser(t.Context(), d.ada)
-		freed("second FreeUser", 0, n, err)
+		wantFreed(t, "second FreeUser", 0, n, err)
 
 		d.take(t, 7, d.bob, "s3")
 		n, err = m.FreeSession(t.Context(), "s3")
-		freed("FreeSession", 1, n, err)
+		wantFreed(t, "FreeSession", 1, n, err)
 		wantLocks(t, m, rowlock.Filter{}, "[8] "+bob+" s2")
-
-		// Two sessions fall silent; one of them gives a sign of life. The lock of no
-		// session has nobody who could.
-		d.take(t, 7, d.ada, "s1")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
-		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
-			t.Error(err)
-		}
-		n, err = m.FreeSilent(t.Context(), time.Minute)
-		freed("FreeSilent", 1, n, err)
-		wantLocks(t, m, rowlock.Filter{}, "[7] "+ada+" s1")
-		d.take(t, 8, d.ada, "")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
-		d.take(t, 7, d.ada, "s1") // which is a sign of life too
-		n, err = m.FreeSilent(t.Context(), time.Minute)
-		freed("FreeSilent", 0, n, err)
-
+		d.take(t, 7, d.ada, "")
 		n, err = m.FreeAll(t.Context())
-		freed("FreeAll", 2, n, err)
+		wantFreed(t, "FreeAll", 2, n, err)
 		wantLocks(t, m, rowlock.Filter{})
 		d.holds(t, "editedby IS NULL")
-
-		// A lapsed lock that nobody has taken over is tidied away as well.
-		d.take(t, 7, d.ada, "s1")
-		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+", heartbeat = "+d.time(-100))
-		d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1))
-		n, err = m.FreeSilent(t.Context(), time.Minute)
-		freed("FreeSilent of a lapsed lock", 1, n, err)
 
 		for _, err := range []error{
 			m.Heartbeat(t.Context(), ""),
@@ -205,6 +184,38 @@ func TestRowLockManagerFrees(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		}
+	})
+}
+
+// Two sessions fall silent; one of them gives a sign of life. The lock of no session has nobody
+// who could.
+func TestRowLockManagerFreesTheSilent(t *testing.T) {
+	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
+		ada := fmt.Sprint(d.ada)
+		d.take(t, 7, d.ada, "s1")
+		d.take(t, 8, d.bob, "s2")
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
+			t.Error(err)
+		}
+		n, err := m.FreeSilent(t.Context(), time.Minute)
+		wantFreed(t, "FreeSilent", 1, n, err)
+		wantLocks(t, m, rowlock.Filter{}, "[7] "+ada+" s1")
+		d.take(t, 8, d.ada, "")
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		d.take(t, 7, d.ada, "s1") // which is a sign of life too
+		n, err = m.FreeSilent(t.Context(), time.Minute)
+		wantFreed(t, "FreeSilent", 0, n, err)
+
+		// A lapsed lock that nobody has taken over is tidied away as well.
+		if n, err := m.FreeAll(t.Context()); n != 2 || err != nil {
+			t.Errorf("FreeAll: %d, %v", n, err)
+		}
+		d.take(t, 7, d.ada, "s1")
+		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+", heartbeat = "+d.time(-100))
+		d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1))
+		n, err = m.FreeSilent(t.Context(), time.Minute)
+		wantFreed(t, "FreeSilent of a lapsed lock", 1, n, err)
 	})
 }
 
