@@ -138,24 +138,18 @@ func (k *keywords) table(t *testing.T, n int) {
 	if n%2 == 0 && slices.Contains(k.columns, "end") && !slices.Contains(k.used, "end") {
 		k.used[0] = "end"
 	}
-	exec := func(query string) {
-		t.Helper()
-		if _, err := k.plain.ExecContext(t.Context(), query); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-	}
-	exec("DROP TABLE books")
+	harness.MustExec(t, k.plain, "DROP TABLE books")
 	columns := "id integer PRIMARY KEY, fence_token bigint, serial_no bigint, locked_by text, locked_at " + k.TimeType() + ", locked_to " + k.TimeType()
 	for _, c := range k.used {
 		columns += ", " + c + " integer"
 	}
-	exec("CREATE TABLE books (" + columns + ")")
+	harness.MustExec(t, k.plain, "CREATE TABLE books ("+columns+")")
 	for id := 1; id <= 4; id++ {
 		values := ""
 		for range k.used {
 			values += fmt.Sprintf(", %d", k.r.IntN(4))
 		}
-		exec(fmt.Sprintf("INSERT INTO books (id, fence_token, serial_no, %s) VALUES (%d, 5, 1%s)", strings.Join(k.used, ", "), id, values))
+		harness.MustExec(t, k.plain, fmt.Sprintf("INSERT INTO books (id, fence_token, serial_no, %s) VALUES (%d, 5, 1%s)", strings.Join(k.used, ", "), id, values))
 	}
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token")}
 	switch n % 4 {
