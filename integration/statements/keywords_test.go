@@ -157,8 +157,8 @@ func (k *keywords) table(t *testing.T, n int) {
 		rules = append(rules, sqlfence.EditLock("locked_by", "locked_at", "locked_to"))
 	case 3:
 		rules = append(rules, sqlfence.Serial("serial_no"), sqlfence.Ledger())
-		exec("DELETE FROM fencing_tokens")
-		exec("INSERT INTO fencing_tokens (name, token) VALUES ('books', 9)")
+		harness.MustExec(t, k.plain, "DELETE FROM fencing_tokens")
+		harness.MustExec(t, k.plain, "INSERT INTO fencing_tokens (name, token) VALUES ('books', 9)")
 	}
 	if k.db != nil {
 		if err := k.db.Close(); err != nil {
