@@ -28,7 +28,7 @@ const (
 	notNegative = sealError(`ERROR: new row for relation "books" violates check constraint "sqlfence_mark" (SQLSTATE 23514)`)
 )
 
-// openSealable opens it.
+// openSealable opens a fenced database whose table books can be sealed.
 func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	t.Helper()
 	s := new(sealable)

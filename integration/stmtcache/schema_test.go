@@ -237,7 +237,6 @@ func (w *walker) show(what string, v ...any) {
 	fmt.Fprintln(&w.seen, append([]any{what}, v...)...)
 }
 
-// take takes one step.
 func (w *walker) take(t *testing.T, step step) {
 	t.Helper()
 	bypass := sqlfence.Bypass(t.Context(), "migration")

@@ -116,7 +116,6 @@ func texts(db Database, list []string) string {
 	return strings.Join(written, ", ")
 }
 
-// ids returns the relations' ids.
 func ids(of []*relation) []string {
 	list := make([]string, len(of))
 	for i, rel := range of {
