@@ -89,7 +89,7 @@
 //
 //   - code that opens the database without sqlfence: another service, a
 //     migration tool, a person at a prompt. A table is protected if
-//     every program that writes to it uses sqlfence;
+//     every program that writes to it uses sqlfence, or if it is [Sealed];
 //   - SQL that the database runs on its own: in stored functions and procedures,
 //     triggers, rules and cascades, or behind an updatable view. A guarded
 //     statement may invoke them, and their writes are not compared. Statements that

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -93,7 +93,7 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	e.state.cache.follow(e.sent.query)
 	e.state.followSettings(e.sent.query)
 	got, err := c.send(ctx, e.state, e.sent)
-	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && own.Is(ctx, e.sent.query) {
+	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && trusted.Is(ctx, e.sent.query) {
 		err = ended
 	}
 	e.state.followTx(e.sent.query, err)
@@ -117,7 +117,7 @@ func (e *execution) admit(ctx context.Context) (outcome, error) {
 		return refused, failed
 	}
 	switch why, bypassed := e.state.settings.bypassReason(ctx); {
-	case own.Is(ctx, e.read.query):
+	case trusted.Is(ctx, e.read.query):
 	case e.passes():
 		e.notePassed()
 	case bypassed:
@@ -264,7 +264,7 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	if err != nil && e.sent.kept != nil && e.unkeep(err) {
 		got, err = sendOnceMore(ctx, e, c, err)
 	}
-	if again, lost := e.withoutFunction(ctx, err); again {
+	if again, lost := e.withoutFunction(err); again {
 		got, err = sendOnceMore(ctx, e, c, lost)
 	} else {
 		err = lost

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -67,7 +67,7 @@ func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn)
 // installed asks again after a statement that has installed the function.
 func (f *ledgerFunction) installed(ctx context.Context, e *execution) {
 	s := e.state
-	if e.sent.query == sqltext.CreateLedgerFunction && own.Is(ctx, e.sent.query) && !s.inTx && s.settings.asksFunction() {
+	if e.sent.query == sqltext.CreateLedgerFunction && trusted.Is(ctx, e.sent.query) && !s.inTx && s.settings.asksFunction() {
 		f.ask(ctx, s.settings, s.base)
 	}
 }
@@ -127,7 +127,7 @@ func (e *execution) rewriter() *rewrite.Rewriter {
 // function is gone, the statement, of which nothing was applied, is made into one that does
 // without, to be sent again. Where its transaction is over by the error, it isn't, and lost
 // says why; lost is err if that says something else.
-func (e *execution) withoutFunction(ctx context.Context, err error) (again bool, lost error) {
+func (e *execution) withoutFunction(err error) (again bool, lost error) {
 	s := e.state
 	if !e.lostFunction(err) {
 		return false, err

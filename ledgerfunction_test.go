@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A catalogue takes the place of a PostgreSQL whose ledger has the function, or not.
@@ -93,7 +93,7 @@ func writeOften(t *testing.T, db *sql.DB, c *catalogue) {
 func install(t *testing.T, db *sql.DB, c *catalogue) {
 	t.Helper()
 	c.schema = "public"
-	if _, err := db.ExecContext(own.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
+	if _, err := db.ExecContext(trusted.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.asked(); got != "i?" {
@@ -190,7 +190,7 @@ func TestLedgerFunctionIsInstalled(t *testing.T) {
 		t.Error(err)
 	}
 	c.schema = "public"
-	if _, err := db.ExecContext(own.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
+	if _, err := db.ExecContext(trusted.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
 		t.Error(err)
 	}
 	if err := setBooks(t, db); err != nil {

@@ -47,7 +47,7 @@ func (e *execution) ready(ctx context.Context) error {
 		return err
 	}
 	err := e.prepare(ctx)
-	if again, lost := e.withoutFunction(ctx, err); again {
+	if again, lost := e.withoutFunction(err); again {
 		err = e.prepare(ctx)
 	} else {
 		err = lost

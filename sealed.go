@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -153,7 +153,7 @@ func (e *execution) resealed(err error) (again bool, typed error) {
 // sealing has all seals asked for again after a statement of package schema's that may have
 // changed them.
 func (s *connState) sealing(ctx context.Context, query string) {
-	if s.settings.sealed && own.Is(ctx, query) && sqltext.ChangesSeal(query) {
+	if s.settings.sealed && trusted.Is(ctx, query) && sqltext.ChangesSeal(query) {
 		s.seals.known.Clear()
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A sealable takes the place of a PostgreSQL whose table books is sealed, or not.
@@ -28,8 +28,8 @@ const (
 	notNegative = sealError(`ERROR: new row for relation "books" violates check constraint "sqlfence_mark" (SQLSTATE 23514)`)
 )
 
-// openSealable opens it, with more options.
-func openSealable(t *testing.T, opts ...Option) (*sql.DB, *sealable) {
+// openSealable opens a fenced database whose table books can be sealed.
+func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	t.Helper()
 	s := new(sealable)
 	s.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
@@ -47,8 +47,7 @@ func openSealable(t *testing.T, opts ...Option) (*sql.DB, *sealable) {
 		}
 		return fakedb.Answer{Affected: 1}, nil
 	})
-	opts = append([]Option{WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed())}, opts...)
-	db, err := OpenDB(s.DB, opts...)
+	db, err := OpenDB(s.DB, WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +155,7 @@ func TestSealingIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.ExecContext(own.Context(t.Context(), statement), statement); err != nil {
+		if _, err := db.ExecContext(trusted.Context(t.Context(), statement), statement); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -48,16 +48,16 @@ func (e *execution) explain(err error) error {
 	if err == nil || len(e.plan.Tables) == 0 {
 		return err
 	}
-	tables := make([]missing.Table, 0, len(e.plan.Tables)+1)
+	tables := make([]setuperr.Table, 0, len(e.plan.Tables)+1)
 	for i := range e.plan.Tables {
 		t, db := e.table(i), e.state.settings.profile.database
 		tables = append(tables, t.needs(db, e.asked.query))
 		if t.rules.Ledger {
-			tables = append(tables, missing.Ledger(db.text(), ledgerPrivileges(db.text())))
+			tables = append(tables, setuperr.Ledger(db.text(), ledgerPrivileges(db.text())))
 		}
 	}
-	if thing, ok := missing.Find(err, tables...); ok {
-		return &SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
+	if missing, ok := setuperr.Find(err, tables...); ok {
+		return &SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
 	}
 	return e.explainRule(err)
 }
@@ -95,8 +95,8 @@ func (e *execution) explainRule(err error) error {
 
 // needs returns what the guard of a statement needs of the table. A column that the
 // statement names itself may be missing for another reason.
-func (t *table) needs(db database, query string) missing.Table {
-	needs := missing.Table{Name: t.rules.Name, SQL: t.name}
+func (t *table) needs(db database, query string) setuperr.Table {
+	needs := setuperr.Table{Name: t.rules.Name, SQL: t.name}
 	var read, written []string
 	add := func(column, typ string, writes bool) {
 		if column == "" {
@@ -108,7 +108,7 @@ func (t *table) needs(db database, query string) missing.Table {
 			written = append(written, sql)
 		}
 		if typ != "" && !strings.Contains(strings.ToLower(query), strings.ToLower(column)) {
-			needs.Columns = append(needs.Columns, missing.Column{Name: column, SQL: sql, Type: typ})
+			needs.Columns = append(needs.Columns, setuperr.Column{Name: column, SQL: sql, Type: typ})
 		}
 	}
 	add(t.rules.FenceColumn, "bigint NOT NULL DEFAULT 0", true)

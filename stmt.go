@@ -6,7 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -64,7 +64,7 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Ar
 	}
 	var reason error
 	switch _, bypassed := settings.bypassReason(ctx); {
-	case bypassed, own.Is(ctx, s.query):
+	case bypassed, trusted.Is(ctx, s.query):
 	case e.observes():
 		// An error of the guard's must not be the application's: see observe.
 	case e.plan.Verdict == rewrite.Refuse:

@@ -97,8 +97,8 @@ func (k *kit) cleanup() {
 }
 
 // exec executes with the driver alone.
-func (k *kit) exec(query string, args ...any) {
-	if _, err := k.plain.ExecContext(context.Background(), k.bind(query), args...); err != nil {
+func (k *kit) exec(query string) {
+	if _, err := k.plain.ExecContext(context.Background(), k.bind(query)); err != nil {
 		k.fatalf("the driver alone: %s: %v", query, err)
 	}
 }

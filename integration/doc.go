@@ -3,7 +3,7 @@
 //
 //   - harness: the code that the others share;
 //   - guarantees: sqlfence's promises, G1 and G3 to G8;
-//   - ledger: G2;
+//   - ledger, ledgerfunction: G2, and the function by which PostgreSQL asks the ledger;
 //   - concurrency: G1 and G2 among many writers, in transactions and across waits;
 //   - statements: statements that try to get past a guard, and random ones;
 //   - effects: every statement of rewrite's golden files, run on the databases;
@@ -17,6 +17,10 @@
 //   - orm: a module of its own, for the weight of what it tests: ORMs, query builders, and
 //     in orm/migrations docs/migrations.md and the files in schema;
 //   - schema: the fence column on tables that are being written to;
+//   - setup: what is said where a table, a column or a privilege is missing;
+//   - sealed: sealed tables, and what no client of the database gets past;
+//   - verify: what Verify finds, and docs/verify.md;
+//   - stmtcache: statements that a connection keeps prepared;
 //   - protocol: docs/protocol.md, by programs and clients that don't know of sqlfence;
 //   - adopting: docs/adopting.md;
 //   - pgbouncer: behind a connection pooler;

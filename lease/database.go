@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -76,7 +76,7 @@ func sendAgain(send func(second bool) error) error {
 func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		return s.send(ctx, d.db, func(db querier) error {
-			result, err := db.ExecContext(own.Context(ctx, s.text), s.text, s.args...)
+			result, err := db.ExecContext(trusted.Context(ctx, s.text), s.text, s.args...)
 			if err == nil {
 				n, err = result.RowsAffected()
 			}
@@ -119,7 +119,7 @@ func (s statement) send(ctx context.Context, db querier, do func(querier) error)
 	}
 	defer tx.Rollback()
 	for _, text := range s.before {
-		if _, err := tx.ExecContext(own.Context(ctx, text), text); err != nil {
+		if _, err := tx.ExecContext(trusted.Context(ctx, text), text); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s st
 }
 
 func queryRows(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
-	rows, err := db.QueryContext(own.Context(ctx, s.text), s.text, s.args...)
+	rows, err := db.QueryContext(trusted.Context(ctx, s.text), s.text, s.args...)
 	if err != nil {
 		return err
 	}

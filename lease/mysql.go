@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // mysql is MySQL and MariaDB. Its clock is that at the start of a statement, so what must not
@@ -253,7 +253,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	var token int64
 	var stored sql.NullInt64
 	text := render(sqltext.MySQL, lockMySQL, p, mysqlPieces)
-	err = tx.QueryRowContext(own.Context(ctx, text), text).Scan(&token, &stored)
+	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&token, &stored)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -265,7 +265,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	p["token"] = number(token + 1)
 	o.sent = time.Now() // the lease begins with this statement
 	text = render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
-	result, err := tx.ExecContext(own.Context(ctx, text), text)
+	result, err := tx.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err er
 		return 0, err
 	}
 	const text = "SELECT LAST_INSERT_ID()"
-	err = tx.QueryRowContext(own.Context(ctx, text), text).Scan(&at)
+	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&at)
 	return at, err
 }
 

@@ -47,17 +47,19 @@ func (o *observed) kinds() (kinds []string) {
 	return kinds
 }
 
+// want compares the kinds of the events since the last take.
+func (o *observed) want(t *testing.T, what string, kinds ...string) {
+	t.Helper()
+	if got := o.kinds(); !slices.Equal(got, kinds) {
+		t.Errorf("%s: %q, want %q", what, got, kinds)
+	}
+}
+
 func TestObserver(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		events, count := new(observed), 0
 		leases := d.ready(t, lease.WithObserver(events.add), lease.WithObserver(func(context.Context, lease.Event) { count++ }))
 		ctx := context.WithValue(t.Context(), caller{}, "me")
-		want := func(what string, kinds ...string) {
-			t.Helper()
-			if got := events.kinds(); !slices.Equal(got, kinds) {
-				t.Errorf("%s: %q, want %q", what, got, kinds)
-			}
-		}
 		l, err := leases.Acquire(ctx, "k", lease.Owner("me"), lease.TTL(10*time.Second))
 		if err != nil {
 			t.Fatal(err)
@@ -86,32 +88,25 @@ func TestObserver(t *testing.T) {
 			t.Error(err)
 		}
 		_ = l.Release(ctx)
-		want("released", "released k")
-		err = leases.Do(ctx, "k", func(context.Context) error { time.Sleep(15 * time.Second); return nil }, lease.TTL(30*time.Second))
+		events.want(t, "released", "released k")
+		if _, _, err := leases.TryAcquire(ctx, ""); err == nil {
+			t.Error("an empty key")
+		}
+		events.want(t, "nothing asked")
+	})
+}
+
+// Do tells of its lease.
+func TestObserverOfDo(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		events := new(observed)
+		leases := d.ready(t, lease.WithObserver(events.add))
+		ctx := context.WithValue(t.Context(), caller{}, "me")
+		err := leases.Do(ctx, "k", func(context.Context) error { time.Sleep(15 * time.Second); return nil }, lease.TTL(30*time.Second))
 		if err != nil {
 			t.Error(err)
 		}
-		want("Do", "acquired k", "extended k", "released k")
-
-		if _, _, err := leases.TryAcquire(ctx, "k", lease.TTL(time.Second)); err != nil {
-			t.Error(err)
-		}
-		events.take()
-		time.Sleep(time.Second)
-		if got := events.take(); len(got) != 1 || got[0].Kind != lease.Lost || !errors.Is(got[0].Err, lease.ErrLeaseLost) || got[0].Token.Value != 3 {
-			t.Errorf("lost: %+v", got)
-		}
-		if got := d.logged.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "a lease was lost before its release") || !strings.Contains(got, "key=k") {
-			t.Errorf("logged %s", got)
-		}
-		err = leases.Do(ctx, "k", func(context.Context) error {
-			info, _, err := leases.Lookup(ctx, "k")
-			return errors.Join(err, leases.Release(ctx, info.LockID))
-		})
-		if !errors.Is(err, lease.ErrLeaseLost) {
-			t.Error(err)
-		}
-		want("taken away", "acquired k", "lost k")
+		events.want(t, "Do", "acquired k", "extended k", "released k")
 		_ = leases.Do(ctx, "k", func(context.Context) error {
 			events.take()
 			d.failing(func(context.Context, fakedb.Call) error { return errLost })
@@ -121,10 +116,34 @@ func TestObserver(t *testing.T) {
 		if got := events.take(); len(got) != 1 || got[0].Kind != lease.Released || !errors.Is(got[0].Err, errLost) {
 			t.Errorf("a release that fails: %+v", got)
 		}
-		if _, _, err := leases.TryAcquire(ctx, ""); err == nil {
-			t.Error("an empty key")
+	})
+}
+
+// A lease that ends by itself or is taken away is lost, once.
+func TestObserverOfLosses(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		events := new(observed)
+		leases := d.ready(t, lease.WithObserver(events.add))
+		ctx := context.WithValue(t.Context(), caller{}, "me")
+		if _, _, err := leases.TryAcquire(ctx, "k", lease.TTL(time.Second)); err != nil {
+			t.Error(err)
 		}
-		want("nothing asked")
+		events.take()
+		time.Sleep(time.Second)
+		if got := events.take(); len(got) != 1 || got[0].Kind != lease.Lost || !errors.Is(got[0].Err, lease.ErrLeaseLost) || got[0].Token.Value != 1 {
+			t.Errorf("lost: %+v", got)
+		}
+		if got := d.logged.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "a lease was lost before its release") || !strings.Contains(got, "key=k") {
+			t.Errorf("logged %s", got)
+		}
+		err := leases.Do(ctx, "k", func(context.Context) error {
+			info, _, err := leases.Lookup(ctx, "k")
+			return errors.Join(err, leases.Release(ctx, info.LockID))
+		})
+		if !errors.Is(err, lease.ErrLeaseLost) {
+			t.Error(err)
+		}
+		events.want(t, "taken away", "acquired k", "lost k")
 	})
 }
 

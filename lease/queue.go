@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/late"
+	"github.com/sqlfence/sqlfence/internal/overtaking"
 )
 
 // queues are the waiters of this process, in a queue for each key. Only the first
@@ -103,13 +103,13 @@ func (w *waiter) asks() {
 	defer w.queues.mu.Unlock()
 	w.wakes = w.queue.wakes
 	var asking *time.Timer
-	asking = time.AfterFunc(late.After(w.queue.late), func() {
+	asking = time.AfterFunc(overtaking.After(w.queue.late), func() {
 		w.queues.mu.Lock()
 		defer w.queues.mu.Unlock()
 		switch {
 		case w.asking != asking:
-		case w.queue.late >= late.Most(w.queues.db):
-			asking.Reset(late.After(w.queue.late))
+		case w.queue.late >= overtaking.Most(w.queues.db):
+			asking.Reset(overtaking.After(w.queue.late))
 		default:
 			w.exit()
 			w.late = true

@@ -50,26 +50,10 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			return fakedb.Answer{}, err
 		}
 	}
+	if answer, err, known := s.answerSetup(has); known {
+		return answer, err
+	}
 	switch {
-	case has("fencing_leases") && s.leases == nil && !has("CREATE TABLE"), has("fencing_tokens") && s.tokens == nil && !has("CREATE TABLE") && !has("pg_attribute"):
-		return fakedb.Answer{}, stateError("42P01")
-	case has("EXPLAIN"):
-		return fakedb.Answer{}, nil
-	case has("pg_index"):
-		if s.indexed {
-			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
-		}
-	case has("CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"):
-		s.indexed = true
-	case has("pg_attribute"):
-		if s.tokens == nil {
-			return fakedb.Answer{}, nil
-		}
-		return fakedb.Answer{Columns: []string{"name", "type", "required"}, Rows: [][]any{{"name", "text", true}, {"token", "bigint", true}}}, nil
-	case has("CREATE TABLE IF NOT EXISTS fencing_tokens"):
-		s.tokens = map[string]int64{}
-	case has("CREATE TABLE IF NOT EXISTS fencing_leases"):
-		s.leases = map[string]row{}
 	case has("INSERT INTO fencing_tokens", "DO NOTHING"):
 		for _, name := range strings.Split(strings.Trim(c.Args[0].(string), "[]"), ",") {
 			s.tokens[strings.Trim(name, `"`)] += 0
@@ -111,6 +95,33 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		return fakedb.Answer{}, fmt.Errorf("the server doesn't know: %v", c)
 	}
 	return fakedb.Answer{}, nil
+}
+
+// answerSetup answers what is about the tables as such, and says so.
+func (s *server) answerSetup(has func(parts ...string) bool) (answer fakedb.Answer, err error, known bool) {
+	creates := has("CREATE TABLE")
+	switch {
+	case has("fencing_leases") && s.leases == nil && !creates, has("fencing_tokens") && s.tokens == nil && !creates && !has("pg_attribute"):
+		err = stateError("42P01")
+	case has("EXPLAIN"):
+	case has("pg_index"):
+		if s.indexed {
+			answer.Rows = [][]any{{int64(1)}}
+		}
+	case has("CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"):
+		s.indexed = true
+	case has("pg_attribute"):
+		if s.tokens != nil {
+			answer = fakedb.Answer{Columns: []string{"name", "type", "required"}, Rows: [][]any{{"name", "text", true}, {"token", "bigint", true}}}
+		}
+	case has("CREATE TABLE IF NOT EXISTS fencing_tokens"):
+		s.tokens = map[string]int64{}
+	case has("CREATE TABLE IF NOT EXISTS fencing_leases"):
+		s.leases = map[string]row{}
+	default:
+		return answer, nil, false
+	}
+	return answer, err, true
 }
 
 func (s *server) live(r row) bool {

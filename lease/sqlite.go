@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // sqlite is SQLite. Times in its tables are in ms since 1970. Arguments stand in their
@@ -163,7 +163,7 @@ func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
 	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil || o.won == nil {
 		return err
 	}
-	_, err := tx.ExecContext(own.Context(ctx, sqliteTexts.issue), sqliteTexts.issue, r.key, o.won.Token.Value)
+	_, err := tx.ExecContext(trusted.Context(ctx, sqliteTexts.issue), sqliteTexts.issue, r.key, o.won.Token.Value)
 	return err
 }
 

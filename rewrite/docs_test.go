@@ -36,15 +36,19 @@ schema; "shop.books" means that one and an unqualified books, but not other.book
 PostgreSQL a word is refused if the database's locale may fold it to a registered name, such
 as BÜCHER to bücher in LATIN1.
 
-sqlfence doesn't recognise a name that a function builds at run time, nor a view, a trigger, a
-rule or a procedure that writes to the table, nor a partition, a parent or a child of it that
-isn't registered itself, nor a shadow table of SQLite's FTS5, nor an EXECUTE of what was prepared
-under Bypass. DO is refused if its code can build statements at run time, even if
-it names no registered table.
+sqlfence reads the statement's text alone. So it doesn't recognise
 
-Several statements in one text are guarded one by one, if they write and read rows only and have
-no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, those
-before it stay or go as without sqlfence: PostgreSQL undoes all of the text, SQLite the statement
+- a name that a function builds at run time;
+- a view, a trigger, a rule or a procedure that writes to the table;
+- a partition, a parent or a child of the table that isn't registered itself;
+- a shadow table of SQLite's FTS5;
+- an EXECUTE of what was prepared under Bypass.
+
+DO is refused if its code can build statements at run time, even if it names no registered table.
+
+Several statements in one text are guarded one by one, if they only read and write rows, have
+no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, it is
+as without sqlfence: PostgreSQL undoes the whole text, SQLite the failed statement
 alone, unless a transaction is rolled back.
 
 In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows

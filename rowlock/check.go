@@ -69,7 +69,7 @@ func readColumns(ctx context.Context, q querier, d dialect, text string, args []
 	return found, rows.Err()
 }
 
-// faults returns the faults of the columns.
+// faults returns what is wrong with the columns.
 func (t *Table) faults(found map[string]column) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c := t.columns

@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A querier is a database or a transaction.
@@ -23,15 +23,15 @@ type querier interface {
 type owned struct{ querier }
 
 func (q owned) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return q.querier.QueryContext(own.Context(ctx, query), query, args...)
+	return q.querier.QueryContext(trusted.Context(ctx, query), query, args...)
 }
 
 func (q owned) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return q.querier.ExecContext(own.Context(ctx, query), query, args...)
+	return q.querier.ExecContext(trusted.Context(ctx, query), query, args...)
 }
 
 func (q owned) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return q.querier.QueryRowContext(own.Context(ctx, query), query, args...)
+	return q.querier.QueryRowContext(trusted.Context(ctx, query), query, args...)
 }
 
 // run calls fn for what the reason do says: in the caller's transaction if there is one,

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -162,7 +162,7 @@ func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) err
 // there reports whether the column is there; one that can't be a fence column is an error.
 func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (bool, error) {
 	query := d.find(f)
-	rows, err := conn.QueryContext(own.Context(ctx, query), query)
+	rows, err := conn.QueryContext(trusted.Context(ctx, query), query)
 	if err != nil {
 		return false, err
 	}
@@ -179,7 +179,7 @@ func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (bool, err
 
 func (s steps) send(ctx context.Context, conn *sql.Conn) error {
 	exec := func(text string) error {
-		_, err := conn.ExecContext(own.Context(ctx, text), text)
+		_, err := conn.ExecContext(trusted.Context(ctx, text), text)
 		return err
 	}
 	for _, text := range s.before {

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -233,7 +233,7 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 		return nil
 	}
 	var obstacle string
-	switch err := db.QueryRowContext(own.Context(ctx, query), query).Scan(&obstacle); {
+	switch err := db.QueryRowContext(trusted.Context(ctx, query), query).Scan(&obstacle); {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	case err != nil:
@@ -250,7 +250,7 @@ func formerTriggers(ctx context.Context, db *sql.DB, part sealer, s sealing) (na
 		return nil, nil
 	}
 	query := asks.triggers(s)
-	rows, err := db.QueryContext(own.Context(ctx, query), query)
+	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func allColumns(ctx context.Context, db *sql.DB, part sealer, s sealing) (found 
 	if query == "" {
 		return nil, nil
 	}
-	rows, err := db.QueryContext(own.Context(ctx, query), query)
+	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bo
 // runAll runs statements on one connection, which is closed if one fails: it may hold locks.
 func runAll(ctx context.Context, conn *sql.Conn, statements []string) error {
 	for _, query := range statements {
-		if _, err := conn.ExecContext(own.Context(ctx, query), query); err != nil {
+		if _, err := conn.ExecContext(trusted.Context(ctx, query), query); err != nil {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // run seals or unseals a table as it is found, in a transaction of its own. What the statements of
@@ -85,7 +85,7 @@ func (c *sqliteCatalog) asWriter(f func() error) error {
 func (c *sqliteCatalog) send(stmts ...string) error {
 	for _, stmt := range stmts {
 		c.sent = append(c.sent, stmt)
-		if _, err := c.conn.ExecContext(own.Context(c.ctx, stmt), stmt); err != nil {
+		if _, err := c.conn.ExecContext(trusted.Context(c.ctx, stmt), stmt); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (c *sqliteCatalog) read() error {
 
 // each calls f for each row of a query, with its columns as text.
 func (c *sqliteCatalog) each(query string, f func(row []string) error) error {
-	rows, err := c.conn.QueryContext(own.Context(c.ctx, query), query)
+	rows, err := c.conn.QueryContext(trusted.Context(c.ctx, query), query)
 	if err != nil {
 		return err
 	}

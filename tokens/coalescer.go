@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/late"
+	"github.com/sqlfence/sqlfence/internal/overtaking"
 )
 
 // A coalescer lets concurrent calls for one name share a statement. Each name has a
@@ -136,7 +136,7 @@ func (c *coalescer) start(name string, q *queue) *batch {
 		c.forget(name, q)
 		return nil
 	}
-	b.overdue = time.AfterFunc(late.After(q.late), func() { c.overtake(name, q, b) })
+	b.overdue = time.AfterFunc(overtaking.After(q.late), func() { c.overtake(name, q, b) })
 	return b
 }
 
@@ -149,8 +149,8 @@ func (c *coalescer) overtake(name string, q *queue, b *batch) {
 	if b.ended {
 		return
 	}
-	if q.late >= late.Most(c.db) {
-		b.overdue.Reset(late.After(q.late))
+	if q.late >= overtaking.Most(c.db) {
+		b.overdue.Reset(overtaking.After(q.late))
 		return
 	}
 	b.late = true

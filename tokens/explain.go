@@ -2,14 +2,14 @@ package tokens
 
 import (
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
 // explain returns err as a [sqlfence.SetupError] if it says that the ledger is missing, or
 // privileges on it or on one of others; else as it is.
-func (s *Store) explain(err error, others ...missing.Table) error {
-	if thing, ok := missing.Find(err, append(others, missing.Ledger(s.dialect, "SELECT, INSERT, UPDATE"))...); ok {
-		return &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
+func (s *Store) explain(err error, others ...setuperr.Table) error {
+	if missing, ok := setuperr.Find(err, append(others, setuperr.Ledger(s.dialect, "SELECT, INSERT, UPDATE"))...); ok {
+		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
 	}
 	return err
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // mysql is MySQL and MariaDB. What an UPDATE has written comes back as its LAST_INSERT_ID, which
@@ -112,7 +112,7 @@ func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64
 func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
 	text := mysqlText("SELECT 1 FROM {ledger} WHERE name = {empty} LOCK IN SHARE MODE", nil)
 	var found int
-	err := tx.QueryRowContext(own.Context(ctx, text), text).Scan(&found)
+	err := tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errNoStart
 	}
@@ -206,13 +206,13 @@ func sureID(ctx context.Context, tx *sql.Tx, text string) (id int64, err error) 
 	if err := execAll(ctx, tx, []string{forget, text}); err != nil {
 		return 0, err
 	}
-	err = tx.QueryRowContext(own.Context(ctx, ask), ask).Scan(&id)
+	err = tx.QueryRowContext(trusted.Context(ctx, ask), ask).Scan(&id)
 	return id, err
 }
 
 // execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none.
 func execID(ctx context.Context, db execer, text string) (int64, error) {
-	result, err := db.ExecContext(own.Context(ctx, text), text)
+	result, err := db.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return 0, err
 	}

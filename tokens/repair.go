@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // Repair raises every token below floor to floor, and makes names that are not in the
@@ -43,7 +43,7 @@ func (s *Store) Repair(ctx context.Context, floor int64) error {
 				return err
 			}
 			for _, text := range []string{start, s.dialect.raise} {
-				if _, err := tx.ExecContext(own.Context(ctx, text), text, floor); err != nil {
+				if _, err := tx.ExecContext(trusted.Context(ctx, text), text, floor); err != nil {
 					return err
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/missing"
-	"github.com/sqlfence/sqlfence/internal/own"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -120,17 +120,17 @@ func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 }
 
 // marked is what Rotate needs of the tables with marks.
-func (s *Store) marked(marks []Mark) (tables []missing.Table) {
+func (s *Store) marked(marks []Mark) (tables []setuperr.Table) {
 	for _, m := range marks {
 		_, name, _ := rewrite.SpellName(s.dialect.names, m.Table)
-		tables = append(tables, missing.Table{Name: name, SQL: m.Table, Privileges: "SELECT, UPDATE"})
+		tables = append(tables, setuperr.Table{Name: name, SQL: m.Table, Privileges: "SELECT, UPDATE"})
 	}
 	return tables
 }
 
 // execCount runs a statement and returns how many rows it changed.
 func execCount(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, error) {
-	result, err := tx.ExecContext(own.Context(ctx, text), text, args...)
+	result, err := tx.ExecContext(trusted.Context(ctx, text), text, args...)
 	if err != nil {
 		return 0, err
 	}

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // sendFloored sends a statement that names the floor of the tokens.
@@ -67,7 +67,7 @@ type querier interface {
 }
 
 func queryOnce(ctx context.Context, db querier, query string, args ...any) (int64, error) {
-	rows, err := db.QueryContext(own.Context(ctx, query), query, args...)
+	rows, err := db.QueryContext(trusted.Context(ctx, query), query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -96,11 +96,11 @@ func queryOnce(ctx context.Context, db querier, query string, args ...any) (int6
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	return s.resend(ctx, func() error {
 		if s.dialect.reads == nil {
-			_, err := s.db.ExecContext(own.Context(ctx, query), query, args...)
+			_, err := s.db.ExecContext(trusted.Context(ctx, query), query, args...)
 			return err
 		}
 		return s.inTx(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(own.Context(ctx, query), query, args...)
+			_, err := tx.ExecContext(trusted.Context(ctx, query), query, args...)
 			return err
 		})
 	})
@@ -137,7 +137,7 @@ func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, en
 	if err != nil {
 		return nil, none, err
 	}
-	if _, err = conn.ExecContext(own.Context(ctx, s.dialect.before), s.dialect.before); err == nil {
+	if _, err = conn.ExecContext(trusted.Context(ctx, s.dialect.before), s.dialect.before); err == nil {
 		tx, err = conn.BeginTx(ctx, level)
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, en
 // execAll runs statements one after the other.
 func execAll(ctx context.Context, tx *sql.Tx, texts []string, args ...any) error {
 	for _, text := range texts {
-		if _, err := tx.ExecContext(own.Context(ctx, text), text, args...); err != nil {
+		if _, err := tx.ExecContext(trusted.Context(ctx, text), text, args...); err != nil {
 			return err
 		}
 	}

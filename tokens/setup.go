@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // Setup creates the table fencing_tokens if there is none, and checks that it can be
@@ -74,7 +74,7 @@ func (s *Store) installFunction(ctx context.Context) error {
 
 // has reports whether a query has a row.
 func (s *Store) has(ctx context.Context, query string) (bool, error) {
-	rows, err := s.db.QueryContext(own.Context(ctx, query), query)
+	rows, err := s.db.QueryContext(trusted.Context(ctx, query), query)
 	if err != nil {
 		return false, err
 	}
@@ -139,7 +139,7 @@ func (s *Store) fit(ctx context.Context, columns []column) error {
 		return err
 	}
 	var fault sql.NullString
-	err := s.db.QueryRowContext(own.Context(ctx, s.dialect.unfit), s.dialect.unfit).Scan(&fault)
+	err := s.db.QueryRowContext(trusted.Context(ctx, s.dialect.unfit), s.dialect.unfit).Scan(&fault)
 	if err == nil && fault.Valid {
 		err = errors.New(fault.String)
 	}

@@ -191,21 +191,32 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 	browser := newBrowser(t)
 	ada, bob := newPerson(t, browser, url, "ada"), newPerson(t, browser, url, "bob")
 
-	t.Log("the second sees who is editing before starting")
+	seeWhoEdits(ada, bob)
+	saveReleases(ada, bob)
+	takeOverLapsed(ada, bob, db)
+	showDifferences(ada, bob, db)
+	saveSettled(ada)
+	leaveNoLock(ada, bob)
+}
+
+// seeWhoEdits: the second sees who is editing before starting.
+func seeWhoEdits(ada, bob *person) {
 	bob.open("/invoices/1") // before ada begins
 	ada.open("/invoices/1")
 	ada.click("edit", 200)
 	bob.click("edit", 423)
 	bob.wantHolder("ada")
 	if !bob.disabled("edit") {
-		t.Error("bob can still press Edit")
+		bob.t.Error("bob can still press Edit")
 	}
 	bob.open("/")
 	if locks := bob.text("#locks"); !strings.HasPrefix(locks, "ada has been editing invoice 1 since ") {
-		t.Errorf("the list of locks says %q", locks)
+		bob.t.Errorf("the list of locks says %q", locks)
 	}
+}
 
-	t.Log("saving releases the lock")
+// saveReleases: saving releases the lock.
+func saveReleases(ada, bob *person) {
 	ada.fill("total", "120")
 	ada.click("keep", 200)
 	bob.open("/invoices/1")
@@ -217,12 +228,14 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 	bob.open("/invoices/1")
 	bob.want("#holder", "")
 	bob.want("#total", "130")
+}
 
-	t.Log("a lock that lapsed is taken over, and the first one's save is told so")
+// takeOverLapsed: a lock that lapsed is taken over, and the first one's save is told so.
+func takeOverLapsed(ada, bob *person, db *sql.DB) {
 	ada.click("edit", 200)
 	ada.fill("total", "140")
 	ada.fill("notes", "from ada")
-	lapse(t, db)
+	lapse(ada.t, db)
 	bob.open("/invoices/1")
 	bob.want("#holder", "")
 	bob.click("edit", 200)
@@ -231,8 +244,10 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 	ada.want("#differs-total .yours", "140")
 	ada.want("#differs-total .theirs", "130")
 	ada.want("#form", "")
+}
 
-	t.Log("a save of an old version shows what changed, field by field")
+// showDifferences: a save of an old version shows what changed, field by field.
+func showDifferences(ada, bob *person, db *sql.DB) {
 	bob.fill("customer", "Babbage & <Sons>")
 	bob.fill("total", "150")
 	bob.click("save", 200)
@@ -240,7 +255,7 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 	ada.want("#customer", "Babbage & <Sons>")
 	ada.click("edit", 200)
 	ada.fill("total", "160")
-	lapse(t, db)
+	lapse(ada.t, db)
 	bob.open("/invoices/1")
 	bob.click("edit", 200)
 	bob.fill("notes", "from bob")
@@ -257,14 +272,18 @@ func TestTwoPeopleInABrowser(t *testing.T) {
 	bob.open("/invoices/1")
 	bob.want("#total", "150") // nothing was overwritten
 	bob.wantHolder("ada")     // who settles it
+}
 
-	t.Log("what was settled is saved on top of theirs")
+// saveSettled: what was settled is saved on top of theirs.
+func saveSettled(ada *person) {
 	ada.fill("notes", "from both")
 	ada.click("save", 200)
 	ada.want("#total", "160")
 	ada.want("#notes", "from both")
+}
 
-	t.Log("cancelling and logging out leave no lock behind")
+// leaveNoLock: cancelling and logging out leave no lock behind.
+func leaveNoLock(ada, bob *person) {
 	ada.click("edit", 200)
 	ada.click("cancel", 200)
 	bob.open("/invoices/1")

@@ -2,7 +2,6 @@ package concurrency_test
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 	"testing"
@@ -24,26 +23,21 @@ func TestG2LedgerHoldsOffTheNextTokenUntilCommit(t *testing.T) {
 				sh.Reset(t, 8)
 				before := sh.State(t, false)
 				ctx := harness.Holding(t, 8)
-				tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
-				if err != nil {
-					t.Fatal(err)
-				}
+				tx := harness.Begin(ctx, t, sh.DB, s.Level)
 				if n, err := harness.Forms[0].Run(ctx, tx, w); n == 0 || err != nil {
 					t.Fatalf("%s: %d rows, %v", w.Name, n, err)
 				}
-				done := make(chan struct{})
-				var token int64
-				var issueErr error
-				go func() {
-					defer close(done)
-					token, issueErr = sh.Issue(context.WithoutCancel(ctx))
-				}()
+				session := 0
 				if s.Dialect == sqlfence.Postgres {
-					var pid int
-					if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-						t.Fatal(err)
-					}
-					sh.WantBlocked(t, pid, done)
+					session = s.Session(t, tx)
+				}
+				var token int64
+				issuing := harness.Go(func() (err error) {
+					token, err = sh.Issue(context.WithoutCancel(ctx))
+					return err
+				})
+				if s.Dialect == sqlfence.Postgres {
+					sh.WantBlocked(t, session, issuing.Ended())
 				} else {
 					wantLocked(t, sh)
 				}
@@ -54,9 +48,8 @@ func TestG2LedgerHoldsOffTheNextTokenUntilCommit(t *testing.T) {
 				if err := finish(); err != nil {
 					t.Errorf("%s after %s: %v", end, w.Name, err)
 				}
-				<-done
-				if token != 9 || issueErr != nil {
-					t.Errorf("issue after %s of %s: %d, %v", end, w.Name, token, issueErr)
+				if err := issuing.Wait(); token != 9 || err != nil {
+					t.Errorf("issue after %s of %s: %d, %v", end, w.Name, token, err)
 				}
 				if changed := sh.State(t, false) != before; changed != (end == "commit") {
 					t.Errorf("%s of %s: changed = %v", end, w.Name, changed)

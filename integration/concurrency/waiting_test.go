@@ -113,11 +113,7 @@ func TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten(t *testing.T) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
 		eachWaiting(t, sh, harness.RowWrites, func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error)) {
 			ctx := harness.Holding(t, 9)
-			newer, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = newer.Rollback() }) // for a test that fails early
+			newer := harness.Begin(ctx, t, sh.DB, s.Level)
 			if n, err := harness.Forms[0].Run(ctx, newer, harness.RowWrites[0]); n != 1 || err != nil {
 				t.Fatalf("newer write: %d rows, %v", n, err)
 			}
@@ -144,11 +140,7 @@ func TestG1RowFenceUpsertThatWaitsForANewerInsert(t *testing.T) {
 		upsert := harness.Write{Name: "upsert", Query: "INSERT INTO books (id, isbn, price) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET price = excluded.price", Args: []any{7, "i7", 40}}
 		eachWaiting(t, sh, []harness.Write{upsert}, func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error)) {
 			ctx := harness.Holding(t, 9)
-			newer, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = newer.Rollback() }) // for a test that fails early
+			newer := harness.Begin(ctx, t, sh.DB, s.Level)
 			if _, err := newer.ExecContext(ctx, "INSERT INTO books (id, isbn, price) VALUES (7, 'i7', 30)"); err != nil {
 				t.Fatal(err)
 			}

@@ -206,7 +206,6 @@ func TestG8PackagesWriteToTheirTables(t *testing.T) {
 		db := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()), sqlfence.WithTable("invoice", sqlfence.RowFence("fence")),
 			sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { fmt.Fprintln(&told, e.Kind, e.Query) }),
 			sqlfence.WithLogger(slog.New(slog.NewTextHandler(&told, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-		ctx := t.Context()
 		must := func(what string, err error) {
 			t.Helper()
 			if err != nil {
@@ -217,59 +216,71 @@ func TestG8PackagesWriteToTheirTables(t *testing.T) {
 				told.Reset()
 			}
 		}
-
-		store, err := tokens.New(db)
-		must("new store", err)
-		must("setup", store.Setup(ctx))
-		must("ensure", store.Ensure(ctx, "books", "pens"))
-		token, err := store.Issue(ctx, "books")
-		must("issue", err)
-		must("adopt", store.Adopt(ctx, sqlfence.Token{Name: "pens", Value: 7}))
-		_, err = store.Current(ctx, "pens")
-		must("current", err)
-		if _, err := db.ExecContext(sqlfence.WithFence(ctx, token), "INSERT INTO books (id) VALUES (1)"); err != nil {
-			t.Errorf("a write with the token issued: %v", err)
-		}
-
-		leases, err := lease.New(db)
-		must("new leases", err)
-		must("setup of leases", leases.Setup(ctx))
-		held, ok, err := leases.TryAcquire(ctx, "jobs", lease.TTL(time.Minute))
-		must("acquire", err)
-		if !ok {
-			t.Fatal("the lease is another's")
-		}
-		must("extend", held.Extend(ctx, time.Minute))
-		_, err = leases.List(ctx)
-		must("list", err)
-		must("release", held.Release(ctx))
-		_, err = leases.Sweep(ctx)
-		must("sweep", err)
-
-		m, err := rowlock.NewManager(db)
-		must("new manager", err)
-		must("setup of the manager", m.Setup(ctx))
-		_, err = m.Locks(ctx, rowlock.Filter{})
-		must("locks", err)
-		must("heartbeat", m.Heartbeat(ctx, "s1"))
-		invoice, err := rowlock.New(db, "invoice", rowlock.WithManager(m))
-		must("new table", err)
-		ada := rowlock.Edit{ID: 7, Serial: 1, User: "ada", Session: "s1"}
-		_, err = invoice.Request(ctx, ada)
-		must("request", err)
-		_, err = invoice.Renew(ctx, ada)
-		must("renew", err)
-		must("release", invoice.Release(ctx, 7, "ada"))
-		_, err = invoice.Request(ctx, ada)
-		must("request again", err)
-		n, err := m.FreeSession(ctx, "s1")
-		must("free", err)
-		if n != 1 {
-			t.Errorf("freed %d, want 1", n)
-		}
-		_, err = store.Rotate(ctx, "pens")
-		must("rotate", err)
+		useTokens(t, db, must)
+		useLeases(t, db, must)
+		useRowLocks(t, db, must)
 	})
+}
+
+func useTokens(t *testing.T, db *sql.DB, must func(what string, err error)) {
+	ctx := t.Context()
+	store, err := tokens.New(db)
+	must("new store", err)
+	must("setup", store.Setup(ctx))
+	must("ensure", store.Ensure(ctx, "books", "pens"))
+	token, err := store.Issue(ctx, "books")
+	must("issue", err)
+	must("adopt", store.Adopt(ctx, sqlfence.Token{Name: "pens", Value: 7}))
+	_, err = store.Current(ctx, "pens")
+	must("current", err)
+	if _, err := db.ExecContext(sqlfence.WithFence(ctx, token), "INSERT INTO books (id) VALUES (1)"); err != nil {
+		t.Errorf("a write with the token issued: %v", err)
+	}
+	_, err = store.Rotate(ctx, "pens")
+	must("rotate", err)
+}
+
+func useLeases(t *testing.T, db *sql.DB, must func(what string, err error)) {
+	ctx := t.Context()
+	leases, err := lease.New(db)
+	must("new leases", err)
+	must("setup of leases", leases.Setup(ctx))
+	held, ok, err := leases.TryAcquire(ctx, "jobs", lease.TTL(time.Minute))
+	must("acquire", err)
+	if !ok {
+		t.Fatal("the lease is another's")
+	}
+	must("extend", held.Extend(ctx, time.Minute))
+	_, err = leases.List(ctx)
+	must("list", err)
+	must("release", held.Release(ctx))
+	_, err = leases.Sweep(ctx)
+	must("sweep", err)
+}
+
+func useRowLocks(t *testing.T, db *sql.DB, must func(what string, err error)) {
+	ctx := t.Context()
+	m, err := rowlock.NewManager(db)
+	must("new manager", err)
+	must("setup of the manager", m.Setup(ctx))
+	_, err = m.Locks(ctx, rowlock.Filter{})
+	must("locks", err)
+	must("heartbeat", m.Heartbeat(ctx, "s1"))
+	invoice, err := rowlock.New(db, "invoice", rowlock.WithManager(m))
+	must("new table", err)
+	ada := rowlock.Edit{ID: 7, Serial: 1, User: "ada", Session: "s1"}
+	_, err = invoice.Request(ctx, ada)
+	must("request", err)
+	_, err = invoice.Renew(ctx, ada)
+	must("renew", err)
+	must("release", invoice.Release(ctx, 7, "ada"))
+	_, err = invoice.Request(ctx, ada)
+	must("request again", err)
+	n, err := m.FreeSession(ctx, "s1")
+	must("free", err)
+	if n != 1 {
+		t.Errorf("freed %d, want 1", n)
+	}
 }
 
 // A contextSpy stands beneath sqlfence, as a tracer does, and keeps the contexts that it

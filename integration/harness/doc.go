@@ -4,6 +4,7 @@
 //   - [Setting], [Shop] and [EachSetting]: a small shop as the database, at each
 //     isolation level.
 //   - [Write], [Form], [Ways]: what is written, and the ways to send it.
+//   - [Begin], [Go], [Shop.Behind]: transactions, and what waits for them.
 //   - [Counter], [Tally]: what reaches the base driver, and what it keeps open.
 //   - [Proxy], [Relay], [Blackhole]: what stands between a client and its server.
 //   - [Server]: a PostgreSQL server of a test's own, to crash, copy and promote.

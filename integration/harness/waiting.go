@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"database/sql"
 	"strings"
 	"testing"
@@ -64,4 +65,54 @@ func (s *Shop) WantBlocked(t *testing.T, pid int, done <-chan struct{}) {
 		}
 		return s.dialect(t).waiters(t, s.Plain, pid) > 0
 	})
+}
+
+// Behind calls f, which has to wait for a lock of tx, then commits tx, and returns f's error.
+func (s *Shop) Behind(t *testing.T, tx *sql.Tx, f func() error) error {
+	t.Helper()
+	session := s.Session(t, tx)
+	waiting := Go(f)
+	s.WantBlocked(t, session, waiting.Ended())
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return waiting.Wait()
+}
+
+// Begin begins a transaction, which is rolled back when the test ends, unless it has ended itself.
+func Begin(ctx context.Context, t testing.TB, db interface {
+	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+}, level sql.IsolationLevel) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// A Task is a function that runs in the background.
+type Task struct {
+	ended chan struct{}
+	err   error
+}
+
+// Go calls f in the background.
+func Go(f func() error) *Task {
+	task := &Task{ended: make(chan struct{})}
+	go func() {
+		defer close(task.ended)
+		task.err = f()
+	}()
+	return task
+}
+
+// Ended is closed when the function has returned.
+func (task *Task) Ended() <-chan struct{} { return task.ended }
+
+// Wait waits until the function has returned, and returns its error.
+func (task *Task) Wait() error {
+	<-task.ended
+	return task.err
 }

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -63,29 +64,16 @@ func TestKeyAssignmentThatWaits(t *testing.T) {
 				}
 				t.Run(fence.name+"/"+w.Name, func(t *testing.T) {
 					resetISBNs(t, sh)
-					tx, err := sh.Plain.Begin()
-					if err != nil {
+					tx := harness.Begin(t.Context(), t, sh.Plain, sql.LevelDefault)
+					if _, err := tx.Exec("UPDATE books SET isbn = 'i7' WHERE id = 2"); err != nil {
 						t.Fatal(err)
 					}
-					defer func() { _ = tx.Rollback() }()
-					var pid int
-					if err := tx.QueryRow("UPDATE books SET isbn = 'i7' WHERE id = 2 RETURNING pg_backend_pid()").Scan(&pid); err != nil {
-						t.Fatal(err)
-					}
-					done := make(chan struct{})
-					ctx := holdingISBNs(t, 9, "i2")
-					var result error
-					go func() {
-						defer close(done)
-						_, result = harness.Forms[0].Run(ctx, sh.DB, w)
-					}()
-					sh.WantBlocked(t, pid, done)
-					if err := tx.Commit(); err != nil {
-						t.Fatal(err)
-					}
-					<-done
-					if !harness.RefusedByIsolation(result) {
-						harness.WantError(t, result, sqlfence.ErrOutOfScope)
+					err := sh.Behind(t, tx, func() error {
+						_, err := harness.Forms[0].Run(holdingISBNs(t, 9, "i2"), sh.DB, w)
+						return err
+					})
+					if !harness.RefusedByIsolation(err) {
+						harness.WantError(t, err, sqlfence.ErrOutOfScope)
 					}
 					if got := isbns(t, sh); got != "1:i1:10 2:i7:10 3:i3:10" {
 						t.Errorf("left %s", got)

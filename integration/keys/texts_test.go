@@ -59,6 +59,19 @@ func spelling(rnd *rand.Rand) string {
 	return s
 }
 
+// storedAs returns what a query of one text returns, in a transaction that is rolled back.
+func storedAs(t *testing.T, db *sql.DB, query string, args []any) (string, error) {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	var got sql.NullString
+	err = tx.QueryRowContext(t.Context(), query, args...).Scan(&got)
+	return got.String, err
+}
+
 func TestKeysStoredAsTheyAreWritten(t *testing.T) {
 	const each = 600
 	types := map[sqlfence.Dialect][]string{
@@ -95,27 +108,19 @@ func TestKeysStoredAsTheyAreWritten(t *testing.T) {
 							values = "($1::" + column + ")"
 						}
 					}
-					tx, err := plain.BeginTx(t.Context(), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
-					var got sql.NullString
-					err = tx.QueryRowContext(t.Context(), "INSERT INTO "+table+" (id) VALUES "+values+" RETURNING "+text, args...).Scan(&got)
-					if err := tx.Rollback(); err != nil {
-						t.Fatal(err)
-					}
+					got, err := storedAs(t, plain, "INSERT INTO "+table+" (id) VALUES "+values+" RETURNING "+text, args)
 					if err != nil {
 						continue // the database refuses it
 					}
 					stored++
-					if got.String == s {
+					if got == s {
 						continue
 					}
 					moved++
 					ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/" + s, Value: 1})
 					_, err = db.ExecContext(ctx, "INSERT INTO "+table+" (id) VALUES "+values, args...)
 					if !errors.Is(err, sqlfence.ErrUnguardable) && !errors.Is(err, sqlfence.ErrNoFence) && !errors.Is(err, sqlfence.ErrOutOfScope) {
-						t.Errorf("seed %d: %q by %s is stored as %q: %v", seed, s, values, got.String, err)
+						t.Errorf("seed %d: %q by %s is stored as %q: %v", seed, s, values, got, err)
 					}
 				}
 				if stored == 0 || moved == 0 && strings.ContainsAny(column, "IiNn") && column != "varchar" {

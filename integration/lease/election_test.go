@@ -100,16 +100,8 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 				if !b.Returns() {
 					delete(writes, "DB.QueryRow")
 				}
-				for name, write := range writes {
-					if err := write(first.db, 20); err != nil {
-						t.Errorf("%s of the leader: %v", name, err)
-					}
-					unchanged := sh.Unchanged(t)
-					err := write(second.db, 30)
-					harness.WantError(t, err, sqlfence.ErrNoFence)
-					harness.WantError(t, err, lease.ErrNotLeader)
-					unchanged()
-				}
+				wantWrites(t, writes, first, 20)
+				wantNoWrites(t, sh, writes, second, sqlfence.ErrNoFence, lease.ErrNotLeader)
 
 				held, err := first.Lease()
 				if err == nil {
@@ -119,23 +111,11 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 					t.Fatal(err)
 				}
 				harness.Eventually(t, "the next leader", second.IsLeader)
-				for name, write := range writes {
-					if err := write(second.db, 40); err != nil {
-						t.Errorf("%s of the next leader: %v", name, err)
-					}
-				}
-				unchanged := sh.Unchanged(t)
-				for _, write := range writes {
-					harness.WantError(t, write(first.db, 50), sqlfence.ErrStale)
-				}
+				wantWrites(t, writes, second, 40)
+				wantNoWrites(t, sh, writes, first, sqlfence.ErrStale)
 				_ = held.Extend(t.Context(), time.Hour) // as a heartbeat would
 				harness.WantError(t, <-first.lost, lease.ErrLeaseLost)
-				for _, write := range writes {
-					err := write(first.db, 60)
-					harness.WantError(t, err, sqlfence.ErrNoFence)
-					harness.WantError(t, err, lease.ErrLeaseLost)
-				}
-				unchanged()
+				wantNoWrites(t, sh, writes, first, sqlfence.ErrNoFence, lease.ErrLeaseLost)
 				for leader, err := range direct.Watch(t.Context(), "books", time.Second) {
 					if err != nil || leader.Token.Value != 2 {
 						t.Errorf("Watch: %v, %v", leader, err)
@@ -158,6 +138,29 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// wantWrites has a process write, in every way.
+func wantWrites(t *testing.T, writes map[string]func(*sql.DB, int) error, by *electionProcess, price int) {
+	t.Helper()
+	for name, write := range writes {
+		if err := write(by.db, price); err != nil {
+			t.Errorf("%s of the leader: %v", name, err)
+		}
+	}
+}
+
+// wantNoWrites has a process write that isn't the leader; every error is all of targets.
+func wantNoWrites(t *testing.T, sh *harness.Shop, writes map[string]func(*sql.DB, int) error, by *electionProcess, targets ...error) {
+	t.Helper()
+	unchanged := sh.Unchanged(t)
+	for _, write := range writes {
+		err := write(by.db, 50)
+		for _, target := range targets {
+			harness.WantError(t, err, target)
+		}
+	}
+	unchanged()
 }
 
 // A request with a token of its own goes on with that in the leader's process.
@@ -194,16 +197,12 @@ func TestTransactionThatOutlivesItsLeadership(t *testing.T) {
 				sh.Raise(t, "books", 1)
 				db := sh.Fenced(t, sh.Source, harness.Books(fence.Rule), sqlfence.WithTokens(
 					func(context.Context, []string) ([]sqlfence.Token, error) { return []sqlfence.Token{now}, nil }))
-				tx, err := db.Begin()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer tx.Rollback()
+				tx := harness.Begin(context.Background(), t, db, sql.LevelDefault)
 				if _, err := tx.Exec("UPDATE books SET price = 20"); err != nil {
 					t.Fatal(err)
 				}
 				now.Value = 2
-				_, err = tx.Exec("UPDATE books SET price = 30")
+				_, err := tx.Exec("UPDATE books SET price = 30")
 				harness.WantError(t, err, sqlfence.ErrStale)
 				now.Value = 1 // a statement that wasn't sent doesn't end the transaction
 				if _, err := tx.Exec("UPDATE books SET price = 40"); err != nil {

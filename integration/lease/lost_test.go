@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -119,23 +120,8 @@ const cancelRequest = 80877102
 func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh, direct := leaseShop(t, s, sqlfence.Ledger())
-		var mu sync.Mutex
-		var clients []net.Conn
-		through := harness.Relay(t, sh.Source+"&application_name=again", func(client, server net.Conn) {
-			head := make([]byte, 8)
-			if _, err := io.ReadFull(client, head); err != nil || binary.BigEndian.Uint32(head[4:]) == cancelRequest {
-				_ = client.Close()
-				_ = server.Close()
-				return
-			}
-			_, _ = server.Write(head)
-			go func() { _, _ = io.Copy(server, client) }() // the server doesn't learn of the end
-			go func() { _, _ = io.Copy(client, server) }()
-			mu.Lock()
-			defer mu.Unlock()
-			clients = append(clients, client)
-		})
-		leases := harness.NewLeases(t, s.Raw(t, through))
+		source, cut := cuttable(t, sh.Source+"&application_name=again")
+		leases := harness.NewLeases(t, s.Raw(t, source))
 		waiting := func(n int) func() bool {
 			return func() (all bool) {
 				const query = "SELECT count(*) >= $1 FROM pg_stat_activity WHERE application_name = 'again' AND wait_event_type = 'Lock'"
@@ -149,38 +135,26 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 			if key != "new" {
 				harness.MustRelease(t, harness.MustAcquire(t, direct, key))
 			}
-			writer, err := sh.Plain.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer writer.Rollback()
+			writer := harness.Begin(context.Background(), t, sh.Plain, sql.LevelDefault)
 			if _, err := writer.Exec("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))", "sqlfence:"+key); err != nil {
 				t.Fatal(err)
 			}
-			type answer struct {
-				l   *lease.Lease
-				ok  bool
-				err error
-			}
-			answered := make(chan answer)
-			go func() {
-				l, ok, err := leases.TryAcquire(t.Context(), key, append(terms, lease.Timeout(time.Minute))...)
-				answered <- answer{l, ok, err}
-			}()
+			var l *lease.Lease
+			var ok bool
+			acquiring := harness.Go(func() (err error) {
+				l, ok, err = leases.TryAcquire(t.Context(), key, append(terms, lease.Timeout(time.Minute))...)
+				return err
+			})
 			harness.Eventually(t, "an attempt that waits", waiting(1))
-			mu.Lock()
-			for _, client := range clients {
-				_ = client.Close()
-			}
-			mu.Unlock()
+			cut()
 			harness.Eventually(t, "the same attempt beside it, or its undoing", waiting(2))
 			if err := writer.Commit(); err != nil {
 				t.Fatal(err)
 			}
-			a := <-answered
+			err := acquiring.Wait()
 			if s.Name == "pgx" {
-				if a.ok || a.err == nil {
-					t.Errorf("%s: TryAcquire: %v, %v", key, a.ok, a.err)
+				if ok || err == nil {
+					t.Errorf("%s: TryAcquire: %v, %v", key, ok, err)
 				}
 				harness.Eventually(t, "the end of the attempt, and of what it has taken", func() bool {
 					var busy bool
@@ -193,13 +167,41 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 				})
 				continue
 			}
-			if !a.ok || a.err != nil {
-				t.Fatalf("%s: TryAcquire: %v, %v", key, a.ok, a.err)
+			if !ok || err != nil {
+				t.Fatalf("%s: TryAcquire: %v, %v", key, ok, err)
 			}
-			if info, live, err := direct.LookupID(t.Context(), a.l.LockID()); !live || err != nil || info.Token != a.l.Token() {
-				t.Errorf("%s: %v, the database says %v, %v, %v", key, a.l.Token(), info, live, err)
+			if info, live, err := direct.LookupID(t.Context(), l.LockID()); !live || err != nil || info.Token != l.Token() {
+				t.Errorf("%s: %v, the database says %v, %v, %v", key, l.Token(), info, live, err)
 			}
-			harness.MustRelease(t, a.l)
+			harness.MustRelease(t, l)
 		}
 	})
+}
+
+// cuttable returns a source whose connections cut closes on the client's side alone: the server doesn't
+// learn of that, nor of a request to cancel what it does.
+func cuttable(t *testing.T, source string) (through string, cut func()) {
+	var mu sync.Mutex
+	var clients []net.Conn
+	through = harness.Relay(t, source, func(client, server net.Conn) {
+		head := make([]byte, 8)
+		if _, err := io.ReadFull(client, head); err != nil || binary.BigEndian.Uint32(head[4:]) == cancelRequest {
+			_ = client.Close()
+			_ = server.Close()
+			return
+		}
+		_, _ = server.Write(head)
+		go func() { _, _ = io.Copy(server, client) }()
+		go func() { _, _ = io.Copy(client, server) }()
+		mu.Lock()
+		defer mu.Unlock()
+		clients = append(clients, client)
+	})
+	return through, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, client := range clients {
+			_ = client.Close()
+		}
+	}
 }

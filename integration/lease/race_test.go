@@ -116,30 +116,21 @@ func TestLeaseExtendAfterWait(t *testing.T) {
 		sh := s.Shop(t)
 		leases := harness.NewLeases(t, sh.DB)
 		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(300*time.Millisecond))
-		tx, err := sh.Plain.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(t.Context(), t, sh.Plain, sql.LevelDefault)
 		if _, err := tx.Exec(`SELECT "key" FROM fencing_leases WHERE "key" = 'jobs' FOR UPDATE`); err != nil {
 			t.Fatal(err)
 		}
 		session := s.Session(t, tx)
-		done := make(chan struct{})
-		var extended error
-		go func() {
-			defer close(done)
-			_, extended = leases.Extend(t.Context(), l.LockID(), time.Hour)
-		}()
-		sh.WantBlocked(t, session, done)
+		extending := harness.Go(func() error {
+			_, err := leases.Extend(t.Context(), l.LockID(), time.Hour)
+			return err
+		})
+		sh.WantBlocked(t, session, extending.Ended())
 		passed(t, harness.NewLeases(t, sh.Plain), "jobs") // to be serializable would wait for the row
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		<-done
-		if !errors.Is(extended, lease.ErrNotHeld) {
-			t.Errorf("Extend: %v, want ErrNotHeld", extended)
-		}
+		harness.WantError(t, extending.Wait(), lease.ErrNotHeld)
 		if locked, err := leases.IsLocked(t.Context(), "jobs"); locked || err != nil {
 			t.Errorf("the lease lives again: %v, %v", locked, err)
 		}

@@ -145,11 +145,7 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())
 		old := harness.MustAcquire(t, leases, "books", lease.TTL(time.Minute))
 		ctx := context.WithoutCancel(old.Context()) // a holder that doesn't look
-		tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(ctx, t, sh.DB, s.Level)
 		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
 			t.Fatal(err)
 		}
@@ -165,28 +161,31 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 		}
 		passed(t, leases, "books")
 
-		done := make(chan struct{})
-		var next *lease.Lease
-		var nextErr error
-		go func() {
-			defer close(done)
-			next, nextErr = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
-		}()
-		sh.WantBlocked(t, session, done)
-		released := serverClock(t, sh)
-		if err := tx.Commit(); err != nil {
-			t.Errorf("a write that came before the new token: %v", err)
-		}
-		<-done
-		if nextErr != nil {
-			t.Fatal(nextErr)
-		}
-		harness.WantToken(t, next, "books", 2)
-		if next.AcquiredAt().Before(released) || next.ExpiresAt().Sub(next.AcquiredAt()) != time.Minute {
-			t.Errorf("acquired at %v until %v, but it waited until %v", next.AcquiredAt(), next.ExpiresAt(), released)
-		}
+		harness.WantToken(t, acquiredBehind(t, sh, leases, session, tx), "books", 2)
 		harness.WantError(t, setBookPrice(ctx, sh.DB, 30), sqlfence.ErrStale)
 	})
+}
+
+// acquiredBehind acquires a lease that waits for the writes of tx, and has its whole ttl when they
+// are committed.
+func acquiredBehind(t *testing.T, sh *harness.Shop, leases *lease.Leases, session int, tx *sql.Tx) (l *lease.Lease) {
+	t.Helper()
+	acquiring := harness.Go(func() (err error) {
+		l, err = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
+		return err
+	})
+	sh.WantBlocked(t, session, acquiring.Ended())
+	released := serverClock(t, sh)
+	if err := tx.Commit(); err != nil {
+		t.Errorf("a write that came before the new token: %v", err)
+	}
+	if err := acquiring.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if l.AcquiredAt().Before(released) || l.ExpiresAt().Sub(l.AcquiredAt()) != time.Minute {
+		t.Errorf("acquired at %v until %v, but it waited until %v", l.AcquiredAt(), l.ExpiresAt(), released)
+	}
+	return l
 }
 
 // serverClock is the time by the clock that leases go by.
@@ -204,11 +203,7 @@ func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())
 		old := harness.MustAcquire(t, leases, "books")
 		ctx := context.WithoutCancel(old.Context())
-		tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(ctx, t, sh.DB, s.Level)
 		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
 			t.Fatal(err)
 		}
@@ -241,34 +236,11 @@ func TestLeaseFirstWaitsForWritesUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := sqlfence.WithFence(t.Context(), token)
-		tx, err := sh.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(ctx, t, sh.DB, s.Level)
 		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
 			t.Fatal(err)
 		}
 		session := s.Session(t, tx)
-		done := make(chan struct{})
-		var first *lease.Lease
-		var firstErr error
-		go func() {
-			defer close(done)
-			first, firstErr = leases.Acquire(t.Context(), "books", lease.Timeout(30*time.Second), lease.TTL(time.Minute))
-		}()
-		sh.WantBlocked(t, session, done)
-		released := serverClock(t, sh)
-		if err := tx.Commit(); err != nil {
-			t.Error(err)
-		}
-		<-done
-		if firstErr != nil {
-			t.Fatal(firstErr)
-		}
-		harness.WantToken(t, first, "books", token.Value+1)
-		if first.AcquiredAt().Before(released) || first.ExpiresAt().Sub(first.AcquiredAt()) != time.Minute {
-			t.Errorf("acquired at %v until %v, but it waited until %v", first.AcquiredAt(), first.ExpiresAt(), released)
-		}
+		harness.WantToken(t, acquiredBehind(t, sh, leases, session, tx), "books", token.Value+1)
 	})
 }

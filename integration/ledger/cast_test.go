@@ -110,12 +110,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 		}
 		source := softened(t, b)
 		plain := b.Raw(t, source)
-		exec := func(query string) {
-			t.Helper()
-			if _, err := plain.ExecContext(t.Context(), query); err != nil {
-				t.Fatalf("%s: %v", query, err)
-			}
-		}
+		exec := func(query string) { t.Helper(); harness.MustExec(t, plain, query) }
 		state := func() (s string) {
 			t.Helper()
 			if err := plain.QueryRow("SELECT COALESCE(string_agg(b::text, ' '), 'none') FROM books b").Scan(&s); err != nil {
@@ -163,11 +158,7 @@ func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 			db := b.Raw(t, softened(t, b))
 			harness.MustExec(t, db, "CREATE TABLE fencing_tokens (name text UNIQUE, token bigint)") // which may be NULL
 			leases := harness.NewLeases(t, db)
-			tx, err := db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tx.Rollback()
+			tx := harness.Begin(t.Context(), t, db, sql.LevelDefault)
 			// As if somebody issued the key's first tokens.
 			const turn = "SELECT pg_advisory_xact_lock(hashtextextended(concat('sqlfence:', 'jobs'), 0))"
 			if _, err := tx.Exec(turn); err != nil {

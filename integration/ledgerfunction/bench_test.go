@@ -136,9 +136,9 @@ func writeAll(b *testing.B, db *sql.DB, writers, n int, prepared bool) {
 	wg.Wait()
 }
 
-func exec(t testing.TB, db *sql.DB, query string, args ...any) {
+func exec(t testing.TB, db *sql.DB, query string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -45,34 +46,19 @@ func TestFunctionHoldsOffOthers(t *testing.T) {
 							}
 							sh.Exec(t, before)
 						}
-						tx, err := db.BeginTx(harness.Holding(t, 8), &sql.TxOptions{Isolation: level})
-						if err != nil {
-							t.Fatal(err)
-						}
-						defer tx.Rollback()
+						tx := harness.Begin(harness.Holding(t, 8), t, db, level)
 						write(t, tx, 8, nil)
-						var pid int
-						if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-							t.Fatal(err)
-						}
 						foreign := sh.Raw(t, sh.Source)
 						foreign.SetMaxOpenConns(1)
 						if strings.HasPrefix(before, "SET") {
 							exec(t, foreign, before)
 						}
-						done := make(chan struct{})
-						var otherErr error
-						go func() {
-							defer close(done)
-							_, otherErr = foreign.Exec(other)
-						}()
-						sh.WantBlocked(t, pid, done)
-						if err := tx.Commit(); err != nil {
+						err := sh.Behind(t, tx, func() error {
+							_, err := foreign.Exec(other)
+							return err
+						})
+						if err != nil {
 							t.Error(err)
-						}
-						<-done
-						if otherErr != nil {
-							t.Error(otherErr)
 						}
 					})
 				}
@@ -85,11 +71,7 @@ func TestFunctionHoldsOffOthers(t *testing.T) {
 func TestFunctionAtASavepoint(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
-		tx, err := db.BeginTx(harness.Holding(t, 8), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(harness.Holding(t, 8), t, db, sql.LevelDefault)
 		for _, query := range []string{"SAVEPOINT a", "", "SAVEPOINT b", "", "ROLLBACK TO b"} {
 			if query == "" {
 				write(t, tx, 8, nil)
@@ -118,31 +100,23 @@ func TestFunctionAtASavepoint(t *testing.T) {
 func TestIssuerWaitsWithoutARow(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
-		tx, err := db.BeginTx(harness.Holding(t, 8), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(harness.Holding(t, 8), t, db, sql.LevelDefault)
 		write(t, tx, 8, nil)
-		var pid int
-		if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if _, err := harness.NewStore(t, sh.Plain).Issue(t.Context(), "books"); err != nil {
-				t.Error(err)
-			}
-		}()
-		sh.WantBlocked(t, pid, done)
+		session, store := b.Session(t, tx), harness.NewStore(t, sh.Plain)
+		issuing := harness.Go(func() error {
+			_, err := store.Issue(t.Context(), "books")
+			return err
+		})
+		sh.WantBlocked(t, session, issuing.Ended())
 		if _, err := sh.Plain.Exec("SELECT FROM fencing_tokens FOR UPDATE NOWAIT"); err != nil {
 			t.Errorf("while Issue waits: %v", err)
 		}
 		if err := tx.Commit(); err != nil {
 			t.Error(err)
 		}
-		<-done
+		if err := issuing.Wait(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -156,32 +130,21 @@ func TestFunctionWhereManyTokensChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, db, 100, nil)
-		tx, err := sh.Plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, sh.Plain, sql.LevelDefault)
 		if _, err := tx.Exec("UPDATE fencing_tokens SET token = token + 1"); err != nil {
 			t.Fatal(err)
 		}
-		var pid, locks int
-		const held = "SELECT pg_backend_pid(), count(*) FROM pg_locks WHERE pid = pg_backend_pid()"
-		if err := tx.QueryRow(held).Scan(&pid, &locks); err != nil {
+		var locks int
+		if err := tx.QueryRow("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()").Scan(&locks); err != nil {
 			t.Fatal(err)
 		}
 		if locks > 300 {
 			t.Errorf("%d locks", locks)
 		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
+		_ = sh.Behind(t, tx, func() error {
 			write(t, db, 100, sqlfence.ErrStale)
-		}()
-		sh.WantBlocked(t, pid, done)
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		<-done
+			return nil
+		})
 	})
 }
 
@@ -197,13 +160,10 @@ func TestFunctionInMixedCompany(t *testing.T) {
 		store := harness.NewStore(t, sh.Plain)
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
-		var mu sync.Mutex
-		deadlocks := 0
+		var deadlocks atomic.Int64
 		note := func(err error) {
 			if harness.SQLState(err) == "40P01" {
-				mu.Lock()
-				deadlocks++
-				mu.Unlock()
+				deadlocks.Add(1)
 			}
 		}
 		for i, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable, sql.LevelReadCommitted} {
@@ -219,28 +179,7 @@ func TestFunctionInMixedCompany(t *testing.T) {
 							return
 						default:
 						}
-						var token int64
-						if err := sh.Plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&token); err != nil {
-							t.Error(err)
-							return
-						}
-						ctx := harness.Holding(t, token)
-						tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						for range 2 { // the second time it has the locks
-							if err == nil {
-								_, err = tx.ExecContext(ctx, "UPDATE books SET fence_token = $1 WHERE id = $2", token, id+1)
-							}
-						}
-						if err == nil {
-							err = tx.Commit()
-						} else {
-							_ = tx.Rollback() // the reason is err
-						}
-						note(err)
+						note(writeNewest(t, sh, db, level, id+1))
 					}
 				})
 			}
@@ -257,10 +196,32 @@ func TestFunctionInMixedCompany(t *testing.T) {
 		}
 		close(stop)
 		wg.Wait()
-		if deadlocks > 0 {
-			t.Errorf("%d deadlocks", deadlocks)
+		if n := deadlocks.Load(); n > 0 {
+			t.Errorf("%d deadlocks", n)
 		}
 	})
+}
+
+// writeNewest writes the newest token into a book, in a transaction of a level, and returns why it couldn't.
+func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.IsolationLevel, id int) error {
+	var token int64
+	if err := sh.Plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&token); err != nil {
+		t.Error(err)
+		return nil
+	}
+	ctx := harness.Holding(t, token)
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer tx.Rollback()
+	for range 2 { // the second time it has the locks
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET fence_token = $1 WHERE id = $2", token, id); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 // The function asks the ledger that the statement would, whatever the search path says

@@ -56,10 +56,10 @@ func TestWriteAfterDeadlock(t *testing.T) {
 			db := fence(t, m.with(t, dsn), sqlfence.RowFence("fence_token"))
 			ctx := holding(5)
 			for name, victim := range map[string]func(tx *sql.Tx) error{
-				"guarded":           func(tx *sql.Tx) error { return run1(tx, ctx, "UPDATE books SET price = 7 WHERE id = 1") },
-				"guarded, argument": func(tx *sql.Tx) error { return run1(tx, ctx, "UPDATE books SET price = ? WHERE id = 1", 7) },
-				"other":             func(tx *sql.Tx) error { return run1(tx, ctx, "UPDATE pens SET price = 7 WHERE id = 2") },
-				"other, argument":   func(tx *sql.Tx) error { return run1(tx, ctx, "UPDATE pens SET price = ? WHERE id = 2", 7) },
+				"guarded":           func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE books SET price = 7 WHERE id = 1") },
+				"guarded, argument": func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE books SET price = ? WHERE id = 1", 7) },
+				"other":             func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE pens SET price = 7 WHERE id = 2") },
+				"other, argument":   func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE pens SET price = ? WHERE id = 2", 7) },
 				"other, prepared": func(tx *sql.Tx) error {
 					stmt, err := tx.Prepare("UPDATE pens SET price = ? WHERE id = 2")
 					if err != nil {
@@ -84,7 +84,7 @@ func TestWriteAfterDeadlock(t *testing.T) {
 						if args != nil {
 							query = strings.Replace(query, "8", "?", 1)
 						}
-						if err := run1(tx, ctx, query, args...); !isNumber(err, 1213) || !temporary(err) {
+						if err := execIn(ctx, tx, query, args...); !isNumber(err, 1213) || !temporary(err) {
 							t.Errorf("a write after the deadlock: %v", err)
 						}
 					}
@@ -101,7 +101,8 @@ func TestWriteAfterDeadlock(t *testing.T) {
 	}
 }
 
-func run1(tx *sql.Tx, ctx context.Context, query string, args ...any) error {
+// execIn executes a statement in a transaction.
+func execIn(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
 	_, err := tx.ExecContext(ctx, query, args...)
 	return err
 }
@@ -128,12 +129,12 @@ func TestRetryOnMySQL(t *testing.T) {
 	plain := open(t, dsn)
 	exec(t, plain, "CREATE TABLE ballast (n int) ENGINE=InnoDB")
 	exec(t, plain, "INSERT INTO ballast VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)")
-	snapshots := run1Conn(t, plain, "SET innodb_snapshot_isolation = 1") == nil
+	snapshots := execAlone(t, plain, "SET innodb_snapshot_isolation = 1") == nil
 	for _, rule := range []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()} {
 		for number, first := range map[uint16]func(t *testing.T, ctx context.Context, tx *sql.Tx) error{
 			1213: func(t *testing.T, ctx context.Context, tx *sql.Tx) (failed error) {
 				deadlock(t, plain, tx, func() error {
-					failed = run1(tx, ctx, "UPDATE books SET price = price + 1 WHERE id = 1")
+					failed = execIn(ctx, tx, "UPDATE books SET price = price + 1 WHERE id = 1")
 					return failed
 				})
 				return failed
@@ -146,7 +147,7 @@ func TestRetryOnMySQL(t *testing.T) {
 				defer other.Rollback()
 				exec(t, other, "UPDATE books SET touched = 1 WHERE id = 1")
 				exec(t, tx, "SET innodb_lock_wait_timeout = 1")
-				return run1(tx, ctx, "UPDATE books SET price = price + 1 WHERE id = 1")
+				return execIn(ctx, tx, "UPDATE books SET price = price + 1 WHERE id = 1")
 			},
 			1020: func(t *testing.T, ctx context.Context, tx *sql.Tx) error {
 				exec(t, tx, "SET innodb_snapshot_isolation = 1")
@@ -155,7 +156,7 @@ func TestRetryOnMySQL(t *testing.T) {
 					t.Fatal(err)
 				}
 				exec(t, plain, "UPDATE books SET touched = 1 - touched WHERE id = 1")
-				return run1(tx, ctx, "UPDATE books SET price = price + 1 WHERE id = 1")
+				return execIn(ctx, tx, "UPDATE books SET price = price + 1 WHERE id = 1")
 			},
 		} {
 			if number == 1020 && !snapshots {
@@ -174,7 +175,7 @@ func TestRetryOnMySQL(t *testing.T) {
 					err := sqlfence.Retry(holding(5), db, sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: sql.LevelRepeatableRead}}, func(ctx context.Context, tx *sql.Tx) error {
 						if runs++; runs > 1 {
 							exec(t, holder{tx, ctx}, "UPDATE books SET price = price + 10 WHERE id = 2")
-							return run1(tx, ctx, "UPDATE books SET price = price + 1 WHERE id = 1")
+							return execIn(ctx, tx, "UPDATE books SET price = price + 1 WHERE id = 1")
 						}
 						if number != 1020 { // it would set the snapshot
 							exec(t, holder{tx, ctx}, "UPDATE books SET price = price + 10 WHERE id = 2")
@@ -201,8 +202,8 @@ func TestRetryOnMySQL(t *testing.T) {
 	}
 }
 
-// run1Conn executes a statement on a connection that isn't used again.
-func run1Conn(t *testing.T, db *sql.DB, query string) error {
+// execAlone executes a statement on a connection that isn't used again.
+func execAlone(t *testing.T, db *sql.DB, query string) error {
 	t.Helper()
 	conn, err := db.Conn(context.Background())
 	if err != nil {

@@ -1,6 +1,8 @@
 package mysql_test
 
 import (
+	"context"
+	"database/sql"
 	"strings"
 	"testing"
 
@@ -90,11 +92,7 @@ func TestCurrentIsCommitted(t *testing.T) {
 	if _, err := store.Issue(t.Context(), "books"); err != nil {
 		t.Fatal(err)
 	}
-	tx, err := raw.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
+	tx := harness.Begin(context.Background(), t, raw, sql.LevelDefault)
 	exec(t, tx, "UPDATE fencing_tokens SET token = 2 WHERE name = 'books'")
 	token, err := store.Current(t.Context(), "books")
 	if err != nil || token.Value != 1 {

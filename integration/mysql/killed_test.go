@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -46,129 +47,148 @@ func kill(ctx context.Context, t *testing.T, dsn string) {
 // by two, and a write is applied if it returned no error, isn't if it returned one, and
 // may be only if that is ErrUnknownOutcome.
 func TestKilledSessions(t *testing.T) {
-	const rounds = 150
-	dsn := setup(t)
-	plain := open(t, dsn)
-	for id := range 8 {
-		exec(t, plain, "INSERT INTO books (id, isbn, fence_token, touched) VALUES (?, ?, 1, 0)", id+1, fmt.Sprint("i", id))
-	}
-	leases, err := lease.New(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := leases.Setup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	store, err := tokens.New(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 1}); err != nil {
-		t.Fatal(err)
-	}
-	fenced := fence(t, dsn, sqlfence.RowFence("fence_token"), sqlfence.Ledger())
-	ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 1})
-
+	const rounds, books = 150, 8
+	v := newVictims(t, books)
 	killing, stop := context.WithCancel(t.Context())
 	var killer, work sync.WaitGroup
-	killer.Go(func() { kill(killing, t, dsn) })
-	var mu sync.Mutex
-	seen := make(map[sqlfence.Token]bool)
-	held := make(map[string]bool)
-	counts := make(map[string]int)
-	once := func(token sqlfence.Token) {
-		mu.Lock()
-		defer mu.Unlock()
-		if seen[token] {
-			t.Errorf("%v twice", token)
-		}
-		seen[token] = true
-		counts["tokens"]++
-	}
+	killer.Go(func() { kill(killing, t, v.dsn) })
 	for range 3 {
 		work.Go(func() {
 			for range rounds {
-				if token, err := store.Issue(t.Context(), "pens"); err == nil {
-					once(token)
-				}
+				v.issue(t)
 			}
 		})
 		work.Go(func() {
 			for range rounds {
-				l, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.TTL(time.Minute))
-				if err != nil || !ok {
-					continue
-				}
-				once(l.Token())
-				mu.Lock()
-				if held["jobs"] {
-					t.Error("held by two")
-				}
-				held["jobs"] = true
-				mu.Unlock()
-				_ = l.Extend(t.Context(), time.Minute)
-				mu.Lock()
-				held["jobs"] = false
-				mu.Unlock()
-				for l.Release(context.Background()) != nil && time.Until(l.ExpiresAt()) > 0 && l.Err() == nil {
-				}
+				v.hold(t)
 			}
 		})
 	}
-	for id := range 8 {
-		work.Go(func() {
-			done, unknown := 0, 0
-			for n := range rounds {
-				var err error
-				if n%2 == 0 {
-					_, err = fenced.ExecContext(ctx, "UPDATE books SET touched = touched + 1 WHERE id = ?", id+1)
-				} else {
-					err = func() error {
-						tx, err := fenced.BeginTx(ctx, nil)
-						if err != nil {
-							return err
-						}
-						defer tx.Rollback()
-						if _, err := tx.ExecContext(ctx, "UPDATE books SET touched = touched + 1 WHERE id = ?", id+1); err != nil {
-							if errors.Is(err, sqlfence.ErrUnknownOutcome) {
-								return errors.New("of a statement whose transaction wasn't committed")
-							}
-							return err
-						}
-						return tx.Commit()
-					}()
-				}
-				switch {
-				case err == nil:
-					done++
-				case errors.Is(err, sqlfence.ErrUnknownOutcome):
-					unknown++
-				}
-			}
-			mu.Lock()
-			counts["done"] += done
-			counts["unknown"] += unknown
-			mu.Unlock()
-			var touched int
-			for try := 0; try < 50; try++ {
-				err := plain.QueryRow("SELECT touched FROM books WHERE id = ?", id+1).Scan(&touched)
-				if err == nil {
-					break
-				}
-				if try == 49 || errors.Is(err, sql.ErrNoRows) {
-					t.Error(err)
-				}
-			}
-			if touched < done || touched > done+unknown {
-				t.Errorf("applied %d times, want %d to %d", touched, done, done+unknown)
-			}
-		})
+	for id := range books {
+		work.Go(func() { v.count(t, id+1, rounds) })
 	}
 	work.Wait()
 	stop()
 	killer.Wait()
-	t.Log(counts)
-	if counts["tokens"] == 0 || counts["done"] == 0 {
+	t.Logf("%d tokens, %d writes, %d of them of unknown outcome", len(v.seen), v.done, v.unknown)
+	if len(v.seen) == 0 || v.done == 0 {
 		t.Error("nothing was done")
 	}
+}
+
+// victims are those whose sessions are killed.
+type victims struct {
+	dsn           string
+	plain, fenced *sql.DB
+	leases        *lease.Leases
+	store         *tokens.Store
+
+	mu            sync.Mutex
+	seen          map[sqlfence.Token]bool // the tokens that were issued
+	held          bool                    // the lease
+	done, unknown int                     // writes
+}
+
+func newVictims(t *testing.T, books int) *victims {
+	dsn := setup(t)
+	v := &victims{dsn: dsn, plain: open(t, dsn), seen: make(map[sqlfence.Token]bool)}
+	for id := range books {
+		exec(t, v.plain, "INSERT INTO books (id, isbn, fence_token, touched) VALUES (?, ?, 1, 0)", id+1, fmt.Sprint("i", id))
+	}
+	v.leases, v.store = harness.NewLeases(t, v.plain), harness.NewStore(t, v.plain)
+	if err := v.store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 1}); err != nil {
+		t.Fatal(err)
+	}
+	v.fenced = fence(t, dsn, sqlfence.RowFence("fence_token"), sqlfence.Ledger())
+	return v
+}
+
+// once notes a token, which nobody has got before.
+func (v *victims) once(t *testing.T, token sqlfence.Token) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.seen[token] {
+		t.Errorf("%v twice", token)
+	}
+	v.seen[token] = true
+}
+
+func (v *victims) issue(t *testing.T) {
+	if token, err := v.store.Issue(t.Context(), "pens"); err == nil {
+		v.once(t, token)
+	}
+}
+
+// hold takes a lease and releases it.
+func (v *victims) hold(t *testing.T) {
+	l, ok, err := v.leases.TryAcquire(t.Context(), "jobs", lease.TTL(time.Minute))
+	if err != nil || !ok {
+		return
+	}
+	v.once(t, l.Token())
+	v.mu.Lock()
+	if v.held {
+		t.Error("held by two")
+	}
+	v.held = true
+	v.mu.Unlock()
+	_ = l.Extend(t.Context(), time.Minute)
+	v.mu.Lock()
+	v.held = false
+	v.mu.Unlock()
+	for l.Release(context.Background()) != nil && time.Until(l.ExpiresAt()) > 0 && l.Err() == nil {
+	}
+}
+
+// count counts a book's writes in the book, and compares.
+func (v *victims) count(t *testing.T, id, rounds int) {
+	done, unknown := 0, 0
+	for n := range rounds {
+		switch err := v.write(t, id, n%2 == 1); {
+		case err == nil:
+			done++
+		case errors.Is(err, sqlfence.ErrUnknownOutcome):
+			unknown++
+		}
+	}
+	v.mu.Lock()
+	v.done += done
+	v.unknown += unknown
+	v.mu.Unlock()
+	var touched int
+	for try := range 50 { // it is killed, too
+		err := v.plain.QueryRow("SELECT touched FROM books WHERE id = ?", id).Scan(&touched)
+		if err == nil {
+			break
+		}
+		if try == 49 || errors.Is(err, sql.ErrNoRows) {
+			t.Error(err)
+		}
+	}
+	if touched < done || touched > done+unknown {
+		t.Errorf("applied %d times, want %d to %d", touched, done, done+unknown)
+	}
+}
+
+// write touches a book, in a transaction or by itself.
+func (v *victims) write(t *testing.T, id int, inTx bool) error {
+	const query = "UPDATE books SET touched = touched + 1 WHERE id = ?"
+	ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 1})
+	if !inTx {
+		_, err := v.fenced.ExecContext(ctx, query, id)
+		return err
+	}
+	tx, err := v.fenced.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	_, err = tx.ExecContext(ctx, query, id)
+	switch {
+	case errors.Is(err, sqlfence.ErrUnknownOutcome):
+		return errors.New("of a statement whose transaction wasn't committed")
+	case err != nil:
+		return err
+	}
+	return tx.Commit()
 }

@@ -54,78 +54,86 @@ func TestStaleWriteThatWaits(t *testing.T) {
 		"query":  "INSERT INTO books (id, price) SELECT id + 70, 666 FROM pens", // likewise
 		"insert": "INSERT INTO books (id, price) VALUES (77, 666)",              // which meets no row: of the ledger alone
 	}
-	rules := map[string]sqlfence.Rule{"row": sqlfence.RowFence("fence_token"), "ledger": sqlfence.Ledger()}
 	dsn := setup(t)
 	for _, level := range levels {
-		for rule, r := range rules {
+		for _, rule := range []string{"row", "ledger"} {
 			for name, write := range writes {
 				if rule == "row" && (name == "insert" || name == "query") {
 					continue
 				}
 				for _, m := range modes[:2] {
 					t.Run(fmt.Sprint(level, "/", rule, "/", name, "/", m.name), func(t *testing.T) {
-						dsn := m.with(t, dsn)
-						plain, db := open(t, dsn), fence(t, dsn, r)
-						exec(t, plain, "DELETE FROM books")
-						exec(t, plain, "DELETE FROM fencing_tokens")
-						exec(t, plain, "INSERT INTO books (id, price, fence_token) VALUES (1, 1, 5), (2, 2, 5)")
-						exec(t, plain, "INSERT INTO fencing_tokens VALUES ('books', 5)")
-						ctx := context.Background()
-
-						newer, err := plain.BeginTx(ctx, nil)
-						if err != nil {
-							t.Fatal(err)
-						}
-						defer newer.Rollback()
-						older, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
-						if err != nil {
-							t.Fatal(err)
-						}
-						defer older.Rollback()
-						var price int // its snapshot
-						if err := older.QueryRow("SELECT MAX(price) + (SELECT MAX(token) FROM fencing_tokens) * 0 FROM books").Scan(&price); err != nil {
-							t.Fatal(err)
-						}
-						if level == sql.LevelSerializable { // the snapshot's locks would hold off the newer one
-							if err := older.Rollback(); err != nil {
-								t.Fatal(err)
-							}
-							if older, err = db.BeginTx(ctx, &sql.TxOptions{Isolation: level}); err != nil {
-								t.Fatal(err)
-							}
-						}
-						if rule == "ledger" {
-							exec(t, newer, "UPDATE fencing_tokens SET token = 6 WHERE name = 'books'")
-						} else {
-							exec(t, newer, "UPDATE books SET price = 6, fence_token = 6 WHERE id = 1")
-						}
-						done := make(chan error, 1)
-						go func() {
-							_, err := older.ExecContext(holding(5), write)
-							if err == nil {
-								err = older.Commit()
-							}
-							done <- err
-						}()
-						waits(t, plain, done)
-						if err := newer.Commit(); err != nil {
-							t.Fatal(err)
-						}
-						if err := <-done; !refusedAfterWaiting(err) {
-							t.Errorf("error = %v", err)
-						}
-						_ = older.Rollback()
-						var landed int
-						if err := plain.QueryRow("SELECT COUNT(*) FROM books WHERE price = 666").Scan(&landed); err != nil || landed != 0 {
-							t.Errorf("%d rows, %v: THE STALE WRITE LANDED", landed, err)
-						}
-						if err := plain.QueryRow("SELECT COUNT(*) FROM books").Scan(&landed); err != nil || landed != 2 {
-							t.Errorf("%d rows, %v: THE STALE WRITE LANDED", landed, err)
-						}
+						staleWriteWaits(t, m.with(t, dsn), level, rule, write)
 					})
 				}
 			}
 		}
+	}
+}
+
+// staleWriteWaits has a stale write wait for a newer one, and be refused.
+func staleWriteWaits(t *testing.T, dsn string, level sql.IsolationLevel, rule, write string) {
+	t.Helper()
+	guard := sqlfence.RowFence("fence_token")
+	if rule == "ledger" {
+		guard = sqlfence.Ledger()
+	}
+	plain, db := open(t, dsn), fence(t, dsn, guard)
+	exec(t, plain, "DELETE FROM books")
+	exec(t, plain, "DELETE FROM fencing_tokens")
+	exec(t, plain, "INSERT INTO books (id, price, fence_token) VALUES (1, 1, 5), (2, 2, 5)")
+	exec(t, plain, "INSERT INTO fencing_tokens VALUES ('books', 5)")
+	ctx := context.Background()
+
+	newer, err := plain.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer newer.Rollback()
+	older, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer older.Rollback()
+	var price int // its snapshot
+	if err := older.QueryRow("SELECT MAX(price) + (SELECT MAX(token) FROM fencing_tokens) * 0 FROM books").Scan(&price); err != nil {
+		t.Fatal(err)
+	}
+	if level == sql.LevelSerializable { // the snapshot's locks would hold off the newer one
+		if err := older.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if older, err = db.BeginTx(ctx, &sql.TxOptions{Isolation: level}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rule == "ledger" {
+		exec(t, newer, "UPDATE fencing_tokens SET token = 6 WHERE name = 'books'")
+	} else {
+		exec(t, newer, "UPDATE books SET price = 6, fence_token = 6 WHERE id = 1")
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := older.ExecContext(holding(5), write)
+		if err == nil {
+			err = older.Commit()
+		}
+		done <- err
+	}()
+	waits(t, plain, done)
+	if err := newer.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !refusedAfterWaiting(err) {
+		t.Errorf("error = %v", err)
+	}
+	_ = older.Rollback()
+	var landed int
+	if err := plain.QueryRow("SELECT COUNT(*) FROM books WHERE price = 666").Scan(&landed); err != nil || landed != 0 {
+		t.Errorf("%d rows, %v: THE STALE WRITE LANDED", landed, err)
+	}
+	if err := plain.QueryRow("SELECT COUNT(*) FROM books").Scan(&landed); err != nil || landed != 2 {
+		t.Errorf("%d rows, %v: THE STALE WRITE LANDED", landed, err)
 	}
 }
 

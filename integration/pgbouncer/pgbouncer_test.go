@@ -118,9 +118,6 @@ func TestPgbouncerClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shared := []string{"exec", "exec without arguments", "query", "query row"}
-		inTx := append(shared, "prepared exec", "prepared query")
-
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var highest int64
@@ -141,16 +138,7 @@ func TestPgbouncerClients(t *testing.T) {
 						<-others // this one will be stale
 					}
 					ctx := sqlfence.WithFence(t.Context(), token)
-					w := harness.Write{Query: "UPDATE books SET price = $1 WHERE id = $2", Args: []any{token.Value, 1}}
-					var n int64
-					if i := client + round; i%2 == 0 {
-						n, err = formNamed(shared[i/2%len(shared)]).Run(ctx, s.DB, w)
-					} else {
-						err = s.InTx(ctx, func(tx *sql.Tx) error {
-							n, err = formNamed(inTx[i/2%len(inTx)]).Run(ctx, tx, w)
-							return err
-						})
-					}
+					n, err := setPrice(ctx, s, token.Value, client+round)
 					mu.Lock()
 					switch {
 					case err == nil && n == 1:
@@ -176,6 +164,21 @@ func TestPgbouncerClients(t *testing.T) {
 			t.Errorf("%d connections to the server, so the clients shared none", n)
 		}
 	})
+}
+
+// setPrice sets the price of a book, in the way of that number: outside a transaction or in one.
+func setPrice(ctx context.Context, s *harness.Shop, price int64, way int) (n int64, err error) {
+	shared := []string{"exec", "exec without arguments", "query", "query row"}
+	inTx := append(shared, "prepared exec", "prepared query")
+	w := harness.Write{Query: "UPDATE books SET price = $1 WHERE id = $2", Args: []any{price, 1}}
+	if way%2 == 0 {
+		return formNamed(shared[way/2%len(shared)]).Run(ctx, s.DB, w)
+	}
+	err = s.InTx(ctx, func(tx *sql.Tx) (err error) {
+		n, err = formNamed(inTx[way/2%len(inTx)]).Run(ctx, tx, w)
+		return err
+	})
+	return n, err
 }
 
 func formNamed(name string) harness.Form {

@@ -263,11 +263,7 @@ func TestRowLockClockOfTheStatement(t *testing.T) {
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		d := &desk{Setting: s, ada: "ada", bob: "bob"}
 		d.open(t)
-		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: s.Level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(t.Context(), t, d.db, s.Level)
 		if s.Dialect == sqlfence.Postgres {
 			d.set(t, "'bob'", "clock_timestamp()") // after the start
 		} else {

@@ -144,13 +144,9 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 					calls := new(harness.Counter)
 					counted, err := sqlfence.OpenDB(s.Counting(t, d.source, calls), sqlfence.WithDialect(s.Dialect))
 					d.db = harness.CloseAtEnd(t, counted, err)
-					table := d.table(t, "invoice")
+					table := d.table(t)
 
-					tx, err := d.plain.Begin()
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer tx.Rollback()
+					tx := harness.Begin(context.Background(), t, d.plain, sql.LevelDefault)
 					query := change.change
 					if strings.Contains(query, "%s") {
 						query = fmt.Sprintf(query, "'carol'")
@@ -158,22 +154,11 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 					if _, err := tx.Exec(query); err != nil {
 						t.Fatal(err)
 					}
-					var pid int
-					if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-						t.Fatal(err)
-					}
-					done := make(chan struct{})
 					var lock rowlock.Lock
-					var asked error
-					go func() {
-						defer close(done)
-						lock, asked = table.Request(t.Context(), edit("ada"))
-					}()
-					(&harness.Shop{Setting: s, Plain: d.plain}).WantBlocked(t, pid, done)
-					if err := tx.Commit(); err != nil {
-						t.Fatal(err)
-					}
-					<-done
+					asked := (&harness.Shop{Setting: s, Plain: d.plain}).Behind(t, tx, func() (err error) {
+						lock, err = table.Request(t.Context(), edit("ada"))
+						return err
+					})
 					want := change.want
 					if change.name == "not touched" && before != "NULL" {
 						want = sqlfence.ErrLocked
@@ -211,7 +196,7 @@ func TestRowLockRoundTrips(t *testing.T) {
 		calls := new(harness.Counter)
 		counted, err := sqlfence.OpenDB(b.Counting(t, d.source, calls), sqlfence.WithDialect(b.Dialect), sqlfence.WithTable("invoice"))
 		d.db = harness.CloseAtEnd(t, counted, err)
-		table := d.table(t, "invoice")
+		table := d.table(t)
 		cost := func(what string, want int, operation func() error) {
 			t.Helper()
 			calls.Reset()

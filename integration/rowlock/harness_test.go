@@ -29,7 +29,7 @@ type desk struct {
 
 // eachDesk runs test on every base, at every level, on plain and fenced databases,
 // for users of both types, with operations by themselves and in transactions.
-func eachDesk(t *testing.T, test func(t *testing.T, d *desk), opts ...rowlock.Option) {
+func eachDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, d := range []*desk{
@@ -47,7 +47,7 @@ func eachDesk(t *testing.T, test func(t *testing.T, d *desk), opts ...rowlock.Op
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel() // each desk is a database of its own
-				d.open(t, opts...)
+				d.open(t)
 				test(t, d)
 			})
 		}
@@ -90,12 +90,12 @@ func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 		d.db = d.Fenced(t, d.source, sqlfence.WithTable("invoice", sqlfence.RowFence("fence_token")))
 	}
 	d.db.SetMaxIdleConns(12) // as many as there are users at most
-	d.invoice = d.table(t, "invoice", opts...)
+	d.invoice = d.table(t, opts...)
 }
 
-func (d *desk) table(t testing.TB, name string, opts ...rowlock.Option) *rowlock.Table {
+func (d *desk) table(t testing.TB, opts ...rowlock.Option) *rowlock.Table {
 	t.Helper()
-	table, err := rowlock.New(d.db, name, opts...)
+	table, err := rowlock.New(d.db, "invoice", opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +103,9 @@ func (d *desk) table(t testing.TB, name string, opts ...rowlock.Option) *rowlock
 }
 
 // exec executes around the fence.
-func (d *desk) exec(t testing.TB, query string, args ...any) {
+func (d *desk) exec(t testing.TB, query string) {
 	t.Helper()
-	harness.MustExec(t, d.plain, query, args...)
+	harness.MustExec(t, d.plain, query)
 }
 
 // do runs one operation, in a transaction of its own where the desk says so.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func eachManaged(t *testing.T, test func(t *testing.T, d *desk, m *rowlock.Manag
 			}
 		}
 		d.exec(t, "INSERT INTO invoice (id, total) VALUES (8, 10)")
-		d.invoice = d.table(t, "invoice", rowlock.WithManager(m))
+		d.invoice = d.table(t, rowlock.WithManager(m))
 		test(t, d, m)
 	})
 }
@@ -145,56 +144,35 @@ func TestRowLockManagerIsInTheTransaction(t *testing.T) {
 	})
 }
 
+// wantFreed compares how many locks a method has freed.
+func wantFreed(t *testing.T, what string, want int, n int, err error) {
+	t.Helper()
+	if n != want || err != nil {
+		t.Errorf("%s freed %d, %v; want %d", what, n, err, want)
+	}
+}
+
 func TestRowLockManagerFrees(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
-		ada, bob := fmt.Sprint(d.ada), fmt.Sprint(d.bob)
-		freed := func(what string, want int, n int, err error) {
-			t.Helper()
-			if n != want || err != nil {
-				t.Errorf("%s freed %d, %v; want %d", what, n, err, want)
-			}
-		}
+		bob := fmt.Sprint(d.bob)
 		d.take(t, 7, d.ada, "s1")
 		d.take(t, 8, d.bob, "s2")
 		n, err := m.FreeUser(t.Context(), d.ada)
-		freed("FreeUser", 1, n, err)
+		wantFreed(t, "FreeUser", 1, n, err)
 		d.holds(t, "editedby IS NULL AND editedexpiry IS NULL AND serial = 1")
 		wantLocks(t, m, rowlock.Filter{}, "[8] "+bob+" s2")
 		n, err = m.FreeUser(t.Context(), d.ada)
-		freed("second FreeUser", 0, n, err)
+		wantFreed(t, "second FreeUser", 0, n, err)
 
 		d.take(t, 7, d.bob, "s3")
 		n, err = m.FreeSession(t.Context(), "s3")
-		freed("FreeSession", 1, n, err)
+		wantFreed(t, "FreeSession", 1, n, err)
 		wantLocks(t, m, rowlock.Filter{}, "[8] "+bob+" s2")
-
-		// Two sessions fall silent; one of them gives a sign of life. The lock of no
-		// session has nobody who could.
-		d.take(t, 7, d.ada, "s1")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
-		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
-			t.Error(err)
-		}
-		n, err = m.FreeSilent(t.Context(), time.Minute)
-		freed("FreeSilent", 1, n, err)
-		wantLocks(t, m, rowlock.Filter{}, "[7] "+ada+" s1")
-		d.take(t, 8, d.ada, "")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
-		d.take(t, 7, d.ada, "s1") // which is a sign of life too
-		n, err = m.FreeSilent(t.Context(), time.Minute)
-		freed("FreeSilent", 0, n, err)
-
+		d.take(t, 7, d.ada, "")
 		n, err = m.FreeAll(t.Context())
-		freed("FreeAll", 2, n, err)
+		wantFreed(t, "FreeAll", 2, n, err)
 		wantLocks(t, m, rowlock.Filter{})
 		d.holds(t, "editedby IS NULL")
-
-		// A lapsed lock that nobody has taken over is tidied away as well.
-		d.take(t, 7, d.ada, "s1")
-		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+", heartbeat = "+d.time(-100))
-		d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1))
-		n, err = m.FreeSilent(t.Context(), time.Minute)
-		freed("FreeSilent of a lapsed lock", 1, n, err)
 
 		for _, err := range []error{
 			m.Heartbeat(t.Context(), ""),
@@ -209,98 +187,39 @@ func TestRowLockManagerFrees(t *testing.T) {
 	})
 }
 
-func second(_ int, err error) error { return err }
-
-// A lock that someone else, or the same user, has taken in the meantime isn't
-// freed, not even where the manager wasn't told.
-func TestRowLockManagerLeavesNewLocks(t *testing.T) {
+// Two sessions fall silent; one of them gives a sign of life. The lock of no session has nobody
+// who could.
+func TestRowLockManagerFreesTheSilent(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
-		for _, taken := range []struct {
-			by    any
-			since string
-		}{{d.bob, d.time(5)}, {d.ada, d.time(5)}, {d.bob, "editedsince"}} {
-			by := taken.by
-			d.exec(t, "UPDATE invoice SET editedby = NULL")
-			d.take(t, 7, d.ada, "s1")
-			// Straight in the columns, so that rowlocks still tells of ada's first.
-			d.exec(t, "UPDATE invoice SET editedby = "+d.user(by)+", editedsince = "+taken.since)
-			for _, free := range []func() (int, error){
-				func() (int, error) { return m.FreeSession(t.Context(), "s1") },
-				func() (int, error) { return m.FreeUser(t.Context(), d.ada) },
-				func() (int, error) { return m.FreeAll(t.Context()) },
-			} {
-				if n, err := free(); n != 0 || err != nil {
-					t.Errorf("freed %d, %v of what %v took", n, err, by)
-				}
-				d.holds(t, "editedby = "+d.user(by))
-			}
-		}
-	})
-}
-
-// While some come and go, others free what silent sessions have left: whoever has
-// just got the lock still has it.
-func TestRowLockManagerFreesWhileOthersTake(t *testing.T) {
-	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
-		if d.inTx {
-			t.Skip("nothing else than without")
-		}
-		stop := make(chan struct{})
-		var freeing, wg sync.WaitGroup
-		freeing.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				// ada's session is a dead one; bob's and its like are alive.
-				if _, err := m.FreeSession(t.Context(), "dead"); err != nil {
-					t.Error(err)
-					return
-				}
-				if err := m.Heartbeat(t.Context(), "alive"); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-		for _, user := range []any{d.ada, d.bob} {
-			wg.Go(func() {
-				session := "alive"
-				if user == d.ada {
-					session = "dead"
-				}
-				for range 30 {
-					_, err := d.invoice.Request(t.Context(), rowlock.Edit{ID: 7, Serial: 1, User: user, Session: session})
-					if errors.Is(err, sqlfence.ErrLocked) {
-						continue
-					} else if err != nil {
-						t.Error(err)
-						return
-					}
-					if session == "dead" {
-						continue
-					}
-					if held, err := d.invoice.IsLockedBy(t.Context(), 7, user); err != nil || !held {
-						t.Errorf("the lock of one who is alive was freed (%v)", err)
-					}
-					if err := d.invoice.Release(t.Context(), 7, user); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		close(stop)
-		freeing.Wait()
-		if _, err := m.FreeAll(t.Context()); err != nil {
+		ada := fmt.Sprint(d.ada)
+		d.take(t, 7, d.ada, "s1")
+		d.take(t, 8, d.bob, "s2")
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
 			t.Error(err)
 		}
-		wantLocks(t, m, rowlock.Filter{})
-		d.holds(t, "editedby IS NULL")
+		n, err := m.FreeSilent(t.Context(), time.Minute)
+		wantFreed(t, "FreeSilent", 1, n, err)
+		wantLocks(t, m, rowlock.Filter{}, "[7] "+ada+" s1")
+		d.take(t, 8, d.ada, "")
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		d.take(t, 7, d.ada, "s1") // which is a sign of life too
+		n, err = m.FreeSilent(t.Context(), time.Minute)
+		wantFreed(t, "FreeSilent", 0, n, err)
+
+		// A lapsed lock that nobody has taken over is tidied away as well.
+		if n, err := m.FreeAll(t.Context()); n != 2 || err != nil {
+			t.Errorf("FreeAll: %d, %v", n, err)
+		}
+		d.take(t, 7, d.ada, "s1")
+		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+", heartbeat = "+d.time(-100))
+		d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1))
+		n, err = m.FreeSilent(t.Context(), time.Minute)
+		wantFreed(t, "FreeSilent of a lapsed lock", 1, n, err)
 	})
 }
+
+func second(_ int, err error) error { return err }
 
 // Locks of tables that another process manages are listed, and left alone.
 func TestRowLockManagerOfAnotherTable(t *testing.T) {
@@ -368,73 +287,6 @@ func TestRowLockManagerKeys(t *testing.T) {
 	})
 }
 
-func TestRowLockManagerSetupAtOnce(t *testing.T) {
-	harness.EachStore(t, func(t *testing.T, b harness.Base) {
-		dsn := b.DSN(t)
-		var wg sync.WaitGroup
-		for range 8 {
-			db := b.Raw(t, dsn)
-			wg.Go(func() {
-				m, err := rowlock.NewManager(db)
-				if err == nil {
-					err = m.Setup(t.Context())
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-	})
-}
-
-// A sign of life that comes after the silence was noticed still saves the lock.
-func TestRowLockManagerHeartbeatInTime(t *testing.T) {
-	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
-		d := &desk{Setting: s, ada: "ada", bob: "bob"}
-		d.open(t)
-		m, err := rowlock.NewManager(d.db)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Setup(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		d.invoice = d.table(t, "invoice", rowlock.WithManager(m))
-		d.take(t, 7, "ada", "s1")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
-		tx, err := d.plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
-		var pid int
-		if err := tx.QueryRow("SELECT pg_backend_pid() FROM invoice WHERE id = 7 FOR UPDATE").Scan(&pid); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan struct{})
-		var freed int
-		var failed error
-		go func() {
-			defer close(done)
-			freed, failed = m.FreeSilent(t.Context(), time.Minute)
-		}()
-		(&harness.Shop{Setting: s, Plain: d.plain}).WantBlocked(t, pid, done)
-		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
-			t.Error(err)
-		}
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		<-done
-		if freed != 0 || failed != nil {
-			t.Errorf("freed %d, %v", freed, failed)
-		}
-		wantLocks(t, m, rowlock.Filter{}, "[7] ada s1")
-		d.holds(t, "editedby = 'ada'")
-	})
-}
-
 // A refusal is no failure that another transaction could cure.
 func TestRowLockManagerRefusesOnce(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
@@ -450,7 +302,7 @@ func TestRowLockManagerRefusesOnce(t *testing.T) {
 		if err := m.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		table := d.table(t, "invoice", rowlock.WithManager(m))
+		table := d.table(t, rowlock.WithManager(m))
 		calls.Reset()
 		old := edit("ada")
 		old.Serial = 0

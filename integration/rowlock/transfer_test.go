@@ -22,16 +22,6 @@ func (d *desk) transfer(t testing.TB, to any) (lock rowlock.Lock, err error) {
 // What an administrator's transfer leaves, and what the old holder meets then.
 func TestRowLockTransfer(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
-		old := func(operation func(table *rowlock.Table) error) error { return d.do(t.Context(), operation) }
-		renew := func(table *rowlock.Table) error { _, err := table.Renew(t.Context(), edit(d.ada)); return err }
-		save := func(table *rowlock.Table) error {
-			return table.SaveRelease(d.holder(t), edit(d.ada), saving(20))
-		}
-		keep := func(table *rowlock.Table) error {
-			_, err := table.SaveKeep(d.holder(t), edit(d.ada), saving(20))
-			return err
-		}
-
 		d.set(t, d.user(d.ada), d.time(60))
 		before, err := d.invoice.Current(t.Context(), 7)
 		if err != nil {
@@ -48,31 +38,35 @@ func TestRowLockTransfer(t *testing.T) {
 		near(t, "Since", lock.Since, time.Now())
 		near(t, "Expiry", lock.Expiry, lock.Since.Add(10*time.Minute))
 		d.holds(t, "total = 10 AND serial = 1 AND editedby = "+d.user(d.bob))
-		for _, operation := range []func(*rowlock.Table) error{renew, save, keep} {
-			d.wantLocked(t, old(operation), d.bob)
+		for _, err := range []error{d.renewOld(t), d.saveOld(t), d.keepOld(t)} {
+			d.wantLocked(t, err, d.bob)
 		}
 		_, err = d.request(t, edit(d.ada))
 		d.wantLocked(t, err, d.bob)
-		if err := old(func(table *rowlock.Table) error { return table.Release(t.Context(), 7, d.ada) }); err != nil {
+		if err := d.do(t.Context(), func(table *rowlock.Table) error { return table.Release(t.Context(), 7, d.ada) }); err != nil {
 			t.Error(err)
 		}
 		d.holds(t, "editedby = "+d.user(d.bob))
+	})
+}
 
-		// To nobody: nothing of ada's is lost, while nobody else comes.
-		d.mustTransfer(t, d.ada)
+// After a transfer to nobody nothing of the old holder's is lost, while nobody else comes.
+func TestRowLockTransferToNobody(t *testing.T) {
+	eachDesk(t, func(t *testing.T, d *desk) {
+		d.set(t, d.user(d.ada), d.time(60))
 		d.mustTransfer(t, nil)
 		d.holds(t, "total = 10 AND serial = 1 AND editedby IS NULL AND editedexpiry IS NULL AND editedsince > "+d.time(-30))
-		harness.WantError(t, old(renew), rowlock.ErrNotHeld)
-		if err := old(keep); err != nil {
+		harness.WantError(t, d.renewOld(t), rowlock.ErrNotHeld)
+		if err := d.keepOld(t); err != nil {
 			t.Errorf("saving after a transfer to nobody: %v", err)
 		}
 		d.holds(t, "total = 20 AND serial = 2 AND editedby = "+d.user(d.ada))
 		d.mustTransfer(t, nil)
 		d.mustRequest(t, rowlock.Edit{ID: 7, Serial: 2, User: d.bob})
-		wantLockConflict(t, old(save), 1, 2)
+		wantLockConflict(t, d.saveOld(t), 1, 2)
 		changed := edit(d.ada)
 		changed.Serial = 2
-		_, err = d.request(t, changed)
+		_, err := d.request(t, changed)
 		d.wantLocked(t, err, d.bob)
 
 		// A write that asks nobody is stopped by the version, as ever.
@@ -81,9 +75,13 @@ func TestRowLockTransfer(t *testing.T) {
 		if n, _ := harness.Affected(result, err); n != 0 {
 			t.Errorf("an old version was written: %v", err)
 		}
+	})
+}
 
-		// Of a lock that nobody held, and of none.
-		d.mustTransfer(t, nil)
+// A lock that nobody holds is transferred as well, but not to one who can't hold it.
+func TestRowLockTransferFromNobody(t *testing.T) {
+	eachDesk(t, func(t *testing.T, d *desk) {
+		d.exec(t, "UPDATE invoice SET serial = 3")
 		d.mustTransfer(t, nil)
 		if lock := d.mustTransfer(t, d.bob); lock.Serial != 3 {
 			t.Errorf("lock = %+v, want version 3", lock)
@@ -99,6 +97,24 @@ func TestRowLockTransfer(t *testing.T) {
 			_, err := d.transfer(t, to)
 			harness.WantError(t, err, sqlfence.ErrGone)
 		}
+	})
+}
+
+// renewOld, saveOld and keepOld are what ada, who held the lock, tries to do at version 1.
+func (d *desk) renewOld(t *testing.T) error {
+	return d.do(t.Context(), func(table *rowlock.Table) error { _, err := table.Renew(t.Context(), edit(d.ada)); return err })
+}
+
+func (d *desk) saveOld(t *testing.T) error {
+	return d.do(t.Context(), func(table *rowlock.Table) error {
+		return table.SaveRelease(d.holder(t), edit(d.ada), saving(20))
+	})
+}
+
+func (d *desk) keepOld(t *testing.T) error {
+	return d.do(t.Context(), func(table *rowlock.Table) error {
+		_, err := table.SaveKeep(d.holder(t), edit(d.ada), saving(20))
+		return err
 	})
 }
 
@@ -119,13 +135,9 @@ func TestRowLockRefusalLeavesTheTransaction(t *testing.T) {
 		}
 		d.set(t, d.user(d.bob), d.time(60))
 		d.exec(t, "INSERT INTO invoice (id, total, serial) VALUES (8, 10, 2)")
-		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: d.Level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(t.Context(), t, d.db, d.Level)
 		table := d.invoice.In(tx)
-		_, err = table.Request(t.Context(), edit(d.ada))
+		_, err := table.Request(t.Context(), edit(d.ada))
 		harness.WantError(t, err, sqlfence.ErrLocked)
 		_, err = table.Renew(t.Context(), rowlock.Edit{ID: 8, Serial: 2, User: d.ada})
 		harness.WantError(t, err, rowlock.ErrNotHeld)

@@ -85,11 +85,7 @@ func TestAddFenceSQL(t *testing.T) {
 			for _, text := range texts {
 				harness.MustExec(t, plain, text)
 			}
-			tx, err := plain.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tx.Rollback()
+			tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 			for _, query := range append([]string{"SET LOCAL lock_timeout = '17s'"}, texts...) {
 				if _, err := tx.Exec(query); err != nil {
 					t.Fatal(err)

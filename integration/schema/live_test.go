@@ -100,7 +100,7 @@ func fill(t testing.TB, b harness.Base, db *sql.DB, rows int) {
 		SELECT n, CONCAT('The title of a book, number ', n), 10 FROM n WHERE n <= %d`, rows))
 }
 
-// servers are the bases with a server.
+// servers runs test for the databases that have a server.
 func servers(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	t.Helper()
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
@@ -160,11 +160,7 @@ func TestAddFenceGivesWay(t *testing.T) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		fill(t, b, plain, 1000)
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 		if _, err := tx.Exec("UPDATE books SET price = 0 WHERE id = 1000"); err != nil {
 			t.Fatal(err)
 		}
@@ -215,80 +211,57 @@ func definitions(texts []string) (found []string) {
 // A VACUUM that runs for hours is waited for without being in the writers' way, as that for
 // the table itself would be.
 func TestAddFenceBehindVacuum(t *testing.T) {
+	const waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'books'::regclass AND NOT granted AND mode = 'ShareUpdateExclusiveLock'"
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
-		b := s.Base
-		source := b.DSN(t)
-		plain := b.Raw(t, source)
-		fill(t, b, plain, 1000)
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
-		if _, err := tx.Exec("LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE"); err != nil { // as VACUUM
-			t.Fatal(err)
-		}
-		added := make(chan error)
-		adder := b.Raw(t, b.AtLevel(t, source, s.Level))
-		go func() { added <- schema.AddFence(t.Context(), adder, "books", "fence_token") }()
-		harness.Eventually(t, "it waits", func() bool {
-			var waits int
-			err := plain.QueryRow("SELECT count(*) FROM pg_locks WHERE relation = 'books'::regclass AND NOT granted AND mode = 'ShareUpdateExclusiveLock'").Scan(&waits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return waits > 0
+		addsBehind(t, s, "LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE", waiting, func(db *sql.DB) error { // as VACUUM
+			return schema.AddFence(t.Context(), db, "books", "fence_token")
 		})
-		crowd := writers(t, b, b.Raw(t, source), 2, 900)
-		crowd.goesOn(t)
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-added; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 // The statement for a migration tries again by itself.
 func TestAddFenceSQLTriesAgain(t *testing.T) {
+	const pausing = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND starts_with(query, 'DO ') AND datname = current_database()"
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
-		b := s.Base
-		source := b.DSN(t)
-		plain := b.Raw(t, source)
-		fill(t, b, plain, 1000)
-		tx, err := plain.Begin()
+		texts, err := schema.AddFenceSQL(s.Dialect, "books", "fence_token")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer tx.Rollback()
-		if _, err := tx.Exec("SELECT FROM books"); err != nil {
-			t.Fatal(err)
-		}
-		texts, err := schema.AddFenceSQL(b.Dialect, "books", "fence_token")
-		if err != nil {
-			t.Fatal(err)
-		}
-		added := make(chan error)
-		adder := b.Raw(t, b.AtLevel(t, source, s.Level))
-		go func() { _, err := adder.Exec(texts[0]); added <- err }()
-		harness.Eventually(t, "it pauses", func() bool {
-			var sleeps int
-			err := plain.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND starts_with(query, 'DO ') AND datname = current_database()").Scan(&sleeps)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return sleeps > 0
+		addsBehind(t, s, "SELECT FROM books", pausing, func(db *sql.DB) error {
+			_, err := db.Exec(texts[0])
+			return err
 		})
-		crowd := writers(t, b, b.Raw(t, source), 2, 900)
-		crowd.goesOn(t)
-		if err := tx.Rollback(); err != nil {
+	})
+}
+
+// addsBehind has add wait for a transaction that has executed lock, until the query waits counts one
+// that does. Meanwhile writers go on, and then it succeeds.
+func addsBehind(t *testing.T, s harness.Setting, lock, waits string, add func(db *sql.DB) error) {
+	t.Helper()
+	source := s.DSN(t)
+	plain := s.Raw(t, source)
+	fill(t, s.Base, plain, 1000)
+	tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
+	if _, err := tx.Exec(lock); err != nil {
+		t.Fatal(err)
+	}
+	adder := s.Raw(t, s.AtLevel(t, source, s.Level))
+	adding := harness.Go(func() error { return add(adder) })
+	harness.Eventually(t, "it waits", func() bool {
+		var n int
+		if err := plain.QueryRow(waits).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-added; err != nil {
-			t.Error(err)
-		}
+		return n > 0
 	})
+	crowd := writers(t, s.Base, s.Raw(t, source), 2, 900)
+	crowd.goesOn(t)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := adding.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A table in parts gets the column in all of them.
@@ -326,11 +299,7 @@ func TestAddFenceBehindWriter(t *testing.T) {
 		source := b.DSN(t)
 		plain := b.Raw(t, source)
 		harness.MustExec(t, plain, "CREATE TABLE books (id bigint)")
-		tx, err := plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, plain, sql.LevelDefault)
 		if _, err := tx.Exec("INSERT INTO books (id) VALUES (1)"); err != nil {
 			t.Fatal(err)
 		}

@@ -88,11 +88,7 @@ func TestAddFenceBesideSnapshot(t *testing.T) {
 		fill(t, b, plain, 10)
 		harness.MustExec(t, plain, "CREATE TABLE pens (id bigint)")
 		harness.MustExec(t, plain, "INSERT INTO pens (id) VALUES (1)")
-		tx, err := plain.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(t.Context(), t, plain, sql.LevelRepeatableRead)
 		var n int
 		if err := tx.QueryRow("SELECT count(*) FROM pens").Scan(&n); err != nil {
 			t.Fatal(err)
@@ -100,7 +96,7 @@ func TestAddFenceBesideSnapshot(t *testing.T) {
 		if err := schema.AddFence(t.Context(), plain, "books", "fence_token"); err != nil {
 			t.Fatal(err)
 		}
-		err = tx.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&n)
+		err := tx.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&n)
 		var version string
 		if err := plain.QueryRow("SELECT VERSION()").Scan(&version); err != nil {
 			t.Fatal(err)

@@ -215,11 +215,7 @@ func TestSealBehindVacuum(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	unseal := func(ctx context.Context, db *sql.DB) error { return schema.Unseal(ctx, db) }
 	for _, change := range []func(context.Context, *sql.DB) error{schema.Seal, unseal} {
-		vacuum, err := l.plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer vacuum.Rollback()
+		vacuum := harness.Begin(context.Background(), t, l.plain, sql.LevelDefault)
 		if _, err := vacuum.Exec("LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
 			t.Fatal(err)
 		}

@@ -291,11 +291,7 @@ func TestSerialWriteThatWaits(t *testing.T) {
 			for _, end := range []string{"update", "delete", "rollback"} {
 				t.Run(w.Name+" behind "+end, func(t *testing.T) {
 					version(t, sh, 7)
-					first, err := sh.DB.BeginTx(t.Context(), &sql.TxOptions{Isolation: s.Level})
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Cleanup(func() { _ = first.Rollback() }) // for a test that fails early
+					first := harness.Begin(t.Context(), t, sh.DB, s.Level)
 					var pid int
 					if err := first.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
 						t.Fatal(err)
@@ -307,23 +303,20 @@ func TestSerialWriteThatWaits(t *testing.T) {
 					if _, err := first.ExecContext(harness.WithSerial(t, 7), query); err != nil {
 						t.Fatal(err)
 					}
-					done, ctx := make(chan error), harness.WithSerial(t, 7)
-					finished := make(chan struct{})
-					go func() {
+					ctx := harness.WithSerial(t, 7)
+					second := harness.Go(func() error {
 						_, err := harness.Forms[0].Run(ctx, sh.DB, w)
-						close(finished)
-						done <- err
-					}()
-					sh.WantBlocked(t, pid, finished)
+						return err
+					})
+					sh.WantBlocked(t, pid, second.Ended())
+					finish := first.Commit
 					if end == "rollback" {
-						err = first.Rollback()
-					} else {
-						err = first.Commit()
+						finish = first.Rollback
 					}
-					if err != nil {
+					if err := finish(); err != nil {
 						t.Error(err)
 					}
-					err = <-done
+					err := second.Wait()
 					switch {
 					case end == "rollback":
 						if err != nil {

@@ -136,247 +136,145 @@ func (l *serialLab) start(t *testing.T) {
 	}
 }
 
-func (l *serialLab) param(v any) string {
-	l.args = append(l.args, v)
-	if l.Dialect == sqlfence.SQLite {
-		return "?"
-	}
-	return "$" + strconv.Itoa(len(l.args))
-}
-
-var castTypes = map[sqlfence.Dialect][]string{
-	sqlfence.Postgres: {"integer", "bigint", "numeric", "text"},
-	sqlfence.SQLite:   {"integer", "bigint", "numeric", "text"},
-	sqlfence.MySQL:    {"signed", "unsigned", "decimal(30)", "char"},
-}
-
-// value writes an expression; of is what names the row, or nothing.
-func (l *serialLab) value(of string, depth int) string {
-	if depth > 0 && l.rand.IntN(2) == 0 {
-		a, deeper := func() string { return l.value(of, depth-1) }, l.pick("+", "-", "case", "coalesce", "max", "brackets", "cast", "minus", "query")
-		switch deeper {
-		case "case":
-			return "CASE WHEN " + of + "price > " + strconv.Itoa(l.rand.IntN(20)) + " THEN " + a() + " ELSE " + a() + " END"
-		case "coalesce":
-			return "COALESCE(" + a() + ", " + a() + ")"
-		case "max":
-			if l.Dialect != sqlfence.SQLite {
-				return "GREATEST(" + a() + ", " + a() + ")"
-			}
-			return "max(" + a() + ", " + a() + ")"
-		case "brackets":
-			return "(" + a() + ")"
-		case "cast":
-			return "CAST(" + a() + " AS " + l.pick(castTypes[l.Dialect]...) + ")"
-		case "minus":
-			return "- " + a()
-		case "query":
-			return "(SELECT max(n) FROM notes WHERE n < " + a() + ")"
-		}
-		return a() + " " + deeper + " " + a()
-	}
-	switch l.rand.IntN(12) {
-	case 0:
-		return l.param(int64(l.rand.IntN(20) - 3))
-	case 1:
-		return l.param([]any{nil, int64(math.MaxInt64), "9", "abc", 9.0, 7.4, int64(1) << 40, "8"}[l.rand.IntN(8)])
-	case 2:
-		return l.pick("NULL", "'9'", "'abc'", "7.4", "8.5", "9e18", "1e19", "9007199254740993", "9223372036854775807", "-9223372036854775808", "true")
-	case 3, 4:
-		return strconv.Itoa(l.rand.IntN(20) - 3)
-	case 5:
-		if l.from != "" {
-			return l.from
-		}
-	}
-	return of + "serial + " + strconv.Itoa(l.rand.IntN(3))
-}
-
-// set writes a SET list that counts the write and may assign the serial.
-func (l *serialLab) set(of, as string) (list string, assigns bool) {
-	count := "price = " + of + "price + 1"
-	name := l.pick("serial", "Serial", `"serial"`)
-	row := func(x string) string {
-		if l.Dialect == sqlfence.Postgres && l.rand.IntN(2) == 0 {
-			return "ROW(" + x + ")"
-		}
-		return "(" + x + ")"
-	}
-	value := func() string { return l.value(as, 2) }
-	nth := l.rand.IntN(8)
-	if l.Dialect == sqlfence.MySQL && nth != 0 { // which has no lists of columns
-		nth = 5 + l.rand.IntN(3)
-	}
-	switch nth {
-	case 0:
-		return count, false
-	case 1:
-		return "(price, " + name + ") = " + row(of+"price + 1, "+value()), true
-	case 2:
-		return "(" + name + ", price) = " + row(value()+", "+of+"price + 1"), true
-	case 3:
-		return count + ", (isbn, " + name + ", writer) = " + row("isbn, "+value()+", 1"), true
-	case 4:
-		if l.Dialect == sqlfence.SQLite {
-			return "(" + name + ") = " + value() + ", " + count, true
-		}
-		return "(" + name + ") = ROW(" + value() + "), " + count, true
-	case 5:
-		equals := "="
-		if l.Dialect == sqlfence.SQLite {
-			equals = "=="
-		}
-		return name + equals + value() + "," + count, true
-	}
-	return count + ", " + name + " = " + value(), true
-}
-
-// write writes a statement.
-func (l *serialLab) write() (query string, assigns bool) {
-	l.args, l.from = nil, ""
-	where := l.pick("", " WHERE %sid = 1", " WHERE %sid > 3", " WHERE %sid IN (1, 2)", " WHERE %sid = 2", " WHERE %sid = 5", " WHERE %sid = 4")
-	at := func(of string) string {
-		if where == "" {
-			return ""
-		}
-		return fmt.Sprintf(where, of)
-	}
-	kind := l.pick("update", "update", "alias", "from", "upsert", "upsert", "merge")
-	if kind == "merge" && l.Dialect != sqlfence.Postgres || kind == "from" && l.Dialect == sqlfence.MySQL {
-		kind = "update"
-	}
-	switch kind {
-	case "alias":
-		list, assigns := l.set("b.", "b.")
-		return "UPDATE books AS b SET " + list + at("b."), assigns
-	case "from":
-		l.from = "notes.n"
-		list, assigns := l.set("books.", "books.")
-		return "UPDATE books SET " + list + " FROM notes WHERE notes.book = books.id" + strings.Replace(at("books."), "WHERE", "AND", 1), assigns
-	case "upsert":
-		l.from = "excluded.serial"
-		id := strconv.Itoa(1 + l.rand.IntN(6))
-		names, values := "id, isbn", id+", 'i"+id+"'"
-		if l.rand.IntN(2) == 0 {
-			names, values = names+", serial", values+", "+strconv.Itoa(l.rand.IntN(15))
-		}
-		list, assigns := l.set("books.", "books.")
-		return "INSERT INTO books (" + names + ") VALUES (" + values + ") ON CONFLICT (id) DO UPDATE SET " + list, assigns
-	case "merge":
-		l.from = "notes.n"
-		list, assigns := l.set("books.", "books.")
-		return "MERGE INTO books USING notes ON notes.book = books.id WHEN MATCHED AND notes.book > " + strconv.Itoa(l.rand.IntN(5)) +
-			" THEN UPDATE SET " + list, assigns
-	}
-	list, assigns := l.set("", "")
-	return "UPDATE books SET " + list + at(""), assigns
+// A trial is one statement, sent both ways.
+type trial struct {
+	query             string
+	assigns, compared bool             // the serial; it is compared where it isn't assigned
+	before            map[int64]labRow // the rows
+	bare, after       map[int64]labRow // as the bare driver leaves them, and as the fenced one does
+	bareErr, err      error
 }
 
 // step sends one statement both ways.
 func (l *serialLab) step(t *testing.T) {
 	l.start(t)
-	before := l.rows(t, l.Plain)
-	query, assigns := l.write()
-
-	tx, err := l.Plain.Begin()
-	if err != nil {
-		t.Fatal(err)
+	var r trial
+	r.before = l.rows(t, l.Plain)
+	r.query, r.assigns = l.write()
+	r.bare, r.bareErr = l.sendBare(t, r.query)
+	ctx := t.Context()
+	if !r.assigns && l.rand.IntN(2) == 0 {
+		ctx, r.compared = harness.WithSerial(t, int64(l.rand.IntN(9))), true
 	}
-	_, bareErr := tx.Exec(query, l.args...)
-	var bare map[int64]labRow
-	if bareErr == nil {
-		bare = l.rows(t, tx)
+	_, r.err = l.DB.ExecContext(ctx, r.query, l.args...)
+	r.after = l.rows(t, l.Plain)
+
+	faults := []string{l.fallen(&r), l.different(&r)}
+	if r.err != nil && fmt.Sprint(r.after) != fmt.Sprint(r.before) {
+		faults = append(faults, "it was refused and changed rows")
+	}
+	for _, fault := range faults {
+		if fault != "" {
+			t.Errorf("%s\nby %s, %v\n\tbare: %v, %v\n\tfenced: %v, %v\n\tbefore: %v", fault, r.query, l.args, r.bare, r.bareErr, r.after, r.err, r.before)
+		}
+	}
+}
+
+// sendBare sends a statement by the bare driver, and returns what the rows are until it is rolled back.
+func (l *serialLab) sendBare(t *testing.T, query string) (rows map[int64]labRow, err error) {
+	t.Helper()
+	tx, beginErr := l.Plain.Begin()
+	if beginErr != nil {
+		t.Fatal(beginErr)
+	}
+	if _, err = tx.Exec(query, l.args...); err == nil {
+		rows = l.rows(t, tx)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
+	return rows, err
+}
 
-	ctx, compared := t.Context(), false
-	if !assigns && l.rand.IntN(2) == 0 {
-		ctx, compared = harness.WithSerial(t, int64(l.rand.IntN(9))), true
-	}
-	_, fencedErr := l.DB.ExecContext(ctx, query, l.args...)
-	after := l.rows(t, l.Plain)
-	fail := func(format string, args ...any) {
-		t.Errorf(format, args...)
-		t.Errorf("by %s, %v\n\tbare: %v, %v\n\tfenced: %v, %v\n\tbefore: %v", query, l.args, bare, bareErr, after, fencedErr, before)
-	}
-
-	// The promise: a row that was written has risen.
-	for id, r := range after {
-		old, there := before[id]
-		if !there || r == old {
+// fallen returns what is wrong with the promise that a row which was written has risen.
+func (l *serialLab) fallen(r *trial) string {
+	for id, row := range r.after {
+		old, there := r.before[id]
+		if !there || row == old {
 			continue
 		}
 		from, ok1 := l.number(old.serial)
-		to, ok2 := l.number(r.serial)
-		if s, isText := r.serial.(string); isText && l.typ == "text" {
+		to, ok2 := l.number(row.serial)
+		if s, isText := row.serial.(string); isText && l.typ == "text" {
+			var err error
 			to, err = strconv.ParseInt(s, 10, 64)
 			ok1, ok2 = true, err == nil
 		}
 		if !ok1 || !ok2 || to <= from {
-			fail("the serial of row %d went from %v to %v", id, old.serial, r.serial)
+			return fmt.Sprintf("the serial of row %d went from %v to %v", id, old.serial, row.serial)
 		}
 	}
-	if fencedErr != nil && fmt.Sprint(after) != fmt.Sprint(before) {
-		fail("it was refused and changed rows")
-	}
+	return ""
+}
 
-	// Nothing else is different.
-	var conflict *sqlfence.ConflictError
-	assigned := errors.As(fencedErr, &conflict) && conflict.Assigned
+// different returns what else is wrong: nothing else may differ from the bare driver.
+func (l *serialLab) different(r *trial) string {
 	switch {
-	case compared:
+	case r.compared:
 		l.compared++
-		if errors.Is(fencedErr, sqlfence.ErrConflict) {
+		if errors.Is(r.err, sqlfence.ErrConflict) {
 			l.conflicts++
 		}
-	case !assigns:
-		if (bareErr == nil) != (fencedErr == nil) && !l.odd(before) && !l.atMost(before) {
-			fail("it differs from the bare driver")
+	case !r.assigns:
+		if (r.bareErr == nil) != (r.err == nil) && !l.odd(r.before) && !l.atMost(r.before) {
+			return "it differs from the bare driver"
 		}
-	case bareErr != nil:
+	case r.bareErr != nil:
 		l.failed++
 		written := false // else a constant is out of range, which PostgreSQL tells while planning
-		for id, old := range before {
-			written = written || after[id] != old
+		for id, old := range r.before {
+			written = written || r.after[id] != old
 		}
-		if fencedErr == nil && written {
-			fail("it passed, and the bare driver refuses it")
+		if r.err == nil && written {
+			return "it passed, and the bare driver refuses it"
 		}
-	case l.odd(before) || l.odd(bare) || l.typ == "text" || l.floats(query):
+	case l.odd(r.before) || l.odd(r.bare) || l.typ == "text" || l.floats(r.query):
 		l.others++
 	default:
-		lower := false
-		for id, r := range bare {
-			old, there := before[id]
-			if !there || r.price == old.price {
-				continue
-			}
-			from, _ := l.number(old.serial)
-			to, _ := l.number(r.serial)
-			if to > from && r.serial != nil {
-				continue
-			}
-			lower = true
-			if assigned && conflict.Current == from {
-				l.refused++
-				return
-			}
-		}
-		switch {
-		case l.typ == "numeric" && harness.SQLState(fencedErr) == "22003":
-			l.failed++ // too large for an integer
-		case lower:
-			fail("it doesn't raise the serial of a row")
-		case fencedErr != nil:
-			fail("it raises the serial and is refused")
-		case fmt.Sprint(bare) != fmt.Sprint(after):
-			fail("it has another effect than on the bare driver")
-		default:
-			l.raised++
-		}
+		return l.differentAssigned(r)
 	}
+	return ""
+}
+
+// differentAssigned is different for a statement that assigns whole numbers.
+func (l *serialLab) differentAssigned(r *trial) string {
+	lower, refused := l.lowers(r)
+	switch {
+	case refused:
+		l.refused++
+	case l.typ == "numeric" && harness.SQLState(r.err) == "22003":
+		l.failed++ // too large for an integer
+	case lower:
+		return "it doesn't raise the serial of a row"
+	case r.err != nil:
+		return "it raises the serial and is refused"
+	case fmt.Sprint(r.bare) != fmt.Sprint(r.after):
+		return "it has another effect than on the bare driver"
+	default:
+		l.raised++
+	}
+	return ""
+}
+
+// lowers reports whether a row doesn't rise on the bare driver, and whether the statement was
+// refused because of one.
+func (l *serialLab) lowers(r *trial) (lower, refused bool) {
+	var conflict *sqlfence.ConflictError
+	assigned := errors.As(r.err, &conflict) && conflict.Assigned
+	for id, row := range r.bare {
+		old, there := r.before[id]
+		if !there || row.price == old.price {
+			continue
+		}
+		from, _ := l.number(old.serial)
+		to, _ := l.number(row.serial)
+		if to > from && row.serial != nil {
+			continue
+		}
+		lower = true
+		refused = refused || assigned && conflict.Current == from
+	}
+	return lower, refused
 }
 
 // odd reports whether a row has a serial that is no whole number.

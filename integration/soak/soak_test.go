@@ -102,6 +102,20 @@ func (s soak) run(t *testing.T) (problems []string) {
 		}
 		shared = append(shared, stmt)
 	}
+	start := time.Now()
+	problems = s.mix(t, db, shared)
+	for _, stmt := range shared {
+		if err := stmt.Close(); err != nil {
+			t.Logf("closing a shared statement: %v", err) // its connection may be broken
+		}
+	}
+	problems = append(problems, s.left(db, before)...)
+	t.Logf("in %v; %v", time.Since(start).Round(time.Millisecond), &s.counter.Tally)
+	return problems
+}
+
+// mix has the soakers take their steps, and returns what is wrong with how many succeed.
+func (s soak) mix(t *testing.T, db *sql.DB, shared []*sql.Stmt) (problems []string) {
 	var done, succeeded, stale atomic.Int64
 	start := time.Now()
 	var wg sync.WaitGroup
@@ -121,19 +135,20 @@ func (s soak) run(t *testing.T) (problems []string) {
 		})
 	}
 	wg.Wait()
-	for _, stmt := range shared {
-		if err := stmt.Close(); err != nil {
-			t.Logf("closing a shared statement: %v", err) // its connection may be broken
-		}
-	}
-
-	fail := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if succeeded.Load()*soakSuccess < done.Load() {
-		fail("%d of %d steps succeeded", succeeded.Load(), done.Load())
+		problems = append(problems, fmt.Sprintf("%d of %d steps succeeded", succeeded.Load(), done.Load()))
 	}
 	if fenced := s.opts != nil; fenced != (stale.Load() > 0) {
-		fail("%d steps were stale", stale.Load())
+		problems = append(problems, fmt.Sprintf("%d steps were stale", stale.Load()))
 	}
+	t.Logf("%d steps, %d succeeded, %d stale, %d waits", done.Load(), succeeded.Load(), stale.Load(), db.Stats().WaitCount)
+	return problems
+}
+
+// left closes the pool, and returns what is left open before and after; goroutines is how many
+// there were without a pool.
+func (s soak) left(db *sql.DB, goroutines int) (problems []string) {
+	fail := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	var leaks []string
 	settled := func() bool {
 		stats := db.Stats()
@@ -156,11 +171,9 @@ func (s soak) run(t *testing.T) (problems []string) {
 	if !within(func() bool { leaks = s.counter.Tally.Leaks(0); return len(leaks) == 0 }) {
 		fail("after Close: %q", leaks)
 	}
-	if !within(func() bool { return runtime.NumGoroutine() <= before }) {
-		fail("%d goroutines, before it were %d", runtime.NumGoroutine(), before)
+	if !within(func() bool { return runtime.NumGoroutine() <= goroutines }) {
+		fail("%d goroutines, before it were %d", runtime.NumGoroutine(), goroutines)
 	}
-	t.Logf("%d steps, %d succeeded, %d stale, %d waits, in %v; %v", done.Load(), succeeded.Load(), stale.Load(), stats.WaitCount,
-		time.Since(start).Round(time.Millisecond), &s.counter.Tally)
 	return problems
 }
 

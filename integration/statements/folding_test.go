@@ -55,16 +55,10 @@ func TestLettersFoldedByLocale(t *testing.T) {
 					t.Skip("the server has no such locale")
 				}
 				plain := b.Raw(t, source)
-				exec := func(query string) {
-					t.Helper()
-					if _, err := plain.ExecContext(t.Context(), query); err != nil {
-						t.Fatalf("%s: %v", query, err)
-					}
+				for _, table := range []string{"bücher", long} {
+					harness.MustExec(t, plain, `CREATE TABLE "`+table+`" (id integer PRIMARY KEY, preis integer, "märke" bigint)`)
+					harness.MustExec(t, plain, `INSERT INTO "`+table+`" VALUES (1, 10, 9)`)
 				}
-				exec(`CREATE TABLE "bücher" (id integer PRIMARY KEY, preis integer, "märke" bigint)`)
-				exec(`CREATE TABLE "` + long + `" (id integer PRIMARY KEY, preis integer, "märke" bigint)`)
-				exec(`INSERT INTO "bücher" VALUES (1, 10, 9)`)
-				exec(`INSERT INTO "` + long + `" VALUES (1, 10, 9)`)
 				folds := false
 				if err := plain.QueryRowContext(t.Context(), "SELECT lower('Ü' COLLATE \""+map[bool]string{true: "C", false: "default"}[locale == "C"]+"\") = 'ü'").Scan(&folds); err != nil {
 					t.Fatal(err)

@@ -138,24 +138,18 @@ func (k *keywords) table(t *testing.T, n int) {
 	if n%2 == 0 && slices.Contains(k.columns, "end") && !slices.Contains(k.used, "end") {
 		k.used[0] = "end"
 	}
-	exec := func(query string) {
-		t.Helper()
-		if _, err := k.plain.ExecContext(t.Context(), query); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-	}
-	exec("DROP TABLE books")
+	harness.MustExec(t, k.plain, "DROP TABLE books")
 	columns := "id integer PRIMARY KEY, fence_token bigint, serial_no bigint, locked_by text, locked_at " + k.TimeType() + ", locked_to " + k.TimeType()
 	for _, c := range k.used {
 		columns += ", " + c + " integer"
 	}
-	exec("CREATE TABLE books (" + columns + ")")
+	harness.MustExec(t, k.plain, "CREATE TABLE books ("+columns+")")
 	for id := 1; id <= 4; id++ {
 		values := ""
 		for range k.used {
 			values += fmt.Sprintf(", %d", k.r.IntN(4))
 		}
-		exec(fmt.Sprintf("INSERT INTO books (id, fence_token, serial_no, %s) VALUES (%d, 5, 1%s)", strings.Join(k.used, ", "), id, values))
+		harness.MustExec(t, k.plain, fmt.Sprintf("INSERT INTO books (id, fence_token, serial_no, %s) VALUES (%d, 5, 1%s)", strings.Join(k.used, ", "), id, values))
 	}
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token")}
 	switch n % 4 {
@@ -163,8 +157,8 @@ func (k *keywords) table(t *testing.T, n int) {
 		rules = append(rules, sqlfence.EditLock("locked_by", "locked_at", "locked_to"))
 	case 3:
 		rules = append(rules, sqlfence.Serial("serial_no"), sqlfence.Ledger())
-		exec("DELETE FROM fencing_tokens")
-		exec("INSERT INTO fencing_tokens (name, token) VALUES ('books', 9)")
+		harness.MustExec(t, k.plain, "DELETE FROM fencing_tokens")
+		harness.MustExec(t, k.plain, "INSERT INTO fencing_tokens (name, token) VALUES ('books', 9)")
 	}
 	if k.db != nil {
 		if err := k.db.Close(); err != nil {

@@ -211,67 +211,88 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, bypass := harness.Holding(t, 5), sqlfence.Bypass(t.Context(), "migration")
-	var seen strings.Builder
-	show := func(what string, v ...any) { fmt.Fprintln(&seen, append([]any{what}, v...)...) }
-	write := func(query string, args []any, how how) {
-		if query != "" {
-			show(query, harness.Describe(c.QueryContext(bypass, query)))
-			return
-		}
-		run := func(r runner) {
-			for _, w := range writes {
-				query := harness.Write{Query: w.query}.As(b.Dialect).Query
-				if strings.Contains(query, "RETURNING") || how == returns {
-					show(query, harness.Describe(r.QueryContext(ctx, query, w.args...)))
-				}
-				n, err := harness.Affected(r.ExecContext(ctx, query, w.args...))
-				show(query, n, harness.ErrorText(err))
-			}
-		}
-		if !tx {
-			run(c)
-			return
-		}
-		tx, err := c.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		run(tx)
-		show("commit", tx.Commit())
-	}
-	write("", nil, guarded)
-	write("", nil, guarded)
-	seen.Reset()
+	w := &walker{Shop: s, conn: c, inTx: tx}
+	w.write(t, guarded)
+	w.write(t, guarded)
+	w.seen.Reset()
 	for _, step := range inAnother(t, b, steps) {
-		switch step.how {
-		case guarded, returns:
-			write(step.query, nil, step.how)
-		case here:
-			_, err := c.ExecContext(bypass, step.query)
-			show(step.query, err)
-		case prepare:
-			stmt, err := c.PrepareContext(bypass, step.query)
-			if err == nil {
-				_, err = stmt.ExecContext(bypass)
-				_ = stmt.Close()
-			}
-			show(step.query, err)
-		case there:
-			_, err := s.Plain.Exec(step.query)
-			show(step.query, err)
-		case raw:
-			show(step.query, c.Raw(func(dc any) error {
-				_, err := sqlfence.BaseConn(dc).(driver.ExecerContext).ExecContext(t.Context(), step.query, nil)
-				return err
-			}))
-		}
+		w.take(t, step)
 	}
-	write("", nil, guarded)
-	write("", nil, returns)
-	show("left", harness.Describe(s.Plain.Query("SELECT * FROM books ORDER BY id")))
+	w.write(t, guarded)
+	w.write(t, returns)
+	w.show("left", harness.Describe(s.Plain.Query("SELECT * FROM books ORDER BY id")))
 	// pgx says by the type whether it was preparing.
-	return ownNames.ReplaceAllString(strings.ReplaceAll(seen.String(), "*pgconn.PrepareError", "*pgconn.PgError"), "a database")
+	return ownNames.ReplaceAllString(strings.ReplaceAll(w.seen.String(), "*pgconn.PrepareError", "*pgconn.PgError"), "a database")
+}
+
+// A walker takes steps on a connection, and writes down what it sees.
+type walker struct {
+	*harness.Shop
+	conn *sql.Conn
+	inTx bool // the writes
+	seen strings.Builder
+}
+
+func (w *walker) show(what string, v ...any) {
+	fmt.Fprintln(&w.seen, append([]any{what}, v...)...)
+}
+
+func (w *walker) take(t *testing.T, step step) {
+	t.Helper()
+	bypass := sqlfence.Bypass(t.Context(), "migration")
+	switch step.how {
+	case guarded, returns:
+		if step.query != "" {
+			w.show(step.query, harness.Describe(w.conn.QueryContext(bypass, step.query)))
+			return
+		}
+		w.write(t, step.how)
+	case here:
+		_, err := w.conn.ExecContext(bypass, step.query)
+		w.show(step.query, err)
+	case prepare:
+		stmt, err := w.conn.PrepareContext(bypass, step.query)
+		if err == nil {
+			_, err = stmt.ExecContext(bypass)
+			_ = stmt.Close()
+		}
+		w.show(step.query, err)
+	case there:
+		_, err := w.Plain.Exec(step.query)
+		w.show(step.query, err)
+	case raw:
+		w.show(step.query, w.conn.Raw(func(dc any) error {
+			_, err := sqlfence.BaseConn(dc).(driver.ExecerContext).ExecContext(t.Context(), step.query, nil)
+			return err
+		}))
+	}
+}
+
+// write sends all writes.
+func (w *walker) write(t *testing.T, how how) {
+	t.Helper()
+	if !w.inTx {
+		w.writeBy(t, w.conn, how)
+		return
+	}
+	tx, err := w.conn.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.writeBy(t, tx, how)
+	w.show("commit", tx.Commit())
+}
+
+func (w *walker) writeBy(t *testing.T, r runner, how how) {
+	ctx := harness.Holding(t, 5)
+	for _, write := range writes {
+		query := harness.Write{Query: write.query}.As(w.Dialect).Query
+		if strings.Contains(query, "RETURNING") || how == returns {
+			w.show(query, harness.Describe(r.QueryContext(ctx, query, write.args...)))
+		}
+		n, err := harness.Affected(r.ExecContext(ctx, query, write.args...))
+		w.show(query, n, harness.ErrorText(err))
+	}
 }
 
 // inAnother names another database with the same tables in the steps that move there.

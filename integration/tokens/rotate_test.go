@@ -170,31 +170,16 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 			sh := s.Shop(t, rule)
 			sh.Reset(t, 8)
 			store := harness.NewStore(t, sh.DB)
-			tx, err := sh.DB.BeginTx(t.Context(), &sql.TxOptions{Isolation: s.Level})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tx.Rollback()
+			tx := harness.Begin(t.Context(), t, sh.DB, s.Level)
 			if _, err := harness.Forms[0].Run(harness.Holding(t, 8), tx, harness.FreshInserts[0]); err != nil {
 				t.Fatal(err)
 			}
-			var pid int
-			if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-				t.Fatal(err)
-			}
-			done := make(chan struct{})
-			var rotated error
-			go func() {
-				defer close(done)
-				_, rotated = store.Rotate(context.WithoutCancel(t.Context()), "books", rowMark)
-			}()
-			sh.WantBlocked(t, pid, done)
-			if err := tx.Commit(); err != nil {
+			err := sh.Behind(t, tx, func() error {
+				_, err := store.Rotate(context.WithoutCancel(t.Context()), "books", rowMark)
+				return err
+			})
+			if err != nil {
 				t.Error(err)
-			}
-			<-done
-			if rotated != nil {
-				t.Error(rotated)
 			}
 			var marks int
 			if err := sh.Plain.QueryRow("SELECT count(*) FROM books WHERE fence_token <> 0").Scan(&marks); marks != 0 || err != nil {

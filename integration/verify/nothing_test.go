@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -64,11 +65,7 @@ func TestBesideWriters(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.exec(t, "INSERT INTO books (id) VALUES (1)")
 		db := w.Fenced(t, w.dsn, harness.Books(both...))
-		tx, err := w.plain.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
+		tx := harness.Begin(context.Background(), t, w.plain, sql.LevelDefault)
 		if _, err := tx.Exec("UPDATE books SET price = 2"); err != nil {
 			t.Fatal(err)
 		}

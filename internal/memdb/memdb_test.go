@@ -14,9 +14,9 @@ import (
 )
 
 // open opens a new database with a table of two pens.
-func open(t *testing.T, form memdb.Form) *sql.DB {
+func open(t *testing.T) *sql.DB {
 	t.Helper()
-	db := sql.OpenDB(memdb.New().Connector(form))
+	db := sql.OpenDB(memdb.New().Connector(memdb.Full))
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -31,9 +31,9 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-func exec(t *testing.T, db execer, query string, args ...any) {
+func exec(t *testing.T, db execer, query string) {
 	t.Helper()
-	if _, err := db.ExecContext(context.Background(), query, args...); err != nil {
+	if _, err := db.ExecContext(context.Background(), query); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
@@ -68,7 +68,7 @@ func rows(t *testing.T, db *sql.DB, query string, args ...any) string {
 }
 
 func TestExpressions(t *testing.T) {
-	db := open(t, memdb.Full)
+	db := open(t)
 	for expr, want := range map[string]string{
 		"1 + 2 * 3": "7", "(1 + 2) * 3": "9", "-2 - -3": "1", "7 / 2": "3", "7 / 2.0": "3.5", "1 / 0": "division by zero",
 		"1 < 2 AND 2 <= 2": "1", "1 > 2 OR 2 >= 3": "0", "1 <> 1": "0", "1 != 2": "1", "NOT 1": "0", "NOT NULL": "<nil>",
@@ -90,7 +90,7 @@ func TestExpressions(t *testing.T) {
 }
 
 func TestStatements(t *testing.T) {
-	db := open(t, memdb.Full)
+	db := open(t)
 	for _, step := range []struct{ query, want string }{
 		{"SELECT * FROM pens ORDER BY colour", "2 blue 1.5; 1 red 1.5"},
 		{"SELECT p.id, count(*) OVER () AS n FROM pens p WHERE id > 1", "2 1"},
@@ -136,7 +136,7 @@ func TestStatements(t *testing.T) {
 }
 
 func TestPlaceholdersAreBound(t *testing.T) {
-	db := open(t, memdb.Full)
+	db := open(t)
 	for _, test := range []struct {
 		query string
 		args  []any
@@ -159,7 +159,7 @@ func TestPlaceholdersAreBound(t *testing.T) {
 // Writers wait for each other, and nobody sees what isn't committed.
 func TestTransactions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, memdb.Full)
+		db := open(t)
 		ctx := t.Context()
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
@@ -218,7 +218,7 @@ func TestTransactions(t *testing.T) {
 // A statement that takes long ends with its context.
 func TestSlowStatements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, memdb.Full)
+		db := open(t)
 		const slow = "(WITH RECURSIVE c(n) AS (SELECT 1) SELECT count(*) FROM c)"
 		start := time.Now()
 		if got := rows(t, db, "SELECT "+slow); got != "1" || time.Since(start) < time.Second {

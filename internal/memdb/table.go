@@ -110,7 +110,6 @@ func (t *table) put(i int, row []driver.Value) {
 	t.rows[i] = row
 }
 
-// add adds a column.
 func (t *table) add(c column) {
 	t.columns = append(slices.Clip(t.columns), c)
 	for i, row := range t.rows {

@@ -82,9 +82,8 @@ type Database interface {
 	// alter is the statement that gives a column another declaration; empty where there is none.
 	alter(table, column, declare string) string
 
-	// setDefault is the statement that gives a column a default, of names as SQL; empty where
-	// there is none.
-	setDefault(table, column, value string) string
+	// setsDefaults reports whether a column that is there can be given a default.
+	setsDefaults() bool
 
 	// lockTypes are the types of the columns of a lock.
 	lockTypes() (user, time string)

@@ -64,7 +64,7 @@ func (l *look) readCode(c code, b body) {
 		switch {
 		case t.Fence != "" && slices.Contains(c.fires, t.rel.id) && b.setsNew(l.db, t.Fence):
 			f.Severity = Warning
-			f.Problem = fmt.Sprintf("%s %s%s sets the fence column %s: a guard's token isn't what is stored.", kind, c.name, on, plain(l.db, t.Fence))
+			f.Problem = fmt.Sprintf("%s %s%s sets the fence column %s: a guard's token isn't what is stored.", kind, c.name, on, quoteIfNeeded(l.db, t.Fence))
 			f.Remedy = "Leave the column to sqlfence."
 		case b.writes(l.db, t.rel):
 			f.Severity = Warning

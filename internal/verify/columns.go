@@ -82,7 +82,7 @@ func (l *look) missingColumn(u use) {
 		Severity: Fault,
 		Code:     "missing-column",
 		Problem: fmt.Sprintf("The table %s has no column %s, or this role can't see it: the %s column of its registration.",
-			l.name(u.rel), plain(l.db, u.name), u.role),
+			l.name(u.rel), quoteIfNeeded(l.db, u.name), u.role),
 		Remedy: didYouMean(u.name, known) + "Register the column that the table has.",
 	}
 	if u.declare != "" {
@@ -94,7 +94,7 @@ func (l *look) missingColumn(u use) {
 
 // judgeColumn looks at the type of a column and at what new rows get there.
 func (l *look) judgeColumn(u use) {
-	named := "The " + u.role + " column " + plain(l.db, u.name) + " of table " + l.name(u.rel)
+	named := "The " + u.role + " column " + quoteIfNeeded(l.db, u.name) + " of table " + l.name(u.rel)
 	counts := u.role == "fence" || u.role == "serial"
 	if counts && u.is.generated {
 		l.add(u.Table, Finding{Severity: Fault, Code: "generated-column", Problem: named + " is computed by the database, so that no write can store it.",
@@ -120,7 +120,10 @@ func (l *look) judgeColumn(u use) {
 // checkDefault looks at the mark of rows that are added without a token.
 func (l *look) checkDefault(u use, named string) {
 	const toZero = "Give it the default 0."
-	set := l.db.setDefault(l.quoted(u.rel), l.db.Quote(u.is.name), "0")
+	var set string
+	if l.db.setsDefaults() {
+		set = "ALTER TABLE " + l.quoted(u.rel) + " ALTER COLUMN " + l.db.Quote(u.is.name) + " SET DEFAULT 0"
+	}
 	switch value := strings.Trim(u.is.fallback, "'()"); {
 	case value == "0" || strings.HasPrefix(value, "0'::"):
 	case value != "" && !strings.EqualFold(value, "null"):

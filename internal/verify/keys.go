@@ -45,10 +45,10 @@ func (l *look) judgeKey(t target, k key) {
 	}
 	named := k.kind
 	if k.name != "" {
-		named += " " + plain(l.db, k.name)
+		named += " " + quoteIfNeeded(l.db, k.name)
 	}
 	f := Finding{Severity: Warning, Code: "fence-key"}
-	fence := "The fence column " + plain(l.db, t.Fence) + " of table " + l.name(t.rel)
+	fence := "The fence column " + quoteIfNeeded(l.db, t.Fence) + " of table " + l.name(t.rel)
 	switch {
 	case slices.ContainsFunc(k.columns, isFence):
 		if k.kind == "index" {

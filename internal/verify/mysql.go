@@ -21,12 +21,9 @@ func (mysql) word(s string) string { return unquoted(s) }
 func (mysql) keepsLedgers() bool             { return false }
 func (mysql) cascadesFire() bool             { return false }
 func (mysql) writesJoined() bool             { return true }
+func (mysql) setsDefaults() bool             { return true }
 func (mysql) length(s string) int            { return len(s) } // a name is bytes
 func (mysql) lockTypes() (user, time string) { return "varchar(255)", "bigint" }
-
-func (mysql) setDefault(table, column, value string) string {
-	return "ALTER TABLE " + table + " ALTER COLUMN " + column + " SET DEFAULT " + value
-}
 
 func (mysql) alter(table, column, declare string) string {
 	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
@@ -34,12 +31,12 @@ func (mysql) alter(table, column, declare string) string {
 
 func (mysql) isRowNumber(_ *relation, column string) bool { return strings.EqualFold(column, "_rowid") }
 
-// others are the schemas of the server itself.
-const others = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`
+// notTheServers is a condition for a schema that is not one of the server itself.
+const notTheServers = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`
 
 func (d mysql) relations(l *look, names []string) ([]*relation, error) {
 	rows, err := l.rows("the tables", `SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
-FROM information_schema.tables WHERE table_schema `+others+` AND LOWER(table_name) IN (`+texts(d, names)+`) ORDER BY 1, 2`)
+FROM information_schema.tables WHERE table_schema `+notTheServers+` AND LOWER(table_name) IN (`+texts(d, names)+`) ORDER BY 1, 2`)
 	var found []*relation
 	for _, r := range rows {
 		rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: "table", storage: r[3], visible: r[4] == "1", owned: true}
@@ -60,7 +57,7 @@ func (d mysql) named(of []*relation, schema, table string) string {
 func (d mysql) columns(l *look, of []*relation) (map[string][]column, error) {
 	rows, err := l.rows("the columns", `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type, is_nullable, COALESCE(column_default, ''),
 	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 1 ELSE 0 END, COALESCE(collation_name, ''), privileges
-FROM information_schema.columns WHERE table_schema `+others+` AND `+d.named(of, "table_schema", "table_name")+` ORDER BY 1, ordinal_position`)
+FROM information_schema.columns WHERE table_schema `+notTheServers+` AND `+d.named(of, "table_schema", "table_name")+` ORDER BY 1, ordinal_position`)
 	found := make(map[string][]column)
 	for _, r := range rows {
 		may := func(privilege string) bool {
@@ -79,7 +76,7 @@ FROM information_schema.columns WHERE table_schema `+others+` AND `+d.named(of, 
 }
 
 func (d mysql) similar(l *look) ([]string, error) {
-	rows, err := l.rows("the tables", `SELECT DISTINCT table_name FROM information_schema.tables WHERE table_schema `+others+` AND table_type <> 'VIEW' ORDER BY 1`)
+	rows, err := l.rows("the tables", `SELECT DISTINCT table_name FROM information_schema.tables WHERE table_schema `+notTheServers+` AND table_type <> 'VIEW' ORDER BY 1`)
 	return first(rows), err
 }
 
@@ -189,7 +186,7 @@ func actions(update, del string) string {
 
 // A view's definition is empty for who may not see it.
 func (d mysql) views(l *look, of []*relation) ([]link, error) {
-	rows, err := l.rows("the views", `SELECT table_schema, table_name, view_definition FROM information_schema.views WHERE is_updatable = 'YES' AND table_schema `+others+` ORDER BY 1, 2`)
+	rows, err := l.rows("the views", `SELECT table_schema, table_name, view_definition FROM information_schema.views WHERE is_updatable = 'YES' AND table_schema `+notTheServers+` ORDER BY 1, 2`)
 	var views []view
 	hidden := 0
 	for _, r := range rows {
@@ -210,10 +207,10 @@ func (d mysql) code(l *look, words []string) ([]code, error) {
 		like[i] = "LOCATE(" + d.Text(w) + ", LOWER(body)) > 0"
 	}
 	rows, err := l.rows("the routines, triggers and events", `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), CASE WHEN body IS NULL THEN 1 ELSE 0 END, bare, home FROM (
-	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown, routine_definition AS body FROM information_schema.routines WHERE routine_schema `+others+`
+	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown, routine_definition AS body FROM information_schema.routines WHERE routine_schema `+notTheServers+`
 	UNION ALL SELECT 'trigger', trigger_schema, trigger_name, CONCAT(event_object_schema, '.', event_object_table), event_object_table, action_statement
-		FROM information_schema.triggers WHERE trigger_schema `+others+`
-	UNION ALL SELECT 'event', event_schema, event_name, '', '', event_definition FROM information_schema.events WHERE event_schema `+others+`) AS x
+		FROM information_schema.triggers WHERE trigger_schema `+notTheServers+`
+	UNION ALL SELECT 'event', event_schema, event_name, '', '', event_definition FROM information_schema.events WHERE event_schema `+notTheServers+`) AS x
 WHERE body IS NULL OR `+strings.Join(like, " OR ")+` ORDER BY 1, 2`)
 	var found []code
 	for _, r := range rows {
@@ -249,7 +246,7 @@ WHERE privilege_type IN (`+privileges+`) ORDER BY 1, 2, 3`)
 			self = r[0]
 		}
 		for _, rel := range of {
-			if (r[2] == "" && like(r[1], rel.schema) || r[1] == rel.schema && r[2] == rel.name) && !slices.Contains(found[rel.id], r[0]) {
+			if (r[2] == "" && matchesPattern(r[1], rel.schema) || r[1] == rel.schema && r[2] == rel.name) && !slices.Contains(found[rel.id], r[0]) {
 				found[rel.id] = append(found[rel.id], r[0])
 			}
 		}
@@ -257,17 +254,17 @@ WHERE privilege_type IN (`+privileges+`) ORDER BY 1, 2, 3`)
 	return found, self, err
 }
 
-// like reports whether a name of a schema matches the pattern of a GRANT.
-func like(pattern, name string) bool {
+// matchesPattern reports whether a name of a schema matches the pattern of a GRANT.
+func matchesPattern(pattern, name string) bool {
 	switch {
 	case pattern == "":
 		return name == ""
 	case pattern[0] == '%':
-		return like(pattern[1:], name) || name != "" && like(pattern, name[1:])
+		return matchesPattern(pattern[1:], name) || name != "" && matchesPattern(pattern, name[1:])
 	case name == "":
 		return false
 	case pattern[0] == '\\' && len(pattern) > 1:
-		return pattern[1] == name[0] && like(pattern[2:], name[1:])
+		return pattern[1] == name[0] && matchesPattern(pattern[2:], name[1:])
 	}
-	return (pattern[0] == '_' || pattern[0] == name[0]) && like(pattern[1:], name[1:])
+	return (pattern[0] == '_' || pattern[0] == name[0]) && matchesPattern(pattern[1:], name[1:])
 }

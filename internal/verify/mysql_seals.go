@@ -38,8 +38,8 @@ FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of
 				s.body = r[2]
 			}
 		case r[1] != "DELETE" && slices.Contains(events[r[0]], r[1]):
-			s.besides = append(s.besides, besides{
-				problem: "The trigger " + plain(d, r[3]) + " of " + r[0] + " is fired behind the seal's: it may change the mark or the row's key after they were compared.",
+			s.others = append(s.others, otherTrigger{
+				problem: "The trigger " + quoteIfNeeded(d, r[3]) + " of " + r[0] + " is fired behind the seal's: it may change the mark or the row's key after they were compared.",
 				remedy:  sealAgain + " That puts the seal's triggers behind it.",
 				columns: r[2],
 			})

@@ -25,13 +25,10 @@ func (postgres) word(s string) string {
 func (postgres) keepsLedgers() bool                       { return false }
 func (postgres) cascadesFire() bool                       { return true }
 func (postgres) writesJoined() bool                       { return false }
+func (postgres) setsDefaults() bool                       { return true }
 func (postgres) length(s string) int                      { return utf8.RuneCountInString(s) }
 func (postgres) lockTypes() (user, time string)           { return "text", "timestamptz" }
 func (postgres) isRowNumber(rel *relation, _ string) bool { return false }
-
-func (postgres) setDefault(table, column, value string) string {
-	return "ALTER TABLE " + table + " ALTER COLUMN " + column + " SET DEFAULT " + value
-}
 
 func (postgres) alter(table, column, declare string) string {
 	typ, _, _ := strings.Cut(declare, " ")

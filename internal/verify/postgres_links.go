@@ -45,7 +45,7 @@ func (d postgres) rules(l *look, of []*relation, list string) ([]link, error) {
 	rows, err := l.rows("the rules", strings.Replace(postgresRules, "%s", list, 1))
 	var links []link
 	for _, r := range rows {
-		x := link{code: "rule", id: r[0], schema: r[1], name: r[2], detail: plain(d, r[3])}
+		x := link{code: "rule", id: r[0], schema: r[1], name: r[2], detail: quoteIfNeeded(d, r[3])}
 		_, action, _ := strings.Cut(r[4], " DO ")
 		rel := l.of(r[0])[0].rel
 		switch {

@@ -38,7 +38,7 @@ ORDER BY 1, 2`
 func (d postgres) subscriptions(l *look, _ []*relation, list string) (links []link, err error) {
 	rows, err := l.rows("the subscriptions", strings.Replace(postgresSubscriptions, "%s", list, 1))
 	for _, r := range rows {
-		links = append(links, link{code: "subscription", id: r[0], detail: plain(d, r[1])})
+		links = append(links, link{code: "subscription", id: r[0], detail: quoteIfNeeded(d, r[1])})
 	}
 	return links, err
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -70,6 +70,6 @@ func (l *look) lacks(t *Table, name, quoted string, grants []string) {
 		Code:     "missing-privilege",
 		Problem:  fmt.Sprintf("This role lacks privileges on table %s that guarded writes need: %s.", name, strings.ReplaceAll(strings.Join(grants, ", "), `"`, "")),
 		Remedy:   "Grant them, with the role's name; until then such writes fail.",
-		SQL:      "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " + missing.Role,
+		SQL:      "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " + setuperr.Role,
 	})
 }

@@ -76,9 +76,9 @@ func checkNames(l *look) error {
 // spell writes a name for people: as it is where every database reads it so.
 func (l *look) spell(schema, name string) string {
 	if schema == "" {
-		return plain(l.db, name)
+		return quoteIfNeeded(l.db, name)
 	}
-	return plain(l.db, schema) + "." + plain(l.db, name)
+	return quoteIfNeeded(l.db, schema) + "." + quoteIfNeeded(l.db, name)
 }
 
 // name is a relation's, with the schema where that isn't the one of names without.
@@ -97,7 +97,8 @@ func (l *look) quoted(rel *relation) string {
 	return l.db.Quote(rel.schema) + "." + l.db.Quote(rel.name)
 }
 
-func plain(db Database, name string) string {
+// quoteIfNeeded writes a name for people, in the quotes of the database unless it is a plain one.
+func quoteIfNeeded(db Database, name string) string {
 	for i, c := range name {
 		if !(c >= 'a' && c <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
 			return db.Quote(name)
@@ -115,7 +116,6 @@ func texts(db Database, list []string) string {
 	return strings.Join(written, ", ")
 }
 
-// ids returns the relations' ids.
 func ids(of []*relation) []string {
 	list := make([]string, len(of))
 	for i, rel := range of {

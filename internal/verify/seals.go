@@ -10,11 +10,11 @@ type seal struct {
 	problem string // what isn't as it has to be; empty for nothing
 	remedy  string // empty for another Seal
 	body    string // of what looks at writes
-	besides []besides
+	others  []otherTrigger
 }
 
-// besides is a trigger of the application's that a seal doesn't go well with.
-type besides struct {
+// An otherTrigger is a trigger of the application's that a seal doesn't go well with.
+type otherTrigger struct {
 	problem, remedy string
 
 	// columns is the text that has the columns which it may write; empty if it may write any.
@@ -40,7 +40,7 @@ func checkSeals(l *look) error {
 		}
 		name := l.name(t.rel)
 		if t.Sealed {
-			l.checkBesides(t, s.besides)
+			l.checkOtherTriggers(t, s.others)
 		}
 		switch {
 		case has && !t.Sealed:
@@ -64,9 +64,9 @@ func checkSeals(l *look) error {
 	return nil
 }
 
-// checkBesides reports the triggers that make a seal compare in vain, or skip it. Those of the table's
+// checkOtherTriggers reports the triggers that make a seal compare in vain, or skip it. Those of the table's
 // that were there before are known to Seal; these may have come later.
-func (l *look) checkBesides(t target, all []besides) {
+func (l *look) checkOtherTriggers(t target, all []otherTrigger) {
 	for _, b := range all {
 		words := newBody(l.db, b.columns).words
 		if b.columns == "" || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)] {
@@ -86,7 +86,7 @@ func (l *look) misfit(t target, body string) string {
 	}
 	switch {
 	case t.Fence != "" && !strings.Contains(body, "NEW."+l.db.Quote(t.Fence)):
-		return "it doesn't look at the fence column " + plain(l.db, t.Fence)
+		return "it doesn't look at the fence column " + quoteIfNeeded(l.db, t.Fence)
 	case t.Ledger && !asks:
 		return "it doesn't compare with the ledger"
 	case !t.Ledger && asks:

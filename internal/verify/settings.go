@@ -86,13 +86,13 @@ func checkWriters(l *look) error {
 			l.add(t.Table, Finding{
 				Code: "seal-privileges",
 				Problem: fmt.Sprintf("Table %s is sealed, but %s may write past the seal: the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it.",
-					l.name(t.rel), some(past)),
+					l.name(t.rel), firstOf(past)),
 				Remedy: "Take these privileges away from those who only write, and leave them to the role that migrates.",
 			})
 		case !t.rel.sealed && len(others) > 0:
 			l.add(t.Table, Finding{
 				Code:    "other-writers",
-				Problem: fmt.Sprintf("Table %s can also be written by %s: what doesn't pass through sqlfence carries no token.", l.name(t.rel), some(others)),
+				Problem: fmt.Sprintf("Table %s can also be written by %s: what doesn't pass through sqlfence carries no token.", l.name(t.rel), firstOf(others)),
 				Remedy:  "Take the privileges away from who doesn't need them, or seal the table.",
 			})
 		}
@@ -100,8 +100,8 @@ func checkWriters(l *look) error {
 	return nil
 }
 
-// some names the first of many roles.
-func some(roles []string) string {
+// firstOf names the first of many roles.
+func firstOf(roles []string) string {
 	const shown = 5
 	list := strings.Join(roles[:min(len(roles), shown)], ", ")
 	if more := len(roles) - shown; more > 0 {

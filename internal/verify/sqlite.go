@@ -24,12 +24,11 @@ func (sqlite) word(s string) string { return unquoted(s) }
 func (sqlite) keepsLedgers() bool             { return true }
 func (sqlite) cascadesFire() bool             { return true }
 func (sqlite) writesJoined() bool             { return false }
+func (sqlite) setsDefaults() bool             { return false }
 func (sqlite) length(s string) int            { return utf8.RuneCountInString(s) }
 func (sqlite) lockTypes() (user, time string) { return "text", "integer" }
 
 func (sqlite) alter(_, _, _ string) string { return "" }
-
-func (sqlite) setDefault(_, _, _ string) string { return "" }
 
 func (sqlite) isRowNumber(rel *relation, column string) bool {
 	return slices.Contains([]string{"rowid", "oid", "_rowid_"}, foldASCII(column)) && !withoutRowid.MatchString(rel.definition)
@@ -214,7 +213,7 @@ func (d sqlite) code(l *look, words []string) ([]code, error) {
 		if at == nil {
 			continue
 		}
-		found = append(found, code{kind: "trigger", name: plain(d, r[1]), bare: r[1], fires: []string{r[0] + "." + r[2]}, on: plain(d, r[2]), body: r[3][at[1]:]})
+		found = append(found, code{kind: "trigger", name: quoteIfNeeded(d, r[1]), bare: r[1], fires: []string{r[0] + "." + r[2]}, on: quoteIfNeeded(d, r[2]), body: r[3][at[1]:]})
 	}
 	return found, err
 }
@@ -235,7 +234,7 @@ func (sqlite) checkSession(l *look, files map[string]string) {
 		for _, schema := range slices.Sorted(maps.Keys(files)) {
 			if file := files[foldASCII(t.Schema)]; file == files[schema] && schema != foldASCII(t.Schema) && file != "" {
 				l.add(t, Finding{Severity: Warning, Code: "attached-twice",
-					Problem: "The file of table " + t.Registered + " is attached as " + plain(SQLite, schema) + ", too: a write by that name carries no token.",
+					Problem: "The file of table " + t.Registered + " is attached as " + quoteIfNeeded(SQLite, schema) + ", too: a write by that name carries no token.",
 					Remedy:  "Attach it once, or register the table without its schema."})
 			}
 		}

@@ -39,7 +39,7 @@ WHERE m.type = 'table' AND ` + d.named(of, text)
 				kind, _, _ := strings.Cut(ours, "_")
 				has, s.body = append(has, kind), s.body+r[2]+"\n"
 			case !isOwn(r[1]):
-				s.besides = append(s.besides, d.besides(rel, r[1], r[2])...)
+				s.others = append(s.others, d.wrongTrigger(rel, r[1], r[2])...)
 			}
 		}
 		if len(has) == 0 {
@@ -52,7 +52,7 @@ WHERE m.type = 'table' AND ` + d.named(of, text)
 		}
 		for _, u := range unique[rel.id] {
 			if s.problem == "" && !d.sees(s.body, u) {
-				s.problem = "it doesn't know of the unique index " + plain(d, u.name) + ", by which REPLACE deletes rows"
+				s.problem = "it doesn't know of the unique index " + quoteIfNeeded(d, u.name) + ", by which REPLACE deletes rows"
 			}
 		}
 		found[rel.id] = s
@@ -60,26 +60,26 @@ WHERE m.type = 'table' AND ` + d.named(of, text)
 	return found, nil
 }
 
-// besides returns what is wrong with a trigger that Seal wouldn't take.
-func (d sqlite) besides(rel *relation, name, text string) (found []besides) {
+// wrongTrigger returns what is wrong with a trigger that Seal wouldn't take.
+func (d sqlite) wrongTrigger(rel *relation, name, text string) (found []otherTrigger) {
 	at := beginning.FindStringIndex(text)
 	if at == nil {
 		return nil
 	}
-	head, named := noTexts(text[:at[0]]), "The trigger "+plain(d, name)+" of "+rel.name
+	head, named := noTexts(text[:at[0]]), "The trigger "+quoteIfNeeded(d, name)+" of "+rel.name
 	if of := updatedColumns.FindStringSubmatch(comments.ReplaceAllString(text[:at[0]], " ")); of != nil || updatesAny.MatchString(head) {
 		columns := ""
 		if of != nil {
 			columns = of[1]
 		}
-		found = append(found, besides{
+		found = append(found, otherTrigger{
 			problem: named + " is fired by an UPDATE of the mark alone, by which the seal stores it: it sees more UPDATEs than there are.",
-			remedy:  "Say which columns it is about, without the fence column: UPDATE OF column, ... ON " + plain(d, rel.name) + ".",
+			remedy:  "Say which columns it is about, without the fence column: UPDATE OF column, ... ON " + quoteIfNeeded(d, rel.name) + ".",
 			columns: columns,
 		})
 	}
 	if !beforeRow.MatchString(head) && skipsRows.MatchString(noTexts(text[at[1]:])) {
-		found = append(found, besides{
+		found = append(found, otherTrigger{
 			problem: named + " may skip the seal's by RAISE(IGNORE) or RAISE(FAIL): the mark stays negative then, and every token passes.",
 			remedy:  "Let it RAISE(ABORT), or make it a BEFORE trigger.",
 		})

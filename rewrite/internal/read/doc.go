@@ -14,13 +14,11 @@
 // its own or as the [Failure] of a write, and never guesses. The grammar of a database
 // is a value, [Grammar], one file a database.
 //
-// What a reader needs of the tokens themselves it asks a Text for: Offset and After (the
-// bytes where a token begins and where the one before it ends), Word, Name, TokenText,
-// Find (the first name in a span that a function knows), FoldsByLocale, Behind (the
-// semicolon) and ChangesEncoding; Assigns, Value and PlainValue (what an assignment
-// assigns), Constant and Excluded (what a value is), Item (one of a list), Repeatable
-// (the parts of a condition that may be evaluated twice), HiddenWrite, NumberInputs,
-// EachBare and Source (placeholders), Code and Executes (of a DO).
+// What a reader needs of the tokens themselves it asks a [Text] for: what stands where
+// (token.go), what an assignment assigns (assign.go) and whether a value is a constant
+// (constant.go), which parts of a condition may be evaluated twice (condition.go), where the
+// placeholders are (inputs.go), what a DO executes (code.go), and what a statement changes for
+// all that follow it in its session (other.go, mysql_other.go).
 //
 // A Text and everything it returns is valid until its Close or, what is of a
 // statement, its Next. Strings stay.

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"context"
 	"database/sql"
+	"errors"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -32,10 +35,26 @@ func newLeaseRow(i lease.Info) leaseRow {
 // withLeases calls f with the leases of the database.
 func (a *app) withLeases(f func(*lease.Leases) error) error {
 	return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
-		leases, err := source.Leases(db, lease.WithLogger(a.log))
+		leases, err := source.Leases(db, lease.WithLogger(slog.New(withoutLosses{a.log.Handler()})))
 		if err != nil {
 			return err
 		}
 		return f(leases)
 	})
+}
+
+// withoutLosses leaves out of the log that a lease was lost: the command that holds it says so.
+type withoutLosses struct{ slog.Handler }
+
+func (h withoutLosses) Handle(ctx context.Context, record slog.Record) error {
+	loss := false
+	record.Attrs(func(attr slog.Attr) bool {
+		err, _ := attr.Value.Any().(error)
+		loss = errors.Is(err, lease.ErrLeaseLost)
+		return !loss
+	})
+	if loss {
+		return nil
+	}
+	return h.Handler.Handle(ctx, record)
 }

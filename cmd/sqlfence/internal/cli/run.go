@@ -82,6 +82,8 @@ func (a *app) runJob(j *job) error {
 		}, j.terms()...)
 		var lost *lease.LostError
 		switch {
+		case errors.As(result, new(*reportedError)):
+			return result
 		case errors.As(err, &lost):
 			return lost // whatever status the command had
 		case result != nil:
@@ -105,7 +107,8 @@ func (j *job) terms() []lease.Term {
 // pause is that between two attempts.
 func pause(wait time.Duration) time.Duration { return max(time.Millisecond, min(wait/10, time.Second)) }
 
-// supervise runs the command until it ends, or ctx does with the lease. The error has its status.
+// supervise runs the command until it ends, or ctx does with the lease. The error has the command's
+// status, or is the loss of the lease, which is reported before the command is given time to end.
 func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -125,8 +128,10 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 	select {
 	case <-c.Ended():
 	case <-ctx.Done():
-		fmt.Fprintf(a.errs, "sqlfence: the lease of %s is lost: ending the command\n", visible(key))
+		lost := context.Cause(ctx)
+		fmt.Fprintf(a.errs, "sqlfence: ending the command: %s\n", message(lost))
 		c.End(j.grace)
+		return &reportedError{lost}
 	}
 	status, err := c.Status()
 	if err != nil {

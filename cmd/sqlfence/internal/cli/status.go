@@ -63,12 +63,18 @@ type commandError struct{ err error }
 func (e *commandError) Error() string { return e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
+// A reportedError has been reported already.
+type reportedError struct{ err error }
+
+func (e *reportedError) Error() string { return e.err.Error() }
+func (e *reportedError) Unwrap() error { return e.err }
+
 // message returns what is to be said of an error; empty if the answer or the command has said it.
 func message(err error) string {
 	var signal *signalError
 	var lacks *sqlfence.SetupError
 	switch {
-	case err == nil, errors.Is(err, errNo), errors.As(err, &signal):
+	case err == nil, errors.Is(err, errNo), errors.As(err, &signal), errors.As(err, new(*reportedError)):
 		return ""
 	case errors.As(err, &lacks):
 		return strings.Replace(err.Error(), lacks.Error(), shortly(lacks), 1)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -50,8 +50,8 @@ func (a *app) withLedger(f func(*ledger) error) error {
 // the ledger's own.
 func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
 	found, err := l.read(ctx)
-	if thing, lacks := missing.Find(err, missing.Ledger(l.source.Text, "SELECT")); lacks {
-		err = &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
+	if missing, lacks := setuperr.Find(err, setuperr.Ledger(l.source.Text, "SELECT")); lacks {
+		err = &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
 	}
 	return found, err
 }

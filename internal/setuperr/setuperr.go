@@ -1,6 +1,6 @@
-// Package missing recognises the errors of a database that lacks something which
-// sqlfence needs, and writes the SQL that adds it.
-package missing
+// Package setuperr recognises the errors of a database that isn't set up: it lacks a table, a
+// column or a privilege that sqlfence needs. It writes the SQL that adds what is missing.
+package setuperr
 
 import (
 	"slices"
@@ -38,17 +38,17 @@ type Column struct {
 	Type string // as in ALTER TABLE ... ADD COLUMN
 }
 
-// A Thing is what is missing, and the SQL that adds it.
-type Thing struct{ Name, SQL string }
+// A Missing is what is missing, and the SQL that adds it.
+type Missing struct{ Name, SQL string }
 
 // Role stands in a GRANT for the role that the application connects as.
 const Role = "<role>"
 
 // Find returns what err says is missing of tables, and whether it is one of these. It
 // reads codes and names only, as PostgreSQL translates its messages.
-func Find(err error, tables ...Table) (Thing, bool) {
+func Find(err error, tables ...Table) (Missing, bool) {
 	if err == nil {
-		return Thing{}, false
+		return Missing{}, false
 	}
 	message := err.Error()
 	others := dberr.SQLState(err) == dberr.UndefinedColumn && slices.ContainsFunc(tables, func(t Table) bool { return mentions(message, t.Name) })
@@ -57,18 +57,18 @@ func Find(err error, tables ...Table) (Thing, bool) {
 			continue
 		}
 		if t.Create != "" && lacksTable(err, message, t.Name) {
-			return Thing{"table " + t.SQL, t.Create}, true
+			return Missing{"table " + t.SQL, t.Create}, true
 		}
 		if t.Privileges != "" && lacksPrivilege(err, message, t.Name) {
-			return Thing{"privileges on table " + t.SQL, "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
+			return Missing{"privileges on table " + t.SQL, "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
 		}
 		for _, c := range t.Columns {
 			if lacksColumn(err, message, t.Name, c.Name) {
-				return Thing{"column " + c.SQL + " of table " + t.SQL, "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
+				return Missing{"column " + c.SQL + " of table " + t.SQL, "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
 			}
 		}
 	}
-	return Thing{}, false
+	return Missing{}, false
 }
 
 func lacksTable(err error, message, name string) bool {

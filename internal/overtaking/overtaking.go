@@ -1,7 +1,8 @@
-// Package late says when a statement is late, so that the next one of its name doesn't
-// wait for it any more: it may have gone to a server that can't be reached. It may as
-// well wait there, for as long as somebody's transaction takes, and hold a connection.
-package late
+// Package overtaking says when the next statement of a name may overtake the one under way.
+// Statements of a name are sent one after the other, until one of them is late: it may have gone
+// to a server that can't be reached. Or it waits there for somebody's transaction, and holds a
+// connection, so that only a few may be late at once.
+package overtaking
 
 import (
 	"database/sql"

@@ -1,5 +1,6 @@
-// Package own marks the statements that sqlfence's packages send on its own tables.
-package own
+// Package trusted marks the statements that sqlfence's packages send on its own tables, which a
+// fenced database sends as they are.
+package trusted
 
 import (
 	"context"
@@ -8,8 +9,7 @@ import (
 
 type key struct{}
 
-// Context returns the context to send one statement with, which a fenced database
-// then sends as it is. Drivers, and what is put around them, show the context to hooks
+// Context returns the context to send one statement with. Drivers, and what is put around them, show the context to hooks
 // of the application: in their hands it is worth nothing for another text.
 func Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, key{}, query)

@@ -1,4 +1,4 @@
-package missing
+package setuperr
 
 import (
 	"errors"

@@ -1,0 +1,211 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A resettingConn runs a function of the test when it is taken from the pool, and
+// says by the pointers whether it is valid and answers.
+type resettingConn struct {
+	*fakeConn
+	reset func()
+	link  *fakeLink
+}
+
+// A fakeLink is the state of the connections of a test.
+type fakeLink struct {
+	opened, pings int
+	invalid, dead bool // of those open now
+}
+
+func (c resettingConn) ResetSession(context.Context) error {
+	if c.reset != nil {
+		c.reset()
+	}
+	return nil
+}
+func (c resettingConn) IsValid() bool { return !c.link.invalid }
+func (c resettingConn) Ping(context.Context) error {
+	if c.link.pings++; c.link.dead {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// linked returns a fake whose connections have the link, and an open database of it.
+func (l *fakeLink) linked(t *testing.T, base *fake, reset func()) *sql.DB {
+	base.form = func(c *fakeConn) driver.Conn {
+		l.opened++
+		l.invalid, l.dead = false, false
+		return resettingConn{c, reset, l}
+	}
+	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	db.SetMaxOpenConns(1)
+	return db
+}
+
+// idleLimit is how long a connection may be idle without being asked.
+const idleLimit = time.Second
+
+// A connection that the base driver calls invalid, or that is asked for the first time
+// in a while and doesn't answer, gets no write; database/sql takes another.
+func TestOutcomeOnALostConnection(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		idle          time.Duration
+		dead, invalid bool
+		opened, pings int
+	}{
+		{"in use", 700 * time.Millisecond, false, false, 1, 0},
+		{"idle", 2 * time.Second, false, false, 1, 1},
+		{"dead", 2 * time.Second, true, false, 2, 1},
+		{"invalid", 0, false, true, 2, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				base, link := new(fake), new(fakeLink)
+				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // database/sql has looked
+				for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", outcomeWrite} {
+					if query != outcomeWrite && tt.idle > idleLimit {
+						continue // it would count as use
+					}
+					if _, err := db.ExecContext(with(t.Context(), 7), query); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(tt.idle)
+					link.dead = tt.dead
+				}
+				if link.opened != tt.opened || link.pings != tt.pings || len(base.sent) > 3 {
+					t.Errorf("%d connections, %d pings, sent %q; want %d, %d and each once", link.opened, link.pings, base.sent, tt.opened, tt.pings)
+				}
+				db.Close()
+			})
+		})
+	}
+}
+
+// The commit isn't sent on a connection that no longer answers: the transaction went
+// with it.
+func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base, link := new(fake), new(fakeLink)
+		db := link.linked(t, base, nil)
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		link.dead = true
+		wantOutcome(t, tx.Commit(), driver.ErrBadConn, false, false)
+		if slices.Contains(base.sent, "COMMIT") {
+			t.Errorf("sent %q", base.sent)
+		}
+		db.Close()
+	})
+}
+
+// After a write whose outcome is unknown the connection isn't used for another.
+func TestOutcomeThrowsTheConnectionAway(t *testing.T) {
+	fail := true
+	base, opened := new(fake), 0
+	base.fails = func(string) error {
+		if fail {
+			fail = false
+			return driver.ErrBadConn
+		}
+		return nil
+	}
+	base.form = func(c *fakeConn) driver.Conn { opened++; return c }
+	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	db.SetMaxOpenConns(1)
+	_, err := db.ExecContext(with(t.Context(), 7), outcomeWrite)
+	wantOutcome(t, err, driver.ErrBadConn, true, true)
+	if _, err := db.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil || opened != 2 || len(base.sent) != 2 {
+		t.Errorf("%v; %d connections, sent %q", err, opened, base.sent)
+	}
+}
+
+// Where the base driver has lost its connection meanwhile, any error leaves the outcome
+// unknown, but the database's own.
+func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
+	for _, tt := range []struct {
+		err     error
+		unknown bool
+	}{
+		{errors.New("unexpected message"), true},
+		{coded("08P01"), true}, // a pooler has lost its server
+		{coded("23505"), false},
+	} {
+		for _, commits := range []bool{false, true} {
+			base, link := new(fake), new(fakeLink)
+			db := link.linked(t, base, nil)
+			base.fails = func(sent string) error {
+				if strings.HasPrefix(sent, "UPDATE") == commits || strings.HasPrefix(sent, "BEGIN") {
+					return nil
+				}
+				link.invalid = true
+				return tt.err
+			}
+			var err error
+			if commits {
+				err = inTx(t, db, func() {})
+			} else {
+				_, err = db.ExecContext(with(t.Context(), 7), outcomeWrite)
+			}
+			wantOutcome(t, err, tt.err, tt.unknown, !commits)
+		}
+	}
+}
+
+// A commit on a connection that the base driver had lost before is the base driver's
+// affair: it has nowhere to send it.
+func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
+	base, link := new(fake), new(fakeLink)
+	db := link.linked(t, base, nil)
+	base.fails = func(sent string) error {
+		if sent == "COMMIT" {
+			return driver.ErrBadConn
+		}
+		return nil
+	}
+	err := inTx(t, db, func() { link.invalid, link.dead = true, true })
+	wantOutcome(t, err, driver.ErrBadConn, false, false)
+
+	// It may say so of one that it has, and only doesn't want in the pool.
+	base.sent = nil
+	err = inTx(t, db, func() { link.invalid = true })
+	wantOutcome(t, err, driver.ErrBadConn, true, false)
+}
+
+// A connection that isn't for the pool any more, but answers, can still be written on
+// by an application that keeps it.
+func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
+	base, link := new(fake), new(fakeLink)
+	conn, err := link.linked(t, base, nil).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	link.invalid = true
+	for range 2 {
+		if _, err := conn.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if link.pings != 2 || len(base.sent) != 2 {
+		t.Errorf("%d pings, sent %q", link.pings, base.sent)
+	}
+}

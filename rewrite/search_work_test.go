@@ -1,0 +1,115 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// manyNames returns n names that are alike in most of their bytes, in several ways.
+func manyNames(n int) (names []string) {
+	for i := 0; len(names) < n; i++ {
+		names = append(names, fmt.Sprintf("tenant_%05d_books", i), fmt.Sprintf("tb%d", i), fmt.Sprintf("events_%04d_%02d", 1990+i/12, i%12+1),
+			fmt.Sprintf("%c%c%c_orders_archive", 'a'+i/676%26, 'a'+i/26%26, 'a'+i%26), fmt.Sprintf("a_table_with_a_long_name_%d_and_more_%d", i/100, i%100))
+	}
+	return names[:n]
+}
+
+// TestSearchWork: a look-up looks at about one bucket, whatever the number of names, and
+// few words of a text need one.
+func TestSearchWork(t *testing.T) {
+	for _, n := range []int{1, 100, 10_000} {
+		var tables []Table
+		for _, name := range manyNames(n) {
+			tables = append(tables, Table{Name: name, Ledger: true})
+		}
+		r, err := New(Postgres, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := &r.search.words
+		asked, buckets, all := 0, 0, 0
+		for _, w := range strings.FieldsFunc(longRead4k, func(c rune) bool { return !isWordByte(byte(c)) }) {
+			all++
+			if words.mayHave(firstBytes(eight(w+"        ", 0), len(w)), len(w)) {
+				asked++
+			}
+			buckets += visited(words, w)
+		}
+		if asked > all/5 || buckets > 2*all {
+			t.Errorf("%d names: of %d words %d are looked up, in %d buckets", n, all, asked, buckets)
+		}
+		sum, most := 0, 0
+		for _, w := range words.words {
+			v := visited(words, w.text)
+			sum, most = sum+v, max(most, v)
+		}
+		if sum > 2*len(words.words) || most > 12 {
+			t.Errorf("%d names: %d buckets for one, %d for all", n, most, sum)
+		}
+	}
+}
+
+// visited returns at how many buckets a look-up looks.
+func visited(s *wordSet, w string) (n int) {
+	for at := hash(w, 0, len(w)) >> s.shift; ; at = (at + 1) % uint64(len(s.buckets)) {
+		n++
+		if b := s.buckets[at]; b.word == 0 || strings.EqualFold(s.words[b.word-1].text, w) {
+			return n
+		}
+	}
+}
+
+// TestSearchAllocates nothing, for no number of tables, whatever the texts have in them.
+func TestSearchAllocates(t *testing.T) {
+	for _, n := range numbersOfTables {
+		r, err := New(Postgres, manyTables(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, sql := range passedReads {
+			if got := testing.AllocsPerRun(50, func() { r.Plan(sql) }); got > 0 && !raceEnabled {
+				t.Errorf("%d tables, %s: %v allocations", n, name, got)
+			}
+		}
+	}
+}
+
+// TestManyTables: each of many tables is found, by its name and its schema.
+func TestManyTables(t *testing.T) {
+	names := manyNames(10_000)
+	var tables []Table
+	for i, name := range names {
+		tables = append(tables, Table{Name: name, Ledger: true}, Table{Name: "orders", Schema: fmt.Sprint("tenant", i), Ledger: true})
+	}
+	for _, d := range []Dialect{Postgres, SQLite} {
+		r, err := New(d, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(names); i += 97 {
+			for sql, want := range map[string]int{
+				"UPDATE " + strings.ToUpper(names[i]) + " SET a = 1":         2 * i,
+				fmt.Sprintf("UPDATE tenant%d.orders SET a = 1", i):           2*i + 1,
+				fmt.Sprintf(`DELETE FROM "other".%s WHERE id = 1`, names[i]): 2 * i,
+			} {
+				if p := r.Plan(sql); p.Verdict != Guard || !slices.Equal(p.Tables, []int{want}) {
+					t.Fatalf("%v, %s: %v of tables %d, want %d", d, sql, p.Verdict, p.Tables, want)
+				}
+			}
+		}
+		for sql, want := range map[string]Verdict{
+			"UPDATE tenant_x.orders SET a = 1": Pass, "UPDATE tenant_00001_book SET a = 1": Pass, "DROP TABLE orders": Refuse,
+		} {
+			if p := r.Plan(sql); p.Verdict != want {
+				t.Errorf("%v, %s: %v, want %v", d, sql, p.Verdict, want)
+			}
+		}
+	}
+	for _, twice := range []Table{tables[0], tables[1], {Name: "orders", Ledger: true}, {Name: names[9], Schema: "x", Ledger: true}} {
+		if _, err := New(SQLite, append(slices.Clone(tables), twice)); err == nil {
+			t.Errorf("%q.%q is registered twice", twice.Schema, twice.Name)
+		}
+	}
+}
