@@ -5,18 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/own"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/stop"
 )
 
 // mysql is MySQL and MariaDB. Its clock is that at the start of a statement, so what must not
 // be older than a wait for a lock is a statement behind the one that locks. Values are written
 // into the texts: arguments would take a round trip more, and be in the session's character
-// set. Whatever is sent is in a transaction, as a session with autocommit = 0 would commit
-// nothing, and read the same rows for ever.
+// set. A session with autocommit = 0 would commit nothing, and read the same rows for ever; so
+// what is sent alone does nothing there, by {alone}, and is then sent in a transaction.
 type mysql struct{}
 
 // key and lock ids are compared byte by byte. Times are in µs since 1970. The index stands
@@ -41,7 +43,7 @@ const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
-	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1
+	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'
 FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
@@ -69,8 +71,26 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_leases AS l
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
+// aloneMySQL is a condition that holds where a statement commits by itself. With inTimeMySQL it is sure,
+// too, that the lease lives when the row is locked: by SYSDATE, which says how long it has waited for that, but not on a
+// server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring.
+const aloneMySQL = " AND @@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'"
+
+const inTimeMySQL = aloneMySQL + `
+	AND SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 10 MINUTE
+	AND l.expires_at > {now} + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))`
+
 const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.holder = {release}, l.expires_at = {now}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+// releasedMySQL is the key of the lease that the session has just released, by aloneReleaseMySQL. By
+// the time of that it is found in an index. Where another has taken the lease since, it is no key.
+const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
+	WHERE expires_at = LAST_INSERT_ID() AND lock_id IS NULL AND holder = {release}), {none})`
+
+var aloneReleaseMySQL = strings.Replace(releaseMySQL, "{now}", "LAST_INSERT_ID({now})", 1) + inTimeMySQL
+
+const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} WHERE l.{column} = {key} AND l.lock_id = {lock}`
 
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
 FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}`
@@ -112,6 +132,13 @@ func texts(p sqltext.Pieces, all ...string) statement {
 		}
 		s.text = text
 	}
+	return s
+}
+
+// orAlone adds what is tried first: a text that does the same by itself, and what answers it then.
+func (s statement) orAlone(p sqltext.Pieces, alone, answer string) statement {
+	s.alone = render(sqltext.MySQL, alone, p, mysqlPieces)
+	s.answer = render(sqltext.MySQL, answer, p, mysqlPieces)
 	return s
 }
 
@@ -207,7 +234,7 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) (found keptRows, err error) {
 	s := texts(p, seenMySQL)
 	s.tx = nil
-	for again := true; again; {
+	for again := false; ; again = true {
 		var commits bool
 		scan := func(rows *sql.Rows) error {
 			var w wonRow
@@ -223,13 +250,16 @@ func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Piece
 		if !mine {
 			o.won = nil
 		}
-		again = s.tx == nil && (mine || !commits)
-		s.tx = atDefault
+		if again || commits && !mine {
+			return found, nil
+		}
+		if !commits {
+			s.tx = atDefault
+		}
 		if mine {
 			s.text += " LOCK IN SHARE MODE"
 		}
 	}
-	return found, nil
 }
 
 // refresh extends the lease that its owner has; nil if it has ended.
@@ -252,8 +282,9 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	defer tx.Rollback()
 	var token int64
 	var stored sql.NullInt64
-	text := render(sqltext.MySQL, lockMySQL, p, mysqlPieces)
-	err = tx.QueryRowContext(own.Context(ctx, text), text).Scan(&token, &stored)
+	err = stop.Abandoned(ctx, db.db, render(sqltext.MySQL, lockMySQL, p, mysqlPieces), func(text string) error {
+		return tx.QueryRowContext(own.Context(ctx, text), text).Scan(&token, &stored)
+	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -264,7 +295,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	}
 	p["token"] = number(token + 1)
 	o.sent = time.Now() // the lease begins with this statement
-	text = render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
+	text := render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
 	result, err := tx.ExecContext(own.Context(ctx, text), text)
 	if err != nil {
 		return err
@@ -322,8 +353,8 @@ func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committ
 
 // undo waits for a take that is about to commit.
 func (mysql) undo(key, lockID string) statement {
-	return texts(constants(map[string]string{"key": key, "lock": lockID}),
-		"UPDATE fencing_leases SET lock_id = NULL, session = NULL, expires_at = {now} WHERE {column} = {key} AND lock_id = {lock}")
+	p := constants(map[string]string{"key": key, "lock": lockID})
+	return texts(p, undoMySQL).orAlone(p, undoMySQL+aloneMySQL, "")
 }
 
 // extend locks the row before the clock is read, or an expired lease could come back to life
@@ -331,13 +362,16 @@ func (mysql) undo(key, lockID string) statement {
 func (mysql) extend(lockID string, ttl time.Duration) statement {
 	p := constants(map[string]string{"lock": lockID})
 	p["ttl"] = number(sqltext.MySQL.Ticks(ttl))
-	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
+	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL).
+		orAlone(p, extendMySQL+inTimeMySQL, extendedMySQL)
 }
 
 func (mysql) release(lockID, release string, _ bool) statement {
-	return texts(constants(map[string]string{"lock": lockID, "release": release}),
+	p := constants(map[string]string{"lock": lockID, "release": release, "none": noKey})
+	return texts(p,
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
-		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}")
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}").
+		orAlone(p, aloneReleaseMySQL, releasedMySQL)
 }
 
 func (mysql) notifies() bool { return false }
