@@ -1,11 +1,15 @@
 package tokens_test
 
 import (
+	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -153,5 +157,50 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	}
 	if _, err := store.Issue(t.Context(), "books"); !errors.Is(err, sqlfence.ErrTokenLimit) {
 		t.Errorf("issue of a retired name: %v", err)
+	}
+}
+
+// Whoever may do nothing but write to the ledger ends what he has given up, and nothing of others;
+// from a pool without a free connection, too, as the one that was given up is none any more.
+func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	setupStore(t, db)
+	user := "u" + strings.ToLower(rand.Text())[:20]
+	harness.MustExec(t, db, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
+	defer harness.MustExec(t, db, "DROP USER "+user+"@'127.0.0.1'")
+	harness.MustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON fencing_tokens TO "+user+"@'127.0.0.1'")
+	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
+	poor.SetMaxOpenConns(1)
+	store, other := harness.NewStore(t, poor), harness.NewStore(t, db)
+	before := harness.IssueToken(t, store, "books")
+	release := hold(t, harness.MySQL, dsn)
+	defer release()
+	waiting := func(n int) func() bool {
+		return func() bool { return harness.MySQL.Waiting(t, db) == n }
+	}
+	patient := make(chan error, 1)
+	var got sqlfence.Token
+	go func() {
+		var err error
+		got, err = other.Issue(t.Context(), "books")
+		patient <- err
+	}()
+	harness.Eventually(t, "another's call waits", waiting(1))
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() { _, err := store.Issue(ctx, "books"); failed <- err }()
+		harness.Eventually(t, "the call waits", waiting(2))
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("Issue: %v", err)
+		}
+		harness.Eventually(t, "only the other one waits", waiting(1))
+	}
+	release()
+	if err := <-patient; err != nil || got.Value != before+1 {
+		t.Errorf("the other's token is %v, %v, want %d", got, err, before+1)
 	}
 }
