@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -202,5 +203,24 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 	release()
 	if err := <-patient; err != nil || got.Value != before+1 {
 		t.Errorf("the other's token is %v, %v, want %d", got, err, before+1)
+	}
+}
+
+// What the driver gives up by a time limit of its own is ended, too.
+func TestTokensReadTimeoutOfMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	before := harness.IssueToken(t, setupStore(t, db), "books")
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	store := harness.NewStore(t, harness.MySQL.Raw(t, limited))
+	release := hold(t, harness.MySQL, dsn)
+	defer release()
+	if token, err := store.Issue(t.Context(), "books"); err == nil {
+		t.Errorf("issued %v while the ledger was held", token)
+	}
+	harness.Eventually(t, "nobody waits", func() bool { return harness.MySQL.Waiting(t, db) == 0 })
+	release()
+	if got := harness.IssueToken(t, store, "books"); got != before+1 {
+		t.Errorf("the next token is %d, want %d", got, before+1)
 	}
 }

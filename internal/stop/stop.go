@@ -1,5 +1,5 @@
 // Package stop ends on MySQL's and MariaDB's servers what was given up. Their driver closes the
-// connection when a context ends, and the servers don't look at that before the statement ends:
+// connection when a context ends, or a time limit of its own, and the servers don't look at that before the statement ends:
 // one that waits for a lock goes on waiting, for up to innodb_lock_wait_timeout, has others wait
 // behind it, and is executed in the end, for nobody.
 package stop
@@ -8,27 +8,40 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net"
 	"strconv"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/own"
 )
 
 // limit bounds the search for a statement and its end.
 const limit = 2 * time.Second
 
-// Abandoned calls send with a text to send, and ends it on the server if ctx has ended before the
-// answer came. Behind the text stands a comment by which the server's list shows it. A user sees
+// Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the connection broke,
+// before the answer came. Behind the text stands a comment by which the server's list shows it. A user sees
 // his own sessions there, and may end them, without any privilege. What can't be found or ended stays.
 func Abandoned(ctx context.Context, db *sql.DB, text string, send func(text string) error) error {
 	mark := "sqlfence-" + rand.Text()
 	err := send(text + " /* " + mark + " */")
-	if err != nil && ctx.Err() != nil {
+	if err != nil && (ctx.Err() != nil || unanswered(err)) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
-		_ = end(ctx, db, mark) // ctx's error says what the caller has to know
+		_ = end(ctx, db, mark) // err says what the caller has to know
 	}
 	return err
+}
+
+// unanswered reports whether a statement was sent, or may have been, that the server hasn't answered.
+func unanswered(err error) bool {
+	if _, answered := dberr.MySQLNumber(err); answered || errors.Is(err, sql.ErrNoRows) || errors.Is(err, driver.ErrBadConn) {
+		return false
+	}
+	var dialing *net.OpError
+	return !errors.As(err, &dialing) || dialing.Op != "dial"
 }
 
 // end ends the statement of another session that has mark in it. In a transaction a pooler leaves it
