@@ -399,7 +399,7 @@ func same(t *testing.T, fail func(string, ...any), m mode, rules, query string, 
 	marks := rules != "ledger"
 	for id, w := range want.left {
 		g, b := got.left[id], before[id]
-		if w.rest != g.rest {
+		if w.rest != g.rest && !strings.Contains(query, "LAST_INSERT_ID") { // the database chooses other ids
 			fail("row %d is another", id)
 			return
 		}
