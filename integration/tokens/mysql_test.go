@@ -224,3 +224,46 @@ func TestTokensReadTimeoutOfMySQL(t *testing.T) {
 		t.Errorf("the next token is %d, want %d", got, before+1)
 	}
 }
+
+// A call that is given up at whichever message has a token that nobody else gets, or none, and leaves neither
+// a connection nor a lock of the name.
+func TestTokensCancelledAtEachMessageOfMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	other := setupStore(t, harness.MySQL.Raw(t, dsn))
+	network := new(harness.Faulty)
+	db := harness.MySQL.Raw(t, network.DSN(t, dsn))
+	store := harness.NewStore(t, db)
+	for message, met := 0, true; met; message++ {
+		met = false
+		name := fmt.Sprint("books/", message)
+		var last int64
+		for range 2 { // of a new name, and of one in the ledger
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			skip := message
+			network.Arm(harness.NoFault, func(byte, []byte) bool {
+				if skip--; skip < 0 {
+					cancel()
+				}
+				return skip < 0
+			})
+			token, err := store.Issue(ctx, name)
+			switch {
+			case err == nil && token.Value <= last:
+				t.Errorf("message %d: issued %v after %d", message, token, last)
+			case err != nil && !errors.Is(err, context.Canceled):
+				t.Errorf("message %d: %v", message, err)
+			case err == nil:
+				last = token.Value
+			}
+			harness.Eventually(t, "the connections are free", func() bool { return db.Stats().InUse == 0 })
+			met = met || network.Met()
+			network.Arm(harness.NoFault, nil)
+			next := harness.IssueToken(t, other, name)
+			if next <= last {
+				t.Errorf("message %d: issued %d after %d", message, next, last)
+			}
+			last = next
+		}
+	}
+}
