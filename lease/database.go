@@ -75,8 +75,8 @@ func sendAgain(send func(second bool) error) error {
 // exec sends a statement that gives no rows, and returns how many it changed.
 func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-		return s.send(ctx, d.db, func(db querier) error {
-			result, err := db.ExecContext(trusted.Context(ctx, s.text), s.text, s.args...)
+		return s.send(ctx, d.db, func(db querier, text string) error {
+			result, err := db.ExecContext(trusted.Context(ctx, text), text, s.args...)
 			if err == nil {
 				n, err = result.RowsAffected()
 			}
@@ -106,12 +106,17 @@ type querier interface {
 
 // send has do send the statement: in a transaction, if it wants one, behind what comes
 // before.
-func (s statement) send(ctx context.Context, db querier, do func(querier) error) error {
+func (s statement) send(ctx context.Context, db querier, do func(db querier, text string) error) error {
 	begins, ok := db.(interface {
 		BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 	})
 	if s.tx == nil || !ok {
-		return do(db)
+		return do(db, s.text)
+	}
+	if s.alone != "" {
+		if done, err := s.sendAlone(ctx, db, do); done || err != nil {
+			return err
+		}
 	}
 	tx, err := begins.BeginTx(ctx, s.tx)
 	if err != nil {
@@ -123,19 +128,41 @@ func (s statement) send(ctx context.Context, db querier, do func(querier) error)
 			return err
 		}
 	}
-	if err := do(tx); err != nil {
+	if err := do(tx, s.text); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// queryOnce sends a statement that gives rows.
-func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
-	return s.send(ctx, db, func(db querier) error { return queryRows(ctx, db, scan, s) })
+// sendAlone sends what needs no transaction, so that none stays open on the server, with the locks of
+// its rows, if this process is stopped or cut off in the midst of it. done is false where that changed nothing.
+func (s statement) sendAlone(ctx context.Context, db querier, do func(db querier, text string) error) (done bool, err error) {
+	if pool, ok := db.(*sql.DB); ok { // the answer is the same session's
+		conn, err := pool.Conn(ctx)
+		if err != nil {
+			return false, err
+		}
+		defer conn.Close()
+		db = conn
+	}
+	result, err := db.ExecContext(trusted.Context(ctx, s.alone), s.alone)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	if err != nil || n == 0 || s.answer == "" {
+		return n > 0, err
+	}
+	return true, do(db, s.answer)
 }
 
-func queryRows(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
-	rows, err := db.QueryContext(trusted.Context(ctx, s.text), s.text, s.args...)
+// queryOnce sends a statement that gives rows.
+func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
+	return s.send(ctx, db, func(db querier, text string) error { return queryRows(ctx, db, scan, text, s.args) })
+}
+
+func queryRows(ctx context.Context, db querier, scan func(*sql.Rows) error, text string, args []any) error {
+	rows, err := db.QueryContext(trusted.Context(ctx, text), text, args...)
 	if err != nil {
 		return err
 	}

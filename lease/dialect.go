@@ -94,6 +94,10 @@ type statement struct {
 
 	before []string       // what comes first; only in a transaction
 	tx     *sql.TxOptions // of the transaction that it is sent in; nil: alone
+
+	// alone does the same by itself. Where it changes a row, answer comes behind it, if
+	// there is one, in place of the transaction.
+	alone, answer string
 }
 
 // createIndex is for list: of the leases that ever were, few are live.

@@ -108,7 +108,10 @@
 // or not: this package's own tables need no registration. SQLite's clock is the
 // machine's, which all processes that share the file have in common.
 //
-// On MySQL and MariaDB taking a lease is a read and a transaction, no statement is shared,
+// On MySQL and MariaDB taking a lease is a read and a transaction of two statements. A process that is stopped
+// in the midst of that keeps the key from all others until the server ends its session, by wait_timeout;
+// so it is with extending and releasing, which are statements by themselves, only in a session with
+// autocommit = 0 and on a server with sysdate-is-now. No statement is shared,
 // and [Ephemeral] sees sessions of one server only: where several servers write to one
 // database, as in a Galera cluster, it is refused ([ErrNoSessions]).
 //

@@ -9,14 +9,15 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // mysql is MySQL and MariaDB. Its clock is that at the start of a statement, so what must not
 // be older than a wait for a lock is a statement behind the one that locks. Values are written
 // into the texts: arguments would take a round trip more, and be in the session's character
-// set. Whatever is sent is in a transaction, as a session with autocommit = 0 would commit
-// nothing, and read the same rows for ever.
+// set. A session with autocommit = 0 would commit nothing, and read the same rows for ever; so
+// what is sent alone does nothing there, by {alone}, and is then sent in a transaction.
 type mysql struct{}
 
 // key and lock ids are compared byte by byte. Times are in µs since 1970. The index stands
@@ -41,7 +42,7 @@ const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
-	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1
+	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'
 FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
@@ -62,15 +63,6 @@ WHERE l.{column} = {key} AND (l.lock_id IS NULL OR l.expires_at <= {now} OR NOT 
 // where there is none, and add one then, would wait for each other.
 const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`
-
-const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}
-WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
-
-const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_leases AS l
-WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
-
-const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.holder = {release}, l.expires_at = {now}
-WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
 FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}`
@@ -207,7 +199,7 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) (found keptRows, err error) {
 	s := texts(p, seenMySQL)
 	s.tx = nil
-	for again := true; again; {
+	for again := false; ; again = true {
 		var commits bool
 		scan := func(rows *sql.Rows) error {
 			var w wonRow
@@ -223,13 +215,16 @@ func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Piece
 		if !mine {
 			o.won = nil
 		}
-		again = s.tx == nil && (mine || !commits)
-		s.tx = atDefault
+		if again || commits && !mine {
+			return found, nil
+		}
+		if !commits {
+			s.tx = atDefault
+		}
 		if mine {
 			s.text += " LOCK IN SHARE MODE"
 		}
 	}
-	return found, nil
 }
 
 // refresh extends the lease that its owner has; nil if it has ended.
@@ -252,8 +247,9 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	defer tx.Rollback()
 	var token int64
 	var stored sql.NullInt64
-	text := render(sqltext.MySQL, lockMySQL, p, mysqlPieces)
-	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&token, &stored)
+	err = stop.Abandoned(ctx, db.db, render(sqltext.MySQL, lockMySQL, p, mysqlPieces), func(text string) error {
+		return tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&token, &stored)
+	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -264,7 +260,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	}
 	p["token"] = number(token + 1)
 	o.sent = time.Now() // the lease begins with this statement
-	text = render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
+	text := render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
 	result, err := tx.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return err
@@ -318,26 +314,6 @@ func (mysql) takeAll(context.Context, *database, []*taking) (ok, committing bool
 
 func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committing bool, _ error) {
 	return false, nil
-}
-
-// undo waits for a take that is about to commit.
-func (mysql) undo(key, lockID string) statement {
-	return texts(constants(map[string]string{"key": key, "lock": lockID}),
-		"UPDATE fencing_leases SET lock_id = NULL, session = NULL, expires_at = {now} WHERE {column} = {key} AND lock_id = {lock}")
-}
-
-// extend locks the row before the clock is read, or an expired lease could come back to life
-// after a wait.
-func (mysql) extend(lockID string, ttl time.Duration) statement {
-	p := constants(map[string]string{"lock": lockID})
-	p["ttl"] = number(sqltext.MySQL.Ticks(ttl))
-	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
-}
-
-func (mysql) release(lockID, release string, _ bool) statement {
-	return texts(constants(map[string]string{"lock": lockID, "release": release}),
-		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
-		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}")
 }
 
 func (mysql) notifies() bool { return false }

@@ -27,6 +27,10 @@ type dialect interface {
 	// the others depend on the first: they are in a transaction then.
 	severalStatements() bool
 
+	// abandoning calls send with a text that may wait for a lock, and ends it on the server if
+	// ctx has ended before the answer came, unless the driver does.
+	abandoning(ctx context.Context, db *sql.DB, text string, send func(text string) error) error
+
 	// binary makes a value of a text, or of an integer, that is equal only to itself.
 	binary(expression string) string
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/stop"
 )
 
 // mysql is MySQL and MariaDB. Times are bigint, in µs since 1970.
@@ -19,7 +20,12 @@ type mysql struct{ sqltext.Dialect }
 func (d mysql) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
 	send := func(text string, dest []any) (rowState, error) {
 		text, args := sqltext.Render(d, text, u.pieces(t), t.pieces)
-		return readState(ctx, q, text, args, dest, 6)
+		var s rowState
+		err := d.abandoning(ctx, t.db, text, func(text string) (err error) {
+			s, err = readState(ctx, q, text, args, dest, 6)
+			return err
+		})
+		return s, err
 	}
 	s, err := send("SELECT {state}, {condition} FROM {table} WHERE {row} FOR UPDATE", nil)
 	if _, integer := s.serial.(int64); err != nil || !s.granted || !integer {
@@ -50,6 +56,10 @@ func (d mysql) set(ctx context.Context, q querier, t *Table, list string, key []
 }
 
 func (mysql) user(id driver.Value) driver.Value { return id }
+
+func (mysql) abandoning(ctx context.Context, db *sql.DB, text string, send func(text string) error) error {
+	return stop.Abandoned(ctx, db, text, send)
+}
 
 func (mysql) severalStatements() bool { return true }
 

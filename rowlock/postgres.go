@@ -58,6 +58,10 @@ func (postgres) set(ctx context.Context, q querier, t *Table, list string, key [
 // user: a text goes into a column of either type; pgx sends no integer for a text.
 func (postgres) user(id driver.Value) driver.Value { return fmt.Sprint(id) }
 
+func (postgres) abandoning(_ context.Context, _ *sql.DB, text string, send func(text string) error) error {
+	return send(text)
+}
+
 func (postgres) severalStatements() bool          { return false }
 func (postgres) create() string                   { return createWith("timestamptz") }
 func (postgres) upsert() string                   { return upsert }

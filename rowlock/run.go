@@ -62,9 +62,13 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 }
 
 // exec sends a statement as [Table.render] writes it, and returns how many rows it changed.
-func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (int, error) {
+func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (n int, err error) {
 	text, args := t.render(text, key, others)
-	return changed(q.ExecContext(ctx, text, args...))
+	err = t.dialect.abandoning(ctx, t.db, text, func(text string) error {
+		n, err = changed(q.ExecContext(ctx, text, args...))
+		return err
+	})
+	return n, err
 }
 
 // lock keeps others from changing the row, where the transaction's first write doesn't. It is
@@ -75,14 +79,16 @@ func (t *Table) lock(ctx context.Context, q querier, key []any) error {
 		return nil
 	}
 	text, args := t.render(t.dialect.lockRow(), key, nil)
-	rows, err := q.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	return rows.Err()
+	return t.dialect.abandoning(ctx, t.db, text, func(text string) error {
+		rows, err := q.QueryContext(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+		}
+		return rows.Err()
+	})
 }
 
 func changed(result sql.Result, err error) (int, error) {

@@ -46,6 +46,10 @@ func (sqlite) set(ctx context.Context, q querier, t *Table, list string, key []a
 
 func (sqlite) user(id driver.Value) driver.Value { return id }
 
+func (sqlite) abandoning(_ context.Context, _ *sql.DB, text string, send func(text string) error) error {
+	return send(text)
+}
+
 func (sqlite) severalStatements() bool          { return false }
 func (sqlite) create() string                   { return createWith("bigint") }
 func (sqlite) upsert() string                   { return upsert }

@@ -110,7 +110,7 @@
 // On MySQL and MariaDB the table has to be of the engine InnoDB, with names of type
 // varbinary(512) or longer and tokens of type bigint; Setup refuses others. The row with
 // an empty name is there from the first name on. A statement waits for another's lock as
-// long as innodb_lock_wait_timeout says.
+// long as innodb_lock_wait_timeout says, and then fails with error 1205, which is temporary.
 //
 // SQLite has one writer for the whole file. While another connection writes, a method
 // fails with SQLITE_BUSY unless the connection has a busy_timeout: set one in the data

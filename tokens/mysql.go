@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -168,8 +169,10 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, first func(context.Context, *sql.Tx) error) (id int64, err error) {
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
-		id, err = execID(ctx, s.db, mysqlText(text, p))
-		return err
+		return stop.Abandoned(ctx, s.db, mysqlText(text, p), func(text string) error {
+			id, err = execID(ctx, s.db, text)
+			return err
+		})
 	})
 	if err != nil || id > 0 {
 		return id, err

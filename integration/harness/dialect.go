@@ -50,9 +50,10 @@ type dialect struct {
 	ledgerFirst bool
 
 	// session asks for the number of a connection's session, and waiters how many wait for a
-	// lock that it holds; nil where the database doesn't tell.
+	// lock that it holds; nil where the database doesn't tell. waiting is how many wait at all.
 	session string
 	waiters func(t testing.TB, db *sql.DB, session int) int
+	waiting func(t testing.TB, db *sql.DB) int
 
 	// upserts is how often a row counts that an upsert has updated.
 	upserts int64
@@ -87,6 +88,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		issue:      issueReturning,
 		session:    "SELECT pg_backend_pid()",
 		waiters:    postgresWaiters,
+		waiting:    postgresWaiting,
 		upserts:    1,
 	},
 	sqlfence.SQLite: {
@@ -117,6 +119,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		issue:      mysqlIssue,
 		session:    "SELECT CONNECTION_ID()",
 		waiters:    mysqlWaiters,
+		waiting:    func(t testing.TB, db *sql.DB) int { return mysqlWaiters(t, db, 0) }, // of nobody
 		upserts:    2,
 
 		ledgerFirst: true,

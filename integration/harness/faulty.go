@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -26,12 +27,19 @@ const (
 	Faults          // how many there are
 )
 
+// Gone is a fault of the whole network, for ever: neither the message arrives nor anything after it, on
+// any connection, and the server doesn't learn of the client's end. So it is with a host that has lost its
+// power, and, for the server, with a process that is stopped.
+const Gone Fault = -1
+
 // A Faulty is a network whose next message that is wanted meets a fault.
 type Faulty struct {
 	mu     sync.Mutex
 	next   Fault
 	wanted func(command byte, text []byte) bool
 	met    bool
+	gone   chan struct{} // closed by the message that met it
+	lost   []net.Conn
 }
 
 // Arm has the next message that is wanted meet a fault.
@@ -39,6 +47,26 @@ func (f *Faulty) Arm(next Fault, wanted func(command byte, text []byte) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.next, f.wanted, f.met = next, wanted, false
+}
+
+// End has the server learn of the end of what was [Gone].
+func (f *Faulty) End() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, conn := range f.lost {
+		_ = conn.Close()
+	}
+	f.lost = nil
+}
+
+// isGone reports whether all is over.
+func (f *Faulty) isGone() bool {
+	select {
+	case <-f.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 func (f *Faulty) take(message []byte) Fault {
@@ -49,6 +77,9 @@ func (f *Faulty) take(message []byte) Fault {
 	}
 	f.wanted = nil
 	f.met = true
+	if f.next == Gone {
+		close(f.gone)
+	}
 	return f.next
 }
 
@@ -71,9 +102,17 @@ func (f *Faulty) DSN(t testing.TB, dsn string) string {
 	_ = mysql.SetLogger(&mysql.NopLogger{}) // of each fault it says a line
 	under := cfg.Net
 	cfg.Net = fmt.Sprint("faulty", networks.Add(1))
+	if f.gone == nil {
+		f.gone = make(chan struct{})
+		t.Cleanup(f.End)
+	}
 	mysql.RegisterDialContext(cfg.Net, func(ctx context.Context, addr string) (net.Conn, error) {
+		if f.isGone() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 		conn, err := new(net.Dialer).DialContext(ctx, under, addr)
-		return &faultyConn{Conn: conn, network: f}, err
+		return &faultyConn{Conn: conn, network: f, closed: make(chan struct{})}, err
 	})
 	return cfg.FormatDSN()
 }
@@ -84,13 +123,20 @@ type faultyConn struct {
 	network *Faulty
 	fault   Fault // of the answer
 	broken  error
+	closing sync.Once
+	closed  chan struct{}
 }
 
 func (c *faultyConn) Write(b []byte) (int, error) {
 	if c.broken != nil {
 		return 0, c.broken
 	}
+	if c.network.isGone() {
+		return len(b), nil
+	}
 	switch what := c.network.take(b); what {
+	case Gone:
+		return len(b), nil
 	case Unsent:
 		c.broken = &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 		return 0, c.broken
@@ -109,6 +155,10 @@ func (c *faultyConn) Read(b []byte) (int, error) {
 	if c.broken != nil {
 		return 0, c.broken
 	}
+	if c.network.isGone() {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
 	n, err := c.Conn.Read(b)
 	switch c.fault {
 	case Closed:
@@ -123,4 +173,15 @@ func (c *faultyConn) Read(b []byte) (int, error) {
 	}
 	_ = c.Conn.Close()
 	return n, c.broken
+}
+
+func (c *faultyConn) Close() error {
+	c.closing.Do(func() { close(c.closed) })
+	if !c.network.isGone() {
+		return c.Conn.Close()
+	}
+	c.network.mu.Lock()
+	defer c.network.mu.Unlock()
+	c.network.lost = append(c.network.lost, c.Conn)
+	return c.Conn.SetReadDeadline(time.Unix(1, 0)) // it was waiting for an answer
 }

@@ -165,6 +165,17 @@ func postgresWaiters(t testing.TB, db *sql.DB, session int) (n int) {
 	return n
 }
 
+// postgresWaiting counts those who wait for a table of the schema, or for a row of it.
+func postgresWaiting(t testing.TB, db *sql.DB) (n int) {
+	t.Helper()
+	const query = `SELECT count(DISTINCT waits.pid) FROM pg_locks AS waits JOIN pg_locks AS has USING (pid)
+JOIN pg_class ON pg_class.oid = has.relation WHERE NOT waits.granted AND relnamespace = current_schema()::regnamespace`
+	if err := db.QueryRow(query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // PostgresDatabase creates a database and returns its DSN: for tests of what a whole database has.
 func PostgresDatabase(t testing.TB) string {
 	t.Helper()

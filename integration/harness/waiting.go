@@ -23,6 +23,12 @@ func Eventually(t testing.TB, what string, seen func() bool) {
 	}
 }
 
+// Waiting returns how many sessions wait for a lock of a table, or of its rows, whoever has it.
+func (b Base) Waiting(t testing.TB, db *sql.DB) int {
+	t.Helper()
+	return b.dialect(t).waiting(t, db)
+}
+
 // A Blocker is a transaction around the fence that holds the row lock, or the
 // key, which the write under test needs.
 type Blocker struct {

@@ -97,7 +97,7 @@ func killSessions(t *testing.T, b harness.Base, db *sql.DB) {
 // mysqlSessions returns the sessions that hold the locks of the leases' rows.
 func mysqlSessions(t *testing.T, db *sql.DB) (list []int64) {
 	t.Helper()
-	rows, err := db.Query("SELECT DISTINCT IS_USED_LOCK(CONCAT('sqlfence:', session)) FROM fencing_leases WHERE IS_USED_LOCK(CONCAT('sqlfence:', session)) IS NOT NULL")
+	rows, err := db.Query("SELECT DISTINCT IS_USED_LOCK(CONCAT('sqlfence:', COALESCE(session, 0))) FROM fencing_leases WHERE IS_USED_LOCK(CONCAT('sqlfence:', COALESCE(session, 0))) IS NOT NULL")
 	if err != nil {
 		t.Fatal(err)
 	}

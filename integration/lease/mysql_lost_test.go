@@ -110,3 +110,30 @@ func TestMySQLReleaseAndExtendLoseTheirAnswers(t *testing.T) {
 		}
 	})
 }
+
+// An attempt that the driver gives up while it waits on the server, for the transactions that have
+// written under the old token, has an error, and neither it nor a lease is left.
+func TestMySQLAcquireIsCutOffWhileItWaits(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	direct := harness.NewLeases(t, db)
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	leases := harness.NewLeases(t, harness.MySQL.Raw(t, limited))
+	harness.MustRelease(t, harness.MustAcquire(t, direct, "jobs"))
+	writer, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Rollback()
+	if _, err := writer.Exec("SELECT token FROM fencing_tokens WHERE name = 'jobs' LOCK IN SHARE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.Timeout(time.Minute)); ok || err == nil {
+		t.Errorf("TryAcquire: %v, %v", ok, err)
+	}
+	harness.Eventually(t, "that nobody waits", func() bool { return harness.MySQL.Waiting(t, db) == 0 })
+	if err := writer.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	harness.WantToken(t, harness.MustAcquire(t, direct, "jobs"), "jobs", 2)
+}

@@ -197,7 +197,7 @@ func serverClock(t *testing.T, sh *harness.Shop) time.Time {
 }
 
 // An attempt that is given up while it waits for writes under way leaves no lease
-// behind, whether they end before it does or after.
+// behind, whether they end before it does or after, and no session that waits for them.
 func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())
@@ -215,6 +215,7 @@ func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 			}
 			cancel()
 		}
+		harness.Eventually(t, "that nobody waits for them", func() bool { return s.Waiting(t, sh.Plain) == 0 })
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,16 @@
 package tokens_test
 
 import (
+	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -153,5 +158,112 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	}
 	if _, err := store.Issue(t.Context(), "books"); !errors.Is(err, sqlfence.ErrTokenLimit) {
 		t.Errorf("issue of a retired name: %v", err)
+	}
+}
+
+// Whoever may do nothing but write to the ledger ends what he has given up, and nothing of others;
+// from a pool without a free connection, too, as the one that was given up is none any more.
+func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	setupStore(t, db)
+	user := "u" + strings.ToLower(rand.Text())[:20]
+	harness.MustExec(t, db, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
+	defer harness.MustExec(t, db, "DROP USER "+user+"@'127.0.0.1'")
+	harness.MustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON fencing_tokens TO "+user+"@'127.0.0.1'")
+	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
+	poor.SetMaxOpenConns(1)
+	store, other := harness.NewStore(t, poor), harness.NewStore(t, db)
+	before := harness.IssueToken(t, store, "books")
+	release := hold(t, harness.MySQL, dsn)
+	defer release()
+	waiting := func(n int) func() bool {
+		return func() bool { return harness.MySQL.Waiting(t, db) == n }
+	}
+	patient := make(chan error, 1)
+	var got sqlfence.Token
+	go func() {
+		var err error
+		got, err = other.Issue(t.Context(), "books")
+		patient <- err
+	}()
+	harness.Eventually(t, "another's call waits", waiting(1))
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() { _, err := store.Issue(ctx, "books"); failed <- err }()
+		harness.Eventually(t, "the call waits", waiting(2))
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("Issue: %v", err)
+		}
+		harness.Eventually(t, "only the other one waits", waiting(1))
+	}
+	release()
+	if err := <-patient; err != nil || got.Value != before+1 {
+		t.Errorf("the other's token is %v, %v, want %d", got, err, before+1)
+	}
+}
+
+// What the driver gives up by a time limit of its own is ended, too.
+func TestTokensReadTimeoutOfMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	db := harness.MySQL.Raw(t, dsn)
+	before := harness.IssueToken(t, setupStore(t, db), "books")
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	store := harness.NewStore(t, harness.MySQL.Raw(t, limited))
+	release := hold(t, harness.MySQL, dsn)
+	defer release()
+	if token, err := store.Issue(t.Context(), "books"); err == nil {
+		t.Errorf("issued %v while the ledger was held", token)
+	}
+	harness.Eventually(t, "nobody waits", func() bool { return harness.MySQL.Waiting(t, db) == 0 })
+	release()
+	if got := harness.IssueToken(t, store, "books"); got != before+1 {
+		t.Errorf("the next token is %d, want %d", got, before+1)
+	}
+}
+
+// A call that is given up at whichever message has a token that nobody else gets, or none, and leaves neither
+// a connection nor a lock of the name.
+func TestTokensCancelledAtEachMessageOfMySQL(t *testing.T) {
+	dsn := harness.MySQLDatabase(t)
+	other := setupStore(t, harness.MySQL.Raw(t, dsn))
+	network := new(harness.Faulty)
+	db := harness.MySQL.Raw(t, network.DSN(t, dsn))
+	store := harness.NewStore(t, db)
+	for message, met := 0, true; met; message++ {
+		met = false
+		name := fmt.Sprint("books/", message)
+		var last int64
+		for range 2 { // of a new name, and of one in the ledger
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			skip := message
+			network.Arm(harness.NoFault, func(byte, []byte) bool {
+				if skip--; skip < 0 {
+					cancel()
+				}
+				return skip < 0
+			})
+			token, err := store.Issue(ctx, name)
+			switch {
+			case err == nil && token.Value <= last:
+				t.Errorf("message %d: issued %v after %d", message, token, last)
+			case err != nil && !errors.Is(err, context.Canceled):
+				t.Errorf("message %d: %v", message, err)
+			case err == nil:
+				last = token.Value
+			}
+			harness.Eventually(t, "the connections are free", func() bool { return db.Stats().InUse == 0 })
+			met = met || network.Met()
+			network.Arm(harness.NoFault, nil)
+			next := harness.IssueToken(t, other, name)
+			if next <= last {
+				t.Errorf("message %d: issued %d after %d", message, next, last)
+			}
+			last = next
+		}
 	}
 }

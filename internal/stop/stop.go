@@ -1,0 +1,72 @@
+// Package stop ends on MySQL's and MariaDB's servers what was given up. Their driver closes the
+// connection when a context ends, or a time limit of its own, and the servers don't look at that before the statement ends:
+// one that waits for a lock goes on waiting, for up to innodb_lock_wait_timeout, has others wait
+// behind it, and is executed in the end, for nobody.
+package stop
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// limit bounds the search for a statement and its end.
+const limit = 2 * time.Second
+
+// Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the connection broke,
+// before the answer came. Behind the text stands a comment by which the server's list shows it. A user sees
+// his own sessions there, and may end them, without any privilege. What can't be found or ended stays.
+func Abandoned(ctx context.Context, db *sql.DB, text string, send func(text string) error) error {
+	mark := "sqlfence-" + rand.Text()
+	err := send(text + " /* " + mark + " */")
+	if err != nil && (ctx.Err() != nil || unanswered(err)) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		_ = end(ctx, db, mark) // err says what the caller has to know
+	}
+	return err
+}
+
+// unanswered reports whether a statement was sent, or may have been, that the server hasn't answered.
+func unanswered(err error) bool {
+	if _, answered := dberr.MySQLNumber(err); answered || errors.Is(err, sql.ErrNoRows) || errors.Is(err, driver.ErrBadConn) {
+		return false
+	}
+	var dialing *net.OpError
+	return !errors.As(err, &dialing) || dialing.Op != "dial"
+}
+
+// end ends the statement of another session that has mark in it. In a transaction a pooler leaves it
+// all to one server; and as the KILL stands in a prepared text, none takes the number for that of a
+// session of its own.
+func end(ctx context.Context, db *sql.DB, mark string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	const find = "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'"
+	var id sql.NullInt64
+	query := find + mark + "', info) > 0"
+	if err := tx.QueryRowContext(trusted.Context(ctx, query), query).Scan(&id); err != nil || !id.Valid {
+		return err
+	}
+	for _, text := range []string{
+		"PREPARE sqlfence_stop FROM 'KILL QUERY " + strconv.FormatInt(id.Int64, 10) + "'",
+		"EXECUTE sqlfence_stop",
+		"DEALLOCATE PREPARE sqlfence_stop",
+	} {
+		if _, err := tx.ExecContext(trusted.Context(ctx, text), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

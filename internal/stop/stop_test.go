@@ -1,0 +1,74 @@
+package stop_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/stop"
+)
+
+// mysqlError is one of the server's, as it is known by.
+type mysqlError struct {
+	Number  uint16
+	Message string
+}
+
+func (e *mysqlError) Error() string { return e.Message }
+
+// The server is asked to end what it hasn't answered, and only that; the error stays.
+func TestAbandoned(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, test := range map[string]struct {
+		ctx   context.Context
+		err   error
+		stops bool
+	}{
+		"answered":       {t.Context(), nil, false},
+		"answered late":  {ended, nil, false},
+		"given up":       {ended, context.Canceled, true},
+		"cut off":        {t.Context(), errors.New("invalid connection"), true},
+		"no answer yet":  {t.Context(), &net.OpError{Op: "read", Err: errors.New("timeout")}, true},
+		"refused":        {t.Context(), &mysqlError{1205, "Lock wait timeout exceeded"}, false},
+		"no rows":        {t.Context(), sql.ErrNoRows, false},
+		"not sent":       {t.Context(), driver.ErrBadConn, false},
+		"no server":      {t.Context(), &net.OpError{Op: "dial", Err: errors.New("connection refused")}, false},
+		"refused, ended": {ended, &mysqlError{1317, "Query execution was interrupted"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))
+			db := sql.OpenDB(fake)
+			defer db.Close()
+			var mark string
+			err := stop.Abandoned(test.ctx, db, "UPDATE t", func(text string) error {
+				mark = strings.TrimSuffix(strings.TrimPrefix(text, "UPDATE t /* "), " */")
+				return test.err
+			})
+			if !errors.Is(err, test.err) {
+				t.Errorf("%v, want %v", err, test.err)
+			}
+			var want []string
+			if test.stops {
+				want = []string{
+					"BEGIN", "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0",
+					"PREPARE sqlfence_stop FROM 'KILL QUERY 7'", "EXECUTE sqlfence_stop", "DEALLOCATE PREPARE sqlfence_stop", "ROLLBACK",
+				}
+			}
+			var sent []string
+			for _, c := range fake.Sent() {
+				sent = append(sent, fmt.Sprint(c))
+			}
+			if !slices.Equal(sent, want) {
+				t.Errorf("sent %q, want %q", sent, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package lease
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// What is done with a lease that is held needs no transaction on MySQL and MariaDB, but where a session
+// doesn't commit by itself: in a transaction a process that is stopped, or whose host has gone, would keep the
+// row locked for as long as the server keeps its session, and nobody could take the lease once it has ended.
+
+const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}
+WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_leases AS l
+WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+// aloneMySQL is a condition that holds where a statement commits by itself. With inTimeMySQL it is sure,
+// too, that the lease lives when the row is locked: by SYSDATE, which says how long it has waited for that, but not on a
+// server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring.
+const aloneMySQL = " AND @@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'"
+
+const inTimeMySQL = aloneMySQL + `
+	AND SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 10 MINUTE
+	AND l.expires_at > {now} + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))`
+
+const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.holder = {release}, l.expires_at = {now}
+WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
+
+// releasedMySQL is the key of the lease that the session has just released, by aloneReleaseMySQL. By
+// the time of that it is found in an index. Where another has taken the lease since, it is no key.
+const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
+	WHERE expires_at = LAST_INSERT_ID() AND lock_id IS NULL AND holder = {release}), {none})`
+
+var aloneReleaseMySQL = strings.Replace(releaseMySQL, "{now}", "LAST_INSERT_ID({now})", 1) + inTimeMySQL
+
+const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} WHERE l.{column} = {key} AND l.lock_id = {lock}`
+
+// undo waits for a take that is about to commit.
+func (mysql) undo(key, lockID string) statement {
+	p := constants(map[string]string{"key": key, "lock": lockID})
+	return texts(p, undoMySQL).orAlone(p, undoMySQL+aloneMySQL, "")
+}
+
+// extend locks the row before the clock is read, or an expired lease could come back to life
+// after a wait.
+func (mysql) extend(lockID string, ttl time.Duration) statement {
+	p := constants(map[string]string{"lock": lockID})
+	p["ttl"] = number(sqltext.MySQL.Ticks(ttl))
+	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL).
+		orAlone(p, extendMySQL+inTimeMySQL, extendedMySQL)
+}
+
+func (mysql) release(lockID, release string, _ bool) statement {
+	p := constants(map[string]string{"lock": lockID, "release": release, "none": noKey})
+	return texts(p,
+		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}").
+		orAlone(p, aloneReleaseMySQL, releasedMySQL)
+}
+
+// orAlone adds what is tried first: a text that does the same by itself, and what answers it then.
+func (s statement) orAlone(p sqltext.Pieces, alone, answer string) statement {
+	s.alone = render(sqltext.MySQL, alone, p, mysqlPieces)
+	s.answer = render(sqltext.MySQL, answer, p, mysqlPieces)
+	return s
+}
