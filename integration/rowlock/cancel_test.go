@@ -24,7 +24,7 @@ func TestRowLockCancelledWhileItWaits(t *testing.T) {
 		}
 		managed := d.table(t, rowlock.WithManager(m))
 		was := d.row(t)
-		holder := harness.Begin(t, d.plain)
+		holder := harness.Begin(t.Context(), t, d.plain, sql.LevelDefault)
 		if _, err := holder.Exec("UPDATE invoice SET total = 11"); err != nil {
 			t.Fatal(err)
 		}
