@@ -2,6 +2,7 @@ package rowlock_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
