@@ -26,6 +26,9 @@ Nothing is sent to the database. Where the statement is refused, the status is 3
 			if err != nil {
 				return err
 			}
+			if strings.TrimSpace(query) == "" {
+				return usage(errors.New("there is no statement: it is an argument, or comes from the standard input"))
+			}
 			options, err := a.registered()
 			if err != nil {
 				return err
