@@ -98,9 +98,11 @@ func (d mysql) serial(c column) judgement {
 }
 
 func (mysql) key(c column) judgement {
-	switch c.typ {
-	case "tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "uuid":
-		return fine
+	switch c.typ { // BINARY pads its values
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "varbinary", "uuid":
+		if !strings.Contains(c.shown, "zerofill") {
+			return fine
+		}
 	}
 	return warning("it may store or print a value in another way than the token's name has it; a key is an integer or a text")
 }
