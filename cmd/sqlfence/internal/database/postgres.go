@@ -24,7 +24,8 @@ var postgres = &Database{
 	leases:    listening,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
-		"00004_ledger_function.up.sql": "SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v1' AND pg_catalog.pg_function_is_visible(p.oid)",
+		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v1' AND pg_catalog.pg_function_is_visible(p.oid)
+AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A') LIMIT 1`,
 	},
 }
 
