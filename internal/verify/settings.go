@@ -75,8 +75,9 @@ func checkWriters(l *look) error {
 		return err
 	}
 	var unsealers map[string][]string
+	var how string
 	if slices.ContainsFunc(of, func(rel *relation) bool { return rel.sealed }) {
-		if unsealers, err = l.db.unsealers(l, of); err != nil {
+		if unsealers, how, err = l.db.unsealers(l, of); err != nil {
 			return err
 		}
 	}
@@ -84,10 +85,9 @@ func checkWriters(l *look) error {
 		switch past, others := unsealers[t.rel.id], writers[t.rel.id]; {
 		case t.rel.sealed && len(past) > 0:
 			l.add(t.Table, Finding{
-				Code: "seal-privileges",
-				Problem: fmt.Sprintf("Table %s is sealed, but %s may write past the seal: the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it.",
-					l.name(t.rel), some(past)),
-				Remedy: "Take these privileges away from those who only write, and leave them to the role that migrates.",
+				Code:    "seal-privileges",
+				Problem: fmt.Sprintf("Table %s is sealed, but %s may write past the seal: %s.", l.name(t.rel), some(past), how),
+				Remedy:  "Take these privileges away from those who only write, and leave them to the role that migrates.",
 			})
 		case !t.rel.sealed && len(others) > 0:
 			l.add(t.Table, Finding{

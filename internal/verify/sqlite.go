@@ -244,7 +244,7 @@ func (sqlite) checkSession(l *look, files map[string]string) {
 
 func (sqlite) writers(*look, []*relation) (map[string][]string, error) { return nil, nil }
 
-func (sqlite) unsealers(*look, []*relation) (map[string][]string, error) { return nil, nil }
+func (sqlite) unsealers(*look, []*relation) (map[string][]string, string, error) { return nil, "", nil }
 
 // unfit: the ledger's guard takes the highest of several rows of a name, but Issue needs to find one.
 func (d sqlite) unfit(l *look, ledger *relation) (string, error) {
