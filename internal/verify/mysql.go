@@ -157,7 +157,7 @@ func (mysql) checkSession(l *look, settings map[string]string) {
 		if level == "0" {
 			severity = Warning
 		}
-		l.durability(severity, "innodb_flush_log_at_trx_commit = "+level, "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+		l.durability(severity, "innodb_flush_log_at_trx_commit = "+level, "Set it to 1, also in the server's file of settings.", "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
 	}
 	if settings["idle_transaction_timeout"] == "0" && l.asksLedger() {
 		l.idle("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")

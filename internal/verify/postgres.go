@@ -174,10 +174,10 @@ func (d postgres) settings(l *look) (map[string]string, error) {
 
 func (postgres) checkSession(l *look, settings map[string]string) {
 	if settings["synchronous_commit"] == "off" {
-		l.durability(Warning, "synchronous_commit = off", "SET synchronous_commit = on")
+		l.durability(Warning, "synchronous_commit = off", "Turn it on for the roles that write under tokens.", "SET synchronous_commit = on")
 	}
 	if settings["fsync"] == "off" { // a crash of the machine, not of the server alone
-		l.durability(Note, "fsync = off", "ALTER SYSTEM SET fsync = on")
+		l.durability(Note, "fsync = off", "Turn it on for the server.", "ALTER SYSTEM SET fsync = on")
 	}
 	if slices.ContainsFunc(l.tables, func(t Table) bool { return t.Sealed }) {
 		const remedy = "Leave it at origin, but for a replication or a restore of what was fenced."

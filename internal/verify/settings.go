@@ -43,13 +43,18 @@ func (l *look) asksLedger() bool {
 	return slices.ContainsFunc(l.tables, func(t Table) bool { return t.Ledger })
 }
 
-// durability notes a setting by which a crash loses what was committed.
-func (l *look) durability(severity Severity, setting, sql string) {
+// durability notes a setting by which a crash loses what was committed: that of the server, or as a Note that of
+// the whole machine alone.
+func (l *look) durability(severity Severity, setting, remedy, sql string) {
+	what := "server"
+	if severity == Note {
+		what = "machine"
+	}
 	l.add(nil, Finding{
 		Severity: severity,
 		Code:     "durability",
-		Problem:  "The setting " + setting + " lets a crash of the server lose what was committed before it: writes, and the marks with them.",
-		Remedy:   "Turn it on for the roles that write under tokens.",
+		Problem:  "The setting " + setting + " lets a crash of the " + what + " lose what was committed before it: writes, and the marks with them.",
+		Remedy:   remedy,
 		SQL:      sql,
 	})
 }
