@@ -166,7 +166,7 @@ func (e *sealMissed) Unwrap() error   { return e.error }
 func (e *sealMissed) Temporary() bool { return true }
 
 // sealRefusals are what the triggers of a seal say, in every database. SQLite's say no tokens.
-var sealRefusals = regexp.MustCompile(`sqlfence: (?:table (.+) is sealed: |stale token(?: (\d+))? for table (.+), which has (\d+|a newer one)|token(?: (\d+))? for table (.+) is not issued(?:, the newest is (\d+))?)`)
+var sealRefusals = regexp.MustCompile(`(?s)sqlfence: (?:table (.+) is sealed: |stale token(?: (\d+))? for table (.+), which has (\d+|a newer one)|token(?: (\d+))? for table (.+) is not issued(?:, the newest is (\d+))?)`)
 
 // unproven returns the table of which a seal says that a write proved no token; empty for
 // another message.

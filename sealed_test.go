@@ -189,6 +189,9 @@ func TestSealsRefusalsAreTyped(t *testing.T) {
 		stale.Token != (Token{"shelf", 7}) || stale.Current != 9 {
 		t.Errorf("%+v", stale)
 	}
+	if err, _ := s.refusedBySeal(errors.New("sqlfence: stale token 7 for table two\nlines, which has 9")); !errors.As(err, &stale) || stale.Table != "two\nlines" {
+		t.Errorf("a name with a line's end: %v", err)
+	}
 	for _, message := range []string{"", "sqlfence: something", "sqlfence:stale:0:9", "table books is sealed: no"} {
 		cause := errors.New(message)
 		if err, typed := s.refusedBySeal(cause); typed || !errors.Is(err, cause) {

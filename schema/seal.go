@@ -26,8 +26,8 @@ import (
 // a rule was changed.
 //
 // It waits for transactions that have written to a table, a second at a time, so that others
-// aren't held up for longer, until ctx ends. The role has to own the tables, or in MySQL to have
-// the privileges TRIGGER and LOCK TABLES, and with [sqlfence.Ledger] the ledger has to be there.
+// aren't held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
+// CREATE on their schemas, or in MySQL the privileges TRIGGER and LOCK TABLES, and with [sqlfence.Ledger] the ledger has to be there.
 //
 // In SQLite it looks at the table, and refuses one whose rows can be deleted or written without a
 // trigger (docs/sealed.md), in one transaction.

@@ -1,6 +1,7 @@
 package sealed_test
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +162,41 @@ func TestRowLevelSecurity(t *testing.T) {
 	l.refused(t, "DELETE FROM books WHERE set_config('sqlfence.delete_books', '7', true) IS NOT NULL", "is not issued")
 	l.exec(t, "RESET ROLE")
 	l.want(t, "1:20@7 2:10@7 3:20@7")
+}
+
+// Seal needs the table's owner, who may create the triggers' functions in its schema. Unseal creates none.
+func TestWhoMaySeal(t *testing.T) {
+	l := newUnsealed(t, harness.Bases[1], sqlfence.Ledger())
+	role := "owner" + l.unique
+	var home string
+	if err := l.plain.QueryRow("SELECT current_schema()").Scan(&home); err != nil {
+		t.Fatal(err)
+	}
+	l.exec(t, "CREATE ROLE "+role+"; GRANT USAGE ON SCHEMA "+home+" TO "+role)
+	defer l.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role)
+	u, err := url.Parse(l.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.RawQuery += "&role=" + role
+	l.dsn = u.String()
+	owner := l.open(t)
+	const denied = "42501"
+	for _, step := range []struct{ grant, code string }{
+		{"GRANT CREATE ON SCHEMA " + home + " TO " + role, denied},
+		{"REVOKE CREATE ON SCHEMA " + home + " FROM " + role + "; ALTER TABLE books OWNER TO " + role, denied},
+		{"GRANT CREATE ON SCHEMA " + home + " TO " + role, ""},
+	} {
+		l.exec(t, step.grant)
+		if err := schema.Seal(t.Context(), owner); (err == nil) != (step.code == "") || err != nil && !strings.Contains(err.Error(), step.code) {
+			t.Errorf("%s: %v, want %q", step.grant, err, step.code)
+		}
+	}
+	l.refused(t, "UPDATE books SET price = 99", unproven)
+	l.exec(t, "REVOKE CREATE ON SCHEMA "+home+" FROM "+role)
+	if err := schema.Unseal(t.Context(), owner); err != nil {
+		t.Error(err)
+	}
 }
 
 // A trigger that is fired behind the seal's could store another mark than it has compared: Seal

@@ -49,6 +49,41 @@ func TestFewPrivileges(t *testing.T) {
 	}
 }
 
+// Who may switch a seal's triggers off in PostgreSQL, or create one behind them, is told: each but superusers and
+// the session's own role.
+func TestUnsealersOnPostgres(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	role := "sqlfence_" + strings.ToLower(rand.Text())
+	w.exec(t, "CREATE ROLE "+role)
+	t.Cleanup(func() {
+		if _, err := w.plain.Exec("DROP OWNED BY " + role + "; DROP ROLE " + role); err != nil {
+			t.Error(err)
+		}
+	})
+	rules := append(slices.Clone(both), sqlfence.Sealed())
+	w.seal(t, rules...)
+	var self string
+	if err := w.plain.QueryRow("SELECT CURRENT_USER").Scan(&self); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		query string
+		told  bool
+	}{
+		{"GRANT SELECT, INSERT, UPDATE, DELETE ON books TO " + role, false},
+		{"GRANT TRIGGER ON books TO " + role, true},
+		{"REVOKE TRIGGER ON books FROM " + role, false},
+		{"ALTER TABLE books OWNER TO " + role, true},
+		{"ALTER TABLE books OWNER TO " + self, false},
+	} {
+		w.exec(t, step.query)
+		found := withCode(w.news(t, harness.Books(rules...)), "seal-privileges")
+		if told := len(found) == 1 && found[0].Severity == sqlfence.Note && strings.Contains(found[0].Problem, role); told != step.told {
+			t.Errorf("%s: found %v", step.query, found)
+		}
+	}
+}
+
 // user creates a user of MySQL's, with the password secret.
 func (w *world) user(t *testing.T) string {
 	t.Helper()

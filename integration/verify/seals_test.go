@@ -50,6 +50,7 @@ func TestSeals(t *testing.T) {
 			add, add, add, false},
 		{"a trigger is off", whole, whole, sqlfence.Warning, "seal-broken", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, nil, true},
 		{"a trigger is gone", whole, whole, sqlfence.Warning, "seal-broken", "trigger", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER sqlfence_seal_delete_books"}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
+		{"the table of the triggers is gone", whole, whole, sqlfence.Warning, "seal-broken", "sqlfence_seal, without", nil, []string{"DROP TABLE sqlfence_seal"}, nil, true},
 		{"the constraint is gone", whole, whole, sqlfence.Warning, "seal-broken", "constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, nil, true},
 		{"a trigger is fired behind it", whole, whole, sqlfence.Warning, "seal-trigger", "behind the seal's", nil, nil,
 			[]string{"CREATE PROCEDURE zero(OUT x bigint) SET x = 0", "CREATE TRIGGER late BEFORE UPDATE ON books FOR EACH ROW CALL zero(NEW.fence_token)"}, true},

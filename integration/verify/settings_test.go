@@ -26,6 +26,15 @@ func wantOne(t *testing.T, found []sqlfence.Finding, severity sqlfence.Severity,
 	}
 }
 
+func wantProblem(t *testing.T, found []sqlfence.Finding, part string) {
+	t.Helper()
+	for _, f := range found {
+		if !strings.Contains(f.Problem, part) {
+			t.Errorf("%v, want %q", f, part)
+		}
+	}
+}
+
 // The session's settings are looked at.
 func TestSettings(t *testing.T) {
 	pgx := harness.Bases[1]
@@ -47,6 +56,7 @@ func TestSettings(t *testing.T) {
 		}
 		if found := withCode(w.fresh, "durability"); on == "off" {
 			wantOne(t, found, sqlfence.Note, "durability")
+			wantProblem(t, found, "a crash of the machine")
 		} else if len(found) > 0 {
 			t.Errorf("found %v", found)
 		}
@@ -120,6 +130,7 @@ func TestSettingsOfMySQL(t *testing.T) {
 			}
 		default: // that of the servers which the tests start
 			wantOne(t, found, sqlfence.Note, "durability")
+			wantProblem(t, found, "a crash of the machine")
 		}
 	})
 }

@@ -39,8 +39,8 @@ type Database interface {
 	writers(l *look, of []*relation) (map[string][]string, error)
 
 	// unsealers returns who may write past the seals of relations, by privileges that writers don't
-	// need; nil where these are the owner's alone.
-	unsealers(l *look, of []*relation) (map[string][]string, error)
+	// need, and how.
+	unsealers(l *look, of []*relation) (who map[string][]string, how string, err error)
 
 	// seals returns what seals relations, by their ids; only for those that have some part of a seal.
 	seals(l *look, of []*relation) (map[string]seal, error)

@@ -86,7 +86,11 @@ func (l *look) missingColumn(u use) {
 		Remedy: didYouMean(u.name, known) + "Register the column that the table has.",
 	}
 	if u.declare != "" {
-		f.Remedy = didYouMean(u.name, known) + "Add the column, or register the one that the table has."
+		add := "Add the column"
+		if u.role == "fence" {
+			add += " (by schema.AddFence or sqlfence add-fence --apply if programs are using the table)"
+		}
+		f.Remedy = didYouMean(u.name, known) + add + ", or register the one that the table has."
 		f.SQL = "ALTER TABLE " + l.quoted(u.rel) + " ADD COLUMN " + l.db.Quote(u.name) + " " + u.declare
 	}
 	l.add(u.Table, f)

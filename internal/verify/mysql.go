@@ -95,9 +95,11 @@ func (d mysql) serial(c column) judgement {
 }
 
 func (mysql) key(c column) judgement {
-	switch c.typ {
-	case "tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "uuid":
-		return fine
+	switch c.typ { // BINARY pads its values
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "varbinary", "uuid":
+		if !strings.Contains(c.shown, "zerofill") {
+			return fine
+		}
 	}
 	return warning("it may store or print a value in another way than the token's name has it; a key is an integer or a text")
 }
@@ -152,7 +154,7 @@ func (mysql) checkSession(l *look, settings map[string]string) {
 		if level == "0" {
 			severity = Warning
 		}
-		l.durability(severity, "innodb_flush_log_at_trx_commit = "+level, "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+		l.durability(severity, "innodb_flush_log_at_trx_commit = "+level, "Set it to 1, also in the server's file of settings.", "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
 	}
 	if settings["idle_transaction_timeout"] == "0" && l.asksLedger() {
 		l.idle("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")

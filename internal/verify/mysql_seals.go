@@ -59,7 +59,7 @@ FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of
 
 // unsealers: who may drop a table may empty it by TRUNCATE, who may alter it may exchange its partitions or
 // declare a cascade, and who may create its triggers may drop them. No trigger sees any of it.
-func (d mysql) unsealers(l *look, of []*relation) (map[string][]string, error) {
+func (d mysql) unsealers(l *look, of []*relation) (map[string][]string, string, error) {
 	granted, _, err := d.granted(l, of, "'DROP', 'ALTER', 'TRIGGER'")
-	return granted, err
+	return granted, "the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it", err
 }

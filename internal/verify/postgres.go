@@ -171,10 +171,10 @@ func (d postgres) settings(l *look) (map[string]string, error) {
 
 func (postgres) checkSession(l *look, settings map[string]string) {
 	if settings["synchronous_commit"] == "off" {
-		l.durability(Warning, "synchronous_commit = off", "SET synchronous_commit = on")
+		l.durability(Warning, "synchronous_commit = off", "Turn it on for the roles that write under tokens.", "SET synchronous_commit = on")
 	}
 	if settings["fsync"] == "off" { // a crash of the machine, not of the server alone
-		l.durability(Note, "fsync = off", "ALTER SYSTEM SET fsync = on")
+		l.durability(Note, "fsync = off", "Turn it on for the server.", "ALTER SYSTEM SET fsync = on")
 	}
 	if slices.ContainsFunc(l.tables, func(t Table) bool { return t.Sealed }) {
 		const remedy = "Leave it at origin, but for a replication or a restore of what was fenced."
@@ -193,19 +193,23 @@ func (postgres) checkSession(l *look, settings map[string]string) {
 	}
 }
 
-// Superusers may do anything anyway.
-const postgresWriters = `SELECT DISTINCT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC')
+// postgresGrantees are those who have one of some privileges on relations, and their owners. Superusers may do
+// anything anyway.
+const postgresGrantees = `SELECT DISTINCT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC')
 FROM pg_catalog.pg_class AS c
 CROSS JOIN LATERAL (
 	SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(c.relacl) AS x
 	UNION ALL SELECT x.grantee, x.privilege_type FROM pg_catalog.pg_attribute AS a CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) AS x WHERE a.attrelid = c.oid
-	UNION ALL SELECT c.relowner, 'UPDATE') AS g
+	UNION ALL SELECT c.relowner, NULL) AS g
 LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
-WHERE g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') AND NOT COALESCE(r.rolsuper, false)
-	AND (r.rolname IS NULL OR r.rolname <> CURRENT_USER) AND c.oid IN (`
+WHERE NOT COALESCE(r.rolsuper, false) AND (r.rolname IS NULL OR r.rolname <> CURRENT_USER) AND (g.privilege_type IS NULL OR g.privilege_type IN (`
 
 func (d postgres) writers(l *look, of []*relation) (map[string][]string, error) {
-	rows, err := l.rows("the privileges", postgresWriters+strings.Join(ids(of), ", ")+") ORDER BY 1, 2")
+	return d.granted(l, of, "'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'")
+}
+
+func (postgres) granted(l *look, of []*relation, privileges string) (map[string][]string, error) {
+	rows, err := l.rows("the privileges", postgresGrantees+privileges+")) AND c.oid IN ("+strings.Join(ids(of), ", ")+") ORDER BY 1, 2")
 	found := make(map[string][]string)
 	for _, r := range rows {
 		found[r[0]] = append(found[r[0]], r[1])
@@ -213,7 +217,10 @@ func (d postgres) writers(l *look, of []*relation) (map[string][]string, error) 
 	return found, err
 }
 
-func (postgres) unsealers(*look, []*relation) (map[string][]string, error) { return nil, nil }
+func (d postgres) unsealers(l *look, of []*relation) (map[string][]string, string, error) {
+	granted, err := d.granted(l, of, "'TRIGGER'")
+	return granted, "its owner may switch the triggers off, and the privilege TRIGGER creates others behind them", err
+}
 
 // first returns the first column of rows.
 func first(rows [][]string) []string {

@@ -43,13 +43,18 @@ func (l *look) asksLedger() bool {
 	return slices.ContainsFunc(l.tables, func(t Table) bool { return t.Ledger })
 }
 
-// durability notes a setting by which a crash loses what was committed.
-func (l *look) durability(severity Severity, setting, sql string) {
+// durability notes a setting by which a crash loses what was committed: that of the server, or as a Note that of
+// the whole machine alone.
+func (l *look) durability(severity Severity, setting, remedy, sql string) {
+	what := "server"
+	if severity == Note {
+		what = "machine"
+	}
 	l.add(nil, Finding{
 		Severity: severity,
 		Code:     "durability",
-		Problem:  "The setting " + setting + " lets a crash of the server lose what was committed before it: writes, and the marks with them.",
-		Remedy:   "Turn it on for the roles that write under tokens.",
+		Problem:  "The setting " + setting + " lets a crash of the " + what + " lose what was committed before it: writes, and the marks with them.",
+		Remedy:   remedy,
 		SQL:      sql,
 	})
 }
@@ -75,8 +80,9 @@ func checkWriters(l *look) error {
 		return err
 	}
 	var unsealers map[string][]string
+	var how string
 	if slices.ContainsFunc(of, func(rel *relation) bool { return rel.sealed }) {
-		if unsealers, err = l.db.unsealers(l, of); err != nil {
+		if unsealers, how, err = l.db.unsealers(l, of); err != nil {
 			return err
 		}
 	}
@@ -84,10 +90,9 @@ func checkWriters(l *look) error {
 		switch past, others := unsealers[t.rel.id], writers[t.rel.id]; {
 		case t.rel.sealed && len(past) > 0:
 			l.add(t.Table, Finding{
-				Code: "seal-privileges",
-				Problem: fmt.Sprintf("Table %s is sealed, but %s may write past the seal: the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it.",
-					l.name(t.rel), firstOf(past)),
-				Remedy: "Take these privileges away from those who only write, and leave them to the role that migrates.",
+				Code:    "seal-privileges",
+				Problem: fmt.Sprintf("Table %s is sealed, but %s may write past the seal: %s.", l.name(t.rel), firstOf(past), how),
+				Remedy:  "Take these privileges away from those who only write, and leave them to the role that migrates.",
 			})
 		case !t.rel.sealed && len(others) > 0:
 			l.add(t.Table, Finding{

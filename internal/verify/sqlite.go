@@ -243,7 +243,7 @@ func (sqlite) checkSession(l *look, files map[string]string) {
 
 func (sqlite) writers(*look, []*relation) (map[string][]string, error) { return nil, nil }
 
-func (sqlite) unsealers(*look, []*relation) (map[string][]string, error) { return nil, nil }
+func (sqlite) unsealers(*look, []*relation) (map[string][]string, string, error) { return nil, "", nil }
 
 // unfit: the ledger's guard takes the highest of several rows of a name, but Issue needs to find one.
 func (d sqlite) unfit(l *look, ledger *relation) (string, error) {
@@ -251,11 +251,17 @@ func (d sqlite) unfit(l *look, ledger *relation) (string, error) {
 		return "it is a " + ledger.kind, nil
 	}
 	schema, name := d.Text(ledger.schema), d.Text(ledger.name)
-	rows, err := l.rows("the ledger", `SELECT 1 FROM pragma_table_info(`+name+`, `+schema+`) GROUP BY 1 HAVING sum(pk > 0) = 1 AND sum(pk > 0 AND lower(name) = 'name') = 1
-UNION ALL SELECT 1 FROM pragma_index_list(`+name+`, `+schema+`) AS i WHERE i."unique" AND NOT i.partial
-	AND (SELECT group_concat(lower(c.name)) FROM pragma_index_info(i.name, `+schema+`) AS c) = 'name'`)
-	if err == nil && len(rows) == 0 {
+	rows, err := l.rows("the ledger", `SELECT '' FROM pragma_table_info(`+name+`, `+schema+`) GROUP BY 1 HAVING sum(pk > 0) = 1 AND sum(pk > 0 AND lower(name) = 'name') = 1
+UNION ALL SELECT c.coll FROM pragma_index_list(`+name+`, `+schema+`) AS i, pragma_index_xinfo(i.name, `+schema+`) AS c WHERE i."unique" AND NOT i.partial
+	AND c."key" AND lower(c.name) = 'name' AND (SELECT count(*) FROM pragma_index_info(i.name, `+schema+`)) = 1`)
+	collations := first(rows)
+	switch {
+	case err != nil:
+		return "", err
+	case len(rows) == 0:
 		return "its column name is not unique", nil
+	case slices.ContainsFunc(collations, func(c string) bool { return c != "" && !strings.EqualFold(c, "BINARY") }):
+		return "names in it that aren't the same count as equal", nil
 	}
-	return "", err
+	return "", nil
 }

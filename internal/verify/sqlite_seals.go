@@ -18,7 +18,7 @@ func (sqlite) sealLocks() string              { return "(call Seal again)" }
 
 func (d sqlite) seals(l *look, of []*relation) (map[string]seal, error) {
 	rows, err := d.eachSchema(l, "the seals", "1, 2", func(text, name string) string {
-		return `SELECT ` + text + ` || '.' || m.name, g.name, g.sql FROM ` + name + `.sqlite_master AS m JOIN ` + name + `.sqlite_master AS g ON g.type = 'trigger' AND g.tbl_name = m.name COLLATE NOCASE
+		return `SELECT ` + text + ` || '.' || m.name, g.name, g.sql, EXISTS (SELECT 1 FROM ` + name + `.sqlite_master WHERE type = 'table' AND name = '` + sqltext.SQLiteSealState + `' COLLATE NOCASE) FROM ` + name + `.sqlite_master AS m JOIN ` + name + `.sqlite_master AS g ON g.type = 'trigger' AND g.tbl_name = m.name COLLATE NOCASE
 WHERE m.type = 'table' AND ` + d.named(of, text)
 	})
 	if err != nil || len(rows) == 0 {
@@ -32,18 +32,23 @@ WHERE m.type = 'table' AND ` + d.named(of, text)
 	for _, rel := range of {
 		var s seal
 		var has []string
+		state := true
 		for _, r := range rows {
 			switch ours, isOurs := strings.CutPrefix(r[1], sqltext.SQLiteSeal); {
 			case r[0] != rel.id:
 			case isOurs:
 				kind, _, _ := strings.Cut(ours, "_")
 				has, s.body = append(has, kind), s.body+r[2]+"\n"
+				state = r[3] == "1"
 			case !isOwn(r[1]):
 				s.others = append(s.others, d.wrongTrigger(rel, r[1], r[2])...)
 			}
 		}
 		if len(has) == 0 {
 			continue
+		}
+		if !state {
+			s.problem = "there is no table " + sqltext.SQLiteSealState + ", without which no row can be written"
 		}
 		for _, kind := range sqliteSeal {
 			if !slices.Contains(has, kind) && s.problem == "" {

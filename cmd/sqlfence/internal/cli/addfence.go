@@ -67,9 +67,13 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	if limit <= 0 {
 		return usage(errors.New("--timeout has to be over 0"))
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return f(ctx)
+	err := f(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("others have used the table for all of --timeout, which is %v; try again, or for longer: %w", limit, err)
+	}
+	return err
 }
 
 // scriptOf returns statements as a change, whose text is for the database's own client.

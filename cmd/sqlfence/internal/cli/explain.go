@@ -16,8 +16,9 @@ func (a *app) explain() *cobra.Command {
 		Use:   "explain [SQL | -]",
 		Short: "Print what would be sent for a statement, or why it is refused",
 		Long: `Print the text that sqlfence would send for a statement, with its guard; or why it can't be
-guarded, with the place. The statement is an argument, or comes from the standard input.
-Nothing is sent to the database. Where the statement is refused, the status is 3.`,
+guarded, with the place. The statement is an argument, or comes from the standard input;
+one that begins with a comment, -- …, stands behind two dashes. Nothing is sent to the
+database. Where the statement is refused, the status is 3.`,
 		Example: `  sqlfence explain --dialect postgres --table books=row-fence:fence_token 'UPDATE books SET price = 30'
   sqlfence explain --dialect sqlite --table books=ledger,key:id < statement.sql`,
 		Args: cobra.MaximumNArgs(1),
@@ -25,6 +26,9 @@ Nothing is sent to the database. Where the statement is refused, the status is 3
 			query, err := a.statement(args)
 			if err != nil {
 				return err
+			}
+			if strings.TrimSpace(query) == "" {
+				return usage(errors.New("there is no statement: it is an argument, or comes from the standard input"))
 			}
 			options, err := a.registered()
 			if err != nil {

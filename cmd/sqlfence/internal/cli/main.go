@@ -26,6 +26,10 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	defer stop()
 
 	root := a.root()
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		asGroup(completion)
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -84,13 +88,18 @@ without a password:
 	flags.StringVar(&a.dsn, "dsn", "", "data source name of the database, without a password")
 	flags.StringVar(&a.dsnFile, "dsn-file", "", "file that has the data source name")
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
-	root.MarkPersistentFlagFilename("dsn-file")
+	root.RegisterFlagCompletionFunc("dsn-file", completeFiles)
 	root.AddCommand(
 		a.init(), a.migrate(), a.addFence(), a.seal(), a.unseal(), a.verify(),
 		a.tokens(), a.leases(), a.explain(), a.run(), a.demo(),
 	)
 	a.noteStart(root)
 	return root
+}
+
+// completeFiles leaves it to the shell to complete a word, by the names of files.
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // version returns that of the module, as it was built.
@@ -117,17 +126,21 @@ func (a *app) noteStart(cmd *cobra.Command) {
 
 // group returns a command that only has others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{
-		Use: use, Short: short, Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
-			}
-			return usage(fmt.Errorf("%s: say which command; %[1]s -h lists them", cmd.CommandPath()))
-		},
-	}
+	g := &cobra.Command{Use: use, Short: short}
 	g.AddCommand(commands...)
+	asGroup(g)
 	return g
+}
+
+// asGroup has a command that only has others say so.
+func asGroup(g *cobra.Command) {
+	g.Args = cobra.ArbitraryArgs
+	g.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
+		}
+		return usage(fmt.Errorf("%s: say which command; %[1]s -h lists them", cmd.CommandPath()))
+	}
 }
 
 // interruptible returns a context that ends with the first of the signals that ask a program to

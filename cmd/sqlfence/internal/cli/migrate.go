@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/missing"
 )
 
 func (a *app) migrate() *cobra.Command {
@@ -79,6 +81,9 @@ func isDone(ctx context.Context, source database.Source, db *sql.DB, file string
 	}
 	if err != nil && source.IsMissing(err) {
 		return false, nil
+	}
+	if thing, denied := missing.Find(err, missing.Table{Name: table, SQL: table, Privileges: "SELECT"}); denied {
+		err = &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}
 	return err == nil, err
 }

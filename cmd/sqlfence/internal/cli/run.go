@@ -51,6 +51,12 @@ executed or found.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeFiles(cmd, args, word)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			j.key, j.command = args[0], args[1:]
 			return a.runJob(&j)

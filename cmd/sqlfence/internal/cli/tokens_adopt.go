@@ -33,7 +33,7 @@ refused with status 3, and nothing is changed.`,
 					return a.notAdopted(stale)
 				}
 				if err != nil {
-					return err
+					return tooHigh(err)
 				}
 				r := newRecord(reason)
 				return a.writeDone(struct {
@@ -50,12 +50,24 @@ refused with status 3, and nothing is changed.`,
 	return cmd
 }
 
+// tooHigh is the error for a number of the command line: one over the highest token is a mistake in it.
+func tooHigh(err error) error {
+	if errors.Is(err, sqlfence.ErrTokenLimit) {
+		return usage(err)
+	}
+	return err
+}
+
 // notAdopted answers that the ledger has a newer token.
 func (a *app) notAdopted(stale *sqlfence.StaleError) error {
 	err := a.write(struct {
 		Adopted bool `json:"adopted"`
 		tokenRow
 	}{false, newTokenRow(sqlfence.Token{Name: stale.Token.Name, Value: stale.Current})}, func() {
+		if stale.Current > sqlfence.MaxToken {
+			fmt.Fprintf(a.out, "%s was retired; take another name\n", visible(stale.Token.Name))
+			return
+		}
 		fmt.Fprintf(a.out, "the newest token of %s is %d already\n", visible(stale.Token.Name), stale.Current)
 	})
 	return no(err)

@@ -20,7 +20,7 @@ floor is at least the highest token that may ever have been issued.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withLedger(func(l *ledger) error {
 				if err := l.Repair(cmd.Context(), floor); err != nil {
-					return err
+					return tooHigh(err)
 				}
 				r := newRecord(reason)
 				return a.writeDone(struct {

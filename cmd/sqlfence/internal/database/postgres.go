@@ -1,6 +1,11 @@
 package database
 
 import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/sqlfence/sqlfence"
@@ -9,19 +14,36 @@ import (
 )
 
 var postgres = &Database{
-	Name:    "postgres",
-	schemes: []string{"postgres://", "postgresql://"},
-	driver:  "pgx",
-	nowhere: "postgres://127.0.0.1",
-	Dialect: sqlfence.Postgres,
-	Text:    sqltext.Postgres,
-	parse: func(dsn string, _ bool) (string, []string, error) {
-		_, secrets, err := parseURL(dsn)
-		return dsn, secrets, err
-	},
+	Name:      "postgres",
+	schemes:   []string{"postgres://", "postgresql://"},
+	driver:    "pgx",
+	nowhere:   "postgres://127.0.0.1",
+	Dialect:   sqlfence.Postgres,
+	Text:      sqltext.Postgres,
+	parse:     parsePostgres,
 	leases:    listening,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
-		"00004_ledger_function.up.sql": "SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v1' AND pg_catalog.pg_function_is_visible(p.oid)",
+		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v1' AND pg_catalog.pg_function_is_visible(p.oid)
+AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A') LIMIT 1`,
 	},
+}
+
+// parsePostgres leaves the URL as it is. The driver reads it by its own rules: where it takes another
+// part for the password, as before the first of two @, its errors would show the rest as the host.
+func parsePostgres(dsn string, _ bool) (string, []string, error) {
+	u, secrets, err := parseURL(dsn)
+	if err != nil {
+		return "", nil, err
+	}
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		reason := err.Error()
+		reason = reason[strings.LastIndex(reason, "`: ")+1:] // behind the name itself
+		return "", secrets, errors.New("a part of the data source name is of no use" + reason)
+	}
+	if password, _ := u.User.Password(); password != "" && !slices.Contains(secrets, cfg.Password) {
+		return "", secrets, errURL
+	}
+	return dsn, secrets, nil
 }
