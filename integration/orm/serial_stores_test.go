@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -22,27 +24,37 @@ import (
 // ISBN is i and the id. A whole record carries a serial that is wrong: it must go
 // nowhere.
 type ormStore struct {
-	create     func(ctx context.Context, id, price int64) error // the database makes the id
+	create     ormSetter // the database makes the id
 	updates    []ormUpdate
 	bulk       func(ctx context.Context) error // adds 1 to the price of every book
-	upsert     func(ctx context.Context, id, price int64) error
-	upsertAlso func(ctx context.Context, id, price int64) error // where upsert returns something: one that doesn't, if there is a way
+	upsert     ormSetter
+	upsertAlso ormSetter // where upsert returns something: one that doesn't, if there is a way
 	delete     func(ctx context.Context, id int64) error
 	softDelete func(ctx context.Context, id int64) error
 	inTx       func(ctx context.Context, f func(ctx context.Context, tx ormStore) error) error
 }
 
+// An ormSetter gives a book its price.
+type ormSetter = func(ctx context.Context, id, price int64) error
+
 // An ormUpdate is a way to set a price.
 type ormUpdate struct {
 	name string
-	run  func(ctx context.Context, id, price int64) error
+	run  ormSetter
 }
 
 const (
-	oneColumn   = "one column"
-	wholeRecord = "whole record"
-	readBack    = "read back by RETURNING"
+	oneColumn    = "one column"
+	wholeRecord  = "whole record"
+	readBack     = "read back by RETURNING"
+	valuesInWith = "values in WITH"
 )
+
+// on leaves out what MySQL or MariaDB doesn't have.
+func (s ormStore) on(mysql bool) ormStore {
+	s.updates = slices.DeleteFunc(s.updates, func(u ormUpdate) bool { return mysql && (u.name == readBack || u.name == valuesInWith) })
+	return s
+}
 
 // ormStores are the ORMs that write versioned books.
 var ormStores = []struct {
@@ -126,7 +138,7 @@ func gormStore(g *gorm.DB) ormStore {
 		inTx: func(ctx context.Context, f func(context.Context, ormStore) error) error {
 			return g.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return f(ctx, gormStore(tx)) })
 		},
-	}
+	}.on(g.Name() == "mysql")
 }
 
 // entStore is the client; a transaction of it has no transactions.
@@ -205,9 +217,13 @@ func bunStore(b bun.IDB) ormStore {
 	record := func(id, price int64) *bunVersioned {
 		return &bunVersioned{bunBook{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price}, wrongSerial}
 	}
+	mysql := b.Dialect().Name() == dialect.MySQL
 	upsert := func(id, price int64) *bun.InsertQuery {
-		return b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}}).
-			On("CONFLICT (isbn) DO UPDATE").Set("price = EXCLUDED.price")
+		insert := b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}})
+		if mysql {
+			return insert.On("DUPLICATE KEY UPDATE").Set("price = VALUES(price)")
+		}
+		return insert.On("CONFLICT (isbn) DO UPDATE").Set("price = EXCLUDED.price")
 	}
 	return ormStore{
 		create: func(ctx context.Context, id, price int64) error {
@@ -223,7 +239,7 @@ func bunStore(b bun.IDB) ormStore {
 				_, err := b.NewUpdate().Model(record(id, price)).WherePK().Exec(ctx)
 				return err
 			}},
-			{"values in WITH", func(ctx context.Context, id, price int64) error {
+			{valuesInWith, func(ctx context.Context, id, price int64) error {
 				_, err := b.NewUpdate().Model(&[]*bunVersioned{record(id, price)}).Column("price").Bulk().Exec(ctx)
 				return err
 			}},
@@ -255,7 +271,7 @@ func bunStore(b bun.IDB) ormStore {
 		inTx: func(ctx context.Context, f func(context.Context, ormStore) error) error {
 			return b.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return f(ctx, bunStore(tx)) })
 		},
-	}
+	}.on(mysql)
 }
 
 // sqlxVersioned has the serial for SELECT *; the texts below don't write it.
@@ -289,6 +305,10 @@ func sqlxExtStore(x sqlx.ExtContext) ormStore {
 		_, err := sqlx.NamedExecContext(ctx, x, query, sqlxVersioned{sqlxBook{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price}, wrongSerial})
 		return err
 	}
+	mysql, upsert := x.DriverName() == "mysql", " ON CONFLICT (isbn) DO UPDATE SET price = excluded.price"
+	if mysql {
+		upsert = " ON DUPLICATE KEY UPDATE price = VALUES(price)"
+	}
 	return ormStore{
 		create: func(ctx context.Context, id, price int64) error { return named(ctx, sqlxInsert, id, price) },
 		updates: []ormUpdate{
@@ -307,11 +327,11 @@ func sqlxExtStore(x sqlx.ExtContext) ormStore {
 			return exec(ctx, "UPDATE books SET price = price + ? WHERE price > ?", 1, 0)
 		},
 		upsertAlso: func(ctx context.Context, id, price int64) error {
-			return named(ctx, sqlxInsert+" ON CONFLICT (isbn) DO UPDATE SET price = excluded.price", id, price)
+			return named(ctx, sqlxInsert+upsert, id, price)
 		},
 		delete: func(ctx context.Context, id int64) error { return exec(ctx, "DELETE FROM books WHERE id = ?", id) },
 		softDelete: func(ctx context.Context, id int64) error {
 			return exec(ctx, "UPDATE books SET deleted_at = ? WHERE id = ?", ormDeletedAt, id)
 		},
-	}
+	}.on(mysql)
 }

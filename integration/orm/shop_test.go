@@ -113,8 +113,9 @@ func (s *ormShop) exec(t testing.TB, query string) {
 // reset brings the rows back, marked ormMark, with ledger as the newest token.
 func (s *ormShop) reset(t testing.TB, ledger int64) {
 	t.Helper()
+	s.empty(t)
 	reset := []string{
-		"UPDATE books SET prequel_id = NULL", "DELETE FROM books", fmt.Sprintf("UPDATE fencing_tokens SET token = %d", ledger),
+		fmt.Sprintf("UPDATE fencing_tokens SET token = %d", ledger),
 		fmt.Sprintf(`INSERT INTO books (id, isbn, title, price, prequel_id, fence_token) VALUES
 			(1, 'i1', 'one', 10, NULL, %d), (2, 'i2', 'two', 20, 1, %[1]d), (3, 'i3', 'three', 30, NULL, %[1]d)`, ormMark),
 	}
@@ -127,6 +128,13 @@ func (s *ormShop) reset(t testing.TB, ledger int64) {
 	for _, query := range reset {
 		s.exec(t, query)
 	}
+}
+
+// empty deletes the books, none of which must be another's prequel then.
+func (s *ormShop) empty(t testing.TB) {
+	t.Helper()
+	s.exec(t, "UPDATE books SET prequel_id = NULL")
+	s.exec(t, "DELETE FROM books")
 }
 
 // renumbering is what has MySQL go on from the highest number, where it wouldn't.
