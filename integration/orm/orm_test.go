@@ -216,8 +216,12 @@ func (c ormCase) same(t *testing.T, got ormOutcome, token int64) {
 	if got.rows != c.want.rows {
 		t.Errorf("token %d: the books are\n%s, want\n%s", token, got.rows, c.want.rows)
 	}
-	if !reflect.DeepEqual(got.returned, c.want.returned) {
-		t.Errorf("token %d: returned %+v, want %+v", token, got.returned, c.want.returned)
+	returned := c.want.returned
+	if c.rule.row && c.updatesNothing() && !c.shop.mariaDB(t) { // MariaDB's RETURNING counts each row once
+		returned = int64(3) // the new row, and twice the one that gets the token
+	}
+	if !reflect.DeepEqual(got.returned, returned) {
+		t.Errorf("token %d: returned %+v, want %+v", token, got.returned, returned)
 	}
 	if c.op.fails != (got.err != nil) || got.err != nil && got.err.Error() != c.want.err.Error() {
 		t.Errorf("token %d: err = %v, want %v", token, got.err, c.want.err)

@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/dialect/feature"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -29,7 +30,9 @@ type ormStore struct {
 	bulk       func(ctx context.Context) error // adds 1 to the price of every book
 	upsert     ormSetter
 	upsertAlso ormSetter // where upsert returns something: one that doesn't, if there is a way
+	joined     ormSetter // an UPDATE of joined tables, if there is one
 	delete     func(ctx context.Context, id int64) error
+	deleteRead func(ctx context.Context, id int64) error // returns the row where the database can; nil: the ORM doesn't know
 	softDelete func(ctx context.Context, id int64) error
 	inTx       func(ctx context.Context, f func(ctx context.Context, tx ormStore) error) error
 }
@@ -50,9 +53,9 @@ const (
 	valuesInWith = "values in WITH"
 )
 
-// on leaves out what MySQL or MariaDB doesn't have.
-func (s ormStore) on(mysql bool) ormStore {
-	s.updates = slices.DeleteFunc(s.updates, func(u ormUpdate) bool { return mysql && (u.name == readBack || u.name == valuesInWith) })
+// without leaves out an update.
+func (s ormStore) without(name string) ormStore {
+	s.updates = slices.DeleteFunc(s.updates, func(u ormUpdate) bool { return u.name == name })
 	return s
 }
 
@@ -103,7 +106,7 @@ func gormStore(g *gorm.DB) ormStore {
 	record := func(id, price int64) *gormVersioned {
 		return &gormVersioned{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price, Serial: wrongSerial}
 	}
-	return ormStore{
+	s := ormStore{
 		create: func(ctx context.Context, id, price int64) error {
 			return g.WithContext(ctx).Create(&gormVersioned{ISBN: ormISBN(id), Price: price}).Error
 		},
@@ -132,13 +135,20 @@ func gormStore(g *gorm.DB) ormStore {
 		delete: func(ctx context.Context, id int64) error {
 			return g.WithContext(ctx).Unscoped().Delete(&gormVersioned{ID: id}).Error
 		},
+		deleteRead: func(ctx context.Context, id int64) error {
+			return g.WithContext(ctx).Unscoped().Clauses(clause.Returning{}).Delete(&gormVersioned{ID: id}).Error
+		},
 		softDelete: func(ctx context.Context, id int64) error {
 			return g.WithContext(ctx).Delete(&gormVersioned{ID: id}).Error
 		},
 		inTx: func(ctx context.Context, f func(context.Context, ormStore) error) error {
 			return g.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return f(ctx, gormStore(tx)) })
 		},
-	}.on(g.Name() == "mysql")
+	}
+	if g.Name() == "mysql" {
+		return s.without(readBack)
+	}
+	return s
 }
 
 // entStore is the client; a transaction of it has no transactions.
@@ -218,6 +228,10 @@ func bunStore(b bun.IDB) ormStore {
 		return &bunVersioned{bunBook{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price}, wrongSerial}
 	}
 	mysql := b.Dialect().Name() == dialect.MySQL
+	bulk := func(ctx context.Context, id, price int64) error {
+		_, err := b.NewUpdate().Model(&[]*bunVersioned{record(id, price)}).Column("price").Bulk().Exec(ctx)
+		return err
+	}
 	upsert := func(id, price int64) *bun.InsertQuery {
 		insert := b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}})
 		if mysql {
@@ -225,7 +239,7 @@ func bunStore(b bun.IDB) ormStore {
 		}
 		return insert.On("CONFLICT (isbn) DO UPDATE").Set("price = EXCLUDED.price")
 	}
-	return ormStore{
+	s := ormStore{
 		create: func(ctx context.Context, id, price int64) error {
 			_, err := b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}}).Exec(ctx)
 			return err
@@ -239,10 +253,7 @@ func bunStore(b bun.IDB) ormStore {
 				_, err := b.NewUpdate().Model(record(id, price)).WherePK().Exec(ctx)
 				return err
 			}},
-			{valuesInWith, func(ctx context.Context, id, price int64) error {
-				_, err := b.NewUpdate().Model(&[]*bunVersioned{record(id, price)}).Column("price").Bulk().Exec(ctx)
-				return err
-			}},
+			{valuesInWith, bulk},
 			{readBack, func(ctx context.Context, id, price int64) error {
 				_, err := b.NewUpdate().Model(record(id, price)).Column("price").WherePK().Returning("id, serial").Exec(ctx)
 				return err
@@ -264,6 +275,10 @@ func bunStore(b bun.IDB) ormStore {
 			_, err := b.NewDelete().Model(record(id, 0)).WherePK().ForceDelete().Exec(ctx)
 			return err
 		},
+		deleteRead: func(ctx context.Context, id int64) error {
+			_, err := b.NewDelete().Model(record(id, 0)).WherePK().ForceDelete().Returning("id, serial").Exec(ctx)
+			return err
+		},
 		softDelete: func(ctx context.Context, id int64) error {
 			_, err := b.NewDelete().Model(record(id, 0)).WherePK().Exec(ctx)
 			return err
@@ -271,7 +286,14 @@ func bunStore(b bun.IDB) ormStore {
 		inTx: func(ctx context.Context, f func(context.Context, ormStore) error) error {
 			return b.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return f(ctx, bunStore(tx)) })
 		},
-	}.on(mysql)
+	}
+	if !mysql {
+		return s
+	}
+	if b.Dialect().Features().Has(feature.CTE) { // MySQL
+		s.joined, s.deleteRead = bulk, nil
+	}
+	return s.without(readBack).without(valuesInWith)
 }
 
 // sqlxVersioned has the serial for SELECT *; the texts below don't write it.
@@ -309,7 +331,7 @@ func sqlxExtStore(x sqlx.ExtContext) ormStore {
 	if mysql {
 		upsert = " ON DUPLICATE KEY UPDATE price = VALUES(price)"
 	}
-	return ormStore{
+	s := ormStore{
 		create: func(ctx context.Context, id, price int64) error { return named(ctx, sqlxInsert, id, price) },
 		updates: []ormUpdate{
 			{oneColumn, func(ctx context.Context, id, price int64) error {
@@ -330,8 +352,17 @@ func sqlxExtStore(x sqlx.ExtContext) ormStore {
 			return named(ctx, sqlxInsert+upsert, id, price)
 		},
 		delete: func(ctx context.Context, id int64) error { return exec(ctx, "DELETE FROM books WHERE id = ?", id) },
+		deleteRead: func(ctx context.Context, id int64) error {
+			var serial sql.NullInt64
+			return sqlx.GetContext(ctx, x, &serial, x.Rebind("DELETE FROM books WHERE id = ? RETURNING serial"), id)
+		},
 		softDelete: func(ctx context.Context, id int64) error {
 			return exec(ctx, "UPDATE books SET deleted_at = ? WHERE id = ?", ormDeletedAt, id)
 		},
-	}.on(mysql)
+	}
+	if mysql {
+		s.deleteRead = nil
+		return s.without(readBack)
+	}
+	return s
 }

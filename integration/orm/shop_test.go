@@ -150,6 +150,16 @@ func (s *ormShop) renumbering(t testing.TB) []string {
 	return []string{"ALTER TABLE books AUTO_INCREMENT = 4"}
 }
 
+// mariaDB tells which of the servers it is that speak MySQL's dialect.
+func (s *ormShop) mariaDB(t testing.TB) bool {
+	t.Helper()
+	var version string
+	if err := s.plain.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(version, "MariaDB")
+}
+
 // do does an action with tokens, on the rows as they are at the start, and with
 // ledger as the newest token issued.
 func (s *ormShop) do(t *testing.T, action ormAction, ledger int64, tokens ...sqlfence.Token) ormOutcome {
