@@ -165,6 +165,21 @@ func (s *ormShop) mariaDB(t testing.TB) bool {
 func (s *ormShop) do(t *testing.T, action ormAction, ledger int64, tokens ...sqlfence.Token) ormOutcome {
 	t.Helper()
 	s.reset(t, ledger)
+	return s.act(t, action, tokens)
+}
+
+// again does an action twice, with other tokens the second time, which is when the ledger
+// is raised; and tells what became of the second one.
+func (s *ormShop) again(t *testing.T, action ormAction, ledger int64, first, second []sqlfence.Token) ormOutcome {
+	t.Helper()
+	s.do(t, action, ormMark, first...)
+	s.exec(t, fmt.Sprintf("UPDATE fencing_tokens SET token = %d", ledger))
+	return s.act(t, action, second)
+}
+
+// act does an action on the rows as they are.
+func (s *ormShop) act(t *testing.T, action ormAction, tokens []sqlfence.Token) ormOutcome {
+	t.Helper()
 	ctx := t.Context()
 	if len(tokens) > 0 {
 		ctx = sqlfence.WithFence(ctx, tokens...)
