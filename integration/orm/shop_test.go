@@ -168,6 +168,10 @@ func (s *ormShop) do(t *testing.T, action ormAction, ledger int64, tokens ...sql
 	return s.act(t, action, tokens)
 }
 
+// countsChanges reports whether the rows are counted that an UPDATE changes, rather than those
+// that it finds: by MySQL's driver, unless it is told otherwise.
+func (s *ormShop) countsChanges() bool { return s.Name == harness.MySQL.Name }
+
 // again does an action twice, with other tokens the second time, which is when the ledger
 // is raised; and tells what became of the second one.
 func (s *ormShop) again(t *testing.T, action ormAction, ledger int64, first, second []sqlfence.Token) ormOutcome {
