@@ -99,12 +99,6 @@ func (b Base) caches() []Base {
 	return append([]Base{b, other}, otherwise[b.Name]...)
 }
 
-// Without leaves a base out of EachBase, but not out of EachStore. It is for a TestMain whose
-// tests have texts that the database doesn't read.
-func Without(name string) {
-	Bases = slices.DeleteFunc(Bases, func(b Base) bool { return b.Name == name })
-}
-
 // EachBase runs test as a subtest for every base. Without a PostgreSQL server its
 // bases are skipped, or fail where the caller of the tests insists.
 func EachBase(t *testing.T, test func(t *testing.T, b Base)) {

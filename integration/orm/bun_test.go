@@ -24,9 +24,12 @@ var bunORM = orm{
 		"github.com/uptrace/bun/dialect/mysqldialect"},
 	bases: ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		all := bunActions{openBun(db)}.all()
-		if db.mysql() { // no UPDATE … RETURNING, and MariaDB has no row alias of VALUES
+		open := openBun(db)
+		all := bunActions{open}.all()
+		if db.mysql() { // no UPDATE … RETURNING
 			delete(all, opReturning)
+		}
+		if !open.HasFeature(feature.CTE) { // MariaDB
 			delete(all, opBulkRecords)
 		}
 		return all

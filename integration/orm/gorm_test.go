@@ -229,7 +229,7 @@ func (g gormActions) saveMarking(ctx context.Context) (any, error) {
 
 func (g gormActions) saveTree(ctx context.Context) (any, error) {
 	var b gormBook
-	if err := g.db.WithContext(ctx).Preload("Sequels").First(&b, 1).Error; err != nil {
+	if err := g.db.WithContext(ctx).Preload("Sequels", func(s *gorm.DB) *gorm.DB { return s.Order("id") }).First(&b, 1).Error; err != nil {
 		return nil, err
 	}
 	b.Price, b.Sequels[0].Price = 11, 21

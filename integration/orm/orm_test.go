@@ -94,9 +94,17 @@ func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 			if op.reads && !op.fails && !ormReadBook.MatchString(fmt.Sprint(want.returned)) {
 				t.Fatalf("on the base driver alone it returned %+v", want.returned)
 			}
+			var again ormOutcome
+			if s.countsChanges() {
+				again = s.again(t, action, ormMark, nil, nil)
+			}
 			for i, r := range ormRules {
 				t.Run(r.name, func(t *testing.T) {
-					ormCase{shop: s, orm: o, rule: r, op: op, action: fenced[i][op.name], want: want}.run(t)
+					c := ormCase{shop: s, orm: o, rule: r, op: op, action: fenced[i][op.name], want: want}
+					c.run(t)
+					if s.countsChanges() && r.key == "" && c.unguardable() == "" {
+						c.repeated(t, again)
+					}
 				})
 			}
 		})
@@ -216,14 +224,41 @@ func (c ormCase) same(t *testing.T, got ormOutcome, token int64) {
 	if got.rows != c.want.rows {
 		t.Errorf("token %d: the books are\n%s, want\n%s", token, got.rows, c.want.rows)
 	}
-	if !reflect.DeepEqual(got.returned, c.want.returned) {
-		t.Errorf("token %d: returned %+v, want %+v", token, got.returned, c.want.returned)
+	returned := c.want.returned
+	if c.rule.row && c.updatesNothing() && !c.shop.mariaDB(t) { // MariaDB's RETURNING counts each row once
+		returned = int64(3) // the new row, and twice the one that gets the token
+	}
+	if !reflect.DeepEqual(got.returned, returned) {
+		t.Errorf("token %d: returned %+v, want %+v", token, got.returned, returned)
 	}
 	if c.op.fails != (got.err != nil) || got.err != nil && got.err.Error() != c.want.err.Error() {
 		t.Errorf("token %d: err = %v, want %v", token, got.err, c.want.err)
 	}
 	if c.rule.row {
 		c.shop.wantMarks(t, got, token)
+	}
+}
+
+// repeated fails the test unless the operation, done a second time, comes out as it does on the
+// base driver alone: most then find nothing left to change. With a newer token a row counts of which
+// only the mark has changed. For gorm's Save it is there then, where on the base driver alone
+// it inserts a record that it took for missing.
+func (c ormCase) repeated(t *testing.T, want ormOutcome) {
+	tokens := []int64{ormMark, ormFresh}
+	if !c.rule.row {
+		tokens = tokens[1:]
+	}
+	for _, token := range tokens {
+		got := c.shop.again(t, c.action, token, c.rule.tokens(ormMark), c.rule.tokens(token))
+		if got.rows != want.rows || got.err != nil && want.err == nil {
+			t.Errorf("again, token %d: %v, the books are\n%s, want %v\n%s", token, got.err, got.rows, want.err, want.rows)
+		}
+		if token == ormFresh && c.rule.row {
+			continue
+		}
+		if !reflect.DeepEqual(got.returned, want.returned) || got.err == nil && want.err != nil {
+			t.Errorf("again, token %d: returned %+v, %v; want %+v, %v", token, got.returned, got.err, want.returned, want.err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -31,7 +32,7 @@ type ormEditor struct {
 // read returns what the row has, and the context to write it with.
 func (e ormEditor) read(ctx context.Context, id int64) (price int64, _ context.Context, err error) {
 	var serial int64
-	err = e.db.QueryRowContext(ctx, "SELECT price, serial FROM books WHERE id = $1", id).Scan(&price, &serial)
+	err = e.db.QueryRowContext(ctx, fmt.Sprintf("SELECT price, serial FROM books WHERE id = %d", id)).Scan(&price, &serial)
 	if e.versioned {
 		ctx = sqlfence.WithSerial(ctx, serial)
 	}
@@ -57,7 +58,7 @@ type ormEdited struct {
 // read the first row before any of them writes it, so that they do meet.
 func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdited {
 	t.Helper()
-	s.exec(t, "DELETE FROM books")
+	s.empty(t)
 	for id := range int64(harness.EditedRows) {
 		s.rows.Exec(t, "INSERT INTO books (id, isbn, title, price, serial) VALUES ($1, $2, 'a title', 0, 1)", id+1, ormISBN(id+1))
 	}
@@ -123,7 +124,7 @@ func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdite
 	got := ormEdited{conflicts: conflicts.Load()}
 	for i := range got.applied {
 		got.applied[i] = applied[i].Load()
-		row := s.plain.QueryRowContext(t.Context(), "SELECT price, serial FROM books WHERE id = $1", i+1)
+		row := s.rows.Plain.QueryRowContext(t.Context(), "SELECT price, serial FROM books WHERE id = $1", i+1)
 		if err := row.Scan(&got.price[i], &got.serial[i]); err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/dialect/feature"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -22,27 +25,39 @@ import (
 // ISBN is i and the id. A whole record carries a serial that is wrong: it must go
 // nowhere.
 type ormStore struct {
-	create     func(ctx context.Context, id, price int64) error // the database makes the id
+	create     ormSetter // the database makes the id
 	updates    []ormUpdate
 	bulk       func(ctx context.Context) error // adds 1 to the price of every book
-	upsert     func(ctx context.Context, id, price int64) error
-	upsertAlso func(ctx context.Context, id, price int64) error // where upsert returns something: one that doesn't, if there is a way
+	upsert     ormSetter
+	upsertAlso ormSetter // where upsert returns something: one that doesn't, if there is a way
+	joined     ormSetter // an UPDATE of joined tables, if there is one
 	delete     func(ctx context.Context, id int64) error
+	deleteRead func(ctx context.Context, id int64) error // returns the row where the database can; nil: the ORM doesn't know
 	softDelete func(ctx context.Context, id int64) error
 	inTx       func(ctx context.Context, f func(ctx context.Context, tx ormStore) error) error
 }
 
+// An ormSetter gives a book its price.
+type ormSetter = func(ctx context.Context, id, price int64) error
+
 // An ormUpdate is a way to set a price.
 type ormUpdate struct {
 	name string
-	run  func(ctx context.Context, id, price int64) error
+	run  ormSetter
 }
 
 const (
-	oneColumn   = "one column"
-	wholeRecord = "whole record"
-	readBack    = "read back by RETURNING"
+	oneColumn    = "one column"
+	wholeRecord  = "whole record"
+	readBack     = "read back by RETURNING"
+	valuesInWith = "values in WITH"
 )
+
+// without leaves out an update.
+func (s ormStore) without(name string) ormStore {
+	s.updates = slices.DeleteFunc(s.updates, func(u ormUpdate) bool { return u.name == name })
+	return s
+}
 
 // ormStores are the ORMs that write versioned books.
 var ormStores = []struct {
@@ -91,7 +106,7 @@ func gormStore(g *gorm.DB) ormStore {
 	record := func(id, price int64) *gormVersioned {
 		return &gormVersioned{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price, Serial: wrongSerial}
 	}
-	return ormStore{
+	s := ormStore{
 		create: func(ctx context.Context, id, price int64) error {
 			return g.WithContext(ctx).Create(&gormVersioned{ISBN: ormISBN(id), Price: price}).Error
 		},
@@ -120,6 +135,9 @@ func gormStore(g *gorm.DB) ormStore {
 		delete: func(ctx context.Context, id int64) error {
 			return g.WithContext(ctx).Unscoped().Delete(&gormVersioned{ID: id}).Error
 		},
+		deleteRead: func(ctx context.Context, id int64) error {
+			return g.WithContext(ctx).Unscoped().Clauses(clause.Returning{}).Delete(&gormVersioned{ID: id}).Error
+		},
 		softDelete: func(ctx context.Context, id int64) error {
 			return g.WithContext(ctx).Delete(&gormVersioned{ID: id}).Error
 		},
@@ -127,6 +145,10 @@ func gormStore(g *gorm.DB) ormStore {
 			return g.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return f(ctx, gormStore(tx)) })
 		},
 	}
+	if g.Name() == "mysql" {
+		return s.without(readBack)
+	}
+	return s
 }
 
 // entStore is the client; a transaction of it has no transactions.
@@ -205,11 +227,19 @@ func bunStore(b bun.IDB) ormStore {
 	record := func(id, price int64) *bunVersioned {
 		return &bunVersioned{bunBook{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price}, wrongSerial}
 	}
-	upsert := func(id, price int64) *bun.InsertQuery {
-		return b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}}).
-			On("CONFLICT (isbn) DO UPDATE").Set("price = EXCLUDED.price")
+	mysql := b.Dialect().Name() == dialect.MySQL
+	bulk := func(ctx context.Context, id, price int64) error {
+		_, err := b.NewUpdate().Model(&[]*bunVersioned{record(id, price)}).Column("price").Bulk().Exec(ctx)
+		return err
 	}
-	return ormStore{
+	upsert := func(id, price int64) *bun.InsertQuery {
+		insert := b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}})
+		if mysql {
+			return insert.On("DUPLICATE KEY UPDATE").Set("price = VALUES(price)")
+		}
+		return insert.On("CONFLICT (isbn) DO UPDATE").Set("price = EXCLUDED.price")
+	}
+	s := ormStore{
 		create: func(ctx context.Context, id, price int64) error {
 			_, err := b.NewInsert().Model(&bunVersioned{bunBook: bunBook{ISBN: ormISBN(id), Price: price}}).Exec(ctx)
 			return err
@@ -223,10 +253,7 @@ func bunStore(b bun.IDB) ormStore {
 				_, err := b.NewUpdate().Model(record(id, price)).WherePK().Exec(ctx)
 				return err
 			}},
-			{"values in WITH", func(ctx context.Context, id, price int64) error {
-				_, err := b.NewUpdate().Model(&[]*bunVersioned{record(id, price)}).Column("price").Bulk().Exec(ctx)
-				return err
-			}},
+			{valuesInWith, bulk},
 			{readBack, func(ctx context.Context, id, price int64) error {
 				_, err := b.NewUpdate().Model(record(id, price)).Column("price").WherePK().Returning("id, serial").Exec(ctx)
 				return err
@@ -248,6 +275,10 @@ func bunStore(b bun.IDB) ormStore {
 			_, err := b.NewDelete().Model(record(id, 0)).WherePK().ForceDelete().Exec(ctx)
 			return err
 		},
+		deleteRead: func(ctx context.Context, id int64) error {
+			_, err := b.NewDelete().Model(record(id, 0)).WherePK().ForceDelete().Returning("id, serial").Exec(ctx)
+			return err
+		},
 		softDelete: func(ctx context.Context, id int64) error {
 			_, err := b.NewDelete().Model(record(id, 0)).WherePK().Exec(ctx)
 			return err
@@ -256,6 +287,13 @@ func bunStore(b bun.IDB) ormStore {
 			return b.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return f(ctx, bunStore(tx)) })
 		},
 	}
+	if !mysql {
+		return s
+	}
+	if b.Dialect().Features().Has(feature.CTE) { // MySQL
+		s.joined, s.deleteRead = bulk, nil
+	}
+	return s.without(readBack).without(valuesInWith)
 }
 
 // sqlxVersioned has the serial for SELECT *; the texts below don't write it.
@@ -289,7 +327,11 @@ func sqlxExtStore(x sqlx.ExtContext) ormStore {
 		_, err := sqlx.NamedExecContext(ctx, x, query, sqlxVersioned{sqlxBook{ID: id, ISBN: ormISBN(id), Title: "a title", Price: price}, wrongSerial})
 		return err
 	}
-	return ormStore{
+	mysql, upsert := x.DriverName() == "mysql", " ON CONFLICT (isbn) DO UPDATE SET price = excluded.price"
+	if mysql {
+		upsert = " ON DUPLICATE KEY UPDATE price = VALUES(price)"
+	}
+	s := ormStore{
 		create: func(ctx context.Context, id, price int64) error { return named(ctx, sqlxInsert, id, price) },
 		updates: []ormUpdate{
 			{oneColumn, func(ctx context.Context, id, price int64) error {
@@ -307,11 +349,20 @@ func sqlxExtStore(x sqlx.ExtContext) ormStore {
 			return exec(ctx, "UPDATE books SET price = price + ? WHERE price > ?", 1, 0)
 		},
 		upsertAlso: func(ctx context.Context, id, price int64) error {
-			return named(ctx, sqlxInsert+" ON CONFLICT (isbn) DO UPDATE SET price = excluded.price", id, price)
+			return named(ctx, sqlxInsert+upsert, id, price)
 		},
 		delete: func(ctx context.Context, id int64) error { return exec(ctx, "DELETE FROM books WHERE id = ?", id) },
+		deleteRead: func(ctx context.Context, id int64) error {
+			var serial sql.NullInt64
+			return sqlx.GetContext(ctx, x, &serial, x.Rebind("DELETE FROM books WHERE id = ? RETURNING serial"), id)
+		},
 		softDelete: func(ctx context.Context, id int64) error {
 			return exec(ctx, "UPDATE books SET deleted_at = ? WHERE id = ?", ormDeletedAt, id)
 		},
 	}
+	if mysql {
+		s.deleteRead = nil
+		return s.without(readBack)
+	}
+	return s
 }

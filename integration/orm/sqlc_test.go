@@ -22,25 +22,32 @@ var sqlcORM = orm{
 	versions: sqlcVersion,
 	bases:    ormBases,
 	open: func(_ testing.TB, db *ormDB) ormActions {
-		if db.postgres() {
-			return sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcpg.New(db) },
-				func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) { return sqlcpg.Prepare(ctx, db) }}.all()
-		}
-		if db.mysql() {
-			all := sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcMySQL{mysql.New(db)} },
-				func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) {
-					q, err := mysql.Prepare(ctx, db)
-					return sqlcMySQL{q}, err
-				}}.all()
+		all := openSQLC(db).all()
+		if db.mysql() { // no UPDATE … RETURNING
 			delete(all, opReturning)
-			return all
 		}
+		return all
+	},
+}
+
+func openSQLC(db *ormDB) sqlcActions {
+	switch {
+	case db.postgres():
+		return sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcpg.New(db) },
+			func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) { return sqlcpg.Prepare(ctx, db) }}
+	case db.mysql():
+		return sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcMySQL{mysql.New(db)} },
+			func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) {
+				q, err := mysql.Prepare(ctx, db)
+				return sqlcMySQL{q}, err
+			}}
+	default:
 		return sqlcActions{db.DB, func(db sqlcDBTX) sqlcpg.Querier { return sqlcSQLite{sqlite.New(db)} },
 			func(ctx context.Context, db sqlcDBTX) (sqlcPrepared, error) {
 				q, err := sqlite.Prepare(ctx, db)
 				return sqlcSQLite{q}, err
-			}}.all()
-	},
+			}}
+	}
 }
 
 // sqlcVersion is the one that sqlc has written into what it generated: this
