@@ -160,13 +160,17 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.checkRows(w, ins) {
+	asksRow := asks && p.dialect.ledgerInRow() && !p.insertion.queried
+	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
 		}
+	}
+	if asks && p.dialect.ledgerInRow() && p.insertion.queried { // behind the columns
+		return p.checkQuery(w, ins)
 	}
 	if asks && !p.dialect.ledgerInRow() {
 		// The rows pass one by one through the ledger's condition.

@@ -40,9 +40,10 @@ func (p *planner) assignedRow(w *read.Write) bool {
 		}
 	}
 	at := p.After(set.Hi)
-	p.eachAdded(func(_ int, a added) {
+	p.eachAdded(func(r int, a added) {
 		if a.value != "" {
 			p.insertText(at, ", "+a.column+" = "+a.value)
+			p.addRowColumn(&w.Insertion, r, a)
 		}
 	})
 	p.eachAdded(func(r int, a added) {
@@ -52,9 +53,17 @@ func (p *planner) assignedRow(w *read.Write) bool {
 				o = opRowAssignAsking
 			}
 			p.insert(at, o, setOf(r), ", "+a.column+" = ")
+			p.addRowColumn(&w.Insertion, r, a)
 		}
 	})
 	return true
+}
+
+// addRowColumn adds a rule's column to the aliases of the row's columns, if there are any.
+func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
+	if !ins.RowColumns.Empty() {
+		p.addColumn(p.After(ins.RowColumns.Hi), r, a)
+	}
 }
 
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
@@ -85,26 +94,42 @@ func noValueFor(rules ruleSet) string {
 }
 
 // checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
-// anything is inserted, or in the WHERE of its query, and each row's key compared.
-func (p *planner) checkRows(w *read.Write, ins *read.Insertion) bool {
+// anything is inserted, and each row's key compared.
+func (p *planner) checkRows(ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {
-		arm := &ins.Arms[i]
-		if p.insertion.queried {
-			if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
-				return p.refuseTarget(at, "a CTE named "+ledgerTable+" would shadow the ledger in its query; rename the CTE")
-			}
-			condition, ok := p.SelectCondition(*arm, ins.Rows.Hi)
-			if !ok || !arm.Select || len(ins.Arms) > 1 {
-				return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of a query that is one plain SELECT ... FROM, without aggregates, and this isn't; write it so, or INSERT ... VALUES")
-			}
-			return p.check(w, condition, setOf(ruleLedger))
-		}
-		for _, values := range arm.Rows {
+		for _, values := range ins.Arms[i].Rows {
 			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(values, rules, row) {
 				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
 			}
 			row++
+		}
+	}
+	return true
+}
+
+// checkQuery has the ledger asked in a condition of each SELECT of an INSERT's query.
+func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
+	for i := range ins.Arms {
+		arm := ins.Arms[i]
+		if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
+			return p.refuseTarget(at, "a CTE named "+ledgerTable+" would shadow the ledger in its query; rename the CTE")
+		}
+		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
+		if !ok {
+			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of each SELECT of its query, and one isn't plain; write it so, without WITH ROLLUP and WINDOW, or write INSERT ... VALUES")
+		}
+		switch {
+		case !c.Empty():
+		case c.Having:
+			p.insertText(p.After(c.At), " HAVING ")
+			p.insert(p.After(c.At), opAnd, setOf(ruleLedger), "")
+			continue
+		case c.NoFrom:
+			p.insertText(p.After(c.At), " FROM DUAL")
+		}
+		if !p.check(w, c.Condition, setOf(ruleLedger)) {
+			return false
 		}
 	}
 	return true
