@@ -142,7 +142,7 @@ func (r random) row(columns []string) string {
 		case "isbn":
 			vs = append(vs, r.pick("'i1'", "'i3'", "'n1'", "'n2'", "NULL", "CONCAT('i', 2)", "'i?'"))
 		default:
-			vs = append(vs, r.pick("?", "1", "DEFAULT", "2 + ?", "(SELECT MIN(grp) FROM pens)"))
+			vs = append(vs, r.pick("?", "1", "DEFAULT", "2 + ?", "-3", "TRUE", "LENGTH(?)", "(SELECT MIN(grp) FROM pens)"))
 		}
 	}
 	return strings.Join(vs, ", ")

@@ -82,6 +82,22 @@ func TestSpelledWrites(t *testing.T) {
 	}, sqlfence.RowFence("fence_token"))
 }
 
+// TestRowsOfFunctions has rows without a placeholder or a plain constant, of which a value is stored alike
+// inside of a CASE.
+func TestRowsOfFunctions(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{
+			"INSERT INTO books (title) VALUES (UPPER(?))",
+			"INSERT INTO books (grp, touched) VALUES (LENGTH(?), TRUE), (LENGTH('x'), FALSE)",
+			"INSERT INTO books (grp, price) VALUES (LENGTH(?), - 3)",
+			"INSERT INTO books (price, title) VALUES (ABS(?), HEX(12)) ON DUPLICATE KEY UPDATE title = 'u'",
+			"INSERT INTO books SET grp = 1 + 1, title = CONCAT('a', ?)",
+		} {
+			compareStaleAndFresh(t, plain, guarded, query, 1)
+		}
+	}, sqlfence.Ledger())
+}
+
 // TestRowsWithAnAlias has upserts with an alias of the row behind SET, which MariaDB doesn't know.
 func TestRowsWithAnAlias(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
