@@ -65,7 +65,7 @@ func (p *planner) assignedRow(w *read.Write) bool {
 // addRowColumn adds a rule's column to the aliases of the row's columns, if there are any.
 func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
 	if !ins.RowColumns.Empty() {
-		p.addColumn(p.After(ins.RowColumns.Hi), r, a)
+		p.addColumn(p.After(ins.RowColumns.Hi), r, a, ", ")
 	}
 }
 

@@ -193,6 +193,9 @@ func (r random) statement() (query, touch string) {
 			rows = append(rows, "("+r.row(columns)+")")
 		}
 		head += "(" + strings.Join(columns, ", ") + ") " + r.pick("VALUES ", "VALUE ") + strings.Join(rows, ", ")
+		if r.IntN(12) == 0 {
+			head = r.pick("INSERT books () VALUES ()", "INSERT IGNORE INTO books VALUES (), ()", "INSERT INTO books VALUES ()")
+		}
 	}
 	if strings.HasPrefix(head, "REPLACE") || r.IntN(2) == 0 {
 		return head, head

@@ -98,6 +98,22 @@ func TestRowsOfFunctions(t *testing.T) {
 	}, sqlfence.Ledger())
 }
 
+// TestRowsOfNothing has rows of defaults alone.
+func TestRowsOfNothing(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{"INSERT INTO books () VALUES ()", "INSERT books VALUES (), ()", "INSERT INTO books () VALUES () ON DUPLICATE KEY UPDATE title = 'u'"} {
+			compareStaleAndFresh(t, plain, guarded, query)
+			refill(t, plain)
+			if _, err := guarded.ExecContext(holding(5), query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+			if n := count(t, plain, "id > 3 AND fence_token = 5 AND serial = 1"); n == 0 || n != count(t, plain, "id > 3") {
+				t.Errorf("%s: %d rows have the mark and the serial", query, n)
+			}
+		}
+	}, sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Serial("serial"))
+}
+
 // TestRowsWithAnAlias has upserts with an alias of the row behind SET, which MariaDB doesn't know.
 func TestRowsWithAnAlias(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
