@@ -79,7 +79,7 @@ func (c *Check) target(f *frame) bool {
 	case kwAs:
 		return true
 	case kwValues:
-		if f.verb == kwUpdate || f.verb == kwDelete { // MySQL's alias value
+		if c.dialect.joins && (f.verb == kwUpdate || f.verb == kwDelete) { // the alias value
 			c.operand()
 			return true
 		}
