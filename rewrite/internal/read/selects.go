@@ -89,7 +89,7 @@ func (t *Text) clauseAt(i int) int {
 }
 
 // selectEnd returns the end of one SELECT of a query: where it is combined with another one, or
-// its bracket ends, behind which nothing else may stand.
+// the bracket ends in which all of the query has to be then.
 func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 	for i := int(arm.After); i < int(end); i = t.skip(i) {
 		switch tok := &t.Tokens[i]; {
@@ -97,7 +97,8 @@ func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 		case t.isWord(tok, "returning"), t.isWord(tok, "union", "except", "intersect"):
 			return int32(i), true
 		case tok.Is(')'):
-			return int32(i), i+1 == int(end)
+			before := &t.Tokens[tok.Mate-1]
+			return int32(i), i+1 == int(end) && !t.isWord(before, "union", "except", "intersect", "all", "distinct")
 		}
 	}
 	return end, true
