@@ -10,7 +10,8 @@ import (
 
 // An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
-	listed   bool    // it names its columns
+	listed   bool    // it names its columns, or none has a value
+	empty    bool    // none has a value
 	key      int     // which of them is the key, or -1
 	names    ruleSet // whose columns are among them
 	queried  bool    // its rows come from a query
@@ -60,13 +61,27 @@ func (p *planner) orClause(w *read.Write) bool {
 
 // columnList plans the list of columns.
 func (p *planner) columnList(ins *read.Insertion) bool {
-	p.insertion = insertion{listed: !ins.List.Empty(), key: -1, queried: ins.Source == read.Query}
+	empty := isEmpty(ins)
+	p.insertion = insertion{listed: !ins.List.Empty() || empty, empty: empty, key: -1, queried: ins.Source == read.Query}
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
 			return p.refuseTarget(c.Lo, twice)
 		}
 		if !p.inserts(column, c.Lo, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// isEmpty reports whether the rows of an INSERT have no values: MySQL's () VALUES ().
+func isEmpty(ins *read.Insertion) bool {
+	if ins.Source != read.Values || len(ins.Columns) > 0 || ins.Rows.Empty() {
+		return false
+	}
+	for _, arm := range ins.Arms {
+		if slices.ContainsFunc(arm.Rows, func(row read.Span) bool { return !row.Empty() }) {
 			return false
 		}
 	}
@@ -88,11 +103,43 @@ func (p *planner) inserts(column string, token int32, n int) bool {
 
 // addColumns adds the columns of the rules to the lists of columns.
 func (p *planner) addColumns(ins *read.Insertion) {
+	if p.insertion.empty {
+		p.addList(ins)
+		return
+	}
 	for _, list := range []read.Span{ins.List, ins.RowColumns} {
 		if !list.Empty() {
 			at := p.After(list.Hi)
-			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a) })
+			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a, ", ") })
 		}
+	}
+}
+
+// addList adds the columns of the rules to rows without values, those that always have one first: what
+// is written for another one may be nothing.
+func (p *planner) addList(ins *read.Insertion) {
+	listed, at := ins.List.Lo > 0, p.Offset(ins.SourceAt)
+	if listed {
+		at = p.Offset(ins.List.Lo)
+	} else {
+		p.insertText(at, "(")
+	}
+	p.eachSeparated(func(r int, a added, separator string) { p.addColumn(at, r, a, separator) })
+	if !listed {
+		p.insertText(at, ") ")
+	}
+}
+
+// eachSeparated is eachAdded in the order of addList, with what stands before each.
+func (p *planner) eachSeparated(f func(r int, a added, separator string)) {
+	separator := ""
+	for _, always := range [...]bool{true, false} {
+		p.eachAdded(func(r int, a added) {
+			if (a.value != "") == always {
+				f(r, a, separator)
+				separator = ", "
+			}
+		})
 	}
 }
 
@@ -106,13 +153,13 @@ func (p *planner) eachAdded(f func(r int, a added)) {
 	}
 }
 
-// addColumn adds a rule's column behind others.
-func (p *planner) addColumn(at int32, r int, a added) {
+// addColumn adds a rule's column, behind a separator.
+func (p *planner) addColumn(at int32, r int, a added, separator string) {
 	if a.value != "" {
-		p.insertText(at, ", "+a.column)
+		p.insertText(at, separator+a.column)
 		return
 	}
-	p.insert(at, opColumn, setOf(r), ", "+a.column)
+	p.insert(at, opColumn, setOf(r), separator+a.column)
 }
 
 // addValue adds a rule's value to a row, behind a separator.
@@ -160,13 +207,17 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	if asks && p.dialect.ledgerInRow() && !p.asksByMark() && !p.checkRows(w, ins) {
+	asksRow := asks && p.dialect.ledgerInRow() && !p.insertion.queried
+	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
 		}
+	}
+	if asks && p.dialect.ledgerInRow() && p.insertion.queried { // behind the columns
+		return p.checkQuery(w, ins)
 	}
 	if asks && !p.dialect.ledgerInRow() {
 		// The rows pass one by one through the ledger's condition.
@@ -240,12 +291,17 @@ func (p *planner) selection(arm *read.RowArm) bool {
 // addValues adds the rules' values behind the last one of a row, the first of an arm or
 // another.
 func (p *planner) addValues(at, row int32, first bool) {
-	p.eachAdded(func(r int, a added) {
-		p.addValue(at, r, a, ", ", row)
+	add := func(r int, a added, separator string) {
+		p.addValue(at, r, a, separator, row)
 		if first && a.value == "" && p.asksByMark() {
 			p.edits[len(p.edits)-1].op = opValueAsking
 		}
-	})
+	}
+	if p.insertion.empty {
+		p.eachSeparated(add)
+		return
+	}
+	p.eachAdded(func(r int, a added) { add(r, a, ", ") })
 }
 
 // passesLedger reports whether the rows of an INSERT have to pass through the ledger's
@@ -279,7 +335,7 @@ func (p *planner) defaultValues(token int32) {
 	p.insertText(begin, "("+first.column)
 	p.eachAdded(func(r int, a added) {
 		if r != firstRule {
-			p.addColumn(begin, r, a)
+			p.addColumn(begin, r, a, ", ")
 		}
 	})
 	p.insertText(begin, ") /*")

@@ -31,18 +31,22 @@ func (p *planner) assignedRow(w *read.Write) bool {
 		return false
 	}
 	if p.passesLedger() && !p.asksByMark() {
-		items, rules := set.Items, p.checksOfRow(0)
-		if rules.has(ruleKey) {
-			items = items[p.insertion.key+1:]
+		rules := p.checksOfRow(0)
+		value := func(n int) (v read.Span) {
+			if n < len(set.Items) {
+				v = p.PlainValue(set.Items[n])
+			}
+			return v
 		}
-		if !slices.ContainsFunc(items, func(a read.Assignment) bool { return p.checkAround(p.PlainValue(a), rules, 0) }) {
+		if !p.checkInRow(value, rules, 0) {
 			return p.refuseTarget(set.Lo, noValueFor(rules))
 		}
 	}
 	at := p.After(set.Hi)
-	p.eachAdded(func(_ int, a added) {
+	p.eachAdded(func(r int, a added) {
 		if a.value != "" {
 			p.insertText(at, ", "+a.column+" = "+a.value)
+			p.addRowColumn(&w.Insertion, r, a)
 		}
 	})
 	p.eachAdded(func(r int, a added) {
@@ -52,9 +56,17 @@ func (p *planner) assignedRow(w *read.Write) bool {
 				o = opRowAssignAsking
 			}
 			p.insert(at, o, setOf(r), ", "+a.column+" = ")
+			p.addRowColumn(&w.Insertion, r, a)
 		}
 	})
 	return true
+}
+
+// addRowColumn adds a rule's column to the aliases of the row's columns, if there are any.
+func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
+	if !ins.RowColumns.Empty() {
+		p.addColumn(p.After(ins.RowColumns.Hi), r, a, ", ")
+	}
 }
 
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
@@ -78,30 +90,20 @@ func (p *planner) checksOfRow(row int32) (rules ruleSet) {
 // noValueFor refuses an INSERT without a value that the check of these rules can stand around.
 func noValueFor(rules ruleSet) string {
 	if rules.has(ruleKey) {
-		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a placeholder or a plain constant; " +
+		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a placeholder, a plain constant or UUID() and the like; " +
 			"name the key column first and write one so, or use RowFence"
 	}
-	return "the ledger is asked before a value of the first row, and none of them is a placeholder or a plain constant; write one so"
+	return "the ledger is asked before a value of the first row, and none of them is a placeholder, a plain constant or UUID() and the like; write one so"
 }
 
 // checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
-// anything is inserted, or in the WHERE of its query, and each row's key compared.
-func (p *planner) checkRows(w *read.Write, ins *read.Insertion) bool {
+// anything is inserted, and each row's key compared.
+func (p *planner) checkRows(ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {
-		arm := &ins.Arms[i]
-		if p.insertion.queried {
-			if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
-				return p.refuseTarget(at, "a CTE named "+ledgerTable+" would shadow the ledger in its query; rename the CTE")
-			}
-			condition, ok := p.SelectCondition(*arm, ins.Rows.Hi)
-			if !ok || !arm.Select || len(ins.Arms) > 1 {
-				return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of a query that is one plain SELECT ... FROM, without aggregates, and this isn't; write it so, or INSERT ... VALUES")
-			}
-			return p.check(w, condition, setOf(ruleLedger))
-		}
-		for _, values := range arm.Rows {
-			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(values, rules, row) {
+		for _, values := range ins.Arms[i].Rows {
+			value := func(n int) read.Span { return p.Item(values, n) }
+			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(value, rules, row) {
 				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
 			}
 			row++
@@ -110,37 +112,84 @@ func (p *planner) checkRows(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// checkInRow puts the check of rules around a value of a row: behind its key, if that is compared.
-func (p *planner) checkInRow(values read.Span, rules ruleSet, row int32) bool {
+// checkQuery has the ledger asked in a condition of each SELECT of an INSERT's query.
+func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
+	for i := range ins.Arms {
+		arm := ins.Arms[i]
+		if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
+			return p.refuseTarget(at, "a CTE named "+ledgerTable+" would shadow the ledger in its query; rename the CTE")
+		}
+		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
+		if !ok {
+			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of each SELECT of its query, and one isn't plain; write it without WITH ROLLUP, WINDOW and a bracket of its own, or write INSERT ... VALUES")
+		}
+		switch {
+		case !c.Empty():
+		case c.Having:
+			p.insertText(p.After(c.At), " HAVING ")
+			p.insert(p.After(c.At), opAnd, setOf(ruleLedger), "")
+			continue
+		case c.NoFrom:
+			p.insertText(p.After(c.At), " FROM DUAL")
+		}
+		if !p.check(w, c.Condition, setOf(ruleLedger)) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkInRow puts the check of rules around one of a row's values, the first that is plain: behind its key, if
+// that is compared.
+func (p *planner) checkInRow(value func(n int) read.Span, rules ruleSet, row int32) bool {
 	first := 0
 	if rules.has(ruleKey) {
 		first = p.insertion.key + 1
 	}
-	for n := first; ; n++ {
-		value := p.Item(values, n)
-		if value.Empty() {
-			return false
-		}
-		if p.checkAround(value, rules, row) {
-			return true
+	for _, isStored := range [...]func(read.Span) bool{p.isPlain, p.keepsType} {
+		for n := first; !value(n).Empty(); n++ {
+			if v := value(n); isStored(v) {
+				p.insert(p.Offset(v.Lo), opBeforeRow, rules, "")
+				p.edits[len(p.edits)-1].row = row
+				p.insert(p.After(v.Hi), opBehindRow, rules, "")
+				return true
+			}
 		}
 	}
+	return false
 }
 
-// checkAround puts the check of rules around a value, if that is stored alike inside of a
-// CASE: a placeholder, NULL, or a plain constant. To some servers NOW() or 0x41 isn't.
-func (p *planner) checkAround(value read.Span, rules ruleSet, row int32) bool {
+// isPlain reports whether a value is a placeholder, NULL, or a plain constant.
+func (p *planner) isPlain(value read.Span) bool {
 	switch tok := value.Lo; {
 	case value.Hi-value.Lo != 1:
 		return false
 	case p.Word(tok, "null"), p.Tokens[tok].Kind == lex.Param:
-	case p.Tokens[tok].Kind == lex.Text && p.TokenText(tok)[0] == '\'':
-	case p.Tokens[tok].Kind == lex.Number && strings.Trim(p.TokenText(tok), "0123456789.") == "":
+		return true
+	case p.Tokens[tok].Kind == lex.Text:
+		return p.TokenText(tok)[0] == '\''
 	default:
-		return false
+		return p.isNumber(tok)
 	}
-	p.insert(p.Offset(value.Lo), opBeforeRow, rules, "")
-	p.edits[len(p.edits)-1].row = row
-	p.insert(p.After(value.Hi), opBehindRow, rules, "")
-	return true
 }
+
+func (p *planner) isNumber(tok int32) bool {
+	return p.Tokens[tok].Kind == lex.Number && strings.Trim(p.TokenText(tok), "0123456789.") == ""
+}
+
+// keepsType reports whether another value is stored alike inside of a CASE. To some servers NOW() or
+// 0x41 isn't.
+func (p *planner) keepsType(value read.Span) bool {
+	first, next := value.Lo, value.Lo+1
+	switch n := value.Hi - value.Lo; {
+	case n == 1:
+		return p.Word(first, "true", "false")
+	case n == 2:
+		return p.Tokens[first].Is('-') && p.isNumber(next)
+	}
+	return !value.Empty() && p.Tokens[next].Is('(') && p.Tokens[next].Mate == value.Hi-1 && p.Word(first, keepingTypes...)
+}
+
+// keepingTypes are functions whose values are.
+var keepingTypes = []string{"uuid", "uuid_to_bin", "unhex", "hex", "sha2", "lower", "upper", "concat",
+	"inet_aton", "inet6_aton", "json_object", "json_array", "last_insert_id", "unix_timestamp"}

@@ -17,7 +17,7 @@ func (p *planner) joined(w *read.Write) bool {
 	}
 	switch {
 	case registered > 1:
-		return p.refuseTarget(w.At, "it writes to several registered tables, or twice to one; write a statement for each")
+		return p.refuseTarget(w.At, "it writes to several registered tables, or twice to one; write a statement for each, in one transaction")
 	case w.Join.SameName:
 		return p.refuseTarget(w.Target.At, "another table of the statement has the same name or alias but for the case of letters; give each an alias of its own")
 	case w.Limit > 0:

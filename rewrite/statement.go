@@ -88,7 +88,7 @@ func (p *planner) other(part *read.Part) bool {
 	case part.Class == read.Definition:
 		return true
 	}
-	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass")
+	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence")
 }
 
 // Reasons that stand in more than one place.

@@ -142,7 +142,7 @@ func (r random) row(columns []string) string {
 		case "isbn":
 			vs = append(vs, r.pick("'i1'", "'i3'", "'n1'", "'n2'", "NULL", "CONCAT('i', 2)", "'i?'"))
 		default:
-			vs = append(vs, r.pick("?", "1", "DEFAULT", "2 + ?", "(SELECT MIN(grp) FROM pens)"))
+			vs = append(vs, r.pick("?", "1", "DEFAULT", "2 + ?", "-3", "TRUE", "LENGTH(?)", "(SELECT MIN(grp) FROM pens)"))
 		}
 	}
 	return strings.Join(vs, ", ")
@@ -154,10 +154,13 @@ var columnLists = [][]string{{"id", "price"}, {"isbn", "grp"}, {"id", "isbn", "p
 // are there; empty for a DELETE.
 func (r random) statement() (query, touch string) {
 	alias, as := "", ""
-	if r.IntN(3) == 0 {
+	switch r.IntN(9) {
+	case 0, 1, 2:
 		alias, as = "b.", r.pick(" b", " AS b")
-	} else if r.IntN(3) == 0 {
+	case 3, 4:
 		alias = "books."
+	case 5:
+		alias, as = "value.", r.pick(" value", " AS value")
 	}
 	where := ""
 	if r.IntN(6) > 0 {
@@ -171,7 +174,7 @@ func (r random) statement() (query, touch string) {
 		tail := where + r.tail()
 		return head + tail, head + ", " + alias + "touched = 1" + tail
 	case 2:
-		return r.pick("DELETE", "DELETE QUICK", "DELETE IGNORE") + " FROM books" + where0(where, as) + r.tail(), ""
+		return r.pick("DELETE", "DELETE QUICK", "DELETE IGNORE") + " FROM books" + where0(where, alias) + r.tail(), ""
 	}
 	columns := columnLists[r.IntN(len(columnLists))]
 	head := r.pick("INSERT ", "INSERT ", "INSERT IGNORE ", "REPLACE ") + r.pick("INTO ", "") + "books "
@@ -181,15 +184,18 @@ func (r random) statement() (query, touch string) {
 		for i, v := range strings.Split(r.row([]string{"id", "grp"}), ", ") {
 			items = append(items, []string{"id", "grp"}[i]+" = "+v)
 		}
-		head += "SET " + strings.Join(items, ", ")
+		head += "SET " + strings.Join(items, ", ") + r.pick("", "", " AS new")
 	case 1:
-		head += "(id, price) SELECT " + r.pick("id + ?, price", "id, grp", "id + 6, 1", "COUNT(*) + 7, 3", "MAX(id) + ?, SUM(price)", "(SELECT COUNT(*) FROM pens) + 7, ?", "COALESCE(id, 9), NULLIF(?, 2)") + " FROM pens" + r.pick("", " WHERE grp = 1", " GROUP BY id, price, grp HAVING id > 1", " WHERE 1 = 0", " WHERE id = 9", " WHERE id = 2 OR price > ?", " WHERE id > ? ORDER BY price LIMIT 2", " GROUP BY id, grp, price ORDER BY id")
+		head += "(id, price) " + r.query()
 	default:
 		var rows []string
 		for range 1 + r.IntN(3) {
 			rows = append(rows, "("+r.row(columns)+")")
 		}
 		head += "(" + strings.Join(columns, ", ") + ") " + r.pick("VALUES ", "VALUE ") + strings.Join(rows, ", ")
+		if r.IntN(12) == 0 {
+			head = r.pick("INSERT books () VALUES ()", "INSERT IGNORE INTO books VALUES (), ()", "INSERT INTO books VALUES ()")
+		}
 	}
 	if strings.HasPrefix(head, "REPLACE") || r.IntN(2) == 0 {
 		return head, head
@@ -202,6 +208,21 @@ func (r random) statement() (query, touch string) {
 		head += ", " + item()
 	}
 	return head, head + ", books.touched = 1"
+}
+
+// query returns a query of rows to insert.
+func (r random) query() string {
+	query := "SELECT " + r.pick("id + ?, price", "id, grp", "id + 6, 1", "COUNT(*) + 7, 3", "MAX(id) + ?, SUM(price)", "(SELECT COUNT(*) FROM pens) + 7, ?", "COALESCE(id, 9), NULLIF(?, 2)") + " FROM pens" + r.pick("", " WHERE grp = 1", " GROUP BY id, price, grp HAVING id > 1", " WHERE 1 = 0", " WHERE id = 9", " WHERE id = 2 OR price > ?", " WHERE id > ? ORDER BY price LIMIT 2", " GROUP BY id, grp, price ORDER BY id")
+	if r.IntN(3) == 0 {
+		query = r.pick("SELECT ?, 3", "SELECT 8, ? LIMIT 1", "SELECT ?, 1 WHERE NOT EXISTS (SELECT 1 FROM pens WHERE grp > ?)", "SELECT 9, COUNT(*)", "SELECT ABS(?), 4 FROM DUAL",
+			"SELECT grp + 7, COUNT(*) FROM pens GROUP BY grp", "SELECT grp + ?, MAX(price) FROM pens WHERE id > 1 GROUP BY 1 HAVING MAX(price) > 11", "SELECT 9, MIN(id) FROM pens WHERE 1 = 0 GROUP BY NULL",
+			"SELECT COALESCE(MAX(id), 0) + 7, ? FROM pens WHERE grp = ? HAVING COUNT(*) < 2", "SELECT 8, 1 UNION SELECT id + 8, ? FROM pens", "SELECT id + 8, COUNT(*) OVER () FROM pens",
+			"SELECT id + 7, grp FROM pens EXCEPT SELECT id + 7, 1 FROM pens WHERE id = ?", "SELECT id + 7, ? FROM pens FOR UPDATE")
+	}
+	if r.IntN(4) == 0 {
+		return "(" + query + ")"
+	}
+	return query
 }
 
 // joined writes a random write of the books and others; touch is as of statement. It assigns no
@@ -219,6 +240,9 @@ func (r random) joined() (query, touch string) {
 	if !deletes && r.IntN(4) == 0 {
 		from = r.pick("books b LEFT JOIN pens p ON p.id = b.id", "pens p LEFT JOIN books b ON p.grp = b.grp AND b.id > ?", "books b NATURAL JOIN pens p", "books b JOIN pens p USING (grp)", "books b RIGHT JOIN pens p ON p.id = b.id")
 	}
+	if !deletes && r.IntN(8) == 0 {
+		from = "(" + from + ")"
+	}
 	where := ""
 	if r.IntN(4) > 0 {
 		where = " WHERE " + r.pick(r.condition("b."), "p.price > ?", "p.id = b.id", "b.id = ? AND p.grp = 1", "p.grp = b.grp AND "+r.condition("b."), "p.id IN (SELECT id FROM pens WHERE grp = ?)", "b.isbn = 'i2' AND p.id > 1", "p.id = 2")
@@ -234,14 +258,18 @@ func (r random) joined() (query, touch string) {
 	for range r.IntN(3) {
 		list += ", " + item()
 	}
+	if !deletes && r.IntN(8) == 0 { // what isn't of the books can't be assigned
+		from = r.pick("books b, (SELECT id, MAX(price) AS cost FROM pens GROUP BY id) p", "books b JOIN (SELECT 2 AS id, ? AS cost) p ON p.id <= b.id", "(books b)")
+		list, where = r.pick("price = ?", "title = CONCAT('p', b.id), price = price + 1", "price = b.price + ?"), " WHERE "+r.pick("b.id = ?", "b.grp = 1", "b.price > ?")
+	}
 	head := r.pick("UPDATE ", "UPDATE ", "UPDATE IGNORE ") + from + " SET " + list
 	return head + where, head + ", b.touched = 1" + where
 }
 
 // where0 is the condition of a DELETE, which has no alias in every version.
-func where0(where, as string) string {
-	if as != "" {
-		return strings.ReplaceAll(where, "b.", "books.")
+func where0(where, alias string) string {
+	if alias != "" {
+		return strings.ReplaceAll(where, alias, "books.")
 	}
 	return where
 }

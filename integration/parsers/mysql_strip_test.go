@@ -223,11 +223,11 @@ func (u *mysqlUnguarder) insert(s *ast.InsertStmt) {
 		}
 		return n
 	}))
-	if query, ok := s.Select.(*ast.SelectStmt); ok && query.Where != nil && isMySQLLedger(conjunction(query.Where)[0]) {
+	if s.Select != nil && u.rules.Ledger && asked == 0 {
+		u.asks(s.Select)
 		asked++
-		query.Where = u.where(query.Where, false, true)
 	}
-	u.need((asked > 0) == u.rules.Ledger, fmt.Sprintf("the ledger is asked %d times", asked)) // by each arm of a UNION
+	u.need((asked > 0) == u.rules.Ledger, fmt.Sprintf("the ledger is asked %d times", asked))
 	if len(upsert) > 0 {
 		s.OnDuplicate = u.set(upsert)
 	}
@@ -249,6 +249,31 @@ func (u *mysqlUnguarder) insert(s *ast.InsertStmt) {
 	}
 	if s.Select != nil {
 		u.query(s.Select)
+	}
+}
+
+// asks takes the ledger's question off each SELECT, where it is in WHERE or HAVING.
+func (u *mysqlUnguarder) asks(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.SetOprStmt:
+		for _, arm := range n.SelectList.Selects {
+			u.asks(arm)
+		}
+	case *ast.SetOprSelectList:
+		for _, arm := range n.Selects {
+			u.asks(arm)
+		}
+	case *ast.SelectStmt:
+		if n.Having == nil || !isMySQLLedger(conjunction(n.Having.Expr)[0]) {
+			u.need(n.Where != nil, "a SELECT doesn't ask the ledger")
+			n.Where = u.where(n.Where, false, true)
+		} else if rest := u.where(n.Having.Expr, false, true); rest != nil {
+			n.Having.Expr = rest
+		} else {
+			n.Having = nil
+		}
+	default:
+		u.need(false, fmt.Sprintf("rows of %T that don't ask the ledger", n))
 	}
 }
 

@@ -25,7 +25,7 @@ var documented = map[string]bool{
 	"it writes to several registered tables, or twice":      false, // in one UPDATE or DELETE
 	"which table this column is of can't be seen":           false, // where tables are joined
 	"the conditions of NATURAL JOIN and USING":              false, // of a DELETE
-	"the ledger is asked in the WHERE of a query":           false, // aggregates, UNION and the like
+	"the ledger is asked in the WHERE of each SELECT":       false, // WINDOW, ROLLUP and the like
 	"the row's key is compared, as it is stored":            false, // where no value behind it is plain
 	"the query reads the table that it writes":              false, // behind ON DUPLICATE KEY UPDATE
 	"the ledger is asked before a value of the first row":   false, // of DEFAULT, functions and the like

@@ -56,7 +56,11 @@ func (c *Check) beginsWrite(f *frame) bool {
 		return false
 	}
 	switch c.following() {
-	case '(', ',', kwAs:
+	case '(':
+		if c.sign != kwUpdate || !c.dialect.joins { // UPDATE (tables) SET
+			return false
+		}
+	case ',', kwAs:
 		return false
 	}
 	switch c.before(0) {
@@ -75,6 +79,10 @@ func (c *Check) target(f *frame) bool {
 	case kwAs:
 		return true
 	case kwValues:
+		if c.dialect.joins && (f.verb == kwUpdate || f.verb == kwDelete) { // the alias value
+			c.operand()
+			return true
+		}
 		f.part = inValues
 		return true
 	case kwSelect, kwWith:
@@ -124,7 +132,7 @@ func (c *Check) begun(f *frame) (p part, ok bool) {
 		return inWhere, true
 	case kwFrom, kwUsing, kwJoin:
 		return inTables, true
-	case kwTail, kwOrder, kwGroup, kwInto:
+	case kwTail, kwHaving, kwOrder, kwGroup, kwInto:
 		return inRest, true
 	case kwSelect:
 		return inSelect, !f.ended

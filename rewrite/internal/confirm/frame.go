@@ -158,8 +158,11 @@ func (c *Check) close(ofPiece bool) bool {
 // endsList reports whether the current token may stand behind a complete SET list or row.
 func (c *Check) endsList() bool {
 	switch c.sign {
-	case kwFrom, kwWhere, kwOrder, kwOn, kwWhen, kwGroup, kwTail, kwTailOrName:
+	case kwFrom, kwWhere, kwOrder, kwOn, kwWhen, kwGroup, kwHaving, kwTail, kwTailOrName:
 		return true
+	case kwAs: // the alias of an INSERT's row
+		f := c.top()
+		return f.part == inSet && f.verb == kwInsert && f.arm == 0
 	case ',': // the first serial is added behind the mark
 		return c.top().part != inSet
 	}

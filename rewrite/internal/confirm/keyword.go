@@ -55,11 +55,13 @@ const (
 	kwZone
 
 	kwInfix        // an operator between two operands
+	kwHaving       // like kwTail
 	kwIndexHint    // before INDEX
 	kwInsertOption // between an INSERT's columns and its rows
 	kwMatchedBy    // SOURCE and TARGET
 	kwModifier     // between a verb and its target
 	kwPrefix       // before an operand
+	kwQuick        // a modifier, or a name
 	kwTail         // it begins what follows a WHERE
 	kwTailOrName   // likewise, or it is a name
 )

@@ -33,12 +33,12 @@ var MySQL = newDialect(Dialect{
 	conditions: true,
 	keywords: newKeywords(map[string]sign{
 		"duplicate": kwDuplicate, "key": kwKey, "exists": kwExists,
-		"low_priority": kwModifier, "high_priority": kwModifier, "delayed": kwModifier, "quick": kwModifier, "ignore": kwModifier,
+		"low_priority": kwModifier, "high_priority": kwModifier, "delayed": kwModifier, "quick": kwQuick, "ignore": kwModifier,
 		"use": kwIndexHint, "force": kwIndexHint, "partition": kwPartition,
 		"straight_join": kwJoin, "value": kwValues,
 		"div": kwInfix, "mod": kwInfix, "rlike": kwInfix, "xor": kwOr,
 		"binary": kwPrefix, "interval": kwPrefix, "lateral": kwPrefix,
-		"fetch": kwTail, "for": kwTail, "offset": kwTailOrName, "window": kwTailOrName,
+		"having": kwHaving, "fetch": kwTail, "for": kwTail, "offset": kwTailOrName, "window": kwTailOrName,
 	}),
 	names: lex.MySQL,
 })
@@ -110,11 +110,11 @@ func isBase(s string) bool {
 // mysqlWord reads a word that means something in a statement of MySQL only; ok is false
 // for others.
 func (c *Check) mysqlWord(f *frame) (ok bool) {
-	behind := f.part == inTarget && f.named || f.part == inTables
+	behind := f.part == inTarget && (f.named || f.tables.joined) || f.part == inTables
 	switch {
 	case !c.dialect.joins:
 		return false
-	case c.sign == kwModifier && f.part == inTarget && !f.named, c.sign == kwPartition && f.part == inTarget:
+	case (c.sign == kwModifier || c.sign == kwQuick) && f.part == inTarget && !f.named, c.sign == kwPartition && f.part == inTarget:
 	case c.sign == kwSet && behind && (f.verb == kwUpdate || f.verb == kwInsert || f.verb == kwReplace):
 		f.part, f.ended, f.cases = inSet, false, 0
 		f.tables.hi, f.leading = c.lo, true
@@ -123,12 +123,28 @@ func (c *Check) mysqlWord(f *frame) (ok bool) {
 	case c.sign == kwUpdate && f.verb == kwInsert && c.before(0) == kwKey && c.before(1) == kwDuplicate && c.before(2) == kwOn:
 		f.arm, f.part, f.ended, f.cases = kwUpdate, inSet, false, 0
 		f.leading = true
-	case c.sign == kwAs && f.part == inValues && f.verb == kwInsert:
+	case c.sign == kwAs && f.verb == kwInsert && (f.part == inValues || f.part == inSet && f.arm == 0):
 		f.part = inAlias
 	default:
 		return false
 	}
 	return true
+}
+
+// filtersRows reports whether the current token begins the WHERE or HAVING of the query of an INSERT, which may
+// stand in a bracket.
+func (c *Check) filtersRows(f *frame) bool {
+	if !c.dialect.joins || f.cases > 0 {
+		return false
+	}
+	into := f
+	if f.verb == 0 && len(c.frames) > 1 && !f.partition {
+		if into = c.parent(); into.part != inTarget || !into.named {
+			return false
+		}
+	}
+	inserts := into.arm == 0 && (into.verb == kwInsert || into.verb == kwReplace)
+	return inserts && (f.part == inWhere && c.before(0) == kwWhere || f.part == inRest && c.before(0) == kwHaving)
 }
 
 // joinsTables notes that the tables of a write are several.

@@ -29,7 +29,7 @@ func (c *Check) belongs(p *Piece) bool {
 	case Condition:
 		return c.checks(f, p)
 	case AndCondition:
-		return f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
+		return c.filtersRows(f) || f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
 	case Column:
 		f.full = true
 		return len(c.frames) > 1 && c.parent().writes(kwInsert) && !f.partition &&

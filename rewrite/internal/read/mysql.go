@@ -207,7 +207,7 @@ func (t *Text) mysqlRows(w *Write) bool {
 	ins := &w.Insertion
 	if t.accept("set") {
 		ins.Source, ins.SourceAt = Assigned, int32(t.i-1)
-		return t.assignments(&w.Set, "on", "returning") && t.hasNoAlias(w.Set.Span)
+		return t.assignments(&w.Set, "on", "returning") && t.endsAtAlias(&w.Set)
 	}
 	if !t.columnList(ins) {
 		return false
@@ -235,19 +235,25 @@ func (t *Text) mysqlRows(w *Write) bool {
 	return ok
 }
 
-// hasNoAlias refuses a SET list with an alias of the row behind it.
-func (t *Text) hasNoAlias(s Span) bool {
-	for i := int(s.Lo); i < int(s.Hi); i = t.skip(i) {
-		if t.isWord(&t.Tokens[i], "as") {
+// endsAtAlias ends a SET list before an alias of the row.
+func (t *Text) endsAtAlias(set *Assignments) bool {
+	last := &set.Items[len(set.Items)-1]
+	for i := int(set.Lo); i < int(set.Hi); i = t.skip(i) {
+		switch {
+		case !t.isWord(&t.Tokens[i], "as"):
+		case i <= int(last.Names.Hi)+1:
 			return t.fail(Unexpected, i)
+		default:
+			t.i, set.Hi, last.Hi = i, int32(i), int32(i)
+			return true
 		}
 	}
 	return true
 }
 
-// rowAlias reads the alias of the rows behind VALUES, and of their columns.
+// rowAlias reads the alias of the rows behind VALUES or SET, and of their columns.
 func (t *Text) rowAlias(ins *Insertion) bool {
-	if ins.Source != Values || !t.accept("as") {
+	if ins.Source == Query || !t.accept("as") {
 		return true
 	}
 	alias, ok := t.Name(t.i)

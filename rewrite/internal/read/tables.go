@@ -232,7 +232,8 @@ func (t *Text) writesTo(head *Write, from source, targets []Target) {
 }
 
 // assigned reports whether a SET list assigns, or may assign, a column of a table; at is
-// the first item of which that isn't clear, or -1.
+// the first item of which that isn't clear, or -1. A column without a table is that of the only
+// one there is: what comes from a query or a function can't be assigned.
 func (t *Text) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
 	at = -1
 	for _, a := range items {
@@ -243,12 +244,13 @@ func (t *Text) assigned(items []Assignment, table *Target, from source) (assigne
 		if a.Names.Lo > a.Lo+3 {
 			schema, _ = t.Name(int(a.Names.Lo) - 4)
 		}
-		clear := false
+		only := name == "" && len(from.tables) == 1
+		clear := only
 		for i := range from.tables {
 			clear = clear || name != "" && from.tables[i].called(schema, name)
 		}
 		switch {
-		case clear && table.called(schema, name):
+		case only, clear && table.called(schema, name):
 			assigned = true
 		case !clear && at < 0:
 			at = a.Lo

@@ -1,0 +1,120 @@
+package read
+
+// A SelectCondition is a WHERE or HAVING in a SELECT of an INSERT's query, or where it could be added.
+type SelectCondition struct {
+	Condition
+	Having bool
+	NoFrom bool // there is no FROM, behind which a WHERE that is added has to stand
+}
+
+// SelectCondition returns the condition without which one of the SELECTs of an INSERT's query, which ends at a
+// token, has no rows. That is the WHERE, but for a SELECT with a function that may be an aggregate and
+// without GROUP BY: of that there is a row also where none meets the WHERE, which the servers may not evaluate
+// then. ok is false where one of its clauses isn't well known, as ROLLUP.
+func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok bool) {
+	end, ok = t.selectEnd(arm, end)
+	if !ok || !arm.Select {
+		return c, false
+	}
+	at, ok := t.clauses(int(arm.After), int(end))
+	if !ok {
+		return c, false
+	}
+	c.NoFrom = !t.isWord(&t.Tokens[arm.After], "from")
+	from, to, behind := at[whereClause], at[groupClause], at[havingClause]
+	groups := to < behind
+	c.Having = !groups && (behind < at[tailClause] || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) || t.mayAggregate(at[tailClause], int(end)))
+	if c.Having {
+		from, to = behind, at[tailClause]
+	}
+	if c.At = int32(from); from < to {
+		c.Span = span(from+1, to)
+	}
+	return c, from == to || !c.Empty()
+}
+
+// The clauses behind FROM that may hold a condition, or end one.
+const (
+	whereClause = iota
+	groupClause
+	havingClause
+	tailClause // ORDER BY, LIMIT, FOR UPDATE and LOCK IN SHARE MODE
+	clauseCount
+
+	noClause      = -1
+	unknownClause = -2
+)
+
+// clauses returns where the clauses of a SELECT begin, or where one that it hasn't would stand; ok
+// is false where there is one that isn't known.
+func (t *Text) clauses(lo, hi int) (at [clauseCount]int, ok bool) {
+	next := 0
+	for i := lo; i < hi; i = t.skip(i) {
+		switch clause := t.clauseAt(i); {
+		case clause == noClause, clause == tailClause && next == clauseCount:
+		case t.isWord(&t.Tokens[i], "offset") && next == clauseCount: // of LIMIT
+		case clause < next:
+			return at, false
+		default:
+			for ; next <= clause; next++ {
+				at[next] = i
+			}
+		}
+	}
+	for ; next < clauseCount; next++ {
+		at[next] = hi
+	}
+	return at, true
+}
+
+// clauseAt returns the clause that begins at i.
+func (t *Text) clauseAt(i int) int {
+	tok, next := &t.Tokens[i], &t.Tokens[i+1]
+	switch {
+	case tok.Label:
+		return noClause
+	case t.isWord(tok, "where"):
+		return whereClause
+	case t.isWord(tok, "group") && t.isWord(next, "by"):
+		return groupClause
+	case t.isWord(tok, "having"):
+		return havingClause
+	case t.isWord(tok, "order") && t.isWord(next, "by"), t.isWord(tok, "limit"),
+		t.isWord(tok, "for") && t.isWord(next, "update", "share"), t.isWord(tok, "lock") && t.isWord(next, "in"):
+		return tailClause
+	case t.isWord(tok, "window", "procedure", "into", "for", "lock", "offset", "fetch", "qualify", "with"):
+		return unknownClause
+	}
+	return noClause
+}
+
+// selectEnd returns the end of one SELECT of a query: where it is combined with another one, or
+// the bracket ends in which all of the query has to be then.
+func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
+	for i := int(arm.After); i < int(end); i = t.skip(i) {
+		switch tok := &t.Tokens[i]; {
+		case tok.Label:
+		case t.isWord(tok, "returning"), t.isWord(tok, "union", "except", "intersect"):
+			return int32(i), true
+		case tok.Is(')'):
+			before := &t.Tokens[tok.Mate-1]
+			return int32(i), i+1 == int(end) && !t.isWord(before, "union", "except", "intersect", "all", "distinct")
+		}
+	}
+	return end, true
+}
+
+// mayAggregate reports whether a function is called that isn't known to make one value of
+// one row's. One with a schema is somebody's own, whatever its name.
+func (t *Text) mayAggregate(lo, hi int) bool {
+	for i := lo; i+1 < hi; i++ {
+		tok := &t.Tokens[i]
+		calls := isName(tok) && t.Tokens[i+1].Is('(')
+		if t.isWord(tok, "select") || calls && (t.Tokens[i-1].Is('.') || !t.isWord(tok, "and", "or", "not", "in", "between", "like", "case", "when", "then", "else",
+			"cast", "char", "decimal", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
+			"coalesce", "ifnull", "nullif", "if", "concat", "lower", "upper", "length", "trim", "abs", "round")) {
+			return true
+		}
+	}
+	return false
+}
