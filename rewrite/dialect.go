@@ -152,6 +152,13 @@ type dialect interface {
 	// evaluated for rows that the limit leaves out: it may be refused for one of them.
 	checksBeyondLimit() bool
 
+	// rowCounter returns the function that counts the rows as they are selected; empty without one.
+	rowCounter() string
+
+	// findsDatesByNull reports whether IS NULL holds for other values than NULL as the condition of a
+	// query, and not elsewhere.
+	findsDatesByNull() bool
+
 	// tellsCases reports whether names of tables and aliases that differ in the case of letters
 	// alone may mean different tables.
 	tellsCases() bool

@@ -104,6 +104,12 @@ func (mysql) writesInWith() bool { return false }
 // BY no row is read behind the last one.
 func (mysql) checksBeyondLimit() bool { return true }
 
+// rowCounter is MariaDB's. Without brackets it is a column.
+func (mysql) rowCounter() string { return "rownum" }
+
+// findsDatesByNull: in WHERE a DATE or DATETIME that is NOT NULL is NULL where it is 0000-00-00.
+func (mysql) findsDatesByNull() bool { return true }
+
 // tellsCases: by lower_case_table_names, which is 0 on Linux mostly.
 func (mysql) tellsCases() bool { return true }
 

@@ -99,6 +99,10 @@ func (postgres) writesInWith() bool { return true }
 
 func (postgres) checksBeyondLimit() bool { return false }
 
+func (postgres) rowCounter() string { return "" }
+
+func (postgres) findsDatesByNull() bool { return false }
+
 func (postgres) tellsCases() bool { return false }
 
 func (postgres) countsLastRows() bool { return false }

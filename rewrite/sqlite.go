@@ -101,6 +101,10 @@ func (sqlite) writesInWith() bool { return false }
 
 func (sqlite) checksBeyondLimit() bool { return false }
 
+func (sqlite) rowCounter() string { return "" }
+
+func (sqlite) findsDatesByNull() bool { return false }
+
 func (sqlite) tellsCases() bool { return false }
 
 func (sqlite) countsLastRows() bool { return true }

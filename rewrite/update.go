@@ -1,6 +1,10 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // update plans an UPDATE.
 //
@@ -10,7 +14,7 @@ func (p *planner) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed statement; write UPDATE without it")
 	}
-	if !p.versions(w) {
+	if !p.versions(w) || !p.countsNoRows(w) {
 		return false
 	}
 	if p.target.versioned && w.Or == read.OrIgnore {
@@ -19,6 +23,22 @@ func (p *planner) update(w *read.Write) bool {
 	p.orAbort(w)
 	p.changes()
 	return p.assignments(&w.Set, false) && p.where(w)
+}
+
+// countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index by which
+// rows are found, as a guard does with the key or the mark, MariaDB looks for all of them first, and
+// its count then stays at 1: more rows are updated.
+func (p *planner) countsNoRows(w *read.Write) bool {
+	counter := p.dialect.rowCounter()
+	if counter == "" {
+		return true
+	}
+	for i := w.At; i < p.Hi && !p.Tokens[i].Is(';'); i++ {
+		if p.Word(i, counter) && p.Tokens[i+1].Is('(') {
+			return p.refuseTarget(i, "under a guard "+strings.ToUpper(counter)+"() may count otherwise, so that more rows are updated; write LIMIT, or select the rows by their keys")
+		}
+	}
+	return true
 }
 
 // delete plans a DELETE.

@@ -97,10 +97,29 @@ func (p *planner) repeatParts(condition read.Span, at int32) bool {
 // insertCase puts a condition that isn't empty into a CASE before a check.
 func (p *planner) insertCase(c read.Condition, rules ruleSet) {
 	at := p.After(c.Hi)
-	p.insertText(p.Offset(c.Lo), "CASE WHEN (")
+	if p.dialect.findsDatesByNull() && p.asksForNull(c.Span) {
+		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
+		p.insertText(at, ")")
+	} else {
+		p.insertText(p.Offset(c.Lo), "CASE WHEN (")
+	}
 	p.insertText(at, ") THEN ")
 	p.insertCheck(at, rules)
 	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+}
+
+// asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as
+// MATCH of another query's columns can't.
+func (p *planner) asksForNull(condition read.Span) (asks bool) {
+	for i := condition.Lo; i < condition.Hi; i++ {
+		switch {
+		case p.Word(i, "match"):
+			return false
+		case p.Word(i, "isnull"), p.Word(i, "is") && p.Word(i+1, "null"):
+			asks = true
+		}
+	}
+	return asks
 }
 
 // insertCheck inserts the check of some rules for a row that is updated or deleted.

@@ -46,6 +46,7 @@ func TestStaleWriteThatWaits(t *testing.T) {
 	writes := map[string]string{
 		"update": "UPDATE books SET price = 666 WHERE id = 1",
 		"delete": "DELETE FROM books WHERE id = 1",
+		"null":   "DELETE FROM books WHERE isbn IS NULL AND id = 1",
 		"upsert": "INSERT INTO books (id, price) VALUES (1, 666) ON DUPLICATE KEY UPDATE price = VALUES(price)",
 		"all":    "UPDATE books SET price = 666 WHERE price >= 0",
 		"joined": "UPDATE books b JOIN pens p ON p.id >= b.id SET b.price = 666 WHERE b.id = 1",

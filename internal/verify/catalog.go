@@ -136,9 +136,10 @@ type column struct {
 	name, typ, shown string // typ without the length and such, and of a domain's base; shown as it is declared
 	nullable         bool
 	fallback         string // its default; empty for none
-	generated        bool
-	loose            bool // texts that are not the same count as equal
-	reads            bool // the role may
+	generated        bool   // by the database, of other columns or as an identity
+	computed         bool   // of other columns
+	loose            bool   // texts that are not the same count as equal
+	reads            bool   // the role may
 	inserts, updates bool
 }
 

@@ -105,6 +105,10 @@ func (l *look) judgeColumn(u use) {
 			Remedy: "Register a column of its own."})
 		return
 	}
+	if u.role == "key" && u.is.computed {
+		l.add(u.Table, Finding{Severity: Warning, Code: "generated-column", Problem: named + " is computed of other columns: an UPDATE of those moves a row out of its token's scope, which no statement shows.",
+			Remedy: "Choose another column as the key."})
+	}
 	if j := u.judge(u.is); j.problem != "" {
 		f := Finding{Severity: j.severity, Code: u.role + "-type", Problem: named + " is of the type " + u.is.shown + ": " + j.problem + ".",
 			Remedy: "Choose another column as the key."}

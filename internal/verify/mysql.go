@@ -63,7 +63,7 @@ FROM information_schema.columns WHERE table_schema `+notTheServers+` AND `+d.nam
 		may := func(privilege string) bool {
 			return slices.Contains(strings.Split(strings.ToLower(r[8]), ","), privilege)
 		}
-		c := column{name: r[1], typ: r[2], shown: r[3], nullable: r[4] == "YES", fallback: r[5], generated: r[6] == "1", reads: may("select"), inserts: may("insert"), updates: may("update")}
+		c := column{name: r[1], typ: r[2], shown: r[3], nullable: r[4] == "YES", fallback: r[5], generated: r[6] == "1", computed: r[6] == "1", reads: may("select"), inserts: may("insert"), updates: may("update")}
 		c.loose = r[7] != "" && !strings.HasSuffix(r[7], "_bin") && r[7] != "binary"
 		found[r[0]] = append(found[r[0]], c)
 		for _, rel := range of {

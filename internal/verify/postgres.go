@@ -64,7 +64,7 @@ const postgresColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catal
 		UNION ALL SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t JOIN b ON t.oid = b.base)
 	SELECT t.typname::pg_catalog.text FROM b JOIN pg_catalog.pg_type AS t ON t.oid = b.oid WHERE b.base = 0),
 	pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull::pg_catalog.text,
-	COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), ''), (a.attgenerated <> '' OR a.attidentity = 'a')::pg_catalog.text,
+	COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), ''), CASE WHEN a.attgenerated <> '' THEN 'computed' WHEN a.attidentity = 'a' THEN 'identity' ELSE '' END,
 	COALESCE((NOT o.collisdeterministic)::pg_catalog.text, ''),
 	pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')::pg_catalog.text,
 	pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'INSERT')::pg_catalog.text,
@@ -78,7 +78,7 @@ func (d postgres) columns(l *look, of []*relation) (map[string][]column, error) 
 	rows, err := l.rows("the columns", postgresColumns+strings.Join(ids(of), ", ")+") ORDER BY a.attrelid, a.attnum")
 	found := make(map[string][]column)
 	for _, r := range rows {
-		found[r[0]] = append(found[r[0]], column{name: r[1], typ: r[2], shown: r[3], nullable: r[4] != "true", fallback: r[5], generated: r[6] == "true",
+		found[r[0]] = append(found[r[0]], column{name: r[1], typ: r[2], shown: r[3], nullable: r[4] != "true", fallback: r[5], generated: r[6] != "", computed: r[6] == "computed",
 			loose: r[7] == "true" || r[2] == "citext", reads: r[8] == "true", inserts: r[9] == "true", updates: r[10] == "true"})
 	}
 	return found, err

@@ -102,7 +102,7 @@ FROM ` + name + `.sqlite_master AS m, pragma_table_xinfo(m.name, ` + text + `) A
 	found := make(map[string][]column)
 	for _, r := range rows {
 		found[r[0]] = append(found[r[0]], column{name: r[1], typ: affinity(r[2]), shown: cmp.Or(r[2], noType), nullable: r[3] == "0", fallback: r[4],
-			generated: r[5] == "2" || r[5] == "3", reads: true, inserts: true, updates: true})
+			generated: r[5] == "2" || r[5] == "3", computed: r[5] == "2" || r[5] == "3", reads: true, inserts: true, updates: true})
 	}
 	return found, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/internal/missing"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
 func (a *app) migrate() *cobra.Command {
@@ -82,7 +82,7 @@ func isDone(ctx context.Context, source database.Source, db *sql.DB, file string
 	if err != nil && source.IsMissing(err) {
 		return false, nil
 	}
-	if thing, denied := missing.Find(err, missing.Table{Name: table, SQL: table, Privileges: "SELECT"}); denied {
+	if thing, denied := setuperr.Find(err, setuperr.Table{Name: table, SQL: table, Privileges: "SELECT"}); denied {
 		err = &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
 	}
 	return err == nil, err
