@@ -246,6 +246,9 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 	first := int32(len(p.to().Keys))
 	p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
+		if row.Empty() && !p.insertion.empty {
+			return p.refuseTarget(row.Lo, "a row has no values for the columns; write them, or DEFAULT")
+		}
 		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}

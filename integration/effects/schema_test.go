@@ -88,15 +88,19 @@ INSERT INTO src VALUES (1, 100, 's1', 1, NULL), (2, 200, 's2', 2, 1), (77, 700, 
 INSERT INTO x VALUES (1, 1);`,
 	sqlfence.MySQL: `
 CREATE TABLE books (id int PRIMARY KEY DEFAULT 1000, isbn varchar(20) UNIQUE, price int DEFAULT 10, title varchar(40) DEFAULT 'none', grp int,
-	serial bigint DEFAULT 1, editedby varchar(20), fence_token bigint);
+	sold date, at varchar(40), tag varchar(40), rownum int, serial bigint DEFAULT 1, editedby varchar(20), fence_token bigint, FULLTEXT (title));
 CREATE TABLE orders (id int PRIMARY KEY DEFAULT 1000, book int, price int DEFAULT 3, fence_token bigint);
 CREATE TABLE pens (id int, price int, grp int, mark bigint);
 CREATE TABLE inks (id int);
+CREATE TABLE other (id int, price int, grp int);
+CREATE TABLE prices (book int, price int);
 CREATE TABLE x (id int, price int);
 INSERT INTO books (id, isbn, title, grp, fence_token) VALUES (1, 'i1', 'a', 1, 9), (2, 'i2', 'b', 2, 9), (3, 'i3', 'c', 1, 9), (4, 'i4', 'a', 2, 9), (42, 'i42', 'b', 1, 9);
 INSERT INTO orders (id, book, fence_token) VALUES (1, 1, 9), (2, 2, 9), (3, 3, 9);
 INSERT INTO pens VALUES (1, 100, 1, 0), (2, 200, 2, 0), (77, 700, 1, 0);
 INSERT INTO inks VALUES (1), (77);
+INSERT INTO other VALUES (7, 5, 1), (8, 6, 2), (9, 7, 2);
+INSERT INTO prices VALUES (1, 15), (2, 25);
 INSERT INTO x VALUES (1, 1);`,
 }
 

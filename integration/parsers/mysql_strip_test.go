@@ -72,6 +72,9 @@ func joinConditions(n ast.ResultSetNode) (all []string) {
 	if j, ok := n.(*ast.Join); ok {
 		if j.On != nil {
 			all = append(all, show(j.On.Expr))
+			for _, term := range conjunction(j.On.Expr) { // where one can't be evaluated twice, the others are added
+				all = append(all, show(term))
+			}
 		}
 		all = append(all, joinConditions(j.Left)...)
 		if j.Right != nil {
