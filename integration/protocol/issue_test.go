@@ -1,12 +1,16 @@
 package protocol_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
+
+// ours finds the comment by which package tokens finds on MySQL's server what it has given up.
+var ours = regexp.MustCompile(` /\* sqlfence-\w+ \*/$`)
 
 // The statements that take a token are those that package tokens sends, with constants for
 // its arguments.
@@ -23,7 +27,7 @@ func TestIssueIsThatOfTokens(t *testing.T) {
 		}
 		constants := strings.NewReplacer("$1::text", "'books'", "$2::bigint", "1", "? AS name, ? AS count", "'books' AS name, 1 AS count")
 		page := inOneLine(block(t, named(b)+" issue"))
-		if !slices.ContainsFunc(sent.Texts(), func(text string) bool { return inOneLine(constants.Replace(text)) == page }) {
+		if !slices.ContainsFunc(sent.Texts(), func(text string) bool { return inOneLine(constants.Replace(ours.ReplaceAllString(text, ""))) == page }) {
 			t.Errorf("tokens sends\n%s\nthe page has\n%s", strings.Join(sent.Texts(), "\n"), page)
 		}
 	})
