@@ -41,31 +41,31 @@ var aloneReleaseMySQL = strings.Replace(releaseMySQL, "{now}", "LAST_INSERT_ID({
 const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} WHERE l.{column} = {key} AND l.lock_id = {lock}`
 
 // undo waits for a take that is about to commit.
-func (mysql) undo(key, lockID string) statement {
+func (d mysql) undo(key, lockID string) statement {
 	p := constants(map[string]string{"key": key, "lock": lockID})
-	return texts(p, undoMySQL).orAlone(p, undoMySQL+aloneMySQL, "")
+	return d.orAlone(texts(p, undoMySQL), p, undoMySQL+aloneMySQL, "")
 }
 
 // extend locks the row before the clock is read, or an expired lease could come back to life
 // after a wait.
-func (mysql) extend(lockID string, ttl time.Duration) statement {
+func (d mysql) extend(lockID string, ttl time.Duration) statement {
 	p := constants(map[string]string{"lock": lockID})
-	p["ttl"] = number(sqltext.MySQL.Ticks(ttl))
-	return texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL).
-		orAlone(p, extendMySQL+inTimeMySQL, extendedMySQL)
+	p["ttl"] = number(d.text().Ticks(ttl))
+	inTransaction := texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
+	return d.orAlone(inTransaction, p, extendMySQL+inTimeMySQL, extendedMySQL)
 }
 
-func (mysql) release(lockID, release string, _ bool) statement {
+func (d mysql) release(lockID, release string, _ bool) statement {
 	p := constants(map[string]string{"lock": lockID, "release": release, "none": noKey})
-	return texts(p,
+	inTransaction := texts(p,
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
-		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}").
-		orAlone(p, aloneReleaseMySQL, releasedMySQL)
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}")
+	return d.orAlone(inTransaction, p, aloneReleaseMySQL, releasedMySQL)
 }
 
-// orAlone adds what is tried first: a text that does the same by itself, and what answers it then.
-func (s statement) orAlone(p sqltext.Pieces, alone, answer string) statement {
-	s.alone = render(sqltext.MySQL, alone, p, mysqlPieces)
-	s.answer = render(sqltext.MySQL, answer, p, mysqlPieces)
+// orAlone adds to a statement what is tried first: a text that does the same by itself, and what answers it then.
+func (d mysql) orAlone(s statement, p sqltext.Pieces, alone, answer string) statement {
+	s.alone = render(d.text(), alone, p, mysqlPieces)
+	s.answer = render(d.text(), answer, p, mysqlPieces)
 	return s
 }

@@ -30,7 +30,6 @@ require (
 	gorm.io/driver/postgres v1.6.3
 	gorm.io/driver/sqlite v1.6.0
 	gorm.io/gorm v1.31.2
-	gorm.io/plugin/optimisticlock v1.1.3
 	modernc.org/sqlite v1.60.0
 	xorm.io/xorm v1.4.3
 )
