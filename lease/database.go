@@ -146,6 +146,9 @@ func (s statement) sendAlone(ctx context.Context, db querier, do func(db querier
 		db = conn
 	}
 	result, err := db.ExecContext(trusted.Context(ctx, s.alone), s.alone)
+	if dberr.IsUnknownVariable(err) { // MySQL is going to remove binlog_format
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -19,10 +19,12 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 // aloneMySQL is a condition that holds where a statement commits by itself. With inTimeMySQL it is sure,
 // too, that the lease lives when the row is locked: by SYSDATE, which says how long it has waited for that, but not on a
-// server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring.
+// server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring. With
+// binlog_format = STATEMENT a replica executes the text, too, by a SYSDATE of its own: one that lags would
+// take the lease for ended.
 const aloneMySQL = " AND @@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'"
 
-const inTimeMySQL = aloneMySQL + `
+const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
 	AND SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 10 MINUTE
 	AND l.expires_at > {now} + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))`
 

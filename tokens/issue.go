@@ -27,7 +27,7 @@ import (
 // A call whose context ends returns at once with the context's error. After any error
 // but ErrTokenLimit a token may have been taken; it is then lost. On MySQL and MariaDB, whose
 // servers don't notice that a client has gone, a statement that was given up is ended by another
-// connection; where none can be had within 2 s, or no KILL comes through, it may take
+// connection; where none can be had within 2 s, the process ends first, or no KILL comes through, it may take
 // its token later, once it has got the ledger's row, within innodb_lock_wait_timeout.
 //
 // Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached

@@ -118,7 +118,10 @@ func TestMySQLAcquireIsCutOffWhileItWaits(t *testing.T) {
 	db := harness.MySQL.Raw(t, dsn)
 	direct := harness.NewLeases(t, db)
 	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
-	leases := harness.NewLeases(t, harness.MySQL.Raw(t, limited))
+	leases, err := lease.New(harness.MySQL.Raw(t, limited)) // a Setup may take longer
+	if err != nil {
+		t.Fatal(err)
+	}
 	harness.MustRelease(t, harness.MustAcquire(t, direct, "jobs"))
 	writer, err := db.Begin()
 	if err != nil {

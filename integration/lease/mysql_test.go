@@ -5,9 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/lease"
@@ -116,5 +120,28 @@ func TestLeaseNewKeysOnMySQL(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where statements are logged as texts a lease is extended, and released, by one that a replica comes to the same
+// by, however late: SYSDATE is its own there, so that it is only in the text that did nothing here.
+func TestLeaseLoggedAsStatementsOnMySQL(t *testing.T) {
+	for format, transacts := range map[string]bool{"STATEMENT": true, "MIXED": false, "ROW": false} {
+		dsn := harness.MySQLWith(t, harness.MySQLDatabase(t), func(c *mysql.Config) { c.Params = map[string]string{"binlog_format": format} })
+		db, counter := harness.MySQL.Counted(t, dsn)
+		l := harness.MustAcquire(t, harness.NewLeases(t, db), "jobs")
+		for _, do := range []func() error{
+			func() error { return l.Extend(t.Context(), time.Hour) },
+			func() error { return l.Release(t.Context()) },
+		} {
+			counter.Reset()
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			locks := func(text string) bool { return strings.HasSuffix(text, "FOR UPDATE") }
+			if sent := counter.Texts(); slices.ContainsFunc(sent, locks) != transacts {
+				t.Errorf("%s: %q", format, sent)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package rowlock_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"testing"
@@ -60,4 +61,27 @@ func TestRowLockInMySQLSessions(t *testing.T) {
 			t.Errorf("it is locked by a part of the user's ID: %v", err)
 		}
 	})
+}
+
+// What was given up in the caller's transaction, which has the pool's only connection, is ended on the server
+// once the caller has rolled back.
+func TestRowLockCancelledInATransactionOnMySQL(t *testing.T) {
+	d := &desk{Setting: harness.Setting{Base: harness.MySQL}, ada: "ada", bob: "bob"}
+	d.open(t)
+	d.db.SetMaxOpenConns(1)
+	holder := harness.Begin(t.Context(), t, d.plain, sql.LevelDefault)
+	if _, err := holder.Exec("UPDATE invoice SET total = 11"); err != nil {
+		t.Fatal(err)
+	}
+	tx := harness.Begin(t.Context(), t, d.db, sql.LevelDefault)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	request := harness.Go(func() error { _, err := d.invoice.In(tx).Request(ctx, edit("ada")); return err })
+	harness.Eventually(t, "the request waits", func() bool { return d.Waiting(t, d.plain) == 1 })
+	cancel()
+	if err := request.Wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Request: %v", err)
+	}
+	_ = tx.Rollback() // of a connection that is closed
+	harness.Eventually(t, "nobody waits", func() bool { return d.Waiting(t, d.plain) == 0 })
 }

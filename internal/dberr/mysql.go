@@ -53,6 +53,7 @@ var mysqlStates = map[uint16]string{
 const (
 	lockWaitTimeout = 1205
 	nodeNotReady    = 1047
+	unknownVariable = 1193
 )
 
 // IsMySQLBusy reports whether another transaction held a lock for longer than
@@ -61,6 +62,12 @@ const (
 func IsMySQLBusy(err error) bool {
 	number, ok := MySQLNumber(err)
 	return ok && (number == lockWaitTimeout || number == nodeNotReady)
+}
+
+// IsUnknownVariable reports whether a statement names a variable that the MySQL or MariaDB server doesn't have.
+func IsUnknownVariable(err error) bool {
+	number, ok := MySQLNumber(err)
+	return ok && number == unknownVariable
 }
 
 // generalError is MySQL's state of an error without one.

@@ -24,13 +24,18 @@ const limit = 2 * time.Second
 // Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the connection broke,
 // before the answer came. Behind the text stands a comment by which the server's list shows it. A user sees
 // his own sessions there, and may end them, without any privilege. What can't be found or ended stays.
+//
+// It is ended in the background: the pool may have no connection free before the caller has given back that
+// of his transaction, and the server may be one that can't be reached.
 func Abandoned(ctx context.Context, db *sql.DB, text string, send func(text string) error) error {
 	mark := "sqlfence-" + rand.Text()
 	err := send(text + " /* " + mark + " */")
 	if err != nil && (ctx.Err() != nil || unanswered(err)) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-		defer cancel()
-		_ = end(ctx, db, mark) // err says what the caller has to know
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			defer cancel()
+			_ = end(ctx, db, mark) // err says what the caller has to know
+		}()
 	}
 	return err
 }

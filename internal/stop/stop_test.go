@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/stop"
@@ -44,31 +46,63 @@ func TestAbandoned(t *testing.T) {
 		"refused, ended": {ended, &mysqlError{1317, "Query execution was interrupted"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))
-			db := sql.OpenDB(fake)
-			defer db.Close()
-			var mark string
-			err := stop.Abandoned(test.ctx, db, "UPDATE t", func(text string) error {
-				mark = strings.TrimSuffix(strings.TrimPrefix(text, "UPDATE t /* "), " */")
-				return test.err
-			})
-			if !errors.Is(err, test.err) {
-				t.Errorf("%v, want %v", err, test.err)
-			}
-			var want []string
-			if test.stops {
-				want = []string{
-					"BEGIN", "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0",
-					"PREPARE sqlfence_stop FROM 'KILL QUERY 7'", "EXECUTE sqlfence_stop", "DEALLOCATE PREPARE sqlfence_stop", "ROLLBACK",
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))
+				db := sql.OpenDB(fake)
+				defer db.Close()
+				var mark string
+				err := stop.Abandoned(test.ctx, db, "UPDATE t", func(text string) error {
+					mark = strings.TrimSuffix(strings.TrimPrefix(text, "UPDATE t /* "), " */")
+					return test.err
+				})
+				if !errors.Is(err, test.err) {
+					t.Errorf("%v, want %v", err, test.err)
 				}
-			}
-			var sent []string
-			for _, c := range fake.Sent() {
-				sent = append(sent, fmt.Sprint(c))
-			}
-			if !slices.Equal(sent, want) {
-				t.Errorf("sent %q, want %q", sent, want)
-			}
+				synctest.Wait()
+				var want []string
+				if test.stops {
+					want = []string{
+						"BEGIN", "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0",
+						"PREPARE sqlfence_stop FROM 'KILL QUERY 7'", "EXECUTE sqlfence_stop", "DEALLOCATE PREPARE sqlfence_stop", "ROLLBACK",
+					}
+				}
+				var sent []string
+				for _, c := range fake.Sent() {
+					sent = append(sent, fmt.Sprint(c))
+				}
+				if !slices.Equal(sent, want) {
+					t.Errorf("sent %q, want %q", sent, want)
+				}
+			})
 		})
 	}
+}
+
+// The caller waits for no connection, nor for a server that can't be reached; what he has given up is ended
+// once there is a connection, which may be that of his own transaction.
+func TestAbandonedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))
+		db := sql.OpenDB(fake)
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		own, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		start := time.Now()
+		err = stop.Abandoned(ctx, db, "UPDATE t", func(string) error { return ctx.Err() })
+		if !errors.Is(err, context.Canceled) || time.Since(start) > 0 {
+			t.Errorf("%v after %v, want the context's error at once", err, time.Since(start))
+		}
+		if err := own.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if sent := fmt.Sprint(fake.Sent()); !strings.Contains(sent, "KILL QUERY 7") {
+			t.Errorf("sent %s", sent)
+		}
+	})
 }
