@@ -24,6 +24,7 @@ var unasked = []string{
 	"INSERT INTO books (id, price) SELECT 7, 1 EXCEPT SELECT 8, 1 FROM pens WHERE 1 = 0",
 	"INSERT INTO books (id, price) SELECT 7, 1 FROM pens WHERE 1 = 0 INTERSECT SELECT 7, 1 UNION SELECT 8, 1",
 	"INSERT INTO books (id, price) SELECT own.round(price), 1 FROM pens WHERE 1 = 0",
+	"INSERT INTO books (id, price) SELECT 7, COALESCE(trim (price), 1) FROM pens WHERE 1 = 0",
 }
 
 // No query inserts rows for a token that isn't the newest.

@@ -122,16 +122,27 @@ func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 }
 
 // mayAggregate reports whether a function is called that isn't known to make one value of
-// one row's. One with a schema is somebody's own, whatever its name.
+// one row's. One with a schema is somebody's own, whatever its name; so may be one whose name has a
+// blank behind it, as TRIM (x).
 func (t *Text) mayAggregate(lo, hi int) bool {
 	for i := lo; i+1 < hi; i++ {
-		tok := &t.Tokens[i]
-		calls := isName(tok) && t.Tokens[i+1].Is('(')
-		if t.isWord(tok, "select") || calls && (t.Tokens[i-1].Is('.') || !t.isWord(tok, "and", "or", "not", "in", "between", "like", "case", "when", "then", "else",
-			"cast", "char", "decimal", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
-			"coalesce", "ifnull", "nullif", "if", "concat", "lower", "upper", "length", "trim", "abs", "round")) {
+		tok, next := &t.Tokens[i], &t.Tokens[i+1]
+		switch {
+		case t.isWord(tok, "select"):
+			return true
+		case !isName(tok) || !next.Is('('):
+		case t.Tokens[i-1].Is('.'):
+			return true
+		case !t.isWord(tok, beforeBracket...) && !(tok.End == next.Start && t.isWord(tok, ofOneRow...)):
 			return true
 		}
 	}
 	return false
 }
+
+// beforeBracket are words that aren't functions, or reserved; ofOneRow are functions of one row's values.
+var (
+	beforeBracket = []string{"and", "or", "not", "in", "between", "like", "case", "when", "then", "else", "char", "decimal", "coalesce", "if"}
+	ofOneRow      = []string{"cast", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
+		"ifnull", "nullif", "concat", "lower", "upper", "length", "trim", "abs", "round"}
+)
