@@ -21,7 +21,10 @@ var unasked = []string{
 	"INSERT INTO books (id, price) SELECT 7, 1 FROM pens WHERE 1 = 0 GROUP BY grp WITH ROLLUP",
 	"INSERT INTO books (id, price) SELECT 7, 1 FROM pens WHERE 1 = 0 GROUP BY ROLLUP (grp)",
 	"INSERT INTO books (id, price) SELECT 7, 1 FROM pens WHERE 1 = 0 GROUP BY ''",
+	"INSERT INTO books (id, price) SELECT 7, 1 EXCEPT SELECT 8, 1 FROM pens WHERE 1 = 0",
+	"INSERT INTO books (id, price) SELECT 7, 1 FROM pens WHERE 1 = 0 INTERSECT SELECT 7, 1 UNION SELECT 8, 1",
 	"INSERT INTO books (id, price) SELECT own.round(price), 1 FROM pens WHERE 1 = 0",
+	"INSERT INTO books (id, price) SELECT 7, COALESCE(trim (price), 1) FROM pens WHERE 1 = 0",
 }
 
 // No query inserts rows for a token that isn't the newest.

@@ -23,6 +23,9 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 	c.NoFrom = !t.isWord(&t.Tokens[arm.After], "from")
 	from, to, behind := at[whereClause], at[groupClause], at[havingClause]
 	groups := to < behind
+	if groups && t.groupsBySets(to, behind) {
+		return c, false
+	}
 	c.Having = !groups && (behind < at[tailClause] || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) || t.mayAggregate(at[tailClause], int(end)))
 	if c.Having {
 		from, to = behind, at[tailClause]
@@ -31,6 +34,19 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 		c.Span = span(from+1, to)
 	}
 	return c, from == to || !c.Empty()
+}
+
+// groupsBySets reports whether a GROUP BY, whose two words begin at lo, may have a group where there is
+// no row.
+func (t *Text) groupsBySets(lo, hi int) bool {
+	for i := lo + 2; i < hi; i++ {
+		tok, before := &t.Tokens[i], &t.Tokens[i-1]
+		all := tok.Is('(') && int(tok.Mate) == i+1 && (i == lo+2 || before.Is(','))
+		if all || t.isWord(tok, "rollup", "cube", "grouping") {
+			return true
+		}
+	}
+	return false
 }
 
 // The clauses behind FROM that may hold a condition, or end one.
@@ -82,7 +98,8 @@ func (t *Text) clauseAt(i int) int {
 	case t.isWord(tok, "order") && t.isWord(next, "by"), t.isWord(tok, "limit"),
 		t.isWord(tok, "for") && t.isWord(next, "update", "share"), t.isWord(tok, "lock") && t.isWord(next, "in"):
 		return tailClause
-	case t.isWord(tok, "window", "procedure", "into", "for", "lock", "offset", "fetch", "qualify", "with"):
+	case t.isWord(tok, "window", "procedure", "into", "for", "lock", "offset", "fetch", "qualify", "with"),
+		t.isWord(tok, "rows") && t.isWord(next, "examined"): // which counts what the ledger's question reads, too
 		return unknownClause
 	}
 	return noClause
@@ -105,16 +122,27 @@ func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 }
 
 // mayAggregate reports whether a function is called that isn't known to make one value of
-// one row's. One with a schema is somebody's own, whatever its name.
+// one row's. One with a schema is somebody's own, whatever its name; so may be one whose name has a
+// blank behind it, as TRIM (x).
 func (t *Text) mayAggregate(lo, hi int) bool {
 	for i := lo; i+1 < hi; i++ {
-		tok := &t.Tokens[i]
-		calls := isName(tok) && t.Tokens[i+1].Is('(')
-		if t.isWord(tok, "select") || calls && (t.Tokens[i-1].Is('.') || !t.isWord(tok, "and", "or", "not", "in", "between", "like", "case", "when", "then", "else",
-			"cast", "char", "decimal", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
-			"coalesce", "ifnull", "nullif", "if", "concat", "lower", "upper", "length", "trim", "abs", "round")) {
+		tok, next := &t.Tokens[i], &t.Tokens[i+1]
+		switch {
+		case t.isWord(tok, "select"):
+			return true
+		case !isName(tok) || !next.Is('('):
+		case t.Tokens[i-1].Is('.'):
+			return true
+		case !t.isWord(tok, beforeBracket...) && !(tok.End == next.Start && t.isWord(tok, ofOneRow...)):
 			return true
 		}
 	}
 	return false
 }
+
+// beforeBracket are words that aren't functions, or reserved; ofOneRow are functions of one row's values.
+var (
+	beforeBracket = []string{"and", "or", "not", "in", "between", "like", "case", "when", "then", "else", "char", "decimal", "coalesce", "if"}
+	ofOneRow      = []string{"cast", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
+		"ifnull", "nullif", "concat", "lower", "upper", "length", "trim", "abs", "round"}
+)
