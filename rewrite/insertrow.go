@@ -121,7 +121,7 @@ func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
 		}
 		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
 		if !ok {
-			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of each SELECT of its query, and one isn't plain; write it without WITH ROLLUP, WINDOW and a bracket of its own, or write INSERT ... VALUES")
+			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of each SELECT of its query, and one isn't plain; write it without ROLLUP, windows and a bracket of its own, or write INSERT ... VALUES")
 		}
 		switch {
 		case !c.Empty():

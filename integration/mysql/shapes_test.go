@@ -34,8 +34,6 @@ var queriesOfRows = []string{
 	"SELECT 7, MIN(id) FROM pens WHERE id >= ? GROUP BY NULL",
 	"SELECT 7, MAX(id) FROM pens GROUP BY 'x' HAVING MAX(id) > ?",
 	"SELECT grp + 7, MAX(price) FROM pens WHERE id > ? GROUP BY 1 HAVING MAX(price) > 1 ORDER BY 1 LIMIT 1",
-	"SELECT id + 7, ROW_NUMBER() OVER (ORDER BY id) + ? FROM pens",
-	"SELECT id + 7, SUM(price) OVER () FROM pens WHERE id > ?",
 	"SELECT id + 7, ABS(price) + LENGTH(SHA2(id, 256)) FROM pens WHERE id > ? ORDER BY id FOR UPDATE",
 	"SELECT id + 7, LEAST(price, ?) FROM pens LOCK IN SHARE MODE",
 	"SELECT 7, 8 UNION SELECT id + 8, price FROM pens WHERE id = ?",

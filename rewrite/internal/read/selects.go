@@ -10,7 +10,8 @@ type SelectCondition struct {
 // SelectCondition returns the condition without which one of the SELECTs of an INSERT's query, which ends at a
 // token, has no rows. That is the WHERE, but for a SELECT with a function that may be an aggregate and
 // without GROUP BY: of that there is a row also where none meets the WHERE, which the servers may not evaluate
-// then. ok is false where one of its clauses isn't well known, as ROLLUP.
+// then. ok is false where one of its clauses isn't well known, as ROLLUP, and for a window function beside a
+// HAVING, by which MySQL 9.7 has crashed.
 func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok bool) {
 	end, ok = t.selectEnd(arm, end)
 	if !ok || !arm.Select {
@@ -28,6 +29,9 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 	}
 	c.Having = !groups && (behind < at[tailClause] || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) || t.mayAggregate(at[tailClause], int(end)))
 	if c.Having {
+		if t.hasWindow(int(arm.Columns.Lo), int(end)) {
+			return c, false
+		}
 		from, to = behind, at[tailClause]
 	}
 	if c.At = int32(from); from < to {
@@ -43,6 +47,16 @@ func (t *Text) groupsBySets(lo, hi int) bool {
 		tok, before := &t.Tokens[i], &t.Tokens[i-1]
 		all := tok.Is('(') && int(tok.Mate) == i+1 && (i == lo+2 || before.Is(','))
 		if all || t.isWord(tok, "rollup", "cube", "grouping") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasWindow reports whether a function of a window is called.
+func (t *Text) hasWindow(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		if t.isWord(&t.Tokens[i], "over") {
 			return true
 		}
 	}
