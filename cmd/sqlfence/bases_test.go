@@ -22,7 +22,8 @@ func freshSQLite(t testing.TB, work string) string {
 	return "sqlite:" + path
 }
 
-// freshPostgres makes a schema of its own.
+// freshPostgres makes a database of its own: in one that tests share, whoever takes a token of the same
+// name waits for the others.
 func freshPostgres(t testing.TB, _ string) string {
 	dsn := server(t, "POSTGRES")
 	name := "sqlfence_cli_" + strings.ToLower(rand.Text()[:10])
@@ -31,15 +32,13 @@ func freshPostgres(t testing.TB, _ string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { admin.Close() })
-	execute(t, admin, "CREATE SCHEMA "+name)
-	t.Cleanup(func() { execute(t, admin, "DROP SCHEMA "+name+" CASCADE") })
+	execute(t, admin, "CREATE DATABASE "+name)
+	t.Cleanup(func() { execute(t, admin, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u, err := url.Parse(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
+	u.Path = "/" + name
 	return u.String()
 }
 

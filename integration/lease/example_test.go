@@ -47,7 +47,7 @@ func ExampleLeases_Acquire() {
 	fmt.Println("another at the same time:", ok, err)
 
 	// A minute would pass here; so that nobody waits for it, the lease is cut short.
-	if err := first.Extend(ctx, 50*time.Millisecond); err != nil {
+	if err := first.Extend(ctx, time.Second); err != nil {
 		log.Fatal(err)
 	}
 	second, err := leases.Acquire(ctx, "books", lease.Owner("second"))
