@@ -111,7 +111,7 @@
 // On MySQL and MariaDB taking a lease is a read and a transaction of two statements. A process that is stopped
 // in the midst of that keeps the key from all others until the server ends its session, by wait_timeout;
 // so it is with extending and releasing, which are statements by themselves, only in a session with
-// autocommit = 0 and on a server with sysdate-is-now. No statement is shared,
+// autocommit = 0 or binlog_format = STATEMENT, and on a server with sysdate-is-now. No statement is shared,
 // and [Ephemeral] sees sessions of one server only: where several servers write to one
 // database, as in a Galera cluster, it is refused ([ErrNoSessions]).
 //

@@ -17,7 +17,7 @@ import (
 // be older than a wait for a lock is a statement behind the one that locks. Values are written
 // into the texts: arguments would take a round trip more, and be in the session's character
 // set. A session with autocommit = 0 would commit nothing, and read the same rows for ever; so
-// what is sent alone does nothing there, by {alone}, and is then sent in a transaction.
+// what is sent alone does nothing there, by aloneMySQL, and is then sent in a transaction.
 type mysql struct{}
 
 // key and lock ids are compared byte by byte. Times are in µs since 1970. The index stands
@@ -42,7 +42,7 @@ const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
-	l.{column} IS NOT NULL, t.name IS NOT NULL, @@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'
+	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + sqltext.CommitsAlone + `
 FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`

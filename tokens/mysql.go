@@ -90,7 +90,7 @@ const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON D
 // alone is a condition that holds where a statement commits by itself, and always any. With
 // completion_type = CHAIN each COMMIT begins the next transaction.
 const (
-	alone  = sqltext.Raw("@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'")
+	alone  = sqltext.Raw(sqltext.CommitsAlone)
 	always = sqltext.Raw("TRUE")
 )
 

@@ -133,8 +133,7 @@ func TestObserveRunsOnceWhatTimesOut(t *testing.T) {
 				ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 			} = w.DB
 			if name != "exec" {
-				tx := harness.Begin(t.Context(), t, w.DB, sql.LevelDefault)
-				q = tx
+				q = harness.Begin(t.Context(), t, w.DB, sql.LevelDefault)
 			}
 			if _, err := q.ExecContext(harness.Holding(t, 10), "UPDATE books SET price = 30 WHERE id = 1 AND pg_sleep(60) IS NOT NULL"); err == nil {
 				t.Fatalf("%s: no error", name)

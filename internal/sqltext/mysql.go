@@ -94,6 +94,10 @@ func (mysql) Ticks(d time.Duration) int64 { return ticks(d, time.Microsecond) }
 
 func (mysql) Micros(time string) string { return "(" + time + ")" }
 
+// CommitsAlone is a condition of MySQL's that holds where a statement commits by itself, and
+// begins no other transaction by that.
+const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'"
+
 // Raise is error 1059 of MariaDB, 3057 or 4163 of MySQL, all of which show the name that no lock
 // can have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out of range,
 // which is error 1690. The name is never NULL, for which MariaDB raises nothing,
