@@ -12,6 +12,7 @@ import (
 // those of statements that were refused; each plan is the one that is made alone, and
 // stays it.
 func TestReuseKeepsNothing(t *testing.T) {
+	oneGoroutine(t)
 	type asked struct {
 		d     Dialect
 		rules string

@@ -25,6 +25,7 @@ var crashers = []string{}
 // FuzzPlan shows that any text gets a verdict, that a guard only inserts, and
 // that a comment behind the text changes nothing.
 func FuzzPlan(f *testing.F) {
+	oneGoroutine(f)
 	addCorpus(f)
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, d := range guardedDialects(t) {

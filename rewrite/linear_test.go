@@ -198,6 +198,7 @@ func (w work) grows(t *testing.T, factor int, b work) {
 // TestLinear shows that the work grows as the text does: what is allocated, inserted and
 // written for eight times the text is at most about eight times as much.
 func TestLinear(t *testing.T) {
+	oneGoroutine(t)
 	const small, factor = 8 << 10, 8
 	for _, rules := range []string{"both", "keyboth", "versionlock"} {
 		for _, l := range longTexts {
@@ -229,6 +230,7 @@ var upserts = map[Dialect]string{
 // TestLinearTokens shows the same for the tokens of many rows and for the tables of many
 // writes.
 func TestLinearTokens(t *testing.T) {
+	oneGoroutine(t)
 	const small, factor = 100, 8
 	keyed := rulesets["keyboth"].table
 	for d, placeholder := range answers(t, map[Dialect]string{Postgres: "$%d", SQLite: "?", MySQL: "?"}) {
@@ -270,11 +272,12 @@ func TestLinearTokens(t *testing.T) {
 
 // TestDeep shows that nesting costs no stack.
 func TestDeep(t *testing.T) {
+	oneGoroutine(t)
 	for _, l := range longTexts {
-		sql := l.text(4 << 20)
 		if !strings.Contains(l.name, "brackets") && !strings.Contains(l.name, "CASE") {
 			continue
 		}
+		sql := l.text(4 << 20)
 		r, err := New(l.d, []Table{rulesets["both"].table})
 		if err != nil {
 			t.Fatal(err)

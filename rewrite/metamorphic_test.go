@@ -54,6 +54,7 @@ func mayPart(a, b lex.Token) bool {
 
 // TestBlanksMeanNothing puts blanks and comments between the tokens.
 func TestBlanksMeanNothing(t *testing.T) {
+	oneGoroutine(t)
 	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, blank := range []string{" ", "\n", "\t\r\n", " /* ) ; ' */ ", " -- it's; WHERE\n"} {
 			var b strings.Builder
@@ -74,6 +75,7 @@ func TestBlanksMeanNothing(t *testing.T) {
 
 // TestCaseMeansNothing changes the case of keywords and unquoted names.
 func TestCaseMeansNothing(t *testing.T) {
+	oneGoroutine(t)
 	alternate := func(s string) string {
 		b := []byte(strings.ToLower(s))
 		for i := 0; i < len(b); i += 2 {
@@ -112,6 +114,7 @@ func TestCaseMeansNothing(t *testing.T) {
 
 // TestQuotesMeanNothing writes the table's name in each way that a database has.
 func TestQuotesMeanNothing(t *testing.T) {
+	oneGoroutine(t)
 	ways := answers(t, map[Dialect][]string{
 		Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
 		SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
@@ -139,6 +142,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 
 // TestAroundMeansNothing puts blanks, semicolons and comments in front and behind.
 func TestAroundMeansNothing(t *testing.T) {
+	oneGoroutine(t)
 	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, _ []lex.Token) {
 		for _, around := range [][2]string{{"", "\n-- books"}, {"", " /* books */"}, {"/* a */ ", ""}, {"-- a\n", "\n"}} {
 			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)

@@ -251,6 +251,7 @@ func loadStatements(t testing.TB) {
 // TestSearchFindsAll: a text that the search leaves out is one that would pass if it were
 // read, or has a name only as a part of a word and can't be read.
 func TestSearchFindsAll(t *testing.T) {
+	oneGoroutine(t)
 	loadStatements(t)
 	for seed := range uint64(2000) {
 		searched(t, seed, 20)
@@ -260,6 +261,7 @@ func TestSearchFindsAll(t *testing.T) {
 // FuzzSearchFindsAll is TestSearchFindsAll for as long as it is wanted, and for texts of
 // the fuzzer's.
 func FuzzSearchFindsAll(f *testing.F) {
+	oneGoroutine(f)
 	loadStatements(f)
 	for i, name := range hardNames {
 		f.Add(uint64(i), name, "UPDATE "+name+" SET a = 1")

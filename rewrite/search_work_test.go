@@ -78,6 +78,7 @@ func TestSearchAllocates(t *testing.T) {
 
 // TestManyTables: each of many tables is found, by its name and its schema.
 func TestManyTables(t *testing.T) {
+	oneGoroutine(t)
 	names := manyNames(10_000)
 	var tables []Table
 	for i, name := range names {

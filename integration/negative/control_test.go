@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ var (
 	unlike   = all[:2]
 	servers  = []string{"pgx", "mysql"}
 )
+
+// raceEnabled is as in this program: what has been built for it serves then.
+var raceEnabled = strconv.FormatBool(harness.RaceEnabled)
 
 // needed skips a test where the go command isn't to be run, or where there is no server.
 func needed(t *testing.T) {
@@ -98,11 +102,7 @@ func built(t *testing.T, packages string, replace map[string]string) build {
 	b := make(build)
 	for _, name := range strings.Fields(packages) {
 		b["../"+name] = filepath.Join(dir, name+".test")
-		args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay=" + file, "-o", b["../"+name], "../" + name}
-		if harness.RaceEnabled {
-			args = append(args[:2:2], append([]string{"-race"}, args[2:]...)...) // what has been built already serves then
-		}
-		command(t, "go", args...)
+		command(t, "go", "test", "-race="+raceEnabled, "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+file, "-o", b["../"+name], "../"+name)
 	}
 	return b
 }
@@ -196,5 +196,5 @@ func outcomes(t *testing.T, dir string, env []string, program string, args ...st
 // the tests take them for.
 func TestDatabasesAreThere(t *testing.T) {
 	needed(t)
-	command(t, "go", "test", "-run=^TestDatabasesAreFresh$", "../harness")
+	command(t, "go", "test", "-race="+raceEnabled, "-run=^TestDatabasesAreFresh$", "../harness")
 }
