@@ -79,7 +79,7 @@ func (f Finding) String() string {
 // finds by that name, or if it finds none those of all schemas. Stored code is searched for the
 // names of the registered tables; code that puts a name together can't be seen.
 //
-// It asks by about a dozen queries, however many tables there are, and two more for each hundred
+// It asks by about twenty queries, however many tables there are, and two more for each hundred
 // tables with a fence column, whose marks are read in all rows: that takes the time of a query for the
 // highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
 // several goroutines at once.
@@ -150,7 +150,8 @@ func (t *table) toVerify() verify.Table {
 }
 
 // A VerifyError reports what [WithVerify] has found: connections are refused until it is
-// repaired. It is [ErrNotSetUp].
+// repaired, which has to be done through the bare driver or a database with [WithBypass]. It
+// is [ErrNotSetUp].
 type VerifyError struct {
 	Findings []Finding // all that were found, the worst first
 }
@@ -158,7 +159,7 @@ type VerifyError struct {
 // Error lists the Faults.
 func (e *VerifyError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v: no connection until this is repaired", ErrNotSetUp)
+	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with WithBypass", ErrNotSetUp)
 	for _, f := range e.Findings {
 		if f.Severity == Fault {
 			b.WriteString("\n\t" + f.String())
