@@ -97,11 +97,11 @@
 //     statement may invoke them, and their writes are not compared. Statements that
 //     only create them pass: CREATE VIEW, CREATE FUNCTION;
 //   - SQL that is hidden from it otherwise: EXECUTE of a statement that was prepared
-//     under [Bypass], a text handed to a function that runs it, such as dblink_exec,
-//     or to a procedure by a CALL that spells the table's name with escapes or passes it as
-//     an argument, and in SQLite a second ATTACH of the same file for a table that is
-//     registered with its schema. PostgreSQL's DO is read, and refused if it
-//     names a registered table or can put a statement together at run time;
+//     under [Bypass]; a text handed to a function that runs it, such as dblink_exec; a
+//     CALL of a procedure that spells the table's name with escapes or passes it as
+//     an argument. (PostgreSQL's DO is read, and refused if it names a registered table
+//     or can put a statement together at run time.) And in SQLite a second ATTACH of the
+//     same file, for a table that is registered with its schema;
 //   - a table's rows by another name. In PostgreSQL a partition, a parent and a
 //     child of a table hold rows of each other; register each of them that is
 //     written to (see [WithTable]). A statement that makes such a table from a

@@ -68,11 +68,19 @@ func (f Finding) String() string {
 }
 
 // Verify compares what is registered with what the database has, and looks for ways around
-// sqlfence: registered tables and columns that don't exist, columns of a wrong type, a
-// ledger that is missing or can't be used, fence columns that are part of a key, views, rules, triggers, functions,
-// foreign keys, partitions, foreign tables and subscriptions by which the rows can be written in other ways, seals that
-// aren't whole or don't go well with a trigger, settings that tokens depend on, and marks in the rows that can't be right. It returns the worst first; no finding at
-// all is an empty list.
+// sqlfence. It finds
+//
+//   - registered tables and columns that don't exist, and columns of a wrong type;
+//   - a ledger that is missing or can't be used;
+//   - fence columns that are part of a key;
+//   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and
+//     subscriptions by which the rows can be written in other ways;
+//   - seals that aren't whole or don't go well with a trigger;
+//   - settings that tokens depend on;
+//   - marks in the rows, which are the tokens in their fence columns, that can't be right.
+//
+// It returns the worst first; no finding at all is an empty list. docs/verify.md has all that it
+// finds, with what to do.
 //
 // What it looks at is what db's session sees, with its role, search path and attached databases. What the
 // role can't see is a [Note]. A table that is registered without a schema is the one that the session
