@@ -30,7 +30,7 @@ FROM information_schema.referential_constraints WHERE constraint_schema = {home}
 UNION ALL SELECT CONCAT(_utf8mb4'its fence column is ', column_type, _utf8mb4', want bigint')
 FROM information_schema.columns WHERE table_schema = {home} AND table_name = {table} AND column_name = {column}
 	AND (data_type <> 'bigint' OR column_type LIKE '%unsigned%')
-UNION ALL SELECT CONCAT(_utf8mb4'it has no column ', {column}, _utf8mb4'; schema.AddFence adds it')
+UNION ALL SELECT CONCAT(_utf8mb4'it has no column ', {column}, _utf8mb4'; schema.AddFence or sqlfence add-fence adds it')
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table}
 	AND NOT EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = {home} AND c.table_name = {table} AND c.column_name = {column})
 UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4', want InnoDB')
