@@ -1,6 +1,6 @@
 // Package sqlfence makes the database refuse writes that carry an outdated
-// fencing token. It wraps the database/sql drivers of PostgreSQL, SQLite
-// and MySQL.
+// fencing token. It wraps the database/sql drivers of PostgreSQL, SQLite,
+// MariaDB and MySQL.
 //
 // A service takes a lock or a lease, works, and writes. If it is paused past the
 // end of its lease, another one takes over and writes; then the first wakes up
@@ -48,9 +48,11 @@
 //     context has a [Bypass] with a reason, or the database [WithBypass].
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
-//     "no such row". Once there is a question before it: for each database with [Sealed]
-//     tables, and on MySQL for each connection, before its first write of a [Ledger]
-//     table, its first upsert and its first write beyond ASCII. [WithStatementCache] can make it cheaper than that.
+//     "no such row". [WithStatementCache] can save some of them. A few things are
+//     asked once, in a round trip before the first write that depends on them: of a
+//     database with [Sealed] tables, whether they are sealed; and on MySQL and MariaDB by
+//     each connection, before its first write of a [Ledger] table, its first upsert, and
+//     its first write with characters outside of ASCII.
 //   - Transparent otherwise: what touches no registered table reaches the driver
 //     as it was written. Pooling, isolation levels, column types, prepared
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and
@@ -95,11 +97,11 @@
 //     statement may invoke them, and their writes are not compared. Statements that
 //     only create them pass: CREATE VIEW, CREATE FUNCTION;
 //   - SQL that is hidden from it otherwise: EXECUTE of a statement that was prepared
-//     under [Bypass], a text handed to a function that runs it, such as dblink_exec,
-//     or to a procedure by a CALL that spells the table's name with escapes or passes it as
-//     an argument, and in SQLite a second ATTACH of the same file for a table that is
-//     registered with its schema. PostgreSQL's DO is read, and refused if it
-//     names a registered table or can put a statement together at run time;
+//     under [Bypass]; a text handed to a function that runs it, such as dblink_exec; a
+//     CALL of a procedure that spells the table's name with escapes or passes it as
+//     an argument. (PostgreSQL's DO is read, and refused if it names a registered table
+//     or can put a statement together at run time.) And in SQLite a second ATTACH of the
+//     same file, for a table that is registered with its schema;
 //   - a table's rows by another name. In PostgreSQL a partition, a parent and a
 //     child of a table hold rows of each other; register each of them that is
 //     written to (see [WithTable]). A statement that makes such a table from a

@@ -165,13 +165,18 @@ func WithLogger(l *slog.Logger) Option {
 // had when the statement was prepared, so the connections should be renewed after a migration
 // that changes types.
 //
-// Kept are statements of at most 16 KiB that the guard adds arguments to; with PostgreSQL if
-// they have arguments of their own, and no constant that may be a time, as 'now', which
-// would stay the same; with lib/pq and mattn/go-sqlite3 not those that return
-// rows; with pgx only where it prepares statements itself, not with the query modes exec and
-// simple_protocol. Those of tables in Observe mode are not. Statements that may change what
-// the kept ones mean, such as CREATE, SET or ATTACH, and [BaseConn], have the connection drop
-// them first. An authorizer of SQLite's is asked when a statement is prepared, not at each execution.
+// Statements of at most 16 KiB are kept if the guard adds arguments to them, and none of
+// their tables is in Observe mode. Besides,
+//
+//   - with PostgreSQL they need arguments of their own, and no constant that may be a time, as
+//     'now', which would stay the same;
+//   - with lib/pq and mattn/go-sqlite3 they must not return rows;
+//   - with pgx they are kept only where it prepares statements itself, not with the query
+//     modes exec and simple_protocol.
+//
+// Statements that may change what the kept ones mean, such as CREATE, SET or ATTACH, and
+// [BaseConn], have the connection drop them first. An authorizer of SQLite's is asked when a
+// statement is prepared, not at each execution.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

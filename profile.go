@@ -69,7 +69,7 @@ var profiles = map[string]profile{
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
-// as otelsql's. If sqlfence doesn't know the driver, it returns an error. It is for
+// as otelsql's. If sqlfence doesn't know the driver, it returns an untyped error. It is for
 // packages that send SQL of their own through a *sql.DB.
 func DialectOf(d driver.Driver) (Dialect, error) {
 	if f, ok := d.(*fencedDriver); ok {

@@ -38,13 +38,17 @@ const (
 )
 
 // Retry runs fn in a transaction and commits it. After a temporary error it starts
-// again with a new transaction: after an error whose Temporary method returns true,
-// such as a [ConflictError] of [WithSerial], after a serialization failure or a deadlock
-// (SQLSTATE 40001 and 40P01; on MySQL and MariaDB the errors 1213 and 1020), after SQLite's
-// BUSY and LOCKED, and on MySQL and MariaDB after a wait for a lock that took too long
-// (1205), or on a node that isn't ready (1047). So fn must read, each time and in its own
-// transaction, the data that it decides on, and must have no effects outside of the
-// transaction.
+// again with a new transaction. Temporary are
+//
+//   - an error whose Temporary method returns true, such as a [ConflictError] of [WithSerial];
+//   - a serialization failure or a deadlock: SQLSTATE 40001 and 40P01, on MySQL and MariaDB
+//     the errors 1213 and 1020;
+//   - SQLite's BUSY and LOCKED;
+//   - on MySQL and MariaDB a wait for a lock that took too long (1205), and a node that isn't
+//     ready (1047).
+//
+// So fn must read, each time and in its own transaction, the data that it decides on, and
+// must have no effects outside of the transaction.
 //
 // It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
 // [ErrUnknownOutcome] or a context's error, nor once ctx has ended. A failed commit is

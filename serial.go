@@ -66,8 +66,8 @@ type serialOptions struct {
 // would update. Other INSERTs need no serial.
 //
 // A MERGE can't be compared with a serial, so only its WHEN NOT MATCHED arms can be
-// used. Nor can an upsert in SQLite: write INSERT ... ON CONFLICT DO NOTHING, and
-// where it inserted no row, read the row and UPDATE it.
+// used. Nor can an upsert in SQLite, MySQL and MariaDB: write INSERT ... ON CONFLICT DO NOTHING
+// (INSERT IGNORE), and where it inserted no row, read the row and UPDATE it.
 func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
@@ -81,12 +81,16 @@ type serialKey struct{}
 // round trip, like any other.
 //
 // ErrGone means that the statement wrote no row, so its WHERE should select the
-// row by its key alone. Statements whose answer would be ambiguous are refused with
-// [ErrUnguardable]: those that name the serial column in SET or WHERE, LIMIT,
-// SKIP LOCKED, writes inside of WITH, a MERGE, and a query without RETURNING; in
-// SQLite also OR IGNORE, an upsert, Exec of a statement with RETURNING, and text
-// after a semicolon. In PostgreSQL an upsert must have no RETURNING of its own, and
-// inserts only with serial 0. A plain INSERT is not compared.
+// row by its key alone. A plain INSERT is not compared. Statements whose answer would be
+// ambiguous are refused with [ErrUnguardable]:
+//
+//   - those that name the serial column in SET or WHERE, LIMIT, SKIP LOCKED, writes inside
+//     of WITH, a MERGE, and a query without RETURNING;
+//   - in SQLite also OR IGNORE, an upsert, Exec of a statement with RETURNING, and text
+//     after a semicolon;
+//   - in MySQL and MariaDB also IGNORE, an upsert, and a write of joined tables;
+//   - in PostgreSQL an upsert with a RETURNING of its own. One without inserts only with
+//     serial 0.
 //
 // ErrGone is also returned for a row that exists, if the database leaves it unwritten
 // for a reason that the statement doesn't show: a trigger skips it, a policy of

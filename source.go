@@ -32,10 +32,10 @@ type TokenSource func(ctx context.Context, names []string) ([]Token, error)
 // WithTokens sets a source of tokens for writes whose context carries none. Nil is
 // refused, and so are two sources; to have several, write a source that asks them all.
 //
-// The source is asked once for each execution that needs a token which neither its own
-// context nor, as described at the package's transactions, that of its transaction has; a
+// The source is asked once for each execution that needs a token which its context
+// doesn't carry, nor its transaction's (see the package's documentation of transactions). A
 // context that carries a token for one row of a table with a [Key] has tokens for that
-// table. It isn't asked for statements that touch no registered table, are refused anyway,
+// table. The source isn't asked for statements that touch no registered table, are refused anyway,
 // or run under [Bypass], nor when a statement is prepared. A token from the source guards a
 // write as one from the context does. Where the source has none, a write is [ErrNoFence],
 // or passes unguarded on an [Optional] table, and where [UnfencedInserts] needs none; an error of

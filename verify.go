@@ -68,18 +68,26 @@ func (f Finding) String() string {
 }
 
 // Verify compares what is registered with what the database has, and looks for ways around
-// sqlfence: registered tables and columns that don't exist, columns of a wrong type, a
-// ledger that is missing or can't be used, fence columns that are part of a key, views, rules, triggers, functions,
-// foreign keys, partitions, foreign tables and subscriptions by which the rows can be written in other ways, seals that
-// aren't whole or don't go well with a trigger, settings that tokens depend on, and marks in the rows that can't be right. It returns the worst first; no finding at
-// all is an empty list.
+// sqlfence. It finds
+//
+//   - registered tables and columns that don't exist, and columns of a wrong type;
+//   - a ledger that is missing or can't be used;
+//   - fence columns that are part of a key;
+//   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and
+//     subscriptions by which the rows can be written in other ways;
+//   - seals that aren't whole or don't go well with a trigger;
+//   - settings that tokens depend on;
+//   - marks in the rows, which are the tokens in their fence columns, that can't be right.
+//
+// It returns the worst first; no finding at all is an empty list. docs/verify.md has all that it
+// finds, with what to do.
 //
 // What it looks at is what db's session sees, with its role, search path and attached databases. What the
 // role can't see is a [Note]. A table that is registered without a schema is the one that the session
 // finds by that name, or if it finds none those of all schemas. Stored code is searched for the
 // names of the registered tables; code that puts a name together can't be seen.
 //
-// It asks by about a dozen queries, however many tables there are, and two more for each hundred
+// It asks by about twenty queries, however many tables there are, and two more for each hundred
 // tables with a fence column, whose marks are read in all rows: that takes the time of a query for the
 // highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
 // several goroutines at once.
@@ -150,7 +158,8 @@ func (t *table) toVerify() verify.Table {
 }
 
 // A VerifyError reports what [WithVerify] has found: connections are refused until it is
-// repaired. It is [ErrNotSetUp].
+// repaired, which has to be done through the bare driver or a database with [WithBypass]. It
+// is [ErrNotSetUp].
 type VerifyError struct {
 	Findings []Finding // all that were found, the worst first
 }
@@ -158,7 +167,7 @@ type VerifyError struct {
 // Error lists the Faults.
 func (e *VerifyError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v: no connection until this is repaired", ErrNotSetUp)
+	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with WithBypass", ErrNotSetUp)
 	for _, f := range e.Findings {
 		if f.Severity == Fault {
 			b.WriteString("\n\t" + f.String())

@@ -18,7 +18,7 @@ import (
 // then none does any more. Connections that begin at the same time look once. What else is found is
 // logged, with [WithLogger]: warnings as such, notes as information.
 //
-// It takes about a dozen queries, within the deadline of the context that the connection is
+// It takes up to twenty queries, within the deadline of the context that the connection is
 // made for. The tables have to be there: a program that creates them itself does so over a database of its
 // own, such as one with [WithBypass], where WithVerify does nothing. What
 // refuses no connection is a ledger that isn't there yet, since package tokens creates it over this

@@ -87,7 +87,7 @@ func TestWithVerify(t *testing.T) {
 		if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrNotSetUp) || refused.Temporary() {
 			t.Fatalf("%v, want a VerifyError, which is ErrNotSetUp and lasts", err)
 		}
-		if len(refused.Findings) != 1 || refused.Findings[0].Code != "missing-column" || !strings.Contains(err.Error(), refused.Findings[0].String()) {
+		if len(refused.Findings) != 1 || refused.Findings[0].Code != "missing-column" || !strings.Contains(err.Error(), refused.Findings[0].String()) || !strings.Contains(err.Error(), "WithBypass") {
 			t.Errorf("found %v, error %q", refused.Findings, err)
 		}
 		if found, err := sqlfence.Verify(t.Context(), db); err != nil || len(found) != 1 {

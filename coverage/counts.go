@@ -15,8 +15,8 @@ type Counts struct {
 	Refused  int64 `json:"refused"`  // see Reasons
 	Observed int64 `json:"observed"` // let through by Observe mode, would have been refused
 	Unfenced int64 `json:"unfenced"` // writes of Optional tables without a token
-	Bypassed int64 `json:"bypassed"`
-	Passed   int64 `json:"passed"` // on no registered table, or only reads
+	Bypassed int64 `json:"bypassed"` // sent as written, for a reason
+	Passed   int64 `json:"passed"`   // on no registered table, or only reads
 
 	// Time is what the guarded ones took together, as sqlfence.Event.Duration; in JSON nanoseconds.
 	Time time.Duration `json:"guarded_ns"`

@@ -108,12 +108,13 @@
 // or not: this package's own tables need no registration. SQLite's clock is the
 // machine's, which all processes that share the file have in common.
 //
-// On MySQL and MariaDB taking a lease is a read and a transaction of two statements. A process that is stopped
-// in the midst of that keeps the key from all others until the server ends its session, by wait_timeout;
-// so it is with extending and releasing, which are statements by themselves, only in a session with
-// autocommit = 0 or binlog_format = STATEMENT, and on a server with sysdate-is-now. No statement is shared,
-// and [Ephemeral] sees sessions of one server only: where several servers write to one
-// database, as in a Galera cluster, it is refused ([ErrNoSessions]).
+// On MySQL and MariaDB taking a lease is a read and a transaction of two statements. A process
+// that is stopped in the middle of the transaction keeps the key from all others until the server ends its
+// session, by wait_timeout. Extending and releasing are statements without a transaction, except in a
+// session with autocommit = 0, another completion_type than NO_CHAIN or binlog_format = STATEMENT, and
+// on a server with sysdate-is-now: there the same holds for them. No statement is shared, and [Ephemeral] sees sessions of one server only:
+// where several servers write to one database, as in a Galera cluster, it is refused
+// ([ErrNoSessions]).
 //
 // SQLite allows one writer for the whole file. While another connection writes, a
 // method fails with SQLITE_BUSY unless the connection has a busy_timeout: set one in

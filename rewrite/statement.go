@@ -144,7 +144,11 @@ func (p *planner) codeNamesNothing(at int32, code string) bool {
 // database reads the statements after it.
 func (p *planner) keepsEncoding() bool {
 	at := p.ChangesEncoding()
-	return at < 0 || p.refuse(-1, at, "it may change client_encoding, which decides how later statements are read; sqlfence needs UTF8")
+	if at < 0 {
+		return true
+	}
+	setting, value := p.EncodingSetting()
+	return p.refuse(-1, at, "it may change "+setting+", which decides how later statements are read; sqlfence needs "+value)
 }
 
 // keepsErrors refuses a statement that has the server cut off the texts of its errors, by which a refusal

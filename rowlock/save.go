@@ -42,7 +42,8 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 
 // SaveKeep is [Table.SaveRelease] for a user who goes on editing and keeps the lock, for
 // another TTL; a lock that had lapsed is taken again. The Lock returned has the
-// version that the row has after the save.
+// version that the row has after the save. On a table with [sqlfence.EditLock] the writes of save
+// need [sqlfence.WithEditor] of the user, who holds the lock meanwhile.
 func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) (lock Lock, err error) {
 	c, err := t.check(e)
 	if err != nil {

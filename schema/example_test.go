@@ -26,6 +26,28 @@ func ExampleAddFence() {
 	}
 }
 
+// A step of a deployment, when all programs that write to the table have the rule Sealed.
+func ExampleSeal() {
+	db, err := sqlfence.Open("pgx", "postgres://localhost/shop",
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	if err := schema.Seal(ctx, db); err != nil {
+		log.Fatal(err) // it may be run again
+	}
+	found, err := sqlfence.Verify(ctx, db)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range found {
+		fmt.Println(f)
+	}
+}
+
 func ExampleAddFenceSQL() {
 	texts, err := schema.AddFenceSQL(sqlfence.MySQL, "books", "fence_token")
 	if err != nil {

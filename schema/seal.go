@@ -23,7 +23,7 @@ import (
 // then on the database refuses every write of theirs that doesn't prove its token, whoever
 // sends it. Programs that write to them with Sealed go on while it runs. It may be run again, and
 // has to be after a partition or a child was added, the table or its fence column was renamed, or
-// a rule was changed.
+// a rule was changed. Where no table is registered with Sealed it does nothing, and returns nil.
 //
 // It waits for transactions that have written to a table, a second at a time, so that others
 // aren't held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
@@ -32,7 +32,9 @@ import (
 // In SQLite it looks at the table, and refuses one whose rows can be deleted or written without a
 // trigger (docs/sealed.md), in one transaction.
 //
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced; else the database's. Tables before the one that it is about are sealed.
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced; an untyped one for a table that can't be sealed, which
+// says why; else the database's. Tables that were registered before the one that the error is about are sealed;
+// that one is as it was, unless the connection to MySQL or MariaDB broke meanwhile: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
 	tables, err := sealed(db, nil)
 	if err != nil {
@@ -78,7 +80,11 @@ func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string
 	return part.seal(s), nil
 }
 
-// UnsealSQL returns those of [Unseal].
+// UnsealSQL returns the statements of [Unseal] for one table, for a migration of your own; send them
+// one by one, in this order, on one connection. d and t are as for [SealSQL].
+//
+// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, or a table without a name or
+// a fence column.
 func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
 	part, s, err := sealOf(d, t)
 	if err != nil {

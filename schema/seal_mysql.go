@@ -17,10 +17,11 @@ import (
 type sealMySQL struct{}
 
 func (sealMySQL) seal(s sealing) []string {
-	return s.locked(append(s.drops(), s.create("insert", sealMySQLWrite), s.create("update", sealMySQLWrite), s.create("delete", sealMySQLDelete)))
+	return s.locked(s.replaced([]trigger{{"insert", sealMySQLWrite}, {"update", sealMySQLWrite}, {"delete", sealMySQLDelete}}))
 }
 
-// obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token.
+// obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token. That the fence
+// column is missing the server would say, too, but not what adds it.
 func (sealMySQL) obstacles(s sealing) string {
 	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name), "{column}", s.text.Text(s.stored)).Replace(
 		`SELECT CONCAT(_utf8mb4'its foreign key ', constraint_name, _utf8mb4' changes or deletes rows by a cascade, which no trigger sees; declare it RESTRICT')
@@ -29,6 +30,9 @@ FROM information_schema.referential_constraints WHERE constraint_schema = {home}
 UNION ALL SELECT CONCAT(_utf8mb4'its fence column is ', column_type, _utf8mb4', want bigint')
 FROM information_schema.columns WHERE table_schema = {home} AND table_name = {table} AND column_name = {column}
 	AND (data_type <> 'bigint' OR column_type LIKE '%unsigned%')
+UNION ALL SELECT CONCAT(_utf8mb4'it has no column ', {column}, _utf8mb4'; schema.AddFence or sqlfence add-fence adds it')
+FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table}
+	AND NOT EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = {home} AND c.table_name = {table} AND c.column_name = {column})
 UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4', want InnoDB')
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
@@ -43,7 +47,7 @@ ORDER BY ordinal_position`)
 }
 
 func (sealMySQL) unseal(s sealing) []string {
-	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
+	return s.locked(s.replaced([]trigger{{"open insert", openMySQL}, {"open update", openMySQL}}))
 }
 
 // locked returns statements that have the table to themselves, for which they wait a second. A trigger is
@@ -96,26 +100,36 @@ func (s sealing) home() string {
 	return "DATABASE()"
 }
 
-// drops drops all of the triggers that the table may have. It creates one first: who may drop
-// triggers may not be let create any, and would leave the table without a seal.
-func (s sealing) drops() (statements []string) {
+// A trigger has its kind, which is its event, or "open" and its event.
+type trigger struct{ kind, body string }
+
+// event is what fires it.
+func (t trigger) event() string { return strings.TrimPrefix(t.kind, "open ") }
+
+// replaced drops all of the triggers that the table may have, and creates those given. Nothing brings back
+// what was dropped, so it creates each of them by another name first, which does nothing should it stay:
+// who may drop triggers may not be let create any, and where a column is missing they can't be created.
+func (s sealing) replaced(triggers []trigger) (statements []string) {
 	try := s.trigger("open try")
-	statements = append(statements, "DROP TRIGGER IF EXISTS "+try,
-		"CREATE TRIGGER "+try+" BEFORE INSERT ON "+s.table+" FOR EACH ROW SET @sqlfence_try = NULL",
-		"DROP TRIGGER "+try)
+	for _, t := range triggers {
+		idle := trigger{t.kind, "IF FALSE THEN\n" + t.body + ";\nEND IF"}
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+try, s.create(try, idle), "DROP TRIGGER "+try)
+	}
 	for _, name := range s.found {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
 	}
 	for _, kind := range []string{"insert", "update", "delete", "open insert", "open update"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
 	}
+	for _, t := range triggers {
+		statements = append(statements, s.create(s.trigger(t.kind), t))
+	}
 	return statements
 }
 
-// create creates the trigger for an event.
-func (s sealing) create(kind, body string) string {
-	event := strings.TrimPrefix(kind, "open ")
-	text, _ := sqltext.Render(s.text, "CREATE TRIGGER "+s.trigger(kind)+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\n"+body, s.pieces(event))
+// create creates a trigger by this name.
+func (s sealing) create(name string, t trigger) string {
+	text, _ := sqltext.Render(s.text, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(t.event())+" ON "+s.table+" FOR EACH ROW\n"+t.body, s.pieces(t.event()))
 	return text
 }
 

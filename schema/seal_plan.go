@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A TablePlan is what would be run for a table.
+// A TablePlan has the statements by which [Seal] or [Unseal] would change one table now.
 type TablePlan struct {
 	Table      string   // as registered
 	Statements []string // in their order, for one connection
@@ -22,7 +22,9 @@ func SealPlan(ctx context.Context, db *sql.DB) ([]TablePlan, error) {
 	return planOf(ctx, db, nil, false)
 }
 
-// UnsealPlan returns those that [Unseal] would run. Errors are as for Unseal.
+// UnsealPlan returns the statements that [Unseal] would run now for these tables, or for all that are registered with
+// [sqlfence.Sealed]. Nothing is changed. In SQLite they hold for the table as it is, as those of [SealPlan] do. Errors
+// are as for Unseal.
 func UnsealPlan(ctx context.Context, db *sql.DB, tables ...string) ([]TablePlan, error) {
 	return planOf(ctx, db, tables, true)
 }

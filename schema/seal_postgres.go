@@ -96,7 +96,7 @@ BEGIN
 	SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) INTO ledger
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('fencing_tokens');
 	IF home IS NULL THEN
-		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed', {table text}, {column text}
+		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed; schema.AddFence or sqlfence add-fence adds the column', {table text}, {column text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	ELSIF {has ledger} AND ledger IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens, by which the tokens of % are compared', {table text}

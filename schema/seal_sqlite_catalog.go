@@ -211,7 +211,7 @@ func (c *sqliteCatalog) readColumns() error {
 		return nil
 	})
 	if err == nil && marks == 0 {
-		return c.refuse("it has no column %s", c.stored)
+		return c.refuse("it has no column %s; schema.AddFence or sqlfence add-fence adds it", c.stored)
 	}
 	if !generated {
 		c.computedOf = nil

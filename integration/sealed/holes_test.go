@@ -262,6 +262,33 @@ func TestSealWithoutThePrivilege(t *testing.T) {
 	l.refused(t, "DELETE FROM books", unproven)
 }
 
+// A Seal or an Unseal that fails, for a column that isn't there, leaves the seal as it was.
+func TestSealWithoutTheColumn(t *testing.T) {
+	eachBase(t, func(t *testing.T, b harness.Base) {
+		l := newLab(t, b)
+		for missing, rules := range map[string][]sqlfence.Rule{
+			"the fence column": {sqlfence.RowFence("fence_tokne"), sqlfence.Sealed()},
+			"the key":          {sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.Ledger(), sqlfence.Key("di")},
+			"the lock":         {sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")},
+		} {
+			db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", rules...))
+			err := schema.Seal(t.Context(), db)
+			t.Logf("without %s: %v", missing, err)
+			if missing == "the fence column" && (err == nil || !strings.Contains(err.Error(), "schema.AddFence")) {
+				t.Errorf("without %s: %v, want what adds it", missing, err)
+			}
+			if err := schema.Unseal(t.Context(), db); err == nil {
+				l.seal(t)
+			} else {
+				t.Logf("without %s: %v", missing, err)
+			}
+			l.refused(t, "UPDATE books SET price = 99", unproven)
+			l.refused(t, "DELETE FROM books", unproven)
+			l.refused(t, "INSERT INTO books (id) VALUES (4)", unproven)
+		}
+	})
+}
+
 // In a session whose time stands still, the ledger is asked by each statement all the same.
 func TestFrozenTime(t *testing.T) {
 	l := newLab(t, harness.MySQL, sqlfence.Ledger())

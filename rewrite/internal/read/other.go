@@ -108,7 +108,7 @@ func (t *Text) joins() bool {
 }
 
 // ChangesEncoding returns the token by which the statement may change the encoding in
-// which PostgreSQL reads the statements after it, or -1. In some, a character's second
+// which the database reads the statements after it, or -1. In some, a character's second
 // byte is a backslash to those who read UTF-8. There are other ways to change it,
 // which can't all be seen; so package lex refuses a text that would read otherwise.
 func (t *Text) ChangesEncoding() int32 {
@@ -138,6 +138,15 @@ func (t *Text) ChangesEncoding() int32 {
 		}
 	}
 	return -1
+}
+
+// EncodingSetting returns the setting that [Text.ChangesEncoding] is about, and the value that it
+// should have.
+func (t *Text) EncodingSetting() (name, value string) {
+	if t.grammar.charsets {
+		return "character_set_client", "utf8mb4"
+	}
+	return "client_encoding", "UTF8"
 }
 
 // setsUTF8 reports whether the statement ends with the name of that encoding.
