@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +107,9 @@ type looker interface {
 	columns(sealing) string
 }
 
+// A leveler is a sealer whose statements need a transaction of this level.
+type leveler interface{ level() sql.IsolationLevel }
+
 var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
 
 // A transactor is a sealer that looks at the table first, and does all in a transaction.
@@ -123,8 +127,11 @@ type sealing struct {
 	fence             // its names, and the fence column's
 	proof  string     // what the table is called in a proof and in messages
 	found  []string   // names of triggers that the table has by a former seal
+	taken  []string   // and those of other tables, where a trigger's name is the schema's
 	all    []column   // with EditLock where they have to be named, its columns
-	text   sqltext.Dialect
+
+	negative bool // where Seal looks for that itself: some marks are below 0
+	text     sqltext.Dialect
 }
 
 // own returns a name that belongs to the table, of limited length.
@@ -218,10 +225,7 @@ func prepared(ctx context.Context, db *sql.DB, t sqlfence.Table, unseals bool) (
 			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
 		}
 	}
-	if s.found, err = formerTriggers(ctx, db, part, s); err == nil && !unseals {
-		s.all, err = allColumns(ctx, db, part, s)
-	}
-	if err != nil {
+	if err := s.lookAround(ctx, db, part, unseals); err != nil {
 		return nil, s, fmt.Errorf("schema: table %q: %w", t.Name, err)
 	}
 	return part, s, nil
@@ -242,27 +246,58 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 	return errors.New(obstacle)
 }
 
-// formerTriggers returns the names of the triggers of former seals, where the statements
-// can't look for them.
-func formerTriggers(ctx context.Context, db *sql.DB, part sealer, s sealing) (names []string, err error) {
-	asks, ok := part.(interface{ triggers(sealing) string })
-	if !ok {
-		return nil, nil
+// A neighbour is a sealer whose statements can't look for what is there already.
+type neighbour interface {
+	sealer
+
+	// triggers is a query for the triggers of former seals that the table has, and allTriggers one for
+	// those of all tables with which it shares their names.
+	triggers(sealing) string
+	allTriggers(sealing) string
+
+	// negatives is a query for a row whose mark is below 0.
+	negatives(sealing) string
+}
+
+// lookAround looks for what the statements can't look for.
+func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unseals bool) (err error) {
+	if asks, ok := part.(neighbour); ok {
+		if s.found, err = texts(ctx, db, asks.triggers(*s)); err != nil {
+			return err
+		}
+		if s.taken, err = texts(ctx, db, asks.allTriggers(*s)); err != nil {
+			return err
+		}
+		s.taken = slices.DeleteFunc(s.taken, func(name string) bool { return slices.Contains(s.found, name) })
+		if !unseals {
+			some, err := texts(ctx, db, asks.negatives(*s))
+			if err != nil {
+				return err
+			}
+			s.negative = len(some) > 0
+		}
 	}
-	query := asks.triggers(s)
+	if !unseals {
+		s.all, err = allColumns(ctx, db, part, *s)
+	}
+	return err
+}
+
+// texts returns the only column of a query's rows.
+func texts(ctx context.Context, db *sql.DB, query string) (all []string, err error) {
 	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
+		var text string
+		if err := rows.Scan(&text); err != nil {
 			return nil, err
 		}
-		names = append(names, name)
+		all = append(all, text)
 	}
-	return names, rows.Err()
+	return all, rows.Err()
 }
 
 // A column is one that isn't generated. sets is what the database itself sets it to when a row is
@@ -318,10 +353,31 @@ func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bo
 	if t, ok := part.(transactor); ok {
 		return t.run(ctx, conn, s, unseals)
 	}
+	statements := part.seal(s)
 	if unseals {
-		return runAll(ctx, conn, part.unseal(s))
+		statements = part.unseal(s)
 	}
-	return runAll(ctx, conn, part.seal(s))
+	if l, ok := part.(leveler); ok {
+		return runAt(ctx, conn, l.level(), statements)
+	}
+	return runAll(ctx, conn, statements)
+}
+
+// runAt runs statements each in a transaction of its own, at a level that needn't be the session's.
+func runAt(ctx context.Context, conn *sql.Conn, level sql.IsolationLevel, statements []string) error {
+	for _, query := range statements {
+		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return err
+		}
+		if _, err = tx.ExecContext(trusted.Context(ctx, query), query); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runAll runs statements on one connection, which is closed if one fails: it may hold locks.

@@ -16,8 +16,23 @@ import (
 // The table is locked meanwhile, so that writers find all of the triggers, or none.
 type sealMySQL struct{}
 
+// seal: what seals the table already is dropped while other triggers refuse all writes. They stay if
+// that is interrupted, and would be dropped by another Seal.
 func (sealMySQL) seal(s sealing) []string {
-	return s.locked(append(s.drops(), s.create("insert", sealMySQLWrite), s.create("update", sealMySQLWrite), s.create("delete", sealMySQLDelete)))
+	on, off := s.busy()
+	statements := append(on, s.try()...)
+	statements = append(statements, s.drop(openPrefix, sqltext.SealPrefix)...)
+	if s.negative {
+		statements = append(statements, "UPDATE "+s.table+" SET "+s.column+" = -"+s.column+" WHERE "+s.column+" < 0")
+	}
+	statements = append(statements, s.create("insert", sealMySQLWrite), s.create("update", sealMySQLWrite), s.create("delete", sealMySQLDelete))
+	return s.locked(append(statements, off...))
+}
+
+// negatives: marks are negative that were stored while the table had no triggers, as when a migration had made
+// it anew. They count by their size.
+func (sealMySQL) negatives(s sealing) string {
+	return "SELECT 1 FROM " + s.table + " WHERE " + s.column + " < 0 LIMIT 1"
 }
 
 // obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token.
@@ -42,8 +57,17 @@ FROM information_schema.columns WHERE table_schema = {home} AND table_name = {ta
 ORDER BY ordinal_position`)
 }
 
+// unseal: what writes as to a sealed table is refused as soon as it isn't.
 func (sealMySQL) unseal(s sealing) []string {
-	return s.locked(append(s.drops(), s.create("open insert", openMySQL), s.create("open update", openMySQL)))
+	statements := append(s.try(), s.drop(openPrefix)...)
+	statements = append(statements, s.create("open insert", openMySQL), s.create("open update", openMySQL))
+	statements = append(statements, s.drop(sqltext.SealPrefix)...)
+	for _, name := range s.found {
+		if isBusy(name) {
+			statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
+		}
+	}
+	return s.locked(statements)
 }
 
 // locked returns statements that have the table to themselves, for which they wait a second. A trigger is
@@ -61,15 +85,20 @@ func (s sealing) locked(statements []string) []string {
 }
 
 // openPrefix begins the names of the triggers of a table that isn't sealed any more.
-const openPrefix = "sqlfence-open:"
+const openPrefix = sqltext.OpenPrefix
 
-// trigger returns the name of a trigger, which is unique in the table's schema.
+// trigger returns the name of a trigger, which is unique in the table's schema: another table may have one of
+// its name, as it was called like this one, or is by another letter's case.
 func (s sealing) trigger(kind string) string {
 	prefix := sqltext.SealPrefix
-	if kind, open := strings.CutPrefix(kind, "open "); open {
-		return s.of(s.own(openPrefix + kind + ":"))
+	if open, isOpen := strings.CutPrefix(kind, "open "); isOpen {
+		prefix, kind = openPrefix, open
 	}
-	return s.of(s.own(prefix + kind + ":"))
+	name := s.own(prefix + kind + ":")
+	for slices.ContainsFunc(s.taken, func(other string) bool { return strings.EqualFold(other, name) }) {
+		name += "~"
+	}
+	return s.of(name)
 }
 
 // of returns a name in the table's schema, quoted.
@@ -88,6 +117,13 @@ func (sealMySQL) triggers(s sealing) string {
 WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
 }
 
+// allTriggers is a query for the triggers of seals that any table of the schema has.
+func (sealMySQL) allTriggers(s sealing) string {
+	return strings.NewReplacer("{home}", s.home(), "{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
+		`SELECT trigger_name FROM information_schema.triggers
+WHERE event_object_schema = {home} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
+}
+
 // home writes the table's schema as a text.
 func (s sealing) home() string {
 	if s.schema != "" {
@@ -96,18 +132,50 @@ func (s sealing) home() string {
 	return "DATABASE()"
 }
 
-// drops drops all of the triggers that the table may have. It creates one first: who may drop
-// triggers may not be let create any, and would leave the table without a seal.
-func (s sealing) drops() (statements []string) {
-	try := s.trigger("open try")
-	statements = append(statements, "DROP TRIGGER IF EXISTS "+try,
-		"CREATE TRIGGER "+try+" BEFORE INSERT ON "+s.table+" FOR EACH ROW SET @sqlfence_try = NULL",
-		"DROP TRIGGER "+try)
-	for _, name := range s.found {
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
+// busy returns statements between which all writes are refused; none for a table that isn't sealed.
+func (s sealing) busy() (on, off []string) {
+	if !slices.ContainsFunc(s.found, func(name string) bool { return isBusy(name) || strings.HasPrefix(name, sqltext.SealPrefix) }) {
+		return nil, nil
 	}
-	for _, kind := range []string{"insert", "update", "delete", "open insert", "open update"} {
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
+	for _, event := range []string{"insert", "update", "delete"} {
+		name := s.trigger("open " + busyKind + event)
+		if !slices.ContainsFunc(s.found, func(found string) bool { return s.of(found) == name }) {
+			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\nSIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = "+
+				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)"))
+		}
+		off = append(off, "DROP TRIGGER "+name)
+	}
+	return on, off
+}
+
+const busyKind = "busy-"
+
+func isBusy(trigger string) bool { return strings.HasPrefix(trigger, sqltext.SealBusy) }
+
+// try creates a trigger and drops it: who may drop triggers may not be let create any, and would leave the table
+// without a seal.
+func (s sealing) try() []string {
+	try := s.trigger("open try")
+	return []string{"DROP TRIGGER IF EXISTS " + try,
+		"CREATE TRIGGER " + try + " BEFORE INSERT ON " + s.table + " FOR EACH ROW SET @sqlfence_try = NULL",
+		"DROP TRIGGER " + try}
+}
+
+// drop drops all of the triggers that the table may have with these prefixes, but for those that refuse all writes.
+func (s sealing) drop(prefixes ...string) (statements []string) {
+	for _, prefix := range prefixes {
+		kinds := []string{"insert", "update", "delete"}
+		if prefix == openPrefix {
+			kinds = []string{"open insert", "open update"}
+		}
+		for _, name := range s.found {
+			if strings.HasPrefix(name, prefix) && !isBusy(name) {
+				statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
+			}
+		}
+		for _, kind := range kinds {
+			statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
+		}
 	}
 	return statements
 }
@@ -224,7 +292,7 @@ const sealMySQLRefuse = `
 	END IF;`
 
 // sealMySQLLedger notes what it has compared for the statement's other rows, but not where the session's
-// time may stand still, and be that of a later statement, too.
+// time may stand still, and be that of a later statement, too. With --sysdate-is-now both times do.
 const sealMySQLLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {tokens} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
@@ -232,7 +300,7 @@ const sealMySQLLedger = `
 			SET problem = CONCAT({stale}, given, {than}, newest);
 		ELSEIF given > newest THEN
 			SET problem = CONCAT({high}, given, {unissued}, newest);
-		ELSEIF SYSDATE(6) BETWEEN NOW(6) AND NOW(6) + INTERVAL 1 SECOND THEN
+		ELSEIF SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 1 SECOND THEN
 			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {name});
 		END IF;
 	END IF;`

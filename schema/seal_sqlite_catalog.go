@@ -23,6 +23,9 @@ func (d sealSQLite) run(ctx context.Context, conn *sql.Conn, s sealing, unseals 
 		if err := c.dropSeal(); err != nil {
 			return err
 		}
+		if err := c.nameTriggers(); err != nil {
+			return err
+		}
 		if unseals {
 			return c.send(c.unseal()...)
 		}
@@ -45,6 +48,9 @@ func (d sealSQLite) plan(ctx context.Context, conn *sql.Conn, s sealing, unseals
 	}()
 	c.sent = nil
 	if err := c.dropSeal(); err != nil {
+		return nil, err
+	}
+	if err := c.nameTriggers(); err != nil {
 		return nil, err
 	}
 	stmts = append([]string{"BEGIN IMMEDIATE"}, c.sent...)
@@ -102,6 +108,29 @@ func (c *sqliteCatalog) dropSeal() error {
 		}
 	}
 	return err
+}
+
+// nameTriggers finds names that no trigger of another table has, which was called like this one once.
+func (c *sqliteCatalog) nameTriggers() error {
+	taken := make(map[string]bool)
+	err := c.each("SELECT lower(name) FROM "+quoteSQLite(c.inSchema())+".sqlite_master WHERE type = 'trigger'", func(row []string) error {
+		taken[row[0]] = true
+		return nil
+	})
+	for slices.ContainsFunc(c.triggerNames(), func(name string) bool { return taken[lowerSQLite(name)] }) {
+		c.number++
+	}
+	return err
+}
+
+// lowerSQLite is lower as SQLite has it, which knows ASCII alone, as its names do.
+func lowerSQLite(name string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, name)
 }
 
 func isSealSQLite(trigger string) bool {
