@@ -186,3 +186,23 @@ func TestWaysAroundASeal(t *testing.T) {
 		})
 	}
 }
+
+// A seal names the ledger with the schema in which it was found: a session that finds another one is refused.
+func TestSealOfAnotherLedger(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	rules := harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed())
+	w.exec(t, `CREATE SCHEMA "The ""other"""`, `CREATE TABLE "The ""other""".fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)`)
+	for _, first := range []string{"", `&search_path="The+""other""",public`} {
+		db := w.Fenced(t, w.dsn+strings.ReplaceAll(first, "+", "%20"), rules)
+		if err := schema.Seal(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		if found := withCode(verify(t, db), "seal-shape"); len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+	}
+	found := withCode(w.verify(t, rules), "seal-shape")
+	if len(found) != 1 || !strings.Contains(found[0].Problem, "another ledger than public.fencing_tokens") {
+		t.Errorf("found %v", found)
+	}
+}

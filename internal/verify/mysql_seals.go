@@ -10,6 +10,8 @@ import (
 func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
 func (mysql) sealOnce() string { return "given <= held" }
 
+func (mysql) sealReads(string, string) bool { return true }
+
 func (mysql) sealLocks() string { return "information_schema.columns" }
 
 // sealNames: the catalogue shows a constant without its character set, and names in hexadecimal in

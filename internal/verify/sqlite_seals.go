@@ -14,7 +14,9 @@ var sqliteSeal = []string{"delete", "deleted", "insert", "inserted", "inserting"
 func (sqlite) sealAsks() string               { return "FROM " + sqltext.LedgerTable }
 func (d sqlite) sealNames(name string) string { return d.Text(name) }
 func (sqlite) sealOnce() string               { return "<= abs(" }
-func (sqlite) sealLocks() string              { return "(call Seal again)" }
+func (sqlite) sealReads(string, string) bool  { return true } // that of its file
+
+func (sqlite) sealLocks() string { return "(call Seal again)" }
 
 func (d sqlite) seals(l *look, of []*relation) (map[string]seal, error) {
 	rows, err := d.eachSchema(l, "the seals", "1, 2", func(text, name string) string {
