@@ -130,7 +130,8 @@ type sealing struct {
 	taken  []string   // and those of other tables, where a trigger's name is the schema's
 	all    []column   // with EditLock where they have to be named, its columns
 
-	negative bool // where Seal looks for that itself: some marks are below 0
+	ledgerIn string // where Seal looks for that itself: the schema of the ledger
+	negative bool   // where Seal looks for that itself: some marks are below 0
 	text     sqltext.Dialect
 }
 
@@ -255,7 +256,8 @@ type neighbour interface {
 	triggers(sealing) string
 	allTriggers(sealing) string
 
-	// negatives is a query for a row whose mark is below 0.
+	// ledger is a query for the schema of the ledger, and negatives one for a row whose mark is below 0.
+	ledger(sealing) string
 	negatives(sealing) string
 }
 
@@ -275,12 +277,30 @@ func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unsea
 				return err
 			}
 			s.negative = len(some) > 0
+			if err := s.findLedger(ctx, db, asks); err != nil {
+				return err
+			}
 		}
 	}
 	if !unseals {
 		s.all, err = allColumns(ctx, db, part, *s)
 	}
 	return err
+}
+
+func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) error {
+	if !s.Ledger {
+		return nil
+	}
+	found, err := texts(ctx, db, asks.ledger(*s))
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database, by which its tokens are compared")
+	}
+	s.ledgerIn = found[0]
+	return nil
 }
 
 // texts returns the only column of a query's rows.

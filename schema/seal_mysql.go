@@ -124,6 +124,19 @@ func (sealMySQL) allTriggers(s sealing) string {
 WHERE event_object_schema = {home} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
 }
 
+// ledger is a query for the database in which the session has the ledger, as guards find it.
+func (sealMySQL) ledger(s sealing) string {
+	return "SELECT table_schema FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = " + s.text.Text(sqltext.LedgerTable)
+}
+
+// tokens names the ledger. In a trigger a name without a database is that of its table's.
+func (s sealing) tokens() string {
+	if s.schema != "" && s.ledgerIn != "" {
+		return s.text.Quote(s.ledgerIn) + "." + s.text.Quote(sqltext.LedgerTable)
+	}
+	return s.of(sqltext.LedgerTable)
+}
+
 // home writes the table's schema as a text.
 func (s sealing) home() string {
 	if s.schema != "" {
@@ -221,7 +234,7 @@ func (s sealing) pieces(event string) sqltext.Pieces {
 	return sqltext.Pieces{
 		"mark": raw(s.column), "held": raw(held), "less": raw(less), "max": raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
 		"name": raw(name), "proof": raw(d.Text(s.proof + ":")), "variable": raw(sqltext.DeleteProofVariable), "colon": raw(d.Text(":")),
-		"tokens":  raw(s.of(sqltext.LedgerTable)),
+		"tokens":  raw(s.tokens()),
 		"refuses": sqltext.SQL(sealMySQLRefuse), "asks": only(s.Ledger, sealMySQLLedger),
 		"several": only(event == "delete", sealMySQLSeveral), "seen": sqltext.Func(func(given string) string { return s.seen(given, name) }),
 		"locks": locks, "kept": sqltext.Func(func(string) string { return s.keeps() }),

@@ -50,6 +50,31 @@ func TestAnotherDatabase(t *testing.T) {
 	}
 }
 
+// The ledger is that of the session, as for guards, also to the seal of a table in another database.
+func TestLedgerBesideAnotherDatabase(t *testing.T) {
+	l := newUnsealed(t, harness.MySQL, sqlfence.Ledger())
+	name := "other_" + l.unique
+	l.exec(t, "CREATE DATABASE "+name)
+	defer l.exec(t, "DROP DATABASE "+name)
+	l.exec(t, "CREATE TABLE "+name+".books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)")
+	db := l.Fenced(t, l.dsn, sqlfence.WithTable(name+".books", append(l.rules, sqlfence.Resource("books"))...))
+	if err := schema.Seal(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"INSERT INTO %.books (id) VALUES (1)", "UPDATE %.books SET price = 1", "DELETE FROM %.books"} {
+		if _, err := db.ExecContext(holding(t, 7), strings.ReplaceAll(query, "%", name)); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	if _, err := l.plain.Exec("INSERT INTO " + name + ".books VALUES (1, 1, -6)"); err == nil || !strings.Contains(err.Error(), "stale token 6 for table books, which has 7") {
+		t.Errorf("a stale token: %v", err)
+	}
+	l.exec(t, "DROP TABLE fencing_tokens")
+	if err := schema.Seal(t.Context(), db); err == nil || !strings.Contains(err.Error(), "no table fencing_tokens") {
+		t.Errorf("without a ledger: %v", err)
+	}
+}
+
 // A guarded DELETE proves its token in every form and in every sql_mode: MySQL doesn't evaluate what
 // can't be NULL to find out that it isn't, and what can be NULL depends on the mode.
 func TestEachDeleteProvesItsToken(t *testing.T) {
