@@ -156,7 +156,7 @@ func (s sealing) busy() (on, off []string) {
 			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\nSIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = "+
 				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)"))
 		}
-		off = append(off, "DROP TRIGGER "+name)
+		off = append(off, "DROP TRIGGER IF EXISTS "+name) // another Seal may have done so
 	}
 	return on, off
 }

@@ -353,6 +353,7 @@ BEGIN
 		EXECUTE pg_catalog.format('ALTER TABLE %s DISABLE TRIGGER %I', part, '{trigger}');
 	END LOOP;
 	UPDATE {table} AS t SET {mark once} = -t.{mark once} WHERE t.ctid = ANY (negative) AND t.{mark once} < 0;
+	SET CONSTRAINTS ALL IMMEDIATE; -- as a table isn't altered before its deferred triggers were fired
 	FOREACH part IN ARRAY parts LOOP
 		EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I', part, '{trigger}');
 	END LOOP;

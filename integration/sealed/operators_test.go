@@ -130,9 +130,10 @@ func TestSeveralOwners(t *testing.T) {
 // Seal makes them positive, in whatever part of the table they are.
 func TestNegativeMarksBeforeTheSeal(t *testing.T) {
 	for name, makes := range map[string]string{
-		"a table":    "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL)",
-		"partitions": "CREATE TABLE books (id integer, price integer, fence_token bigint) PARTITION BY RANGE (id); CREATE TABLE few PARTITION OF books FOR VALUES FROM (0) TO (3); CREATE TABLE more PARTITION OF books DEFAULT PARTITION BY HASH (id); CREATE TABLE most PARTITION OF more FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
-		"a child":    "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL); CREATE TABLE rare () INHERITS (books); INSERT INTO rare VALUES (4, 10, -9)",
+		"a table":            "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL)",
+		"partitions":         "CREATE TABLE books (id integer, price integer, fence_token bigint) PARTITION BY RANGE (id); CREATE TABLE few PARTITION OF books FOR VALUES FROM (0) TO (3); CREATE TABLE more PARTITION OF books DEFAULT PARTITION BY HASH (id); CREATE TABLE most PARTITION OF more FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
+		"a deferred trigger": "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL); CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE CONSTRAINT TRIGGER deferred AFTER UPDATE ON books DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f()",
+		"a child":            "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL); CREATE TABLE rare () INHERITS (books); INSERT INTO rare VALUES (4, 10, -9)",
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, harness.Bases[1], sqlfence.SingleUse(), sqlfence.Ledger())
