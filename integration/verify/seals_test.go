@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -204,5 +205,24 @@ func TestSealOfAnotherLedger(t *testing.T) {
 	found := withCode(w.verify(t, rules), "seal-shape")
 	if len(found) != 1 || !strings.Contains(found[0].Problem, "another ledger than public.fencing_tokens") {
 		t.Errorf("found %v", found)
+	}
+}
+
+// A table that was renamed as SQLite did it long ago has triggers that look at another one.
+func TestSealOfARenamedTable(t *testing.T) {
+	for _, legacy := range []bool{false, true} {
+		w := newWorld(t, harness.Bases[3])
+		w.seal(t, sqlfence.RowFence("fence_token"), sqlfence.Sealed())
+		w.exec(t, fmt.Sprintf("PRAGMA legacy_alter_table = %v; ALTER TABLE books RENAME TO tomes; PRAGMA legacy_alter_table = OFF", legacy))
+		tomes := sqlfence.WithTable("tomes", sqlfence.RowFence("fence_token"), sqlfence.Sealed())
+		if found := withCode(w.verify(t, tomes), "seal-broken"); len(found) == 1 != legacy || legacy && !strings.Contains(found[0].Problem, "legacy_alter_table") {
+			t.Errorf("legacy %v: found %v", legacy, found)
+		}
+		if err := schema.Seal(t.Context(), w.Fenced(t, w.dsn, tomes)); err != nil {
+			t.Fatal(err)
+		}
+		if found := withCode(w.verify(t, tomes), "seal-broken"); len(found) > 0 {
+			t.Errorf("after Seal: found %v", found)
+		}
 	}
 }
