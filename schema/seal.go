@@ -112,6 +112,9 @@ type looker interface {
 	columns(sealing) string
 }
 
+// A leveler is a sealer whose statements need a transaction of this level.
+type leveler interface{ level() sql.IsolationLevel }
+
 var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
 
 // A transactor is a sealer that looks at the table first, and does all in a transaction.
@@ -129,8 +132,12 @@ type sealing struct {
 	fence             // its names, and the fence column's
 	proof  string     // what the table is called in a proof and in messages
 	found  []string   // names of triggers that the table has by a former seal
+	taken  []string   // and those of other tables, where a trigger's name is the schema's
 	all    []column   // with EditLock where they have to be named, its columns
-	text   sqltext.Dialect
+
+	ledgerIn string // where Seal looks for that itself: the schema of the ledger
+	negative bool   // where Seal looks for that itself: some marks are below 0
+	text     sqltext.Dialect
 }
 
 // own returns a name that belongs to the table, of limited length.
@@ -224,10 +231,7 @@ func prepared(ctx context.Context, db *sql.DB, t sqlfence.Table, unseals bool) (
 			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
 		}
 	}
-	if s.found, err = formerTriggers(ctx, db, part, s); err == nil && !unseals {
-		s.all, err = allColumns(ctx, db, part, s)
-	}
-	if err != nil {
+	if err := s.lookAround(ctx, db, part, unseals); err != nil {
 		return nil, s, fmt.Errorf("schema: table %q: %w", t.Name, err)
 	}
 	return part, s, nil
@@ -246,29 +250,6 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 		return err
 	}
 	return errors.New(obstacle)
-}
-
-// formerTriggers returns the names of the triggers of former seals, where the statements
-// can't look for them.
-func formerTriggers(ctx context.Context, db *sql.DB, part sealer, s sealing) (names []string, err error) {
-	asks, ok := part.(interface{ triggers(sealing) string })
-	if !ok {
-		return nil, nil
-	}
-	query := asks.triggers(s)
-	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
 }
 
 // A column is one that isn't generated. sets is what the database itself sets it to when a row is
@@ -324,10 +305,31 @@ func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bo
 	if t, ok := part.(transactor); ok {
 		return t.run(ctx, conn, s, unseals)
 	}
+	statements := part.seal(s)
 	if unseals {
-		return runAll(ctx, conn, part.unseal(s))
+		statements = part.unseal(s)
 	}
-	return runAll(ctx, conn, part.seal(s))
+	if l, ok := part.(leveler); ok {
+		return runAt(ctx, conn, l.level(), statements)
+	}
+	return runAll(ctx, conn, statements)
+}
+
+// runAt runs statements each in a transaction of its own, at a level that needn't be the session's.
+func runAt(ctx context.Context, conn *sql.Conn, level sql.IsolationLevel, statements []string) error {
+	for _, query := range statements {
+		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return err
+		}
+		if _, err = tx.ExecContext(trusted.Context(ctx, query), query); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runAll runs statements on one connection, which is closed if one fails: it may hold locks.

@@ -16,8 +16,27 @@ import (
 // The table is locked meanwhile, so that writers find all of the triggers, or none.
 type sealMySQL struct{}
 
+var (
+	sealsMySQL = []trigger{{"insert", sealMySQLWrite}, {"update", sealMySQLWrite}, {"delete", sealMySQLDelete}}
+	opensMySQL = []trigger{{"open insert", openMySQL}, {"open update", openMySQL}}
+)
+
+// seal: what seals the table already is dropped while other triggers refuse all writes. They stay if
+// that is interrupted, and would be dropped by another Seal.
 func (sealMySQL) seal(s sealing) []string {
-	return s.locked(s.replaced([]trigger{{"insert", sealMySQLWrite}, {"update", sealMySQLWrite}, {"delete", sealMySQLDelete}}))
+	on, off := s.busy()
+	lift := []string{}
+	if s.negative { // the triggers that are there let such marks in, and may refuse that they are lifted
+		on, off = off, nil
+		lift = append(lift, "UPDATE "+s.table+" SET "+s.column+" = -"+s.column+" WHERE "+s.column+" < 0")
+	}
+	return s.locked(slices.Concat(s.try(sealsMySQL), on, s.drop(openPrefix, sqltext.SealPrefix), lift, s.create(sealsMySQL), off))
+}
+
+// negatives: marks are negative that were stored while the table lacked triggers, as when a migration had made
+// it anew. They count by their size.
+func (sealMySQL) negatives(s sealing) string {
+	return "SELECT 1 FROM " + s.table + " WHERE " + s.column + " < 0 LIMIT 1"
 }
 
 // obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token. That the fence
@@ -46,8 +65,10 @@ FROM information_schema.columns WHERE table_schema = {home} AND table_name = {ta
 ORDER BY ordinal_position`)
 }
 
+// unseal: what writes as to a sealed table is refused as soon as it isn't.
 func (sealMySQL) unseal(s sealing) []string {
-	return s.locked(s.replaced([]trigger{{"open insert", openMySQL}, {"open update", openMySQL}}))
+	_, off := s.busy()
+	return s.locked(slices.Concat(s.try(opensMySQL), s.drop(openPrefix), s.create(opensMySQL), s.drop(sqltext.SealPrefix), off))
 }
 
 // locked returns statements that have the table to themselves, for which they wait a second. A trigger is
@@ -65,15 +86,20 @@ func (s sealing) locked(statements []string) []string {
 }
 
 // openPrefix begins the names of the triggers of a table that isn't sealed any more.
-const openPrefix = "sqlfence-open:"
+const openPrefix = sqltext.OpenPrefix
 
-// trigger returns the name of a trigger, which is unique in the table's schema.
+// trigger returns the name of a trigger, which is unique in the table's schema: another table may have one of
+// its name, as it was called like this one, or is by another letter's case.
 func (s sealing) trigger(kind string) string {
 	prefix := sqltext.SealPrefix
-	if kind, open := strings.CutPrefix(kind, "open "); open {
-		return s.of(s.own(openPrefix + kind + ":"))
+	if open, isOpen := strings.CutPrefix(kind, "open "); isOpen {
+		prefix, kind = openPrefix, open
 	}
-	return s.of(s.own(prefix + kind + ":"))
+	name := s.own(prefix + kind + ":")
+	for slices.ContainsFunc(s.taken, func(other string) bool { return strings.EqualFold(other, name) }) {
+		name += "~"
+	}
+	return s.of(name)
 }
 
 // of returns a name in the table's schema, quoted.
@@ -92,6 +118,26 @@ func (sealMySQL) triggers(s sealing) string {
 WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
 }
 
+// allTriggers is a query for the triggers of seals that any table of the schema has.
+func (sealMySQL) allTriggers(s sealing) string {
+	return strings.NewReplacer("{home}", s.home(), "{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
+		`SELECT trigger_name FROM information_schema.triggers
+WHERE event_object_schema = {home} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
+}
+
+// ledger is a query for the database in which the session has the ledger, as guards find it.
+func (sealMySQL) ledger(s sealing) string {
+	return "SELECT table_schema FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = " + s.text.Text(sqltext.LedgerTable)
+}
+
+// tokens names the ledger. In a trigger a name without a database is that of its table's.
+func (s sealing) tokens() string {
+	if s.schema != "" && s.ledgerIn != "" {
+		return s.text.Quote(s.ledgerIn) + "." + s.text.Quote(sqltext.LedgerTable)
+	}
+	return s.of(sqltext.LedgerTable)
+}
+
 // home writes the table's schema as a text.
 func (s sealing) home() string {
 	if s.schema != "" {
@@ -106,29 +152,67 @@ type trigger struct{ kind, body string }
 // event is what fires it.
 func (t trigger) event() string { return strings.TrimPrefix(t.kind, "open ") }
 
-// replaced drops all of the triggers that the table may have, and creates those given. Nothing brings back
-// what was dropped, so it creates each of them by another name first, which does nothing should it stay:
-// who may drop triggers may not be let create any, and where a column is missing they can't be created.
-func (s sealing) replaced(triggers []trigger) (statements []string) {
-	try := s.trigger("open try")
+// busy returns statements between which all writes are refused; none for a table that isn't sealed.
+func (s sealing) busy() (on, off []string) {
+	if !slices.ContainsFunc(s.found, func(name string) bool { return isBusy(name) || strings.HasPrefix(name, sqltext.SealPrefix) }) {
+		return nil, nil
+	}
+	for _, event := range []string{"insert", "update", "delete"} {
+		name := s.trigger("open " + busyKind + event)
+		if !slices.ContainsFunc(s.found, func(found string) bool { return s.of(found) == name }) {
+			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\nSIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = "+
+				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)"))
+		}
+		off = append(off, "DROP TRIGGER IF EXISTS "+name) // another Seal may have done so
+	}
+	return on, off
+}
+
+const busyKind = "busy-"
+
+func isBusy(trigger string) bool { return strings.HasPrefix(trigger, sqltext.SealBusy) }
+
+// try creates triggers by another name, with what does nothing should one stay, and drops them. Nothing brings
+// back what was dropped, and who may drop triggers may not be let create any, or the column that they name
+// may be missing.
+func (s sealing) try(triggers []trigger) (statements []string) {
+	name := s.trigger("open try")
 	for _, t := range triggers {
 		idle := trigger{t.kind, "IF FALSE THEN\n" + t.body + ";\nEND IF"}
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+try, s.create(try, idle), "DROP TRIGGER "+try)
-	}
-	for _, name := range s.found {
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
-	}
-	for _, kind := range []string{"insert", "update", "delete", "open insert", "open update"} {
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
-	}
-	for _, t := range triggers {
-		statements = append(statements, s.create(s.trigger(t.kind), t))
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+name, s.named(name, idle), "DROP TRIGGER "+name)
 	}
 	return statements
 }
 
-// create creates a trigger by this name.
-func (s sealing) create(name string, t trigger) string {
+// drop drops all of the triggers that the table may have with these prefixes, but for those that refuse all writes.
+func (s sealing) drop(prefixes ...string) (statements []string) {
+	for _, prefix := range prefixes {
+		kinds := []string{"insert", "update", "delete"}
+		if prefix == openPrefix {
+			kinds = []string{"open insert", "open update"}
+		}
+		for _, name := range s.found {
+			if strings.HasPrefix(name, prefix) && !isBusy(name) {
+				statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
+			}
+		}
+		for _, kind := range kinds {
+			statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
+		}
+	}
+	return statements
+}
+
+// create creates triggers by their names.
+func (s sealing) create(triggers []trigger) (statements []string) {
+	for _, t := range triggers {
+		statements = append(statements, s.named(s.trigger(t.kind), t))
+	}
+	return statements
+}
+
+// named creates a trigger by this name.
+func (s sealing) named(name string, t trigger) string {
 	text, _ := sqltext.Render(s.text, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(t.event())+" ON "+s.table+" FOR EACH ROW\n"+t.body, s.pieces(t.event()))
 	return text
 }
@@ -167,7 +251,7 @@ func (s sealing) pieces(event string) sqltext.Pieces {
 	return sqltext.Pieces{
 		"mark": raw(s.column), "held": raw(held), "less": raw(less), "max": raw(strconv.FormatInt(sqlfence.MaxToken, 10)),
 		"name": raw(name), "proof": raw(d.Text(s.proof + ":")), "variable": raw(sqltext.DeleteProofVariable), "colon": raw(d.Text(":")),
-		"tokens":  raw(s.of(sqltext.LedgerTable)),
+		"tokens":  raw(s.tokens()),
 		"refuses": sqltext.SQL(sealMySQLRefuse), "asks": only(s.Ledger, sealMySQLLedger),
 		"several": only(event == "delete", sealMySQLSeveral), "seen": sqltext.Func(func(given string) string { return s.seen(given, name) }),
 		"locks": locks, "kept": sqltext.Func(func(string) string { return s.keeps() }),
@@ -238,7 +322,7 @@ const sealMySQLRefuse = `
 	END IF;`
 
 // sealMySQLLedger notes what it has compared for the statement's other rows, but not where the session's
-// time may stand still, and be that of a later statement, too.
+// time may stand still, and be that of a later statement, too. With --sysdate-is-now both times do.
 const sealMySQLLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {tokens} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
@@ -246,7 +330,7 @@ const sealMySQLLedger = `
 			SET problem = CONCAT({stale}, given, {than}, newest);
 		ELSEIF given > newest THEN
 			SET problem = CONCAT({high}, given, {unissued}, newest);
-		ELSEIF SYSDATE(6) BETWEEN NOW(6) AND NOW(6) + INTERVAL 1 SECOND THEN
+		ELSEIF SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 1 SECOND THEN
 			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', {name});
 		END IF;
 	END IF;`

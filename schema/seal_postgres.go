@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"database/sql"
 	"strconv"
 	"strings"
 
@@ -18,9 +19,13 @@ type sealPostgres struct{}
 func (sealPostgres) seal(s sealing) []string {
 	return []string{
 		write(sealPostgresText, s),
+		write(liftPostgresText, s),
 		"ALTER TABLE " + s.table + " VALIDATE CONSTRAINT " + sqltext.SealedMark,
 	}
 }
+
+// level: see sealLevel.
+func (sealPostgres) level() sql.IsolationLevel { return sql.LevelReadCommitted }
 
 func (sealPostgres) obstacles(sealing) string { return "" }
 
@@ -59,17 +64,31 @@ func write(text string, s sealing) string {
 		}
 		lock = strings.ReplaceAll(sealLockText, "{other}", other)
 	}
-	text = strings.NewReplacer("{lock}", lock, "{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
+	text = strings.NewReplacer("{level}", sealLevel, "{same table}", sealSameTable, "{lock}", lock, "{ledger}", ledger, "{ledger of deleted}", deleted, "{seen}", seen, "{seen by deleted}", seenDeleted, "{same key}", sameKey, "{moved key}", movedKey).Replace(text)
 	return strings.NewReplacer(
 		"{table text}", d.Text(s.table), "{table}", s.table, "{table twice}", twice(s.table),
 		"{column text}", d.Text(s.stored),
-		"{write}", twice(d.Quote(s.own("sqlfence_write_"))), "{delete}", twice(d.Quote(s.own("sqlfence_delete_"))), "{clear}", twice(d.Quote(s.own("sqlfence_clear_"))),
+		"{write}", twice(d.Quote(s.own("sqlfence_write_"))), "{delete}", twice(d.Quote(s.own("sqlfence_delete_"))), "{clear}", twice(d.Quote(s.own("sqlfence_clear_"))), "{truncate}", twice(d.Quote(s.own("sqlfence_truncate_"))),
 		"{mark once}", d.Quote(s.stored), "{mark}", twice(d.Quote(s.stored)), "{mark name}", twice(d.Text(s.stored)),
 		"{name}", twice(d.Text(s.proof)), "{setting}", d.Text(sqltext.DeleteSetting(s.proof)), "{move}", d.Text(sqltext.MoveSetting(s.proof)),
 		"{fresh}", fresh, "{max}", strconv.FormatInt(sqlfence.MaxToken, 10), "{has ledger}", strconv.FormatBool(s.Ledger),
 		"{key text}", d.Text(s.KeyColumn), "{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)
 }
+
+// sealLevel: what others have just committed isn't seen at another level, where a transaction looks
+// at the catalogue as it was before it waited for them.
+const sealLevel = `IF pg_catalog.current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+		RAISE EXCEPTION 'sqlfence: a seal comes and goes at the level READ COMMITTED, this transaction is at %', pg_catalog.current_setting('transaction_isolation')
+			USING ERRCODE = 'invalid_transaction_state';
+	END IF;
+	`
+
+// sealSameTable: while the lock was waited for, another table may have got the name.
+const sealSameTable = `IF pg_catalog.to_regclass({table text}) IS DISTINCT FROM sealed THEN
+		RAISE EXCEPTION 'sqlfence: another table is called % now', {table text} USING ERRCODE = 'lock_not_available';
+	END IF;
+`
 
 // sealPostgresText waits a second at most for those who write, who wait behind it.
 const sealPostgresText = `DO $sqlfence$
@@ -87,7 +106,7 @@ DECLARE
 	late name;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
-	PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
+	{level}PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
 	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
 	SELECT n.nspname, c.relkind = 'p' INTO home, parted
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -109,7 +128,7 @@ BEGIN
 	-- An autovacuum gives way to this lock, which isn't in the way of writers, but only to one
 	-- who waits for longer than deadlock_timeout.
 	LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE;
-	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	{same table}	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
 
 	FOR part, late IN
 		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
@@ -211,7 +230,7 @@ END $sqlfence_body$$sqlfence_create$, home,
 	$sqlfence_part$ END);
 
 	EXECUTE pg_catalog.format($sqlfence_create$
-CREATE OR REPLACE FUNCTION %1$I.sqlfence_truncate() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
+CREATE OR REPLACE FUNCTION %1$I.{truncate}() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$
 BEGIN
 	RAISE EXCEPTION 'sqlfence: table %% is sealed: TRUNCATE carries no fencing token (write DELETE)', TG_TABLE_NAME
 		USING ERRCODE = 'FT001';
@@ -236,7 +255,7 @@ END $sqlfence_body$$sqlfence_create$, home);
 			WHEN '~sqlfence_delete' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{delete}$sqlfence_create$, home)) OR c.relispartition AND c.oid <> sealed
 			WHEN '~sqlfence_before' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{clear}$sqlfence_create$, home)) OR g.tgtype <> befores
 			WHEN '~sqlfence_after' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{clear}$sqlfence_create$, home)) OR g.tgtype <> afters
-			WHEN '~sqlfence_truncate' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format('%I.sqlfence_truncate', home))
+			WHEN '~sqlfence_truncate' THEN g.tgfoid <> pg_catalog.to_regproc(pg_catalog.format($sqlfence_create$%I.{truncate}$sqlfence_create$, home))
 			ELSE false END
 	LOOP
 		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', off, part);
@@ -248,7 +267,7 @@ END $sqlfence_body$$sqlfence_create$, home);
 				(2, '~sqlfence_delete', $sqlfence_create$BEFORE DELETE ON %2$s FOR EACH ROW EXECUTE FUNCTION %1$I.{delete}()$sqlfence_create$),
 				(3, '~sqlfence_before', 'BEFORE DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || $sqlfence_create$ ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.{clear}()$sqlfence_create$),
 				(4, '~sqlfence_after', 'AFTER DELETE' || CASE WHEN parted THEN ' OR INSERT OR UPDATE' ELSE '' END || $sqlfence_create$ ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.{clear}()$sqlfence_create$),
-				(5, '~sqlfence_truncate', 'BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.sqlfence_truncate()')) AS t (turn, name, text)
+				(5, '~sqlfence_truncate', $sqlfence_create$BEFORE TRUNCATE ON %2$s FOR EACH STATEMENT EXECUTE FUNCTION %1$I.{truncate}()$sqlfence_create$)) AS t (turn, name, text)
 		WHERE c.relkind IN ('r', 'p') AND (t.turn <> 4 OR afters <> 0)
 			AND (t.turn > 2 OR NOT c.relispartition OR c.oid = sealed) -- a partition has those of rows already
 		ORDER BY c.oid <> sealed, c.oid, t.turn
@@ -309,6 +328,39 @@ const oneOfSeveral = `
 		RETURN OLD;
 	END IF;`
 
+// liftPostgresText makes marks positive that were stored negative while the table had neither triggers nor the
+// constraint, as when a migration had made it anew: they count by their size. They are looked for before writers
+// have to wait.
+const liftPostgresText = `DO $sqlfence$
+DECLARE
+	negative tid[];
+	parts regclass[];
+	part regclass;
+	patience text := pg_catalog.current_setting('lock_timeout');
+BEGIN
+	IF EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = pg_catalog.to_regclass({table text}) AND k.conname = '{constraint}' AND k.convalidated) THEN
+		RETURN;
+	END IF;
+	SELECT pg_catalog.array_agg(t.ctid) INTO negative FROM {table} AS t WHERE t.{mark once} < 0;
+	IF negative IS NULL THEN
+		RETURN;
+	END IF;
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE;
+	WITH RECURSIVE tree AS (SELECT pg_catalog.to_regclass({table text})::oid AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+	SELECT pg_catalog.array_agg(g.tgrelid) INTO parts FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE g.tgname = '{trigger}';
+	FOREACH part IN ARRAY parts LOOP
+		EXECUTE pg_catalog.format('ALTER TABLE %s DISABLE TRIGGER %I', part, '{trigger}');
+	END LOOP;
+	UPDATE {table} AS t SET {mark once} = -t.{mark once} WHERE t.ctid = ANY (negative) AND t.{mark once} < 0;
+	SET CONSTRAINTS ALL IMMEDIATE; -- as a table isn't altered before its deferred triggers were fired
+	FOREACH part IN ARRAY parts LOOP
+		EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I', part, '{trigger}');
+	END LOOP;
+	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
+END
+$sqlfence$`
+
 const unsealPostgresText = `DO $sqlfence$
 DECLARE
 	sealed oid := pg_catalog.to_regclass({table text});
@@ -316,10 +368,10 @@ DECLARE
 	trigger name;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
-	-- As when it is sealed, for an autovacuum.
+	{level}-- As when it is sealed, for an autovacuum.
 	PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
 	LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE;
-	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	{same table}	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
 	FOR part, trigger IN
 		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
 		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid

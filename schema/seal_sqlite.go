@@ -43,6 +43,7 @@ func (sealSQLite) columns(sealing) string { return "" }
 type sqliteSeal struct {
 	sealing
 	sqliteShape
+	number int // behind the names of its triggers, where another table has those without
 }
 
 func newSQLiteSeal(s sealing) *sqliteSeal { return &sqliteSeal{sealing: s} }
@@ -150,13 +151,29 @@ func (s *sqliteSeal) unseal() (stmts []string) {
 
 // dropAll returns the statements that drop all triggers of a seal, whichever there are.
 func (s *sqliteSeal) dropAll() (stmts []string) {
-	for _, t := range sqliteTriggers {
-		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(sqltext.SQLiteSeal+t.name+"_"+s.proof))
-	}
-	for _, t := range sqliteUnsealed {
-		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(sqltext.SQLiteUnsealed+t.name+"_"+s.proof))
+	for _, name := range s.triggerNames() {
+		stmts = append(stmts, "DROP TRIGGER IF EXISTS "+s.named(name))
 	}
 	return stmts
+}
+
+// triggerNames returns those of all triggers that are a seal's, or that it leaves.
+func (s *sqliteSeal) triggerNames() (names []string) {
+	for _, t := range sqliteTriggers {
+		names = append(names, s.triggerName(sqltext.SQLiteSeal, t.name))
+	}
+	for _, t := range sqliteUnsealed {
+		names = append(names, s.triggerName(sqltext.SQLiteUnsealed, t.name))
+	}
+	return names
+}
+
+func (s *sqliteSeal) triggerName(prefix, name string) string {
+	name = prefix + name + "_" + s.proof
+	if s.number > 0 {
+		name += "~" + strconv.Itoa(s.number)
+	}
+	return name
 }
 
 // named returns the name of a trigger, which is in its table's schema. What it is about says
@@ -175,7 +192,7 @@ func (s *sqliteSeal) prefix() string {
 
 func (s *sqliteSeal) create(prefix, name, fires, does string) string {
 	return renderSQLite("CREATE TRIGGER {name} {fires} ON {table} FOR EACH ROW {does}",
-		sqltext.Pieces{"name": sqltext.Raw(s.named(prefix + name + "_" + s.proof)), "fires": sqltext.Raw(fires), "does": sqltext.SQL(does)},
+		sqltext.Pieces{"name": sqltext.Raw(s.named(s.triggerName(prefix, name))), "fires": sqltext.Raw(fires), "does": sqltext.SQL(does)},
 		s.pieces())
 }
 

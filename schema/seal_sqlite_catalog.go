@@ -23,6 +23,9 @@ func (d sealSQLite) run(ctx context.Context, conn *sql.Conn, s sealing, unseals 
 		if err := c.dropSeal(); err != nil {
 			return err
 		}
+		if err := c.nameTriggers(); err != nil {
+			return err
+		}
 		if unseals {
 			return c.send(c.unseal()...)
 		}
@@ -45,6 +48,9 @@ func (d sealSQLite) plan(ctx context.Context, conn *sql.Conn, s sealing, unseals
 	}()
 	c.sent = nil
 	if err := c.dropSeal(); err != nil {
+		return nil, err
+	}
+	if err := c.nameTriggers(); err != nil {
 		return nil, err
 	}
 	stmts = append([]string{"BEGIN IMMEDIATE"}, c.sent...)

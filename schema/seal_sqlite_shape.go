@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A sqliteShape is what a seal has to know of a table besides.
 type sqliteShape struct {
@@ -118,4 +121,27 @@ func (c *sqliteColumn) new() string {
 		name = "IFNULL(" + name + ", " + c.instead + ")"
 	}
 	return name
+}
+
+// nameTriggers finds names that no trigger of another table has, which was called like this one once.
+func (c *sqliteCatalog) nameTriggers() error {
+	taken := make(map[string]bool)
+	err := c.each("SELECT lower(name) FROM "+quoteSQLite(c.inSchema())+".sqlite_master WHERE type = 'trigger'", func(row []string) error {
+		taken[row[0]] = true
+		return nil
+	})
+	for slices.ContainsFunc(c.triggerNames(), func(name string) bool { return taken[lowerSQLite(name)] }) {
+		c.number++
+	}
+	return err
+}
+
+// lowerSQLite is lower as SQLite has it, which knows ASCII alone, as its names do.
+func lowerSQLite(name string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, name)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,6 +39,43 @@ func terminal(t *testing.T) (keys, screen *os.File) {
 		t.Fatal(err)
 	}
 	return keys, screen
+}
+
+// A command whose input is another one can still ask on the terminal, as ssh and psql do for a password.
+func TestTerminalBesideAnotherInput(t *testing.T) {
+	t.Setenv("SQLFENCE_DSN", "sqlite:"+filepath.Join(t.TempDir(), "books.db"))
+	if status := cli.Main([]string{"init", "--apply"}, nil, new(strings.Builder), os.Stderr); status != 0 {
+		t.Fatalf("init: status %d", status)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, screen := terminal(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a group that isn't let read is stopped
+	defer cancel()
+	run := exec.CommandContext(ctx, program)
+	run.Args = []string{"sqlfence", "run", "books", "--", "sh", "-c", "echo ready; read -r word </dev/tty; echo got $word; exit 9"}
+	run.Stdout, run.Stderr = screen, screen
+	run.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	screen.Close()
+	got := false
+	lines := bufio.NewScanner(keys)
+	for lines.Scan() {
+		if strings.HasSuffix(lines.Text(), "ready") {
+			if _, err := keys.WriteString("secret\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got = got || strings.Contains(lines.Text(), "got secret")
+	}
+	err = run.Wait()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 9 || !got {
+		t.Errorf("%v, read the word: %v; want status 9", err, got)
+	}
 }
 
 // Ctrl-C on a terminal reaches the command once, also one that has left the group of processes which the

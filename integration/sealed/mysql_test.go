@@ -1,6 +1,7 @@
 package sealed_test
 
 import (
+	"database/sql/driver"
 	"strings"
 	"testing"
 
@@ -49,6 +50,31 @@ func TestAnotherDatabase(t *testing.T) {
 	}
 }
 
+// The ledger is that of the session, as for guards, also to the seal of a table in another database.
+func TestLedgerBesideAnotherDatabase(t *testing.T) {
+	l := newUnsealed(t, harness.MySQL, sqlfence.Ledger())
+	name := "other_" + l.unique
+	l.exec(t, "CREATE DATABASE "+name)
+	defer l.exec(t, "DROP DATABASE "+name)
+	l.exec(t, "CREATE TABLE "+name+".books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)")
+	db := l.Fenced(t, l.dsn, sqlfence.WithTable(name+".books", append(l.rules, sqlfence.Resource("books"))...))
+	if err := schema.Seal(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"INSERT INTO %.books (id) VALUES (1)", "UPDATE %.books SET price = 1", "DELETE FROM %.books"} {
+		if _, err := db.ExecContext(holding(t, 7), strings.ReplaceAll(query, "%", name)); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	if _, err := l.plain.Exec("INSERT INTO " + name + ".books VALUES (1, 1, -6)"); err == nil || !strings.Contains(err.Error(), "stale token 6 for table books, which has 7") {
+		t.Errorf("a stale token: %v", err)
+	}
+	l.exec(t, "DROP TABLE fencing_tokens")
+	if err := schema.Seal(t.Context(), db); err == nil || !strings.Contains(err.Error(), "no table fencing_tokens") {
+		t.Errorf("without a ledger: %v", err)
+	}
+}
+
 // A guarded DELETE proves its token in every form and in every sql_mode: MySQL doesn't evaluate what
 // can't be NULL to find out that it isn't, and what can be NULL depends on the mode.
 func TestEachDeleteProvesItsToken(t *testing.T) {
@@ -81,6 +107,100 @@ func TestEachDeleteProvesItsToken(t *testing.T) {
 			if _, err := conn.ExecContext(holding(t, 8), query); err != nil || l.books(t) != "" {
 				t.Fatalf("sql_mode '%s': %s: %v, %s", mode, query, err, l.books(t))
 			}
+		}
+	}
+}
+
+// A change of a sealed table that ends half-way lets no write pass that the seal refuses; the next one does it all.
+func TestInterruptedSeal(t *testing.T) {
+	l := newLab(t, harness.MySQL)
+	plans, err := schema.SealPlan(t.Context(), l.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range plans[0].Statements {
+		plans, err := schema.SealPlan(t.Context(), l.db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.interrupted(t, plans[0].Statements[:n])
+		for _, query := range []string{"UPDATE books SET price = 99", "INSERT INTO books (id, fence_token) VALUES (9, 8)", "DELETE FROM books", "UPDATE books SET price = 99, fence_token = -3 WHERE id = 1"} {
+			if _, err := l.plain.Exec(query); err == nil || !strings.Contains(err.Error(), "sqlfence: ") {
+				t.Fatalf("behind %s: %s: %v", strings.Join(plans[0].Statements[:n], "; "), query, err)
+			}
+		}
+		found := l.broken(t)
+		_, err = l.db.ExecContext(holding(t, 7), "UPDATE books SET price = 11 WHERE id = 1")
+		if err != nil && len(found) == 0 {
+			t.Errorf("behind %d statements: %v, and Verify finds %v", n, err, found)
+		}
+		if n%4 == 0 {
+			continue // the next one finds it so
+		}
+		l.seal(t)
+		if found := l.broken(t); len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+		l.fenced(t)
+	}
+	l.seal(t)
+	l.fenced(t)
+}
+
+// A table whose seal was taken away in part stores no negative marks; the next Unseal does it all.
+func TestInterruptedUnseal(t *testing.T) {
+	l := newLab(t, harness.MySQL)
+	plans, err := schema.UnsealPlan(t.Context(), l.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range plans[0].Statements {
+		l.seal(t)
+		l.fenced(t)
+		if plans, err = schema.UnsealPlan(t.Context(), l.db); err != nil {
+			t.Fatal(err)
+		}
+		l.interrupted(t, plans[0].Statements[:n])
+		l.fenced(t)
+		if err := schema.Unseal(t.Context(), l.db); err != nil {
+			t.Fatal(err)
+		}
+		l.fenced(t)
+		l.exec(t, "UPDATE books SET price = 12")
+	}
+}
+
+// interrupted runs statements on a connection that is closed then.
+func (l *lab) interrupted(t *testing.T, statements []string) {
+	t.Helper()
+	conn, err := l.plain.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range statements {
+		if _, err := conn.ExecContext(t.Context(), query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	harness.Eventually(t, "the lock is gone", func() bool {
+		_, err := l.plain.Exec("SET STATEMENT lock_wait_timeout = 1 FOR SELECT COUNT(*) FROM books FOR UPDATE")
+		if err != nil && strings.Contains(err.Error(), "1064") { // MySQL
+			_, err = l.plain.Exec("SELECT COUNT(*) FROM books FOR UPDATE")
+		}
+		return err == nil
+	})
+}
+
+// fenced writes in each way with the newest token, and looks that no mark is negative.
+func (l *lab) fenced(t *testing.T) {
+	t.Helper()
+	for _, query := range []string{"INSERT INTO books (id) VALUES (5)", "UPDATE books SET price = 11 WHERE id = 5", "DELETE FROM books WHERE id = 5"} {
+		if _, err := l.db.ExecContext(holding(t, 7), query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		if books := l.books(t); strings.Contains(books, "-") {
+			t.Fatalf("%s: books are %s", query, books)
 		}
 	}
 }

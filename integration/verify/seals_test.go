@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -184,5 +185,44 @@ func TestWaysAroundASeal(t *testing.T) {
 				t.Errorf("found %v", codes(found))
 			}
 		})
+	}
+}
+
+// A seal names the ledger with the schema in which it was found: a session that finds another one is refused.
+func TestSealOfAnotherLedger(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	rules := harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed())
+	w.exec(t, `CREATE SCHEMA "The ""other"""`, `CREATE TABLE "The ""other""".fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)`)
+	for _, first := range []string{"", `&search_path="The+""other""",public`} {
+		db := w.Fenced(t, w.dsn+strings.ReplaceAll(first, "+", "%20"), rules)
+		if err := schema.Seal(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		if found := withCode(verify(t, db), "seal-shape"); len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+	}
+	found := withCode(w.verify(t, rules), "seal-shape")
+	if len(found) != 1 || !strings.Contains(found[0].Problem, "another ledger than public.fencing_tokens") {
+		t.Errorf("found %v", found)
+	}
+}
+
+// A table that was renamed as SQLite did it long ago has triggers that look at another one.
+func TestSealOfARenamedTable(t *testing.T) {
+	for _, legacy := range []bool{false, true} {
+		w := newWorld(t, harness.Bases[3])
+		w.seal(t, sqlfence.RowFence("fence_token"), sqlfence.Sealed())
+		w.exec(t, fmt.Sprintf("PRAGMA legacy_alter_table = %v; ALTER TABLE books RENAME TO tomes; PRAGMA legacy_alter_table = OFF", legacy))
+		tomes := sqlfence.WithTable("tomes", sqlfence.RowFence("fence_token"), sqlfence.Sealed())
+		if found := withCode(w.verify(t, tomes), "seal-broken"); len(found) == 1 != legacy || legacy && !strings.Contains(found[0].Problem, "legacy_alter_table") {
+			t.Errorf("legacy %v: found %v", legacy, found)
+		}
+		if err := schema.Seal(t.Context(), w.Fenced(t, w.dsn, tomes)); err != nil {
+			t.Fatal(err)
+		}
+		if found := withCode(w.verify(t, tomes), "seal-broken"); len(found) > 0 {
+			t.Errorf("after Seal: found %v", found)
+		}
 	}
 }

@@ -23,6 +23,12 @@ const (
 	// SealPrefix begins the names of MySQL's three triggers.
 	SealPrefix = "sqlfence-seal:"
 
+	// OpenPrefix begins those of the triggers that a table has in MySQL beside a seal, or has left of one.
+	OpenPrefix = "sqlfence-open:"
+
+	// SealBusy begins those of the triggers that refuse all writes while a seal is made anew.
+	SealBusy = OpenPrefix + "busy-"
+
 	// DeleteProofVariable is the variable of MySQL in which a DELETE proves its tokens, as
 	// table:time:token. Several tokens have commas between them, behind the highest.
 	DeleteProofVariable = "sqlfence_delete"

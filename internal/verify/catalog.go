@@ -56,6 +56,9 @@ type Database interface {
 	// sealNames is how a seal's body has a name of tokens; empty if that can't be said.
 	sealNames(name string) string
 
+	// sealReads reports whether a seal's body compares with the ledger of a schema; true if that can't be said.
+	sealReads(body, schema string) bool
+
 	// cascadesFire reports whether what a foreign key does to other rows fires their triggers.
 	cascadesFire() bool
 

@@ -10,6 +10,8 @@ import (
 func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
 func (mysql) sealOnce() string { return "given <= held" }
 
+func (mysql) sealReads(string, string) bool { return true }
+
 func (mysql) sealLocks() string { return "information_schema.columns" }
 
 // sealNames: the catalogue shows a constant without its character set, and names in hexadecimal in
@@ -37,6 +39,8 @@ FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of
 			if r[1] != "DELETE" {
 				s.body = r[2]
 			}
+		case strings.HasPrefix(r[3], sqltext.SealBusy):
+			s.problem = "Seal was interrupted, and all writes are refused until it is run again"
 		case r[1] != "DELETE" && slices.Contains(events[r[0]], r[1]):
 			s.others = append(s.others, otherTrigger{
 				problem: "The trigger " + quoteIfNeeded(d, r[3]) + " of " + r[0] + " is fired behind the seal's: it may change the mark or the row's key after they were compared.",
@@ -49,7 +53,7 @@ FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of
 		found[r[0]] = s
 	}
 	for id, s := range found {
-		if len(events[id]) < 3 {
+		if len(events[id]) < 3 && s.problem == "" {
 			s.problem = "it has triggers for " + strings.Join(events[id], ", ") + " only"
 			found[id] = s
 		}

@@ -16,8 +16,15 @@ var (
 
 func (postgres) sealAsks() string               { return "FOR SHARE" }
 func (d postgres) sealNames(name string) string { return d.Text(name) }
-func (postgres) sealOnce() string               { return "int8gt(given, stored)" }
-func (postgres) sealLocks() string              { return "record_image_eq(" }
+
+// sealReads: the ledger is named as format writes it, in quotes where it has to be.
+func (postgres) sealReads(body, schema string) bool {
+	plain := func(s string) string { return strings.ReplaceAll(s, `"`, "") }
+	return strings.Contains(plain(body), "FROM "+plain(schema)+"."+sqltext.LedgerTable+" AS ")
+}
+
+func (postgres) sealOnce() string  { return "int8gt(given, stored)" }
+func (postgres) sealLocks() string { return "record_image_eq(" }
 
 // A table's partitions and children have triggers of their own.
 const postgresSeals = `WITH RECURSIVE tree(root, oid) AS (

@@ -63,12 +63,7 @@ func (l *look) checkMarks(of []target) error {
 	for i, t := range of {
 		low, high := marks[i][0], marks[i][1]
 		if low < 0 {
-			l.add(t.Table, Finding{
-				Severity: Warning, Code: "negative-mark",
-				Problem: fmt.Sprintf("Table %s has rows whose mark is below 0, such as %d: every token is newer.", l.name(t.rel), low),
-				Remedy:  "Give them the newest token's mark, or 0, and find out what has written them.",
-				SQL:     fmt.Sprintf("UPDATE %s SET %s = 0 WHERE %[2]s < 0", l.quoted(t.rel), l.db.Quote(t.Fence)),
-			})
+			l.add(t.Table, l.negativeMark(t, low))
 		}
 		count, token := newest[i][0], newest[i][1]
 		if high > 0 && high > token && (count > 0 || t.Ledger && isLedger(l, l.ledgerOf(t))) {
@@ -137,4 +132,18 @@ func number(s string) int64 {
 		n = int64(f)
 	}
 	return n
+}
+
+// negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes the sign away.
+func (l *look) negativeMark(t target, low int64) Finding {
+	f := Finding{Severity: Warning, Code: "negative-mark", Problem: fmt.Sprintf("Table %s has rows whose mark is below 0, such as %d", l.name(t.rel), low)}
+	if t.Sealed {
+		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."
+		f.Remedy = sealAgain + " That makes them positive."
+		return f
+	}
+	f.Problem += ": every token is newer."
+	f.Remedy = "Give them the newest token's mark, or 0, and find out what has written them."
+	f.SQL = fmt.Sprintf("UPDATE %s SET %s = 0 WHERE %[2]s < 0", l.quoted(t.rel), l.db.Quote(t.Fence))
+	return f
 }

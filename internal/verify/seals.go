@@ -80,7 +80,7 @@ func (l *look) misfit(t target, body string) string {
 	asks := strings.Contains(body, l.db.sealAsks())
 	twice := strings.Contains(body, l.db.sealOnce())
 	locks := strings.Contains(body, l.db.sealLocks())
-	name := t.Resource
+	name, ledger := t.Resource, l.ledgerOf(t)
 	if t.Key != "" {
 		name += "/"
 	}
@@ -93,6 +93,8 @@ func (l *look) misfit(t target, body string) string {
 		return "it compares with the ledger"
 	case t.Ledger && !strings.Contains(body, l.db.sealNames(name)):
 		return "it doesn't ask the ledger for the tokens " + l.tokensOf(t)
+	case t.Ledger && ledger != nil && !l.db.sealReads(body, ledger.schema):
+		return "it compares with another ledger than " + l.spell(ledger.schema, ledger.name)
 	case t.By != "" && !locks:
 		return "no edit lock can be taken"
 	case t.By == "" && locks:

@@ -14,7 +14,9 @@ var sqliteSeal = []string{"delete", "deleted", "insert", "inserted", "inserting"
 func (sqlite) sealAsks() string               { return "FROM " + sqltext.LedgerTable }
 func (d sqlite) sealNames(name string) string { return d.Text(name) }
 func (sqlite) sealOnce() string               { return "<= abs(" }
-func (sqlite) sealLocks() string              { return "(call Seal again)" }
+func (sqlite) sealReads(string, string) bool  { return true } // that of its file
+
+func (sqlite) sealLocks() string { return "(call Seal again)" }
 
 func (d sqlite) seals(l *look, of []*relation) (map[string]seal, error) {
 	rows, err := d.eachSchema(l, "the seals", "1, 2", func(text, name string) string {
@@ -55,6 +57,9 @@ WHERE m.type = 'table' AND ` + d.named(of, text)
 				s.problem = "it lacks the trigger " + sqltext.SQLiteSeal + kind
 			}
 		}
+		if s.problem == "" && !d.isOf(s.body, rel.name) {
+			s.problem = "its triggers are about the table by another name, as after a RENAME with PRAGMA legacy_alter_table"
+		}
 		for _, u := range unique[rel.id] {
 			if s.problem == "" && !d.sees(s.body, u) {
 				s.problem = "it doesn't know of the unique index " + quoteIfNeeded(d, u.name) + ", by which REPLACE deletes rows"
@@ -63,6 +68,18 @@ WHERE m.type = 'table' AND ` + d.named(of, text)
 		found[rel.id] = s
 	}
 	return found, nil
+}
+
+// isOf reports whether the triggers of a seal write to this table. SQLite renames it in them, in double quotes, but
+// for PRAGMA legacy_alter_table.
+func (d sqlite) isOf(body, table string) bool {
+	body = strings.ToLower(body)
+	for _, name := range []string{d.Quote(table), `"` + strings.ReplaceAll(table, `"`, `""`) + `"`} {
+		if strings.Contains(body, strings.ToLower("UPDATE "+name+" SET")) {
+			return true
+		}
+	}
+	return false
 }
 
 // wrongTrigger returns what is wrong with a trigger that Seal wouldn't take.

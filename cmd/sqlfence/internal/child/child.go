@@ -24,7 +24,7 @@ type Child struct {
 	family   []process // what it had started when it was asked to end, if it isn't grouped
 }
 
-// Start starts a command. terminal says whether this process's input is one.
+// Start starts a command. terminal says whether this process's input is one, or it is in the foreground of one.
 func Start(cmd *exec.Cmd, terminal bool) (*Child, error) {
 	c := &Child{cmd: cmd, grouped: !terminal && groups, ended: make(chan struct{})}
 	started := make(chan error)

@@ -13,6 +13,15 @@ type process struct {
 	began       string
 }
 
+// InForeground reports whether this process's group is the one that its terminal reads for. In a pipe of a shell's
+// it is, whatever its input is.
+func InForeground() bool {
+	const group, terminal, foreground = 2, 4, 5
+	line, err := os.ReadFile("/proc/self/stat")
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	return err == nil && len(fields) > foreground && string(fields[terminal]) != "0" && bytes.Equal(fields[group], fields[foreground])
+}
+
 func (p process) signal(s os.Signal) {
 	syscall.Kill(p.pid, s.(syscall.Signal)) // it may have ended
 }

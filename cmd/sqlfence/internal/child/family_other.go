@@ -9,6 +9,9 @@ type process struct{}
 
 func (process) signal(os.Signal) {}
 
+// InForeground isn't known here.
+func InForeground() bool { return false }
+
 func descendants(int) []process { return nil }
 
 func alive([]process) []process { return nil }

@@ -20,7 +20,8 @@ import (
 
 // Main runs the command that args say, and returns the program's status.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	a := &app{in: in, out: out, errs: database.NewRedactor(errs)}
+	answers := &answers{w: out}
+	a := &app{in: in, out: answers, errs: database.NewRedactor(errs)}
 	a.log = slog.New(slog.NewTextHandler(a.errs, nil))
 	ctx, stop := interruptible()
 	defer stop()
@@ -32,7 +33,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(answers)
 	root.SetErr(a.errs)
 	command, err := root.ExecuteContextC(ctx)
 	a.runs = command.Name() == "run"
@@ -41,6 +42,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	if !a.runs {
 		err = interrupted(ctx, err)
+	}
+	if answers.err != nil && (err == nil || errors.Is(err, errNo)) {
+		err = answers.err
 	}
 	if text := message(err); text != "" {
 		fmt.Fprintf(a.errs, "sqlfence: %s\n", strings.TrimPrefix(text, "sqlfence: "))
@@ -51,7 +55,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 // app is what all commands have in common.
 type app struct {
 	in   io.Reader
-	out  io.Writer
+	out  *answers
 	errs *database.Redactor
 	log  *slog.Logger
 

@@ -3,10 +3,25 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
+
+// answers is the standard output. It keeps the first error, so that no command has to look at each line's.
+type answers struct {
+	w   io.Writer
+	err error
+}
+
+func (a *answers) Write(text []byte) (int, error) {
+	n, err := a.w.Write(text)
+	if a.err == nil {
+		a.err = err
+	}
+	return n, err
+}
 
 // write writes an answer: as JSON, or by the function for people.
 func (a *app) write(answer any, people func()) error {

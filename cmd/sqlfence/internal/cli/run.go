@@ -126,7 +126,7 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), tokenVariable+"="+token.String())
 	c, err := relay.start(func() (*child.Child, error) {
-		return child.Start(cmd, term.IsTerminal(int(os.Stdin.Fd())))
+		return child.Start(cmd, term.IsTerminal(int(os.Stdin.Fd())) || child.InForeground())
 	})
 	if err != nil {
 		return &commandError{err}

@@ -34,7 +34,7 @@ func watchAll[T comparable](ctx context.Context, a *app, w watch, ask func(conte
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := readerGone(a.out); err != nil {
+		if err := readerGone(a.out.w); err != nil {
 			return err
 		}
 		found, names, err := ask(ctx)

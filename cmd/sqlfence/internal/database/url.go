@@ -33,9 +33,13 @@ func parseURL(dsn string) (u *url.URL, secrets []string, err error) {
 	return u, secrets, nil
 }
 
-// isSecret reports whether a parameter is a password, such as password and sslpassword.
+// isSecret reports whether a parameter is a password, such as password and sslpassword; but not passfile, a
+// path, nor allowNativePasswords and the like.
 func isSecret(key string) bool {
 	key = strings.ToLower(key)
+	if key == "passfile" || strings.HasPrefix(key, "allow") {
+		return false
+	}
 	return strings.Contains(key, "pass") || strings.Contains(key, "pwd") || strings.Contains(key, "secret")
 }
 
