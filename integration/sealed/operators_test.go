@@ -158,6 +158,33 @@ func TestNegativeMarksBeforeTheSeal(t *testing.T) {
 	}
 }
 
+// What is left of a seal, of which somebody has dropped a trigger, doesn't refuse that Seal mends the marks.
+func TestNegativeMarksBesideTheSeal(t *testing.T) {
+	l := newLab(t, harness.MySQL)
+	names := map[string]string{}
+	rows, err := l.plain.QueryContext(t.Context(), "SELECT event_manipulation, trigger_name FROM information_schema.triggers WHERE event_object_table = 'books' AND event_object_schema = DATABASE()")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var event, name string
+		if err := rows.Scan(&event, &name); err != nil {
+			t.Fatal(err)
+		}
+		names[event] = name
+	}
+	if err := rows.Err(); err != nil || len(names) != 3 {
+		t.Fatal(names, err)
+	}
+	l.exec(t, "DROP TRIGGER `"+names["UPDATE"]+"`")
+	l.exec(t, "UPDATE books SET fence_token = -8 WHERE id = 2")
+	l.want(t, "1:10@7 2:10@-8 3:10@0")
+	l.seal(t)
+	l.want(t, "1:10@7 2:10@8 3:10@0")
+	l.refused(t, "UPDATE books SET price = 99, fence_token = -7 WHERE id = 2", "stale token 7")
+}
+
 // A table takes the name of one that is kept beside it, with its seal; and another one's differs by a letter's case.
 func TestSealBesideItsLikes(t *testing.T) {
 	for _, b := range []harness.Base{harness.Bases[1], harness.MySQL, harness.Bases[2]} {
