@@ -92,6 +92,9 @@ func (mysql) definesTables(string) bool { return false }
 // isRowNumber: _rowid is another name for a primary key of one integer column.
 func (mysql) isRowNumber(column string) bool { return column == "_rowid" }
 
+// keyReturner makes an unsigned integer of what it returns.
+func (mysql) keyReturner() string { return "last_insert_id" }
+
 func (mysql) declaresConflicts() bool { return false }
 
 func (mysql) readsWith() bool { return false }
