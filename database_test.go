@@ -62,6 +62,7 @@ func TestLeftNothing(t *testing.T) {
 		{"MySQL, numbered", mysql{}, failure{err: &numbered{Number: 1062}}, true},
 		{"MySQL, in a transaction", mysql{}, failure{err: &numbered{Number: 1213}, inTx: true}, false},
 		{"MySQL, the session's end", mysql{}, failure{err: &numbered{Number: 1053}}, false},
+		{"MySQL, a packet that is too large", mysql{}, failure{err: &numbered{Number: 1153}}, true},
 		{"MySQL, the driver's own", mysql{}, failure{err: plainError("invalid connection")}, false},
 	} {
 		if got := tt.db.leftNothing(tt.failure); got != tt.want {

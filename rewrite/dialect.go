@@ -134,6 +134,10 @@ type dialect interface {
 	// isRowNumber reports whether a column is another name for the table's key.
 	isRowNumber(column string) bool
 
+	// keyReturner is the function that returns its value, and has the statement return it as the last
+	// inserted key; empty for none.
+	keyReturner() string
+
 	// declaresConflicts reports whether a table may declare what becomes of a write that
 	// breaks a constraint, which OR ABORT overrides.
 	declaresConflicts() bool

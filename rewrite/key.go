@@ -47,12 +47,24 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 // keepsKey reports whether an item assigns the row its own key, by the column's name. Where
 // that could be another table's, too, the databases call it ambiguous.
 func (p *planner) keepsKey(a *read.Assignment) bool {
-	value := p.PlainValue(*a)
-	if of, column, ok := p.Qualified(value); ok {
-		return column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
-	}
+	value, returned := p.returnedKey(p.PlainValue(*a))
 	column, ok := p.Name(int(value.Lo))
-	return ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
+	keeps := ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
+	if of, column, ok := p.Qualified(value); ok {
+		keeps = column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
+	}
+	p.target.returnsKey = p.target.returnsKey || keeps && returned
+	return keeps
+}
+
+// returnedKey returns what is inside of the function that has a statement return a key, if the value is a
+// call of it.
+func (p *planner) returnedKey(value read.Span) (inside read.Span, returned bool) {
+	open := value.Lo + 1
+	if f := p.dialect.keyReturner(); f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) || !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
+		return value, false
+	}
+	return read.Span{Lo: open + 1, Hi: value.Hi - 1}, true
 }
 
 // isColumn reports whether a name that is the value of an item is read as a column. SQLite

@@ -18,12 +18,12 @@ func (mysql) secondLook() *confirm.Dialect { return confirm.MySQL }
 func (mysql) grammar() *read.Grammar { return read.MySQL }
 
 // searches: PREPARE, EXECUTE IMMEDIATE and CALL run a text that may be put together in the
-// database, and a block may do so.
+// database, and a block may do so. BINLOG changes rows of tables that it doesn't name.
 func (mysql) searches(s *search, tables []Table) {
 	if len(tables) == 0 {
 		return
 	}
-	for _, word := range []string{"prepare", "immediate", "call", "character_set_client", "character_set_results", "names", "charset"} {
+	for _, word := range []string{"prepare", "immediate", "call", "binlog", "character_set_client", "character_set_results", "names", "charset"} {
 		s.findWord(word)
 	}
 	if slices.ContainsFunc(tables, func(t Table) bool { return t.locks() }) {
@@ -91,6 +91,9 @@ func (mysql) definesTables(string) bool { return false }
 
 // isRowNumber: _rowid is another name for a primary key of one integer column.
 func (mysql) isRowNumber(column string) bool { return column == "_rowid" }
+
+// keyReturner makes an unsigned integer of what it returns.
+func (mysql) keyReturner() string { return "last_insert_id" }
 
 func (mysql) declaresConflicts() bool { return false }
 

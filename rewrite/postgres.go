@@ -89,6 +89,8 @@ func (postgres) definesTables(string) bool { return false }
 
 func (postgres) isRowNumber(string) bool { return false }
 
+func (postgres) keyReturner() string { return "" }
+
 func (postgres) declaresConflicts() bool { return false }
 
 func (postgres) readsWith() bool { return false }

@@ -91,6 +91,8 @@ func (sqlite) isRowNumber(column string) bool {
 	return column == "rowid" || column == "oid" || column == "_rowid_"
 }
 
+func (sqlite) keyReturner() string { return "" }
+
 func (sqlite) declaresConflicts() bool { return true }
 
 func (sqlite) readsWith() bool { return true }

@@ -9,10 +9,11 @@ import (
 
 // A target is the table that a write is to, while it is being planned.
 type target struct {
-	table     int // index of the registered table
-	index     int // among the plan's targets
-	rules     *Table
-	qualifier string // what its columns are qualified with in the guard
+	table      int // index of the registered table
+	index      int // among the plan's targets
+	rules      *Table
+	qualifier  string // what its columns are qualified with in the guard
+	returnsKey bool   // the SET list gives the key its own value by a function, which may have changed it
 	rowWrite
 }
 

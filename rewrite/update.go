@@ -55,7 +55,7 @@ func (p *planner) delete(w *read.Write) bool {
 // row if that has to be done there. upsert says whether there is an excluded row.
 func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target
-	t.updates, t.setsSerial = true, false
+	t.updates, t.setsSerial, t.returnsKey = true, false, false
 	for i := range set.Items {
 		if t.joined && !p.isOfTarget(&set.Items[i]) {
 			if p.readsWhatIsAssigned(&set.Items[i]) {
@@ -77,7 +77,7 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != ""
 	}
 	var adds ruleSet
-	if t.checked && p.to().AssignsKey && t.rules.FenceColumn == "" {
+	if t.checked && (p.to().AssignsKey || t.returnsKey) && t.rules.FenceColumn == "" {
 		adds = setOf(ruleKey)
 	}
 	for _, r := range t.rules.has {

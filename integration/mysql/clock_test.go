@@ -22,6 +22,9 @@ func TestClockThatIsSet(t *testing.T) {
 	for _, query := range []string{
 		"SET timestamp = 9999999999", "SET SESSION timestamp = 2000000000", "SET @@timestamp = 2000000000", "SET @a = 1, @@session.timestamp := 2000000000",
 		"SET LOCAL `timestamp` = 2000000000", "SET @@LOCAL.timestamp = 2000000000", "/* x */ set /* y */ TimeStamp=2000000000",
+		"EXECUTE IMMEDIATE 'SET timestamp = 2000000000'", "PREPARE p FROM 'SET @a = ''b'', timestamp = 2000000000'",
+		"BEGIN NOT ATOMIC SET timestamp = 2000000000; END", "IF TRUE THEN SET @a = 1, SESSION timestamp = 2000000000; END IF",
+		"UPDATE /*+ SET_VAR(timestamp = 2000000000) */ books SET price = 2", "UPDATE /*+ Set_Var ( TimeStamp=2000000000 ) */ books SET price = 2",
 	} {
 		_, err := db.Exec(query)
 		harness.WantError(t, err, sqlfence.ErrUnguardable)

@@ -210,3 +210,65 @@ func TestTwoStatementsInOneText(t *testing.T) {
 		t.Error("rows have changed")
 	}
 }
+
+// id = LAST_INSERT_ID(id) has the driver return the key of the row that was found. The function makes an unsigned
+// integer of it, so another key than the row's may be stored.
+func TestKeyThatIsReturned(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for query, returns := range map[string]bool{
+			"INSERT INTO books (isbn, price) VALUES ('i1', 20) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), price = VALUES(price)": true,
+			"INSERT INTO books (id, isbn) VALUES (1, 'x') ON DUPLICATE KEY UPDATE price = 20, id = last_insert_id(`books`.`id`)":       true,
+			"UPDATE books SET price = 20, id = LAST_INSERT_ID(id) WHERE price IN (11, 12) ORDER BY price LIMIT 1":                      true,
+		} {
+			refill(t, plain)
+			_, err := guarded.ExecContext(sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books/1", Value: 4}), query)
+			if err == nil || count(t, plain, untouched) != 3 {
+				t.Errorf("%s by an old token: %v", query, err)
+			}
+			r, err := guarded.ExecContext(sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books/1", Value: 5}), query)
+			if err != nil {
+				t.Errorf("%s: %v", query, err)
+				continue
+			}
+			if id, err := r.LastInsertId(); returns && id != 1 || err != nil {
+				t.Errorf("%s returned %d, %v", query, id, err)
+			}
+			if count(t, plain, "id = 1 AND price = 20") != 1 || count(t, plain, untouched) != 2 {
+				t.Errorf("%s: other rows have changed", query)
+			}
+		}
+	}, sqlfence.RowFence("fence_token"), sqlfence.Key("id"), sqlfence.UnfencedInserts())
+}
+
+func TestKeyThatIsReturnedAsAnother(t *testing.T) {
+	dsn := setup(t)
+	for _, rules := range [][]sqlfence.Rule{{sqlfence.RowFence("fence_token")}, {sqlfence.Ledger()}} {
+		for _, m := range modes {
+			plain, guarded := open(t, m.with(t, dsn)), fence(t, m.with(t, dsn), append(rules, sqlfence.Key("id"), sqlfence.UnfencedInserts())...)
+			for _, key := range []string{"abc", "-1", "007", "1.5", ""} {
+				for _, column := range []string{"varchar(20)", "bigint", "double"} {
+					exec(t, plain, "DELETE FROM books")
+					exec(t, plain, "ALTER TABLE books MODIFY id "+column)
+					if _, err := plain.Exec("INSERT INTO books (id, isbn, price, fence_token) VALUES (?, 'i1', 11, 5)", key); err != nil {
+						continue // it is none of that type
+					}
+					var stored string
+					if err := plain.QueryRow("SELECT id FROM books").Scan(&stored); err != nil {
+						t.Fatal(err)
+					}
+					exec(t, plain, "REPLACE INTO fencing_tokens VALUES (?, 5)", "books/"+stored)
+					for _, query := range []string{"UPDATE books SET id = LAST_INSERT_ID(id), price = 12", "INSERT INTO books (id, isbn) VALUES (?, 'i1') ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), price = 12"} {
+						var args []any
+						if query[0] == 'I' {
+							args = append(args, stored)
+						}
+						_, err := guarded.ExecContext(sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books/" + stored, Value: 5}), query, args...)
+						if n := count(t, plain, fmt.Sprintf("CAST(id AS CHAR) = '%s'", stored)); n != 1 {
+							t.Errorf("%s, %s %q: the row has another key now: %v", query, column, stored, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -125,6 +125,7 @@ func TestMySQLCodes(t *testing.T) {
 		{1180, "HY000", CompletionUnknown, false, false, false, true, true, false},
 		{1053, "08S01", "57P01", false, false, false, true, true, false},
 		{1152, "08S01", "08S01", false, false, false, true, true, false},
+		{1153, "08S01", "54000", false, false, false, false, false, false},
 		{1050, "42S01", DuplicateTable, false, false, true, false, false, false},
 		{1061, "42000", DuplicateObject, false, false, true, false, false, false},
 		{1062, "23000", UniqueViolation, false, false, true, false, false, true},

@@ -24,6 +24,7 @@ var mysqlStates = map[uint16]string{
 	1927: "57P01",                                              // 70100: the connection was killed
 	3169: "57P01",                                              // HY000: likewise, by MySQL
 	1158: "08006", 1159: "08006", 1160: "08006", 1161: "08006", // 08S01: the network
+	1153: "54000",           // 08S01: a packet that is too large, of which nothing was executed; the server ends the session
 	1180: CompletionUnknown, // HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may have it
 	1317: "57014",           // 70100: the statement was interrupted
 	1969: "57014",           // 70100: it took longer than max_statement_time

@@ -49,6 +49,7 @@ const (
 	AmbiguousQuote  = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in sql_mode; pass the value as an argument, or double the quote`
 	executable      = `what is in /*! */ and /*M! */ is code or a comment, depending on the server's version; write it without`
 	quotesInHint    = `a quote in an optimizer hint may hide the hint's end; leave it out`
+	clockInHint     = `an optimizer hint that sets timestamp gives the statement another time, by which locks of rows would expire; leave it out`
 	strangeByte     = `its meaning depends on the server's version or sql_mode; put names in backquotes`
 	dotAfterQuotes  = `a dot and a digit behind quotes may be a number or a name; put the name in backquotes`
 	strangeVariable = `the name of this variable can't be read; put it in backquotes`
@@ -78,8 +79,17 @@ func (s *scanner) codeComment() *Error {
 		if end := strings.Index(hint, "*/"); end >= 0 && strings.ContainsAny(hint[:end], "'\"`") {
 			return &Error{s.pos, quotesInHint, Unread}
 		}
+		if end := strings.Index(hint, "*/"); end >= 0 && setsClock(hint[:end]) {
+			return &Error{s.pos, clockInHint, Unread}
+		}
 	}
 	return nil
+}
+
+// setsClock reports whether a hint may give its statement another time: SET_VAR(timestamp = x).
+func setsClock(hint string) bool {
+	hint = strings.ToLower(hint)
+	return strings.Contains(hint, "set_var") && strings.Contains(hint, "timestamp")
 }
 
 // twoModeText reads a string whose opening quote is next, and which ends at the same place

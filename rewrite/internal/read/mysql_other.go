@@ -23,7 +23,7 @@ func (t *Text) mysqlClass() Class {
 		if !t.isWord(second, "statement") {
 			return NoRows
 		}
-		return Unknown
+		return t.runs()
 	case t.isWord(first, "explain", "describe", "desc"):
 		if !t.hasWord("analyze") {
 			return NoRows
@@ -54,7 +54,25 @@ func (t *Text) mysqlClass() Class {
 	if t.depth == 0 {
 		t.stop = len(t.Tokens) - 1
 	}
-	return Unknown
+	if t.isWord(first, "create", "alter") { // code that is kept
+		return Unknown
+	}
+	return t.runs()
+}
+
+// runs returns the class of a block, or of what stands behind SET STATEMENT, by the statements in it that
+// run others: Unseen for a text that is executed there.
+func (t *Text) runs() Class {
+	class := Unknown
+	for i := t.i; i+2 < t.stop; i++ {
+		switch tok := &t.Tokens[i]; {
+		case t.isWord(tok, "execute") && t.isWord(&t.Tokens[i+1], "immediate"), t.isWord(tok, "prepare") && t.isWord(&t.Tokens[i+2], "from"):
+			return Unseen
+		case t.isWord(tok, "call"):
+			class = Call
+		}
+	}
+	return class
 }
 
 // hasWord reports whether a word stands in the region, outside of brackets.
@@ -149,6 +167,41 @@ func (t *Text) endsText() bool {
 	return t.Tokens[i].Kind == lex.End
 }
 
+// maySet reports whether the statement is a SET, or a block of MariaDB's in which one may stand.
+func (t *Text) maySet() bool {
+	first := &t.Tokens[t.Lo]
+	return t.isWord(first, "set", "begin", "declare", "if", "case", "for", "loop", "repeat", "while") || first.Is('<') || t.Tokens[t.Lo+1].Is(':')
+}
+
+// inExecuted returns the token of a text that the statement executes or prepares, in which find finds
+// something, or -1.
+func (t *Text) inExecuted(find func(*Text) int32) int32 {
+	if !t.isWord(&t.Tokens[t.Lo], "execute", "prepare") {
+		return -1
+	}
+	for i := t.Lo; i < t.Hi; i++ {
+		if s := t.TokenText(i); t.Tokens[i].Kind == lex.Text && s[0] == '\'' && t.grammar.finds(strings.ReplaceAll(s[1:len(s)-1], "''", "'"), find) {
+			return i
+		}
+	}
+	return -1
+}
+
+// finds reports whether find finds something in a statement of a text, or the text can't be read.
+func (g *Grammar) finds(src string, find func(*Text) int32) bool {
+	t, err := open(g, src, lex.SCSUnknown)
+	if err != nil {
+		return true
+	}
+	defer t.Close()
+	for t.Next() {
+		if find(t) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // clientCharsets are the encodings in which every byte of ASCII is a character by itself.
 var clientCharsets = []string{"utf8", "utf8mb3", "utf8mb4", "latin1", "ascii", "binary"}
 
@@ -158,8 +211,8 @@ var clientCharsets = []string{"utf8", "utf8mb3", "utf8mb4", "latin1", "ascii", "
 //
 //	SET NAMES x | SET {CHARACTER SET | CHARSET} x | SET [SESSION] character_set_client = x
 func (t *Text) changesCharset() int32 {
-	if !t.isWord(&t.Tokens[t.Lo], "set") {
-		return -1
+	if !t.maySet() {
+		return t.inExecuted((*Text).changesCharset)
 	}
 	for i := int(t.Lo) + 1; i < int(t.Hi); i++ {
 		tok, before, value := &t.Tokens[i], &t.Tokens[i-1], i+1
@@ -171,7 +224,7 @@ func (t *Text) changesCharset() int32 {
 			if value == i+1 {
 				continue // it is read
 			}
-		case !before.Is(',') && i != int(t.Lo)+1:
+		case !before.Is(',') && !t.isWord(before, "set"):
 			continue
 		case t.isWord(tok, "names", "charset"):
 		case t.isWord(tok, "character") && t.isWord(&t.Tokens[value], "set"):
@@ -182,7 +235,7 @@ func (t *Text) changesCharset() int32 {
 		charset := &t.Tokens[min(value, int(t.Hi))]
 		s := strings.ToLower(strings.Trim(t.Src[charset.Start:charset.End], "'\"`"))
 		behind := &t.Tokens[min(value+1, int(t.Hi))]
-		ends := value+1 >= int(t.Hi) || behind.Is(',') || t.isWord(behind, "collate")
+		ends := value+1 >= int(t.Hi) || behind.Is(',') || behind.Is(';') || t.isWord(behind, "collate")
 		if !ends || !slices.Contains(clientCharsets, s) {
 			return int32(i)
 		}
@@ -198,8 +251,11 @@ var wideCharsets = []string{"utf16", "utf16le", "ucs2", "utf32"}
 //
 //	SET [SESSION | LOCAL | @@session. | @@] character_set_results = x
 func (t *Text) CutsErrors() int32 {
-	if !t.grammar.charsets || !t.isWord(&t.Tokens[t.Lo], "set") {
+	switch {
+	case !t.grammar.charsets:
 		return -1
+	case !t.maySet():
+		return t.inExecuted((*Text).CutsErrors)
 	}
 	for i := t.Lo + 1; i < t.Hi; i++ {
 		tok := &t.Tokens[i]
@@ -221,8 +277,11 @@ func (t *Text) CutsErrors() int32 {
 //
 //	SET [SESSION | LOCAL | @@session. | @@] timestamp = x
 func (t *Text) SetsClock() int32 {
-	if !t.grammar.charsets || !t.isWord(&t.Tokens[t.Lo], "set") {
+	switch {
+	case !t.grammar.charsets:
 		return -1
+	case !t.maySet():
+		return t.inExecuted((*Text).SetsClock)
 	}
 	for i := int(t.Lo) + 1; i < int(t.Hi); i++ {
 		tok := &t.Tokens[i]
