@@ -173,7 +173,8 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 	harness.MustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON fencing_tokens TO "+user+"@'127.0.0.1'")
 	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
 	poor.SetMaxOpenConns(1)
-	store, other := harness.NewStore(t, poor), harness.NewStore(t, db)
+	patience := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = map[string]string{"innodb_lock_wait_timeout": "3600"} })
+	store, other := harness.NewStore(t, poor), harness.NewStore(t, harness.MySQL.Raw(t, patience))
 	before := harness.IssueToken(t, store, "books")
 	release := hold(t, harness.MySQL, dsn)
 	defer release()
@@ -194,11 +195,12 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() { _, err := store.Issue(ctx, "books"); failed <- err }()
 		harness.Eventually(t, "the call waits", waiting(2))
-		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("Issue: %v", err)
-		}
-		harness.Eventually(t, "only the other one waits", waiting(1))
+		harness.GiveUp(t, db, func() {
+			cancel()
+			if err := <-failed; !errors.Is(err, context.Canceled) {
+				t.Errorf("Issue: %v", err)
+			}
+		}, waiting(1))
 	}
 	release()
 	if err := <-patient; err != nil || got.Value != before+1 {
@@ -210,19 +212,24 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 func TestTokensReadTimeoutOfMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
-	before := harness.IssueToken(t, setupStore(t, db), "books")
+	direct := setupStore(t, db)
 	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
 	store := harness.NewStore(t, harness.MySQL.Raw(t, limited))
-	release := hold(t, harness.MySQL, dsn)
-	defer release()
-	if token, err := store.Issue(t.Context(), "books"); err == nil {
-		t.Errorf("issued %v while the ledger was held", token)
-	}
-	harness.Eventually(t, "nobody waits", func() bool { return harness.MySQL.Waiting(t, db) == 0 })
-	release()
-	if got := harness.IssueToken(t, store, "books"); got != before+1 {
-		t.Errorf("the next token is %d, want %d", got, before+1)
-	}
+	harness.Undisturbed(t, db, 250*time.Millisecond, func() error {
+		before := harness.IssueToken(t, direct, "books")
+		release := hold(t, harness.MySQL, dsn)
+		defer release()
+		harness.GiveUp(t, db, func() {
+			if token, err := store.Issue(t.Context(), "books"); err == nil {
+				t.Errorf("issued %v while the ledger was held", token)
+			}
+		}, func() bool { return harness.MySQL.Waiting(t, db) == 0 })
+		release()
+		if token, err := store.Issue(t.Context(), "books"); err != nil || token.Value != before+1 {
+			return fmt.Errorf("the next token is %v, %v, want %d", token, err, before+1)
+		}
+		return nil
+	})
 }
 
 // A call that is given up at whichever message has a token that nobody else gets, or none, and leaves neither
