@@ -84,9 +84,13 @@ func run(t *testing.T, election *lease.Election, leases *lease.Leases) (stop fun
 		}
 	}()
 	stop = func() {
+		began, leads := time.Now(), election.IsLeader()
 		cancel()
 		for err := range ended {
 			t.Errorf("Run: %v", err)
+		}
+		if leads {
+			harness.ReleaseLate(t, leases, "books", began)
 		}
 	}
 	t.Cleanup(stop)

@@ -115,3 +115,18 @@ func tableNames(t *testing.T, b Base, db *sql.DB) []string {
 	}
 	return names
 }
+
+// What pgx asks by itself after a pause isn't counted, and all else is.
+func TestProxyCountsNoPings(t *testing.T) {
+	b := Bases[slices.IndexFunc(Bases, func(b Base) bool { return b.Name == "pgx" })]
+	p := NewProxy(t, b.DSN(t))
+	db := b.Raw(t, p.DSN)
+	db.SetMaxOpenConns(1)
+	MustExec(t, db, "SELECT 1") // connects
+	if n := p.Trips(func() { _ = db.PingContext(t.Context()) }); n != 0 {
+		t.Errorf("a ping: %d round trips", n)
+	}
+	if n := p.Trips(func() { MustExec(t, db, "SELECT 1") }); n != 1 {
+		t.Errorf("a statement: %d round trips", n)
+	}
+}

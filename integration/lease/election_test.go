@@ -32,7 +32,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 		t.Fatal(err)
 	}
 	p.db = sh.Fenced(t, sh.Source, harness.Books(rule), sqlfence.WithTokens(p.Tokens))
-	leases, err := lease.New(p.db)
+	leases, err := lease.New(p.db, harness.Patient())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +45,14 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 			return
 		}
 		stopped = true
+		began := time.Now()
+		leads := p.IsLeader()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
+		}
+		if leads {
+			harness.ReleaseLate(t, leases, "books", began)
 		}
 	}
 	t.Cleanup(p.stop)

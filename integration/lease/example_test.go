@@ -27,7 +27,7 @@ func ExampleLeases_Acquire() {
 	}
 	defer db.Close()
 	ctx := context.Background()
-	leases, err := lease.New(db)
+	leases, err := lease.New(db, lease.WithDefaults(lease.Timeout(time.Minute)))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,10 +30,9 @@ func TestTokensCancelled(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			start := time.Now()
-			_, err := store.Issue(ctx, "books")
-			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
-				t.Errorf("Issue with a deadline: %v after %v", err, took)
+			// If it waited for the ledger, it would wait for ever.
+			if _, err := store.Issue(ctx, "books"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Issue with a deadline: %v", err)
 			}
 		}
 		go func() {
