@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// soon is less than the least time for which a server waits for a lock by itself: 50 s.
+	// soon is less than the least time for which a session waits for a lock by itself: 40 s.
 	soon = 25 * time.Second
 
 	// atLast is more than the longest, which scripts/with-mariadb sets.

@@ -117,7 +117,9 @@ func TestMySQLAcquireIsCutOffWhileItWaits(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
 	direct := harness.NewLeases(t, db)
-	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) {
+		c.ReadTimeout, c.Params = 500*time.Millisecond, map[string]string{"innodb_lock_wait_timeout": "40"}
+	})
 	leases, err := lease.New(harness.MySQL.Raw(t, limited)) // a Setup may take longer
 	if err != nil {
 		t.Fatal(err)

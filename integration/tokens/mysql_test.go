@@ -161,6 +161,10 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	}
 }
 
+// shortWait is of sessions that soon give up to wait for a lock by themselves: in a pause they aren't ended. It is
+// longer than [harness.GiveUp] takes for it.
+var shortWait = map[string]string{"innodb_lock_wait_timeout": "40"}
+
 // Whoever may do nothing but write to the ledger ends what he has given up, and nothing of others;
 // from a pool without a free connection, too, as the one that was given up is none any more.
 func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
@@ -171,7 +175,7 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 	harness.MustExec(t, db, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
 	defer harness.MustExec(t, db, "DROP USER "+user+"@'127.0.0.1'")
 	harness.MustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON fencing_tokens TO "+user+"@'127.0.0.1'")
-	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
+	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd, c.Params = user, "secret", shortWait }))
 	poor.SetMaxOpenConns(1)
 	patience := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = map[string]string{"innodb_lock_wait_timeout": "3600"} })
 	store, other := harness.NewStore(t, poor), harness.NewStore(t, harness.MySQL.Raw(t, patience))
@@ -213,7 +217,9 @@ func TestTokensReadTimeoutOfMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
 	direct := setupStore(t, db)
-	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) {
+		c.ReadTimeout, c.Params = 500*time.Millisecond, shortWait
+	})
 	store := harness.NewStore(t, harness.MySQL.Raw(t, limited))
 	harness.Undisturbed(t, db, 250*time.Millisecond, func() error {
 		before := harness.IssueToken(t, direct, "books")
