@@ -111,40 +111,56 @@ func TestWorkerUnfenced(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(fmt.Sprint(signal), func(t *testing.T) {
-			folder := t.TempDir()
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), self)
-			cmd.Env = append(os.Environ(), "SQLFENCE_EXAMPLE_MAIN=1", "TMPDIR="+folder)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
-			for lines.Scan() && !strings.HasSuffix(lines.Text(), "A  begins job 1") {
-			}
-			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
-				t.Fatalf("while it runs its folder has %v, %v", entries, err)
-			}
-			if err := cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
-			for lines.Scan() {
-				if strings.HasPrefix(lines.Text(), "OK") {
+			for try := 1; ; try++ {
+				status, ended := terminate(t, signal)
+				if ended && try < 10 {
+					t.Log("it came to its end first; again")
+					continue
+				}
+				if ended {
 					t.Error("the program went on to its end")
 				}
-			}
-			if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
-				t.Errorf("the program ended with %v, want status 1", err)
-			}
-			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
-				t.Errorf("it left %v, %v", entries, err)
+				if status != 1 {
+					t.Errorf("the program ended with status %d, want 1", status)
+				}
+				return
 			}
 		})
 	}
+}
+
+// terminate runs the program, and sends it a signal in the middle. ended tells that it has come to its end, as it does
+// where this process stands still before that.
+func terminate(t *testing.T, signal os.Signal) (status int, ended bool) {
+	t.Helper()
+	folder := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "SQLFENCE_EXAMPLE_MAIN=1", "TMPDIR="+folder)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasSuffix(lines.Text(), "A  begins job 1") {
+	}
+	while, err := os.ReadDir(folder)
+	_ = cmd.Process.Signal(signal) // it may have ended
+	for lines.Scan() {
+		ended = ended || strings.HasPrefix(lines.Text(), "OK")
+	}
+	_ = cmd.Wait()
+	if !ended && (err != nil || len(while) != 1) {
+		t.Errorf("while it runs its folder has %v, %v", while, err)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+		t.Errorf("it left %v, %v", entries, err)
+	}
+	return cmd.ProcessState.ExitCode(), ended
 }
