@@ -15,7 +15,7 @@ import (
 )
 
 // eachMySQLGone runs do, of a new process, once for each message that it sends, with which the process is gone.
-// From then on others must get the lease. In a pause what do extends may have ended before.
+// From then on others must get the lease. In a pause what do extends may have ended before, and is taken.
 func eachMySQLGone(t *testing.T, dsn string, direct *sql.DB, what string, do func(ctx context.Context, leases *lease.Leases, key string, arm func()) error) {
 	t.Helper()
 	next := harness.NewLeases(t, direct)
@@ -38,7 +38,7 @@ func eachMySQLGone(t *testing.T, dsn string, direct *sql.DB, what string, do fun
 func mysqlGone(t *testing.T, dsn string, message int, next *lease.Leases, key string, do func(ctx context.Context, leases *lease.Leases, key string, arm func()) error) (met bool, err error) {
 	t.Helper()
 	network := new(harness.Faulty)
-	leases, err := lease.New(harness.MySQL.Raw(t, network.DSN(t, dsn)))
+	leases, err := lease.New(harness.MySQL.Raw(t, network.DSN(t, dsn)), lease.WithDefaults(lease.Timeout(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func mysqlGone(t *testing.T, dsn string, message int, next *lease.Leases, key st
 		}
 	})
 	if met = network.Met(); met {
-		l, nextErr := next.Acquire(t.Context(), key, lease.Wait(harness.Patience, 10*time.Millisecond))
+		l, nextErr := next.Acquire(t.Context(), key, lease.Wait(30*time.Second, 10*time.Millisecond))
 		if nextErr != nil {
 			err = fmt.Errorf("the next holder: %w", nextErr)
 		} else {
