@@ -178,11 +178,11 @@ func (d *desk) user(user any) string {
 	return fmt.Sprint(user)
 }
 
-// set writes the lock's columns around everything: by in SQL, since a minute ago,
+// set writes the lock's columns around everything: by in SQL, since an hour ago,
 // and an expiry in SQL.
 func (d *desk) set(t testing.TB, by, expiry string) {
 	t.Helper()
-	d.exec(t, "UPDATE invoice SET editedby = "+by+", editedsince = "+d.time(-60)+", editedexpiry = "+expiry)
+	d.exec(t, "UPDATE invoice SET editedby = "+by+", editedsince = "+d.time(-3600)+", editedexpiry = "+expiry)
 }
 
 // row tells all of row 7 as text, "none" if it is gone.
