@@ -149,6 +149,14 @@ type lateClose struct{ error }
 
 func (e lateClose) Unwrap() error { return e.error }
 
+// CloseStmt closes a statement of a pool, which doesn't need the connection that pgx may close.
+func CloseStmt(stmt *sql.Stmt) error {
+	if err := stmt.Close(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
 // Prepared prepares the statement for run, and closes it.
 func Prepared(ctx context.Context, r Runner, query string, run func(*sql.Stmt) (int64, error)) (int64, error) {
 	stmt, err := r.PrepareContext(ctx, query)
@@ -156,11 +164,11 @@ func Prepared(ctx context.Context, r Runner, query string, run func(*sql.Stmt) (
 		return 0, err
 	}
 	n, err := run(stmt)
+	if _, pool := r.(*sql.DB); pool {
+		return n, errors.Join(err, CloseStmt(stmt))
+	}
 	closed := stmt.Close()
 	if errors.Is(closed, context.DeadlineExceeded) {
-		if _, pool := r.(*sql.DB); pool {
-			return n, err
-		}
 		closed = lateClose{closed}
 	}
 	return n, errors.Join(err, closed)

@@ -71,7 +71,7 @@ var contextless = map[string]func(db *sql.DB, price int) error{
 			return err
 		}
 		_, err = stmt.Exec(price)
-		return errors.Join(err, stmt.Close())
+		return errors.Join(err, harness.CloseStmt(stmt))
 	},
 	"DB.QueryRow": func(db *sql.DB, price int) error {
 		return db.QueryRow("UPDATE books SET price = $1 WHERE id = 1 RETURNING id", price).Scan(new(int))
