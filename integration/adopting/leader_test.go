@@ -84,13 +84,14 @@ func run(t *testing.T, election *lease.Election, leases *lease.Leases) (stop fun
 		}
 	}()
 	stop = func() {
-		began, leads := time.Now(), election.IsLeader()
+		began := time.Now()
+		held, err := election.Lease()
 		cancel()
 		for err := range ended {
 			t.Errorf("Run: %v", err)
 		}
-		if leads {
-			harness.ReleaseLate(t, leases, "books", began)
+		if err == nil {
+			harness.ReleaseLate(t, leases, held.Token(), began)
 		}
 	}
 	t.Cleanup(stop)

@@ -2,9 +2,11 @@ package harness
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -129,4 +131,28 @@ func TestProxyCountsNoPings(t *testing.T) {
 	if n := p.Trips(func() { MustExec(t, db, "SELECT 1") }); n != 1 {
 		t.Errorf("a statement: %d round trips", n)
 	}
+}
+
+// What comes too late because the database didn't answer is tried again.
+func TestUndisturbedBeginsAnew(t *testing.T) {
+	EachDriver(t, func(t *testing.T, b Base) {
+		db := b.Raw(t, b.DSN(t))
+		db.SetMaxOpenConns(1)
+		tries := 0
+		Undisturbed(t, db, 100*time.Millisecond, func() error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			time.Sleep(200 * time.Millisecond) // nobody else gets an answer meanwhile
+			return errors.New("too late")
+		})
+		if tries != 2 {
+			t.Errorf("%d tries", tries)
+		}
+	})
 }

@@ -57,16 +57,16 @@ func WantToken(t testing.TB, l *lease.Lease, key string, value int64) {
 // releaseLimit is how long the end of a Do or an Election waits for the answer to its release.
 const releaseLimit = 5 * time.Second
 
-// ReleaseLate releases the lease that a Do or an Election has left because the answer to its release,
-// which it asked for after began, was late. It reports whether it may have been.
-func ReleaseLate(t testing.TB, leases *lease.Leases, key string, began time.Time) bool {
+// ReleaseLate releases the lease of a token that a Do or an Election has left because the answer to its
+// release, which it asked for after began, was late. It reports whether it may have been.
+func ReleaseLate(t testing.TB, leases *lease.Leases, token sqlfence.Token, began time.Time) bool {
 	t.Helper()
 	if time.Since(began) < releaseLimit {
 		return false
 	}
 	ctx := context.WithoutCancel(t.Context()) // also at the end of the test
-	info, live, err := leases.Lookup(ctx, key)
-	if err == nil && live {
+	info, live, err := leases.Lookup(ctx, token.Name)
+	if err == nil && live && info.Token == token {
 		err = leases.Release(ctx, info.LockID)
 	}
 	if err != nil && !errors.Is(err, lease.ErrNotHeld) { // it came after all

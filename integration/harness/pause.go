@@ -34,18 +34,18 @@ func Undisturbed(t testing.TB, db *sql.DB, longest time.Duration, try func() err
 func watchPauses(ctx context.Context, db *sql.DB) (end func() time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	var longest time.Duration
+	last := time.Now()
 	watching := Go(func() error {
-		for last := time.Now(); ; time.Sleep(pulse) {
-			err := db.QueryRowContext(ctx, "SELECT 1").Scan(new(int))
-			longest = max(longest, time.Since(last))
-			if last = time.Now(); err != nil {
+		for ; ; time.Sleep(pulse) {
+			if err := db.QueryRowContext(ctx, "SELECT 1").Scan(new(int)); err != nil {
 				return err
 			}
+			longest, last = max(longest, time.Since(last)), time.Now()
 		}
 	})
 	return func() time.Duration {
 		cancel()
 		_ = watching.Wait()
-		return longest
+		return max(longest, time.Since(last))
 	}
 }

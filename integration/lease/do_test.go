@@ -67,9 +67,11 @@ func do(t *testing.T, leases *lease.Leases, key string, f func(context.Context) 
 
 func doWithin(ctx context.Context, t *testing.T, leases *lease.Leases, key string, f func(context.Context) error, terms ...lease.Term) (inTime bool, err error) {
 	t.Helper()
+	var token sqlfence.Token // none if f isn't called
 	ended := time.Now()
-	defer func() { inTime = !harness.ReleaseLate(t, leases, key, ended) }()
+	defer func() { inTime = token.Name == "" || !harness.ReleaseLate(t, leases, token, ended) }()
 	return true, leases.Do(ctx, key, func(ctx context.Context) error {
+		token, _ = sqlfence.FenceFrom(ctx, key)
 		defer func() { ended = time.Now() }()
 		return f(ctx)
 	}, terms...)

@@ -46,13 +46,13 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 		}
 		stopped = true
 		began := time.Now()
-		leads := p.IsLeader()
+		held, err := p.Lease()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if leads {
-			harness.ReleaseLate(t, leases, "books", began)
+		if err == nil {
+			harness.ReleaseLate(t, leases, held.Token(), began)
 		}
 	}
 	t.Cleanup(p.stop)
@@ -71,7 +71,7 @@ var contextless = map[string]func(db *sql.DB, price int) error{
 			return err
 		}
 		_, err = stmt.Exec(price)
-		return errors.Join(err, stmt.Close())
+		return errors.Join(err, harness.CloseStmt(stmt))
 	},
 	"DB.QueryRow": func(db *sql.DB, price int) error {
 		return db.QueryRow("UPDATE books SET price = $1 WHERE id = 1 RETURNING id", price).Scan(new(int))

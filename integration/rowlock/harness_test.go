@@ -178,7 +178,7 @@ func (d *desk) user(user any) string {
 	return fmt.Sprint(user)
 }
 
-// set writes the lock's columns around everything: by in SQL, since a minute ago,
+// set writes the lock's columns around everything: by in SQL, since an hour ago,
 // and an expiry in SQL.
 func (d *desk) set(t testing.TB, by, expiry string) {
 	t.Helper()

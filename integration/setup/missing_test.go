@@ -99,7 +99,7 @@ func write(ctx context.Context, db *sql.DB, query string, prepared bool) error {
 		return err
 	}
 	_, err = stmt.ExecContext(ctx)
-	return errors.Join(err, stmt.Close())
+	return errors.Join(err, harness.CloseStmt(stmt))
 }
 
 // add does what an error says, and wants it to wrap the driver's own.
