@@ -71,7 +71,7 @@ func TestLinkOfASocket(t *testing.T) {
 			if err := tt.event(here, there); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(10 * time.Second); tt.name != "nothing" && l.socket != nil; { // until it has come
+			for deadline := time.Now().Add(2 * time.Minute); tt.name != "nothing" && l.socket != nil; { // until it has come
 				if pending, err := l.socket.peek(); pending || err != nil || time.Now().After(deadline) {
 					break
 				}

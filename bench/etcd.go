@@ -63,14 +63,14 @@ func askEtcd(ctx context.Context, address string) error {
 		return err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // and again
 	defer cancel()
 	_, err = client.Get(ctx, "ready")
 	return err
 }
 
 func etcdClient(address string) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	return clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: stillness, Logger: zap.NewNop()})
 }
 
 // runEtcd is the server. It says on the standard output why it can't run.

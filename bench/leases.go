@@ -83,7 +83,7 @@ func (t target) twoDurable(s *stage) (work, error) {
 	return work{call: func(ctx context.Context, caller int) error {
 		key, id, now := keyOf(s, false, caller), fmt.Sprintf("%022d", caller), time.Now().UnixMilli()
 		var token int64
-		if err := db.QueryRowContext(ctx, take, id, now+30_000, key, now).Scan(&token); err != nil {
+		if err := db.QueryRowContext(ctx, take, id, now+lockTTL.Milliseconds(), key, now).Scan(&token); err != nil {
 			return err
 		}
 		return one(db.ExecContext(ctx, release, key, id))
@@ -97,7 +97,7 @@ func (t target) leasing(hot bool) func(*stage) (work, error) {
 		if err != nil {
 			return work{}, err
 		}
-		all, err := lease.New(db, lease.WithDefaults(lease.Wait(time.Minute, pollEvery)))
+		all, err := lease.New(db, lease.WithDefaults(lease.TTL(lockTTL), lease.Wait(stillness, pollEvery)))
 		if err != nil {
 			return work{}, err
 		}
@@ -178,7 +178,7 @@ func pglocking(hot bool) func(*stage) (work, error) {
 
 // insist repeats a serializable transaction until it commits.
 func insist(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(stillness)
 	for {
 		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
 		if err != nil {

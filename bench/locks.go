@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
@@ -11,8 +10,8 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// lockTTL is the time that a lock of another service lives without being extended.
-const lockTTL = 30 * time.Second
+// lockTTL is the time that a lock lives without being extended.
+const lockTTL = stillness
 
 // etcdLocking uses etcd's own mutex, with a session for each caller.
 func etcdLocking(hot bool) func(*stage) (work, error) {
@@ -49,7 +48,7 @@ func redisClient(s *stage, durability string) (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := redis.NewClient(&redis.Options{Addr: address, PoolSize: s.callers})
+	client := redis.NewClient(&redis.Options{Addr: address, PoolSize: s.callers, DialTimeout: stillness, ReadTimeout: stillness, WriteTimeout: stillness})
 	s.cleanup(func() { client.Close() })
 	return client, nil
 }
@@ -81,7 +80,7 @@ func redsyncing(hot bool) func(*stage) (work, error) {
 		locks := redsync.New(goredis.NewPool(client))
 		return work{call: func(ctx context.Context, caller int) error {
 			mutex := locks.NewMutex(keyOf(s, hot, caller), redsync.WithExpiry(lockTTL),
-				redsync.WithTries(100_000), redsync.WithRetryDelay(pollEvery))
+				redsync.WithTries(100_000), redsync.WithRetryDelay(pollEvery), redsync.WithTimeoutFactor(0.5))
 			if err := mutex.LockContext(ctx); err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ func redisStarter(durability string) func(context.Context, *servers) (*process, 
 }
 
 func (s *servers) askRedis(ctx context.Context, address, durability string) error {
-	client := redis.NewClient(&redis.Options{Addr: address})
+	client := redis.NewClient(&redis.Options{Addr: address, ReadTimeout: stillness})
 	defer client.Close()
 	info, err := client.Info(ctx, "server").Result()
 	if err != nil {

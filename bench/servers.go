@@ -90,6 +90,9 @@ func startServers(ctx context.Context, folder string, delay time.Duration) (*ser
 	}
 }
 
+// stillness is longer than a machine that is busy stands still: so long a server, or a lock, has time.
+const stillness = 5 * time.Minute
+
 // A process is a server that was started.
 type process struct {
 	cmd    *exec.Cmd
@@ -110,7 +113,7 @@ func startProcess(cmd *exec.Cmd, signal os.Signal) (*process, error) {
 
 // ready waits until the server answers.
 func (p *process) ready(ctx context.Context, answers func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, stillness)
 	defer cancel()
 	for {
 		err := answers(ctx)
@@ -132,7 +135,7 @@ func (p *process) stop() error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(stillness):
 		_ = p.cmd.Process.Signal(syscall.SIGKILL)
 		<-p.done
 		return fmt.Errorf("%s had to be killed", p.cmd.Path)

@@ -148,16 +148,19 @@ func missing(want, have []string) (lost []string) {
 	return lost
 }
 
+// patience is far longer than anything takes: a busy machine may stand still for a while.
+const patience = 2 * time.Minute
+
 // eventually waits until seen returns true, with a limit: for what database/sql
 // does in a goroutine of its own.
 func (k *kit) eventually(what string, seen func() bool) {
-	limit := time.After(20 * time.Second)
+	limit := time.After(patience)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !seen() {
 		select {
 		case <-limit:
-			k.fatalf("not seen in 20 s: %s", what)
+			k.fatalf("not seen in %v: %s", patience, what)
 		case <-tick.C:
 		}
 	}

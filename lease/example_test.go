@@ -36,7 +36,7 @@ func openShop() *sql.DB {
 // openLeases opens a shop and its Leases, with the tables they need.
 func openLeases() (*sql.DB, *lease.Leases) {
 	db := openShop()
-	leases, err := lease.New(db)
+	leases, err := lease.New(db, lease.WithDefaults(lease.Timeout(time.Minute)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func ExampleLeases_Do() {
 			}
 		}
 		return context.Cause(ctx)
-	}, lease.TTL(10*time.Second), lease.Heartbeat(2*time.Second))
+	}, lease.TTL(time.Minute), lease.Heartbeat(10*time.Second))
 	switch {
 	case errors.Is(err, lease.ErrLeaseLost):
 		fmt.Println("another process may have taken over:", err)
@@ -162,12 +162,12 @@ func ExampleLease_Extend() {
 	defer db.Close()
 	ctx := context.Background()
 
-	l, err := leases.Acquire(ctx, "books", lease.TTL(10*time.Second))
+	l, err := leases.Acquire(ctx, "books", lease.TTL(time.Minute))
 	if err != nil {
 		log.Fatal(err)
 	}
 	before := l.ExpiresAt()
-	if err := l.Extend(ctx, time.Minute); err != nil {
+	if err := l.Extend(ctx, time.Hour); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("it ends later:", l.ExpiresAt().After(before))
@@ -175,7 +175,7 @@ func ExampleLease_Extend() {
 	if err := l.Release(ctx); err != nil {
 		log.Fatal(err)
 	}
-	err = l.Extend(ctx, time.Minute)
+	err = l.Extend(ctx, time.Hour)
 	fmt.Println("after its release:", err)
 	// Output:
 	// it ends later: true
@@ -195,12 +195,12 @@ func ExampleLeases_Extend() {
 	lockID := l.LockID()
 
 	until, err := leases.Extend(ctx, lockID, time.Hour)
-	fmt.Println("in more than 59 minutes:", time.Until(until) > 59*time.Minute, err)
+	fmt.Println("in more than 50 minutes:", time.Until(until) > 50*time.Minute, err)
 	fmt.Println("released:", leases.Release(ctx, lockID))
 	_, err = leases.Extend(ctx, lockID, time.Hour)
 	fmt.Println("extended again:", errors.Is(err, lease.ErrNotHeld))
 	// Output:
-	// in more than 59 minutes: true <nil>
+	// in more than 50 minutes: true <nil>
 	// released: <nil>
 	// extended again: true
 }

@@ -7,24 +7,25 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
 )
 
-func freshSQLite(t testing.TB, work string) string {
+func freshSQLite(t testing.TB) string {
 	// The file is there before sqlfence init makes it, as in the other databases.
-	path := filepath.Join(work, "books.db")
+	path := filepath.Join(t.TempDir(), "books.db")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return "sqlite:" + path
+	return "sqlite:" + path + "?_pragma=busy_timeout(" + strconv.FormatInt(patience.Milliseconds(), 10) + ")"
 }
 
 // freshPostgres makes a database of its own: in one that tests share, whoever takes a token of the same
 // name waits for the others.
-func freshPostgres(t testing.TB, _ string) string {
+func freshPostgres(t testing.TB) string {
 	dsn := server(t, "POSTGRES")
 	name := "sqlfence_cli_" + strings.ToLower(rand.Text()[:10])
 	admin, err := sql.Open("pgx", dsn)
@@ -43,7 +44,7 @@ func freshPostgres(t testing.TB, _ string) string {
 }
 
 // freshMySQL makes a database of its own.
-func freshMySQL(t testing.TB, _ string) string {
+func freshMySQL(t testing.TB) string {
 	dsn := server(t, "MYSQL")
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {

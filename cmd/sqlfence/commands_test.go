@@ -13,6 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
+// patience is how long a test waits for what has to happen, on a machine that is busy.
+const patience = 2 * time.Minute
+
 // status N PROGRAM ARG... runs a program that has to end with a status.
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -51,7 +54,7 @@ func awaitText(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func awaitFile(ts *testscript.TestScript, name string, ready func(text string) bool) {
-	limit := time.Now().Add(30 * time.Second)
+	limit := time.Now().Add(patience)
 	for {
 		text, err := os.ReadFile(ts.MkAbs(name))
 		if err == nil && ready(string(text)) {

@@ -11,9 +11,9 @@ import (
 
 // A release wakes one who would not ask again for an hour.
 func TestReleaseWakesWaiters(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	source, err := database.Parse(freshPostgres(t, ""), false)
+	source, err := database.Parse(freshPostgres(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestInterruptOnATerminal(t *testing.T) {
 			}
 			keys, screen := terminal(t)
 			run := exec.Command(program)
-			run.Args = append([]string{"sqlfence", "run", "books", "--"}, command...)
+			run.Args = append([]string{"sqlfence", "run", "books", "--ttl", "1h", "--"}, command...)
 			run.Stdin, run.Stdout, run.Stderr = screen, screen, screen
 			run.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			if err := run.Start(); err != nil {

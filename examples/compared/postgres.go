@@ -9,13 +9,16 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/removal"
 )
+
+// patience is how long the server may take to end a session, in milliseconds.
+const patience = "120000"
 
 // openPostgres makes a schema, and a role for the processes, because the owner of a table and
 // a superuser are exempt from row-level security.
@@ -59,7 +62,7 @@ func openPostgres(ctx context.Context, dsn string) (*database, error) {
 		},
 		reset: []string{
 			// The last approach's sessions may still be closing; this waits for them.
-			"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '" + name + "'",
+			"SELECT pg_terminate_backend(pid, " + patience + ") FROM pg_stat_activity WHERE application_name = '" + name + "'",
 			"DROP TABLE IF EXISTS books, fencing_tokens", "DROP FUNCTION IF EXISTS check_token",
 			"ALTER DEFAULT PRIVILEGES IN SCHEMA " + name + " GRANT ALL ON TABLES TO " + name,
 		},
@@ -67,8 +70,7 @@ func openPostgres(ctx context.Context, dsn string) (*database, error) {
 		costs:      func(statements, turns int) string { return fmt.Sprintf("%d, %d", statements, turns) },
 		endSession: func(ctx context.Context, p *process) error { return endSession(ctx, admin, p) },
 		drop: func() error {
-			// Interrupted or not, the schema goes: hence a context of its own.
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := removal.Context()
 			defer cancel()
 			_, err := admin.ExecContext(ctx, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
 			return errors.Join(err, admin.Close())
@@ -185,7 +187,7 @@ func endSession(ctx context.Context, admin *sql.DB, p *process) error {
 		return err
 	}
 	// It waits until the session has ended.
-	_, err := admin.ExecContext(ctx, fmt.Sprintf("SELECT pg_terminate_backend(%d, 10000)", pid))
+	_, err := admin.ExecContext(ctx, fmt.Sprintf("SELECT pg_terminate_backend(%d, "+patience+")", pid))
 	return err
 }
 

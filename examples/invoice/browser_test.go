@@ -17,6 +17,14 @@ import (
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
+const (
+	// patience is how long a browser may take for what is done at once.
+	patience = 5 * time.Minute
+
+	// ttl is how long locks last: longer than any test. See lapse.
+	ttl = time.Hour
+)
+
 // newServer serves the invoices of a fresh database, and returns the URL.
 func newServer(t *testing.T) (string, *sql.DB) {
 	t.Helper()
@@ -25,7 +33,7 @@ func newServer(t *testing.T) (string, *sql.DB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	s, err := newService(t.Context(), db, time.Minute)
+	s, err := newService(t.Context(), db, ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +54,7 @@ func newBrowser(t *testing.T) context.Context {
 		t.Skip("no chromium on PATH; Debian's package of that name has one")
 	}
 	// The browser is closed at the end rather than killed, so that it leaves no files.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute)
 	t.Cleanup(cancel)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -54,7 +62,7 @@ func newBrowser(t *testing.T) context.Context {
 		// It would refuse to run as root, as it does in a container; it sees nothing
 		// but the pages of this test.
 		chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.WSURLReadTimeout(patience),
 	)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)

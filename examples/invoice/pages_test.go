@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -100,16 +101,16 @@ func TestWarnsBeforeTheLockLapses(t *testing.T) {
 	ada.click("edit", 200)
 	ada.want("#lapsing:not([hidden])", "")
 	for _, passed := range []struct {
-		seconds int
+		time    time.Duration
 		warning string
-	}{{50, "Your lock lapses at"}, {20, "Your lock has lapsed"}} {
-		// The page's clock is put forward, of a lock that lasts for a minute.
+	}{{ttl * 7 / 8, "Your lock lapses at"}, {ttl / 4, "Your lock has lapsed"}} {
+		// The page's clock is put forward.
 		if _, err := chromedp.Run(ada.ctx, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(
-			`{ const now = performance.now.bind(performance); performance.now = () => now() + %d }`, passed.seconds*1000))); err != nil {
+			`{ const now = performance.now.bind(performance); performance.now = () => now() + %d }`, passed.time.Milliseconds()))); err != nil {
 			t.Fatal(err)
 		}
 		shown := fmt.Sprintf(`(e => !e.hidden && e.innerText.startsWith(%q))(document.getElementById("lapsing"))`, passed.warning)
-		if _, err := chromedp.Run(ada.ctx, chromedp.Poll[bool](shown)); err != nil {
+		if _, err := chromedp.Run(ada.ctx, chromedp.Poll[bool](shown, chromedp.WithPollingTimeout(patience))); err != nil {
 			t.Fatalf("the page never says %q: %v", passed.warning, err)
 		}
 	}

@@ -13,6 +13,10 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
+// ttl is long: nobody loses the lease because the machine stands still for a while. Here a
+// leader hands over; where it may die, the others wait for as long.
+const ttl = limit
+
 // A candidate leads while it has the lease of the books.
 type candidate struct {
 	name     string
@@ -28,7 +32,7 @@ type candidate struct {
 func newCandidate(ctx context.Context, name string, source *scratch.Database) (c *candidate, err error) {
 	c = &candidate{name: name, elected: make(chan context.Context, 1), ended: make(chan error, 1)}
 	c.election, err = lease.NewElection("books", lease.Callbacks{Elected: c.lead},
-		lease.Owner(name), lease.Wait(0, 20*time.Millisecond))
+		lease.Owner(name), lease.TTL(ttl), lease.Wait(0, 20*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,12 @@ func main() {
 	}
 }
 
+// limit is how long the story may take, which takes a second.
+const limit = 5 * time.Minute
+
 // run plays the story on a fresh database and writes what happens.
 func run(ctx context.Context, w io.Writer, dsn string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	source, err := scratch.New(ctx, "leader", dsn)
 	if err != nil {

@@ -44,9 +44,12 @@ func main() {
 	}
 }
 
+// limit is how long the story may take, which takes some seconds.
+const limit = 5 * time.Minute
+
 // run plays the story on a fresh database and writes the timeline.
 func run(ctx context.Context, w io.Writer, dsn string, fenced bool) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	src, err := scratch.New(ctx, "worker", dsn)
 	if err != nil {
@@ -93,19 +96,23 @@ func play(ctx context.Context, st *story, src *scratch.Database, fenced bool) er
 		return err
 	}
 	defer b.kill()
-	if err := st.wait(ctx, "A", fmt.Sprintf("begins job %d", stopAt)); err != nil {
+	if err := st.wait(ctx, "A", fmt.Sprint(begins, stopAt)); err != nil {
 		return err
 	}
 	if err := a.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	st.add("A", "is stopped: kill -STOP")
-	if err := st.wait(ctx, "B", fmt.Sprintf("finishes job %d", stopAt)); err != nil {
+	st.add("A", stopped)
+	if err := st.wait(ctx, "B", fmt.Sprint(finishes, stopAt)); err != nil {
 		return err
 	}
-	st.add("A", "is resumed: kill -CONT")
+	st.add("A", resumed)
 	if err := a.signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	return errors.Join(a.wait(), b.wait())
+	err = errors.Join(a.wait(), b.wait())
+	if st.disturbed() {
+		return errDisturbed
+	}
+	return err
 }

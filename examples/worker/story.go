@@ -31,6 +31,21 @@ type story struct {
 
 type step struct{ who, what string }
 
+const (
+	stopped = "is stopped: kill -STOP"
+	resumed = "is resumed: kill -CONT"
+
+	// What a worker tells begins with these words.
+	begins   = "begins job "
+	finishes = "finishes job "
+	loses    = "has lost the lease"
+	fails    = "fails: "
+)
+
+// errDisturbed: the machine stood still for as long as a job takes, or as the lease lives, and the story took
+// another course.
+var errDisturbed = errors.New("the machine stood still for too long: others than A were stopped, too; try again")
+
 func newStory(w io.Writer) *story {
 	return &story{start: time.Now(), w: w, told: make(chan struct{})}
 }
@@ -49,10 +64,12 @@ func (s *story) wait(ctx context.Context, who, what string) error {
 	for {
 		s.mu.Lock()
 		done := slices.ContainsFunc(s.steps, func(st step) bool { return st.who == who && st.what == what })
-		failed := slices.IndexFunc(s.steps, func(st step) bool { return strings.HasPrefix(st.what, "fails:") })
-		told := s.told
+		failed := slices.IndexFunc(s.steps, func(st step) bool { return strings.HasPrefix(st.what, fails) })
+		told, disturbed := s.told, s.disturbed()
 		s.mu.Unlock()
 		switch {
+		case disturbed:
+			return errDisturbed
 		case done:
 			return nil
 		case failed >= 0:
@@ -64,6 +81,26 @@ func (s *story) wait(ctx context.Context, who, what string) error {
 			return fmt.Errorf("%s never %s: %w", who, what, ctx.Err())
 		}
 	}
+}
+
+// disturbed reports whether somebody lost the lease, or took it over, who has no part in the story in that: A has
+// it until it is stopped in the middle of its job, and loses it by that, and B keeps it.
+func (s *story) disturbed() bool {
+	told := func(what string) int {
+		if i := slices.IndexFunc(s.steps, func(st step) bool { return st.what == what }); i >= 0 {
+			return i
+		}
+		return len(s.steps)
+	}
+	stop, resume := told(stopped), told(resumed)
+	for i, st := range s.steps {
+		lost := strings.HasPrefix(st.what, loses)
+		if st.who == "B" && (lost || i < stop && !strings.HasPrefix(st.what, fails)) ||
+			st.who == "A" && i < resume && (lost || st.what == fmt.Sprint(finishes, stopAt)) {
+			return true
+		}
+	}
+	return false
 }
 
 // A worker is a process that tells the story what it does.

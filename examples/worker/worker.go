@@ -29,7 +29,7 @@ func isWorker() bool { return os.Getenv(workerEnv) != "" }
 func workerMain() {
 	env := strings.SplitN(os.Getenv(workerEnv), " ", 4)
 	if err := workOff(context.Background(), env[0], env[1], env[3], env[2] == "true"); err != nil {
-		fmt.Println("fails:", err)
+		fmt.Print(fails, err, "\n")
 		os.Exit(1)
 	}
 }
@@ -48,7 +48,7 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 	}
 	defer db.Close()
 	leases, err := lease.New(db, lease.WithDefaults(
-		lease.Owner(name), lease.TTL(ttl), lease.Wait(time.Minute, 50*time.Millisecond)))
+		lease.Owner(name), lease.TTL(ttl), lease.Wait(limit, 50*time.Millisecond)))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 		if !errors.Is(err, lease.ErrLeaseLost) {
 			return err
 		}
-		fmt.Println("has lost the lease, and asks for it again")
+		fmt.Println(loses + ", and asks for it again")
 	}
 }
 
@@ -79,7 +79,7 @@ func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println("begins job", job)
+		fmt.Print(begins, job, "\n")
 		time.Sleep(work)
 
 		// Whoever wakes up here can't know yet that the lease is lost. Its context
@@ -93,7 +93,7 @@ func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println("finishes job", job)
+		fmt.Print(finishes, job, "\n")
 	}
 	return context.Cause(ctx)
 }

@@ -84,9 +84,14 @@ func run(t *testing.T, election *lease.Election, leases *lease.Leases) (stop fun
 		}
 	}()
 	stop = func() {
+		began := time.Now()
+		held, err := election.Lease()
 		cancel()
 		for err := range ended {
 			t.Errorf("Run: %v", err)
+		}
+		if err == nil {
+			harness.ReleaseLate(t, leases, held.Token(), began)
 		}
 	}
 	t.Cleanup(stop)

@@ -62,7 +62,7 @@ func TestG2LedgerHoldsOffTheNextTokenUntilCommit(t *testing.T) {
 // wantLocked fails the test unless SQLite refuses a writer that doesn't wait.
 func wantLocked(t *testing.T, s *harness.Shop) {
 	t.Helper()
-	impatient := s.Raw(t, strings.Replace(s.Source, "10000", "0", 1))
+	impatient := s.Raw(t, harness.Impatient(s.Source))
 	_, err := impatient.Exec("UPDATE fencing_tokens SET token = token + 1")
 	if err == nil || !strings.Contains(err.Error(), "locked") {
 		t.Errorf("a token could be issued while a guarded write was open: %v", err)

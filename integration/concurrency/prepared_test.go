@@ -125,7 +125,7 @@ func TestReconnectKeepsRefusing(t *testing.T) {
 				dropConnections(t, sh)
 			}
 			unchanged()
-			if err := stmt.Close(); err != nil {
+			if err := harness.CloseStmt(stmt); err != nil {
 				t.Error(err)
 			}
 		}
@@ -178,7 +178,7 @@ func TestTerminatedSessionKeepsRefusing(t *testing.T) {
 				})
 			}
 			unchanged()
-			if err := stmt.Close(); err != nil {
+			if err := harness.CloseStmt(stmt); err != nil {
 				t.Error(err)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 // An effect is what a statement did.
@@ -73,7 +73,7 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 			t.Fatalf("%s: %v", s.name, err)
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+	limited, cancel := context.WithTimeout(ctx, harness.Patience)
 	defer cancel()
 	if e.result, e.err = send(limited, c, s, l.Dialect, way); e.err != nil && savepoint {
 		_ = exec("ROLLBACK TO before_it") // where there is none left, content tells

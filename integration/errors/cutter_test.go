@@ -51,7 +51,7 @@ func newCutter(t *testing.T, dsn string) *cutter {
 	}
 	c := new(cutter)
 	c.dsn = harness.Relay(t, dsn, func(client, server net.Conn) {
-		go harness.Pass(server, client, func() {})
+		go harness.Pass(server, client, func([]byte) {})
 		c.replies(client, server)
 	})
 	return c

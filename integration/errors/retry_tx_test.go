@@ -138,7 +138,7 @@ func TestRetryAfterBusy(t *testing.T) {
 		if b.Dialect != sqlfence.SQLite {
 			t.Skip("has no such error")
 		}
-		dsn := strings.NewReplacer("_busy_timeout=10000", "_busy_timeout=1", "busy_timeout(10000)", "busy_timeout(1)").Replace(b.DSN(t))
+		dsn := harness.Impatient(b.DSN(t))
 		db := b.Raw(t, dsn)
 		harness.MustExec(t, db, "CREATE TABLE pens (id integer PRIMARY KEY, price integer)")
 		writer, err := b.Raw(t, dsn).Begin()

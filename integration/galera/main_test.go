@@ -151,17 +151,19 @@ func (c *cluster) isolate(t *testing.T, node int) (heal func()) {
 	return heal
 }
 
+// patience is how long a node may take to learn of the others, each of which may be silent for half a minute.
+const patience = 5 * time.Minute
+
 // await waits until a node says this of itself.
 func (c *cluster) await(t *testing.T, node int, status, want string) {
 	t.Helper()
 	admin := open(t, c.dsn[node])
 	var name, value string
-	for range 600 {
+	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
 		err := admin.QueryRow("SHOW GLOBAL STATUS LIKE '"+status+"'").Scan(&name, &value)
 		if err == nil && value == want {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Fatalf("node %d: %s is %q, want %q", node+1, status, value, want)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -227,7 +228,7 @@ func TestLeasesOnAllNodes(t *testing.T) {
 	ctx := context.Background()
 	var all []*lease.Leases
 	for i := range c.dsn {
-		leases, err := lease.New(open(t, c.dsn[i]))
+		leases, err := lease.New(open(t, c.dsn[i]), harness.Patient())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -242,15 +242,15 @@ func useTokens(t *testing.T, db *sql.DB, must func(what string, err error)) {
 
 func useLeases(t *testing.T, db *sql.DB, must func(what string, err error)) {
 	ctx := t.Context()
-	leases, err := lease.New(db)
+	leases, err := lease.New(db, harness.Patient())
 	must("new leases", err)
 	must("setup of leases", leases.Setup(ctx))
-	held, ok, err := leases.TryAcquire(ctx, "jobs", lease.TTL(time.Minute))
+	held, ok, err := leases.TryAcquire(ctx, "jobs")
 	must("acquire", err)
 	if !ok {
 		t.Fatal("the lease is another's")
 	}
-	must("extend", held.Extend(ctx, time.Minute))
+	must("extend", held.Extend(ctx, 2*time.Hour))
 	_, err = leases.List(ctx)
 	must("list", err)
 	must("release", held.Release(ctx))

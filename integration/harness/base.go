@@ -65,9 +65,11 @@ var databases = map[string]func(testing.TB, Base) string{
 	"mysql-ansi": func(t testing.TB, _ Base) string {
 		return mysqlInMode(t, "'ANSI,STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE'")
 	},
-	"mattn": func(t testing.TB, b Base) string { return sqliteFile(t, b, "_busy_timeout=10000&_journal_mode=WAL") },
+	"mattn": func(t testing.TB, b Base) string {
+		return sqliteFile(t, b, "_busy_timeout="+busyTimeout+"&_journal_mode=WAL")
+	},
 	"modernc": func(t testing.TB, b Base) string {
-		return sqliteFile(t, b, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+		return sqliteFile(t, b, "_pragma=busy_timeout("+busyTimeout+")&_pragma=journal_mode(WAL)")
 	},
 }
 

@@ -40,6 +40,7 @@ type Faulty struct {
 	met    bool
 	gone   chan struct{} // closed by the message that met it
 	lost   []net.Conn
+	ended  bool
 }
 
 // Arm has the next message that is wanted meet a fault.
@@ -56,7 +57,7 @@ func (f *Faulty) End() {
 	for _, conn := range f.lost {
 		_ = conn.Close()
 	}
-	f.lost = nil
+	f.lost, f.ended = nil, true
 }
 
 // isGone reports whether all is over.
@@ -182,6 +183,9 @@ func (c *faultyConn) Close() error {
 	}
 	c.network.mu.Lock()
 	defer c.network.mu.Unlock()
+	if c.network.ended {
+		return c.Conn.Close()
+	}
 	c.network.lost = append(c.network.lost, c.Conn)
 	return c.Conn.SetReadDeadline(time.Unix(1, 0)) // it was waiting for an answer
 }

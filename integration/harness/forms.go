@@ -143,6 +143,20 @@ func scanned(row *sql.Row) (int64, error) {
 	return 1, nil
 }
 
+// A lateClose is the error of a statement that pgx couldn't close: it waits for the answer for 5 s, and then
+// closes the connection. Only what is open on that is lost: a transaction.
+type lateClose struct{ error }
+
+func (e lateClose) Unwrap() error { return e.error }
+
+// CloseStmt closes a statement of a pool, which doesn't need the connection that pgx may close.
+func CloseStmt(stmt *sql.Stmt) error {
+	if err := stmt.Close(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
 // Prepared prepares the statement for run, and closes it.
 func Prepared(ctx context.Context, r Runner, query string, run func(*sql.Stmt) (int64, error)) (int64, error) {
 	stmt, err := r.PrepareContext(ctx, query)
@@ -150,7 +164,14 @@ func Prepared(ctx context.Context, r Runner, query string, run func(*sql.Stmt) (
 		return 0, err
 	}
 	n, err := run(stmt)
-	return n, errors.Join(err, stmt.Close())
+	if _, pool := r.(*sql.DB); pool {
+		return n, errors.Join(err, CloseStmt(stmt))
+	}
+	closed := stmt.Close()
+	if errors.Is(closed, context.DeadlineExceeded) {
+		closed = lateClose{closed}
+	}
+	return n, errors.Join(err, closed)
 }
 
 // EachForm runs test for every form, by itself and in a transaction. test sends
@@ -175,8 +196,17 @@ func (s *Shop) EachForm(t *testing.T, test func(t *testing.T, send func(context.
 }
 
 // InTx runs do in a fenced transaction at the setting's level, which it commits
-// unless do returns an error.
+// unless do returns an error. A transaction that pgx has lost in a pause is begun anew.
 func (s *Shop) InTx(ctx context.Context, do func(tx *sql.Tx) error) error {
+	for {
+		err := s.inTx(ctx, do)
+		if late := (lateClose{}); !errors.As(err, &late) {
+			return err
+		}
+	}
+}
+
+func (s *Shop) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
 	tx, err := s.DB.BeginTx(ctx, &sql.TxOptions{Isolation: s.Level})
 	if err != nil {
 		return err

@@ -2,9 +2,11 @@ package harness
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -114,4 +116,43 @@ func tableNames(t *testing.T, b Base, db *sql.DB) []string {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// What pgx asks by itself after a pause isn't counted, and all else is.
+func TestProxyCountsNoPings(t *testing.T) {
+	b := Bases[slices.IndexFunc(Bases, func(b Base) bool { return b.Name == "pgx" })]
+	p := NewProxy(t, b.DSN(t))
+	db := b.Raw(t, p.DSN)
+	db.SetMaxOpenConns(1)
+	MustExec(t, db, "SELECT 1") // connects
+	if n := p.Trips(func() { _ = db.PingContext(t.Context()) }); n != 0 {
+		t.Errorf("a ping: %d round trips", n)
+	}
+	if n := p.Trips(func() { MustExec(t, db, "SELECT 1") }); n != 1 {
+		t.Errorf("a statement: %d round trips", n)
+	}
+}
+
+// What comes too late because the database didn't answer is tried again.
+func TestUndisturbedBeginsAnew(t *testing.T) {
+	EachDriver(t, func(t *testing.T, b Base) {
+		db := b.Raw(t, b.DSN(t))
+		db.SetMaxOpenConns(1)
+		tries := 0
+		Undisturbed(t, db, 100*time.Millisecond, func() error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			time.Sleep(200 * time.Millisecond) // nobody else gets an answer meanwhile
+			return errors.New("too late")
+		})
+		if tries != 2 {
+			t.Errorf("%d tries", tries)
+		}
+	})
 }

@@ -58,7 +58,7 @@ func MySQLDatabase(t testing.TB) string {
 	t.Cleanup(func() {
 		// The limit turns a transaction that the test left open into a failure
 		// instead of a hang.
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		if _, err := admin.ExecContext(ctx, "DROP DATABASE "+name); err != nil {
 			t.Errorf("dropping the test's database: %v", err)

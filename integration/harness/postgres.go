@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // NeedPostgres skips a test where there is no PostgreSQL server, or fails it where
@@ -85,16 +84,22 @@ func (o *ownDatabase) drop() error {
 	return execOnce(o.server, "DROP DATABASE "+o.name+" WITH (FORCE)")
 }
 
+// execOnce creates and drops databases. For that the server waits for 5 s until others have left, and
+// one that stands still hasn't yet.
 func execOnce(dsn, query string) error {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	_, err = db.ExecContext(ctx, query)
-	return err
+	for {
+		_, err = db.ExecContext(ctx, query)
+		if SQLState(err) != "55006" {
+			return err
+		}
+	}
 }
 
 // postgresSchema creates a schema and returns a DSN whose search_path is that
@@ -111,7 +116,7 @@ func postgresSchema(t testing.TB) string {
 	t.Cleanup(func() {
 		// The limit turns a transaction that the test left open into a failure
 		// instead of a hang.
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		drop := func() error { _, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE"); return err }
 		err := drop()
@@ -179,19 +184,25 @@ JOIN pg_class ON pg_class.oid = has.relation WHERE NOT waits.granted AND relname
 // PostgresDatabase creates a database and returns its DSN: for tests of what a whole database has.
 func PostgresDatabase(t testing.TB) string {
 	t.Helper()
+	dsn, err := PostgresDatabaseAs(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+// PostgresDatabaseAs is PostgresDatabase with the options of a CREATE DATABASE, which the server may refuse.
+func PostgresDatabaseAs(t testing.TB, options string) (dsn string, _ error) {
+	t.Helper()
 	server := PostgresDSN(t)
 	name := "sqlfence_" + strings.ToLower(rand.Text())
-	if err := execOnce(server, "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+	if err := execOnce(server, "CREATE DATABASE "+name+" "+options); err != nil {
+		return "", err
 	}
 	t.Cleanup(func() {
 		if err := execOnce(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			t.Errorf("dropping the test's database: %v", err)
 		}
 	})
-	dsn, err := withDatabase(server, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dsn
+	return withDatabase(server, name)
 }

@@ -49,6 +49,7 @@ unix_socket_directories = ''
 max_connections = 40
 shared_buffers = 16MB
 fsync = off
+authentication_timeout = 10min
 `
 
 // NewServer returns a server that doesn't run yet, with lines of configuration.

@@ -3,9 +3,18 @@ package harness
 import (
 	"database/sql"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
+
+// busyTimeout is SQLite's Patience, in milliseconds.
+var busyTimeout = strconv.FormatInt(Patience.Milliseconds(), 10)
+
+// Impatient is the DSN of a SQLite file without patience: who finds it locked isn't kept waiting.
+func Impatient(dsn string) string {
+	return strings.NewReplacer("_busy_timeout="+busyTimeout, "_busy_timeout=1", "busy_timeout("+busyTimeout+")", "busy_timeout(1)").Replace(dsn)
+}
 
 // sqliteFile creates a database file and returns its DSN with params. The first
 // connection turns WAL on for good: where several did at once, one of them could

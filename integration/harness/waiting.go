@@ -8,16 +8,20 @@ import (
 	"time"
 )
 
-// Eventually waits until seen returns true, and fails the test if it takes too long.
+// Patience is how long a test waits for what has to happen: far longer than it takes. A
+// machine that is busy, and a server on it, may stand still for 20 s, more than once.
+const Patience = 2 * time.Minute
+
+// Eventually waits until seen returns true, and fails the test if it takes longer than Patience.
 func Eventually(t testing.TB, what string, seen func() bool) {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(Patience)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !seen() {
 		select {
 		case <-limit:
-			t.Fatalf("not seen in 30 s: %s", what)
+			t.Fatalf("not seen in %v: %s", Patience, what)
 		case <-tick.C:
 		}
 	}

@@ -22,7 +22,7 @@ func TestLeaseOneBlackHoleStopsNobodyElse(t *testing.T) {
 		harness.Eventually(t, "a swallowed attempt", func() bool { return h.Count() == 1 })
 		var others []<-chan error
 		for range 4 {
-			others = append(others, waitFor(t, t.Context(), leases, lease.Timeout(20*time.Second)))
+			others = append(others, waitFor(t, t.Context(), leases, lease.Timeout(harness.Patience)))
 		}
 		for _, other := range others {
 			if err := <-other; err != nil {
@@ -58,9 +58,9 @@ func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 // Whoever has waited in line behind one who was told that the lease is held says so too.
 func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
-		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"), lease.TTL(time.Minute))
+		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"))
 		ctx, cancel := context.WithCancel(t.Context())
-		first := waitFor(t, ctx, leases, lease.Wait(time.Minute, time.Hour))
+		first := waitFor(t, ctx, leases, lease.Wait(time.Hour, time.Hour))
 		var held *lease.HeldError
 		harness.Eventually(t, "a waiter that stands behind the first", func() bool {
 			_, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(50*time.Millisecond))

@@ -115,7 +115,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 func TestLeaseMargin(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)))
-		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(time.Minute), lease.Margin(time.Minute-50*time.Millisecond))
+		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(time.Hour), lease.Margin(time.Hour-50*time.Millisecond))
 		<-l.Done()
 		if !errors.Is(l.Err(), lease.ErrLeaseLost) || !errors.Is(context.Cause(l.Context()), lease.ErrLeaseLost) {
 			t.Errorf("in its margin: %v, %v", l.Err(), context.Cause(l.Context()))

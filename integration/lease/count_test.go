@@ -47,7 +47,7 @@ func TestLeaseStatements(t *testing.T) {
 		}
 		count("acquire", of.acquire, func() (err error) { l, err = leases.Acquire(ctx, "jobs"); return err })
 		count("held", of.held, func() (err error) { _, _, err = leases.TryAcquire(ctx, "jobs"); return err })
-		count("extend", of.extend, func() error { return l.Extend(ctx, time.Minute) })
+		count("extend", of.extend, func() error { return l.Extend(ctx, time.Hour) })
 		count("lookup", of.look, func() (err error) { _, _, err = leases.Lookup(ctx, "jobs"); return err })
 		count("lookup by id", of.look, func() (err error) { _, _, err = leases.LookupID(ctx, l.LockID()); return err })
 		count("is locked", of.look, func() (err error) { _, err = leases.IsLocked(ctx, "jobs"); return err })

@@ -32,7 +32,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 		t.Fatal(err)
 	}
 	p.db = sh.Fenced(t, sh.Source, harness.Books(rule), sqlfence.WithTokens(p.Tokens))
-	leases, err := lease.New(p.db)
+	leases, err := lease.New(p.db, harness.Patient())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +45,14 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 			return
 		}
 		stopped = true
+		began := time.Now()
+		held, err := p.Lease()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
+		}
+		if err == nil {
+			harness.ReleaseLate(t, leases, held.Token(), began)
 		}
 	}
 	t.Cleanup(p.stop)
@@ -66,7 +71,7 @@ var contextless = map[string]func(db *sql.DB, price int) error{
 			return err
 		}
 		_, err = stmt.Exec(price)
-		return errors.Join(err, stmt.Close())
+		return errors.Join(err, harness.CloseStmt(stmt))
 	},
 	"DB.QueryRow": func(db *sql.DB, price int) error {
 		return db.QueryRow("UPDATE books SET price = $1 WHERE id = 1 RETURNING id", price).Scan(new(int))

@@ -20,7 +20,7 @@ func TestLeaseEphemeral(t *testing.T) {
 		db := b.Raw(t, dsn)
 		others := harness.NewLeases(t, db)
 		holders := b.Raw(t, dsn)
-		leases := harness.NewLeases(t, holders, lease.WithDefaults(lease.TTL(time.Hour)))
+		leases := harness.NewLeases(t, holders)
 		harness.MustAcquire(t, leases, "persistent")
 		one, two := harness.MustAcquire(t, leases, "one", lease.Ephemeral()), harness.MustAcquire(t, leases, "two", lease.Ephemeral())
 		if err := one.Extend(t.Context(), time.Hour); err != nil {

@@ -26,7 +26,7 @@ func TestLeaseFairness(t *testing.T) {
 			left := total
 			var wg sync.WaitGroup
 			for p := range processes {
-				opts := []lease.Option{lease.WithDefaults(lease.Wait(time.Minute, 10*time.Millisecond))}
+				var opts []lease.Option
 				if way == "listening" {
 					opts = append(opts, lease.WithListener(listeners[b.Name](dsn)))
 				}
@@ -34,7 +34,7 @@ func TestLeaseFairness(t *testing.T) {
 				for range callers {
 					wg.Go(func() {
 						for {
-							l, err := leases.Acquire(t.Context(), way)
+							l, err := leases.Acquire(t.Context(), way, lease.Wait(harness.Patience, 10*time.Millisecond))
 							if err != nil {
 								t.Error(err)
 								return

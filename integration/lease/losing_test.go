@@ -59,7 +59,7 @@ func (l *loser) hasLost() bool {
 // relay passes messages between a client and PostgreSQL. An answer that is lost goes as
 // far as its rows if rows is true.
 func (l *loser) relay(client, server net.Conn, rows bool) {
-	go harness.Pass(server, client, func() {})
+	go harness.Pass(server, client, func([]byte) {})
 	defer client.Close()
 	in := bufio.NewReader(server)
 	var answer []byte

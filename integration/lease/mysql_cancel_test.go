@@ -85,7 +85,7 @@ func TestMySQLExtendAndReleaseAreCancelled(t *testing.T) {
 	eachMySQLCancel(t, func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context) {
 		leases := harness.NewLeases(t, db)
 		l := harness.MustAcquire(t, direct, key, lease.TTL(time.Hour))
-		if _, err := leases.Extend(arm(), l.LockID(), time.Minute); err != nil && !errors.Is(err, context.Canceled) {
+		if _, err := leases.Extend(arm(), l.LockID(), 2*time.Hour); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("Extend: %v", err)
 		}
 		if _, live, err := direct.LookupID(t.Context(), l.LockID()); !live || err != nil {

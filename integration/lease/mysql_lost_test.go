@@ -71,7 +71,7 @@ func TestMySQLAcquireLosesItsAnswer(t *testing.T) {
 	eachMySQLFault(t, func(t *testing.T, leases, direct *lease.Leases, key string, arm func() func()) {
 		for round := range 2 { // of a key without a row, and with one
 			disarm := arm()
-			l, ok, err := leases.TryAcquire(t.Context(), key, lease.Owner("me"), lease.Timeout(time.Minute))
+			l, ok, err := leases.TryAcquire(t.Context(), key, lease.Owner("me"), lease.Timeout(harness.Patience))
 			disarm()
 			switch {
 			case ok:
@@ -99,7 +99,7 @@ func TestMySQLReleaseAndExtendLoseTheirAnswers(t *testing.T) {
 		if errors.Is(err, lease.ErrLeaseLost) {
 			t.Errorf("Do: %v", err)
 		}
-		l := harness.MustAcquire(t, leases, key+"/extended", lease.TTL(time.Minute))
+		l := harness.MustAcquire(t, leases, key+"/extended", lease.TTL(30*time.Minute))
 		disarm = arm()
 		if err := l.Extend(t.Context(), time.Hour); errors.Is(err, lease.ErrNotHeld) || l.Err() != nil {
 			t.Errorf("Extend: %v, then %v", err, l.Err())
@@ -117,7 +117,9 @@ func TestMySQLAcquireIsCutOffWhileItWaits(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
 	direct := harness.NewLeases(t, db)
-	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) {
+		c.ReadTimeout, c.Params = 500*time.Millisecond, map[string]string{"innodb_lock_wait_timeout": "40"}
+	})
 	leases, err := lease.New(harness.MySQL.Raw(t, limited)) // a Setup may take longer
 	if err != nil {
 		t.Fatal(err)
@@ -131,10 +133,11 @@ func TestMySQLAcquireIsCutOffWhileItWaits(t *testing.T) {
 	if _, err := writer.Exec("SELECT token FROM fencing_tokens WHERE name = 'jobs' LOCK IN SHARE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.Timeout(time.Minute)); ok || err == nil {
-		t.Errorf("TryAcquire: %v, %v", ok, err)
-	}
-	harness.Eventually(t, "that nobody waits", func() bool { return harness.MySQL.Waiting(t, db) == 0 })
+	harness.GiveUp(t, db, func() {
+		if _, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.Timeout(harness.Patience)); ok || err == nil {
+			t.Errorf("TryAcquire: %v, %v", ok, err)
+		}
+	}, func() bool { return harness.MySQL.Waiting(t, db) == 0 })
 	if err := writer.Commit(); err != nil {
 		t.Fatal(err)
 	}

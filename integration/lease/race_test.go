@@ -1,8 +1,6 @@
 package lease_test
 
 import (
-	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -36,7 +34,7 @@ func TestLeaseOneWinner(t *testing.T) {
 			for _, leases := range all {
 				wg.Go(func() {
 					<-start
-					l, ok, err := leases.TryAcquire(t.Context(), key, lease.Timeout(time.Minute))
+					l, ok, err := leases.TryAcquire(t.Context(), key, lease.Timeout(harness.Patience))
 					if err != nil {
 						t.Error(err)
 					}
@@ -91,7 +89,7 @@ func TestLeaseBesideIssue(t *testing.T) {
 			wg.Go(func() {
 				var last int64
 				for range 25 {
-					l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(time.Minute, 5*time.Millisecond))
+					l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, 5*time.Millisecond))
 					if err == nil {
 						add(l.Token(), &last)
 						err = l.Release(t.Context())
@@ -115,17 +113,38 @@ func TestLeaseExtendAfterWait(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)
 		leases := harness.NewLeases(t, sh.DB)
-		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(300*time.Millisecond))
-		tx := harness.Begin(t.Context(), t, sh.Plain, sql.LevelDefault)
-		if _, err := tx.Exec(`SELECT "key" FROM fencing_leases WHERE "key" = 'jobs' FOR UPDATE`); err != nil {
-			t.Fatal(err)
+		var tx *sql.Tx
+		var extending *harness.Task
+		for ttl := 300 * time.Millisecond; ; ttl *= 4 { // in a pause it may end before it is extended
+			l := harness.MustAcquire(t, leases, "jobs", lease.TTL(ttl))
+			tx = harness.Begin(t.Context(), t, sh.Plain, sql.LevelDefault)
+			if _, err := tx.Exec(`SELECT "key" FROM fencing_leases WHERE "key" = 'jobs' FOR UPDATE`); err != nil {
+				t.Fatal(err)
+			}
+			extending = harness.Go(func() error {
+				_, err := leases.Extend(t.Context(), l.LockID(), time.Hour)
+				return err
+			})
+			var waits, ended bool
+			harness.Eventually(t, "an extension that waits, or is too late", func() bool {
+				select {
+				case <-extending.Ended():
+					ended = true
+				default:
+				}
+				waits = s.Waiting(t, sh.Plain) > 0
+				return waits || ended
+			})
+			if waits {
+				break
+			}
+			if err := extending.Wait(); l.Err() == nil || !errors.Is(err, lease.ErrNotHeld) {
+				t.Fatalf("went on without waiting for the row: %v", err)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		session := s.Session(t, tx)
-		extending := harness.Go(func() error {
-			_, err := leases.Extend(t.Context(), l.LockID(), time.Hour)
-			return err
-		})
-		sh.WantBlocked(t, session, extending.Ended())
 		passed(t, harness.NewLeases(t, sh.Plain), "jobs") // to be serializable would wait for the row
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
@@ -187,7 +206,7 @@ func TestLeasePoolIsBusy(t *testing.T) {
 		if err := conn.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l := harness.MustAcquire(t, leases, "jobs", lease.Wait(20*time.Second, 5*time.Millisecond))
+		l := harness.MustAcquire(t, leases, "jobs", lease.Wait(harness.Patience, 5*time.Millisecond))
 		harness.MustRelease(t, l)
 		harness.Eventually(t, "an idle pool", func() bool { return db.Stats().InUse == 0 })
 	})
@@ -217,7 +236,7 @@ func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 			for _, leases := range all {
 				wg.Go(func() {
 					<-start
-					l, err := leases.Acquire(t.Context(), key, lease.Wait(time.Minute, time.Millisecond), lease.TTL(time.Minute))
+					l, err := leases.Acquire(t.Context(), key, lease.Wait(harness.Patience, time.Millisecond))
 					if err != nil {
 						t.Error(err)
 						return
@@ -257,22 +276,15 @@ func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 func ownDatabase(t *testing.T, b harness.Base) (dsn string, deadlocks func() int) {
 	t.Helper()
 	admin := b.Raw(t, harness.PostgresDSN(t))
-	name := "sqlfence_" + strings.ToLower(rand.Text())
-	harness.MustExec(t, admin, "CREATE DATABASE "+name)
-	t.Cleanup(func() {
-		if _, err := admin.ExecContext(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
-	u, err := url.Parse(harness.PostgresDSN(t))
+	dsn = harness.PostgresDatabase(t)
+	u, err := url.Parse(dsn)
 	if err != nil {
 		t.Skip(err)
 	}
-	u.Path = "/" + name
-	return u.String(), func() (n int) {
+	return dsn, func() (n int) {
 		harness.Eventually(t, "the end of all sessions", func() bool {
 			var sessions int
-			if err := admin.QueryRow("SELECT numbackends, deadlocks FROM pg_stat_database WHERE datname = $1", name).Scan(&sessions, &n); err != nil {
+			if err := admin.QueryRow("SELECT numbackends, deadlocks FROM pg_stat_database WHERE datname = $1", strings.TrimPrefix(u.Path, "/")).Scan(&sessions, &n); err != nil {
 				t.Fatal(err)
 			}
 			return sessions == 0

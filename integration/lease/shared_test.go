@@ -1,7 +1,6 @@
 package lease_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -46,7 +45,7 @@ func TestLeaseSharedStatements(t *testing.T) {
 		together(t, 2*keys, func(i int) error {
 			key := fmt.Sprint("own/", i%keys)
 			for range rounds {
-				l, err := all[i/keys].Acquire(t.Context(), key, lease.Wait(time.Minute, 5*time.Millisecond), lease.Owner(fmt.Sprint("owner's ", i)))
+				l, err := all[i/keys].Acquire(t.Context(), key, lease.Wait(harness.Patience, 5*time.Millisecond), lease.Owner(fmt.Sprint("owner's ", i)))
 				if err != nil {
 					return err
 				}
@@ -102,7 +101,13 @@ func TestLeaseSharedStatementsWaitForNobody(t *testing.T) {
 		leases := harness.NewLeases(t, db)
 		const n = 20
 		key := func(i int) string { return fmt.Sprint("k/", i) }
-		together(t, n, func(i int) error { return leases.Do(t.Context(), key(i), func(context.Context) error { return nil }) })
+		together(t, n, func(i int) error {
+			l, err := leases.Acquire(t.Context(), key(i))
+			if err != nil {
+				return err
+			}
+			return l.Release(t.Context())
+		})
 		tx := begin(t, db)
 		for _, lock := range []string{
 			fmt.Sprintf(turns[b.Dialect], key(5)),
@@ -117,7 +122,7 @@ func TestLeaseSharedStatementsWaitForNobody(t *testing.T) {
 		all := make([]*lease.Lease, n)
 		var waiting sync.WaitGroup
 		take := func(i int) (err error) {
-			all[i], err = leases.Acquire(t.Context(), key(i), lease.Timeout(time.Minute))
+			all[i], err = leases.Acquire(t.Context(), key(i), lease.Timeout(harness.Patience))
 			return err
 		}
 		var free sync.WaitGroup
@@ -171,9 +176,13 @@ func TestLeaseWrites(t *testing.T) {
 		all := make([]*lease.Lease, n)
 		acquire := func(i int) (err error) { all[i], err = leases.Acquire(t.Context(), fmt.Sprint("k/", i)); return err }
 		release := func(i int) error { return all[i].Release(t.Context()) }
-		together(t, n, acquire)
-		together(t, n, release)
-		takes, releases := texts(c, "INSERT INTO fencing_leases"), texts(c, "UPDATE fencing_leases")
+		var takes, releases []string
+		harness.Eventually(t, "one text of a caller's own and a shared one of each", func() bool {
+			together(t, n, acquire)
+			together(t, n, release)
+			takes, releases = texts(c, "INSERT INTO fencing_leases"), texts(c, "UPDATE fencing_leases")
+			return len(takes) >= 2 && len(releases) >= 2
+		})
 		if len(takes) != 2 || len(releases) != 2 {
 			t.Fatalf("%d and %d texts, want one of a caller's own and a shared one of each", len(takes), len(releases))
 		}

@@ -2,14 +2,11 @@ package ledger_test
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -21,23 +18,8 @@ import (
 // database of its own, since a cast has no schema.
 func softened(t *testing.T, b harness.Base) string {
 	t.Helper()
-	dsn := harness.PostgresDSN(t)
-	u, err := url.Parse(dsn)
-	if err != nil || u.Scheme == "" {
-		t.Skip("SQLFENCE_POSTGRES_DSN is no URL, in which a database could be named")
-	}
-	name := "sqlfence_" + strings.ToLower(rand.Text())
-	admin := b.Raw(t, dsn)
-	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if _, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
-			t.Errorf("dropping the test's database: %v", err)
-		}
-	})
-	u.Path = "/" + name
-	db := b.Raw(t, u.String())
+	dsn := harness.PostgresDatabase(t)
+	db := b.Raw(t, dsn)
 	for _, query := range []string{
 		"CREATE FUNCTION never(text) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT NULL::bigint'",
 		"CREATE CAST (text AS bigint) WITH FUNCTION never(text)",
@@ -52,7 +34,7 @@ func softened(t *testing.T, b harness.Base) string {
 	if err := db.QueryRow("SELECT 'x'::text::bigint, length('x'::text || 1::bigint)").Scan(&cast, &joined); err != nil || cast.Valid || joined.Valid {
 		t.Fatalf("casts and operators aren't softened: %v %v %v", cast, joined, err)
 	}
-	return u.String()
+	return dsn
 }
 
 // A database's own cast from text to bigint doesn't soften what a guard raises.
@@ -166,7 +148,7 @@ func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 			}
 			acquired := make(chan *lease.Lease, 1)
 			go func() {
-				l, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(time.Minute))
+				l, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience))
 				if err != nil {
 					t.Error(err)
 				}

@@ -240,7 +240,7 @@ func TestFunctionUnderSettings(t *testing.T) {
 				_, err := stmt.ExecContext(harness.Holding(t, 7), 30, 1)
 				harness.WantStale(t, err, 7, 8)
 			}
-			if err := stmt.Close(); err != nil {
+			if err := harness.CloseStmt(stmt); err != nil {
 				t.Error(err)
 			}
 		}

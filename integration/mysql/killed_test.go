@@ -121,7 +121,7 @@ func (v *victims) issue(t *testing.T) {
 
 // hold takes a lease and releases it.
 func (v *victims) hold(t *testing.T) {
-	l, ok, err := v.leases.TryAcquire(t.Context(), "jobs", lease.TTL(time.Minute))
+	l, ok, err := v.leases.TryAcquire(t.Context(), "jobs", lease.TTL(time.Hour))
 	if err != nil || !ok {
 		return
 	}
@@ -132,7 +132,7 @@ func (v *victims) hold(t *testing.T) {
 	}
 	v.held = true
 	v.mu.Unlock()
-	_ = l.Extend(t.Context(), time.Minute)
+	_ = l.Extend(t.Context(), time.Hour)
 	v.mu.Lock()
 	v.held = false
 	v.mu.Unlock()

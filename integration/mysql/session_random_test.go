@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	db := open(t, w.dsns[0])
 	w.knobs = knobs(t, db)
 	w.admin = oneConn(t, open(t, w.dsns[0]))
-	for _, s := range []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SET lock_wait_timeout = 5", "SET innodb_lock_wait_timeout = 5"} {
+	for _, s := range []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SET lock_wait_timeout = 120", "SET innodb_lock_wait_timeout = 120"} {
 		exec(t, w.admin, s)
 	}
 	w.create(bare)

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -19,18 +19,14 @@ var levels = []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitt
 // it is another program's that waits, the write comes later than the newer one, and doesn't wait.
 func waits(t testing.TB, db *sql.DB, done chan error) {
 	t.Helper()
-	for range 1000 {
+	harness.Eventually(t, "somebody waits", func() bool {
 		var name string
 		var n int
 		if err := db.QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'").Scan(&name, &n); err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 || len(done) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("nobody waits")
+		return n > 0 || len(done) > 0
+	})
 }
 
 // refusedAfterWaiting reports whether an error is one with which a stale write may end that

@@ -35,6 +35,9 @@ unix_socket_dir = %s
 auth_type = plain
 auth_file = %s/users
 ignore_startup_parameters = extra_float_digits
+server_connect_timeout = 120
+server_login_retry = 1
+query_wait_timeout = 0
 `
 
 // behindPgbouncer starts a pgbouncer in transaction mode before the server of

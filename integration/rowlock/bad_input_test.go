@@ -164,7 +164,7 @@ func TestNobody(t *testing.T) {
 				if typ == "bigint" && !isInteger(value) {
 					continue
 				}
-				d.set(t, value, d.time(60))
+				d.set(t, value, d.time(1800))
 				locked, err := d.invoice.IsLocked(t.Context(), 7)
 				if err != nil || locked == nobody {
 					t.Errorf("%s as %s: rowlock says that somebody has the lock: %v, %v", value, typ, locked, err)

@@ -140,7 +140,7 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 				t.Run(change.name+" from "+before, func(t *testing.T) {
 					d := &desk{Setting: s, ada: "ada", bob: "bob"}
 					d.open(t)
-					d.set(t, before, d.time(60))
+					d.set(t, before, d.time(1800))
 					calls := new(harness.Counter)
 					counted, err := sqlfence.OpenDB(s.Counting(t, d.source, calls), sqlfence.WithDialect(s.Dialect))
 					d.db = harness.CloseAtEnd(t, counted, err)

@@ -194,17 +194,17 @@ func TestRowLockManagerFreesTheSilent(t *testing.T) {
 		ada := fmt.Sprint(d.ada)
 		d.take(t, 7, d.ada, "s1")
 		d.take(t, 8, d.bob, "s2")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-10_000))
 		if err := m.Heartbeat(t.Context(), "s1"); err != nil {
 			t.Error(err)
 		}
-		n, err := m.FreeSilent(t.Context(), time.Minute)
+		n, err := m.FreeSilent(t.Context(), time.Hour)
 		wantFreed(t, "FreeSilent", 1, n, err)
 		wantLocks(t, m, rowlock.Filter{}, "[7] "+ada+" s1")
 		d.take(t, 8, d.ada, "")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-10_000))
 		d.take(t, 7, d.ada, "s1") // which is a sign of life too
-		n, err = m.FreeSilent(t.Context(), time.Minute)
+		n, err = m.FreeSilent(t.Context(), time.Hour)
 		wantFreed(t, "FreeSilent", 0, n, err)
 
 		// A lapsed lock that nobody has taken over is tidied away as well.
@@ -212,9 +212,9 @@ func TestRowLockManagerFreesTheSilent(t *testing.T) {
 			t.Errorf("FreeAll: %d, %v", n, err)
 		}
 		d.take(t, 7, d.ada, "s1")
-		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+", heartbeat = "+d.time(-100))
+		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+", heartbeat = "+d.time(-10_000))
 		d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1))
-		n, err = m.FreeSilent(t.Context(), time.Minute)
+		n, err = m.FreeSilent(t.Context(), time.Hour)
 		wantFreed(t, "FreeSilent of a lapsed lock", 1, n, err)
 	})
 }

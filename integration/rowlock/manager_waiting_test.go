@@ -138,7 +138,7 @@ func TestRowLockManagerHeartbeatInTime(t *testing.T) {
 		}
 		d.invoice = d.table(t, rowlock.WithManager(m))
 		d.take(t, 7, "ada", "s1")
-		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-100))
+		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-10_000))
 		tx := harness.Begin(context.Background(), t, d.plain, sql.LevelDefault)
 		if _, err := tx.Exec("SELECT id FROM invoice WHERE id = 7 FOR UPDATE"); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestRowLockManagerHeartbeatInTime(t *testing.T) {
 		session := s.Session(t, tx)
 		var freed int
 		freeing := harness.Go(func() (err error) {
-			freed, err = m.FreeSilent(t.Context(), time.Minute)
+			freed, err = m.FreeSilent(t.Context(), time.Hour)
 			return err
 		})
 		(&harness.Shop{Setting: s, Plain: d.plain}).WantBlocked(t, session, freeing.Ended())

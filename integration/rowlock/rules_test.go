@@ -23,21 +23,21 @@ var rowLockStates = []struct {
 	locked, mine         bool
 }{
 	{"never locked", func(*testing.T, *desk) {}, nil, nil, rowlock.ErrNotHeld, false, false},
-	{"free as zero or empty", func(t *testing.T, d *desk) { d.set(t, d.nobody(), d.time(60)) }, nil, nil, rowlock.ErrNotHeld, false, false},
-	{"free as NULL, with an expiry", func(t *testing.T, d *desk) { d.set(t, "NULL", d.time(60)) }, nil, nil, rowlock.ErrNotHeld, false, false},
+	{"free as zero or empty", func(t *testing.T, d *desk) { d.set(t, d.nobody(), d.time(1800)) }, nil, nil, rowlock.ErrNotHeld, false, false},
+	{"free as NULL, with an expiry", func(t *testing.T, d *desk) { d.set(t, "NULL", d.time(1800)) }, nil, nil, rowlock.ErrNotHeld, false, false},
 	{"bob's without an expiry", func(t *testing.T, d *desk) { d.set(t, d.user(d.bob), "NULL") }, nil, nil, rowlock.ErrNotHeld, false, false},
 	{"bob's, lapsed", func(t *testing.T, d *desk) { d.set(t, d.user(d.bob), d.time(-1)) }, nil, nil, rowlock.ErrNotHeld, false, false},
-	{"bob's, live", func(t *testing.T, d *desk) { d.set(t, d.user(d.bob), d.time(60)) }, sqlfence.ErrLocked, sqlfence.ErrLocked, sqlfence.ErrLocked, true, false},
-	{"ada's, live", func(t *testing.T, d *desk) { d.set(t, d.user(d.ada), d.time(60)) }, nil, nil, nil, true, true},
+	{"bob's, live", func(t *testing.T, d *desk) { d.set(t, d.user(d.bob), d.time(1800)) }, sqlfence.ErrLocked, sqlfence.ErrLocked, sqlfence.ErrLocked, true, false},
+	{"ada's, live", func(t *testing.T, d *desk) { d.set(t, d.user(d.ada), d.time(1800)) }, nil, nil, nil, true, true},
 	{"ada's, lapsed", func(t *testing.T, d *desk) { d.set(t, d.user(d.ada), d.time(-1)) }, nil, nil, nil, false, false},
 	{"ada's without times", func(t *testing.T, d *desk) { d.exec(t, "UPDATE invoice SET editedby = "+d.user(d.ada)) }, nil, nil, nil, false, false},
 	{"changed, free", func(t *testing.T, d *desk) { d.exec(t, "UPDATE invoice SET serial = 2") }, sqlfence.ErrConflict, nil, sqlfence.ErrConflict, false, false},
 	{"changed, bob's", func(t *testing.T, d *desk) {
-		d.set(t, d.user(d.bob), d.time(60))
+		d.set(t, d.user(d.bob), d.time(1800))
 		d.exec(t, "UPDATE invoice SET serial = 2")
 	}, sqlfence.ErrConflict, sqlfence.ErrLocked, sqlfence.ErrConflict, true, false},
 	{"changed, ada's", func(t *testing.T, d *desk) {
-		d.set(t, d.user(d.ada), d.time(60))
+		d.set(t, d.user(d.ada), d.time(1800))
 		d.exec(t, "UPDATE invoice SET serial = 2")
 	}, sqlfence.ErrConflict, nil, sqlfence.ErrConflict, true, true},
 	{"gone", func(t *testing.T, d *desk) { d.exec(t, "DELETE FROM invoice") }, sqlfence.ErrGone, sqlfence.ErrGone, sqlfence.ErrGone, false, false},
@@ -136,7 +136,7 @@ var rowLockOperations = []struct {
 func (d *desk) adaHolds(t *testing.T, also string) {
 	t.Helper()
 	d.holds(t, also+" AND editedby = "+d.user(d.ada)+" AND editedsince <= "+d.time(1)+
-		" AND editedexpiry > "+d.time(590)+" AND editedexpiry < "+d.time(610))
+		" AND editedexpiry > "+d.time(300)+" AND editedexpiry < "+d.time(610)) // some of it may have passed
 }
 
 // The questions answer as the operations would.
@@ -179,7 +179,7 @@ func TestRowLockSinceStays(t *testing.T) {
 		first := d.mustRequest(t, edit(d.ada))
 		near(t, "Since", first.Since, time.Now())
 		near(t, "Expiry", first.Expiry, first.Since.Add(10*time.Minute))
-		d.set(t, d.user(d.ada), d.time(60))
+		d.set(t, d.user(d.ada), d.time(1800))
 		before, err := d.invoice.Current(t.Context(), 7)
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestRowLockSinceStays(t *testing.T) {
 			"ada's request":  func(table *rowlock.Table) (rowlock.Lock, error) { return table.Request(t.Context(), edit(d.ada)) },
 			"bob's takeover": func(table *rowlock.Table) (rowlock.Lock, error) { return table.Request(t.Context(), edit(d.bob)) },
 		} {
-			d.set(t, d.user(d.ada), d.time(-1)) // since a minute ago, that is before first
+			d.set(t, d.user(d.ada), d.time(-1)) // since an hour ago, that is before first
 			err := d.do(t.Context(), func(table *rowlock.Table) error {
 				lock, err := take(table)
 				if err == nil && lock.Since.Before(first.Since) {
@@ -219,7 +219,7 @@ func TestRowLockSinceStays(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		d.set(t, d.user(d.bob), d.time(60))
+		d.set(t, d.user(d.bob), d.time(1800))
 		_, err = d.request(t, edit(d.ada))
 		d.wantLocked(t, err, d.bob)
 	})
@@ -247,7 +247,7 @@ func TestRowLockRelease(t *testing.T) {
 		unchanged("release by another", d.bob)
 		d.exec(t, "UPDATE invoice SET serial = 2")
 		release(d.ada)
-		d.holds(t, "serial = 2 AND total = 10 AND editedby IS NULL AND editedexpiry IS NULL AND editedsince BETWEEN "+d.time(-60)+" AND "+d.time(1))
+		d.holds(t, "serial = 2 AND total = 10 AND editedby IS NULL AND editedexpiry IS NULL AND editedsince BETWEEN "+d.time(-1800)+" AND "+d.time(1))
 		unchanged("second release", d.ada)
 		d.mustRequest(t, rowlock.Edit{ID: 7, Serial: 2, User: d.bob})
 		unchanged("release after another took it", d.ada)

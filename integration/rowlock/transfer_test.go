@@ -22,7 +22,7 @@ func (d *desk) transfer(t testing.TB, to any) (lock rowlock.Lock, err error) {
 // What an administrator's transfer leaves, and what the old holder meets then.
 func TestRowLockTransfer(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
-		d.set(t, d.user(d.ada), d.time(60))
+		d.set(t, d.user(d.ada), d.time(1800))
 		before, err := d.invoice.Current(t.Context(), 7)
 		if err != nil {
 			t.Fatal(err)
@@ -53,9 +53,9 @@ func TestRowLockTransfer(t *testing.T) {
 // After a transfer to nobody nothing of the old holder's is lost, while nobody else comes.
 func TestRowLockTransferToNobody(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
-		d.set(t, d.user(d.ada), d.time(60))
+		d.set(t, d.user(d.ada), d.time(1800))
 		d.mustTransfer(t, nil)
-		d.holds(t, "total = 10 AND serial = 1 AND editedby IS NULL AND editedexpiry IS NULL AND editedsince > "+d.time(-30))
+		d.holds(t, "total = 10 AND serial = 1 AND editedby IS NULL AND editedexpiry IS NULL AND editedsince > "+d.time(-1800))
 		harness.WantError(t, d.renewOld(t), rowlock.ErrNotHeld)
 		if err := d.keepOld(t); err != nil {
 			t.Errorf("saving after a transfer to nobody: %v", err)
@@ -133,7 +133,7 @@ func TestRowLockRefusalLeavesTheTransaction(t *testing.T) {
 		if !d.inTx {
 			t.Skip("by themselves")
 		}
-		d.set(t, d.user(d.bob), d.time(60))
+		d.set(t, d.user(d.bob), d.time(1800))
 		d.exec(t, "INSERT INTO invoice (id, total, serial) VALUES (8, 10, 2)")
 		tx := harness.Begin(t.Context(), t, d.db, d.Level)
 		table := d.invoice.In(tx)

@@ -303,7 +303,7 @@ func TestAddFenceBehindWriter(t *testing.T) {
 		if _, err := tx.Exec("INSERT INTO books (id) VALUES (1)"); err != nil {
 			t.Fatal(err)
 		}
-		db, sent := b.Counted(t, strings.ReplaceAll(source, "10000", "1"))
+		db, sent := b.Counted(t, harness.Impatient(source))
 		added := make(chan error)
 		go func() { added <- schema.AddFence(t.Context(), db, "books", "fence_token") }()
 		harness.Eventually(t, "several tries", func() bool { return len(definitions(sent.Texts())) >= 3 })

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -41,11 +40,14 @@ func TestWaitingWriters(t *testing.T) {
 					_, err := second.Exec(late)
 					answer <- err
 				}()
-				select {
-				case err := <-answer:
-					t.Fatalf("%v, %v: %s didn't wait: %v", b.Name, level, late, err)
-				case <-time.After(200 * time.Millisecond): // it waits, or will
-				}
+				harness.Eventually(t, "a write that waits", func() bool {
+					select {
+					case err := <-answer:
+						t.Fatalf("%v, %v: %s didn't wait: %v", b.Name, level, late, err)
+					default:
+					}
+					return b.Waiting(t, l.plain) > 0
+				})
 				if err := first.Commit(); err != nil {
 					t.Fatal(err)
 				}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -121,7 +120,7 @@ func TestLedgerIsAskedLast(t *testing.T) {
 					if s.Level == sql.LevelReadCommitted {
 						sh.WantBlocked(t, second.PID, done)
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 					defer cancel()
 					if token, err := sh.Issue(ctx); token != 9 || err != nil {
 						t.Errorf("issue: %d, %v", token, err)

@@ -223,7 +223,7 @@ func TestSerialPreparedBefore(t *testing.T) {
 				}
 			}
 			sh.WantVersions(t, "1:14#11 2:10#1 3:10#1")
-			if err := stmt.Close(); err != nil {
+			if err := harness.CloseStmt(stmt); err != nil {
 				t.Error(err)
 			}
 		}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
@@ -101,7 +99,7 @@ func write(ctx context.Context, db *sql.DB, query string, prepared bool) error {
 		return err
 	}
 	_, err = stmt.ExecContext(ctx)
-	return errors.Join(err, stmt.Close())
+	return errors.Join(err, harness.CloseStmt(stmt))
 }
 
 // add does what an error says, and wants it to wrap the driver's own.
@@ -143,7 +141,7 @@ func TestMissingTables(t *testing.T) {
 		for name, do := range map[string]func() error{
 			"issue":     func() error { _, err := store.Issue(ctx, "books"); return err },
 			"current":   func() error { _, err := store.Current(ctx, "books"); return err },
-			"acquire":   func() error { _, _, err := leases.TryAcquire(ctx, "jobs", lease.TTL(time.Minute)); return err },
+			"acquire":   func() error { _, _, err := leases.TryAcquire(ctx, "jobs"); return err },
 			"list":      func() error { _, err := leases.List(ctx); return err },
 			"request":   func() error { _, err := invoice.Request(ctx, rowlock.Edit{ID: 7, Serial: 1, User: "ada"}); return err },
 			"locks":     func() error { _, err := m.Locks(ctx, rowlock.Filter{}); return err },
@@ -155,10 +153,10 @@ func TestMissingTables(t *testing.T) {
 			}
 		}
 		for range 2 { // the two tables of leases, one after the other
-			_, _, err := leases.TryAcquire(ctx, "jobs", lease.TTL(time.Minute))
+			_, _, err := leases.TryAcquire(ctx, "jobs")
 			add(t, sh, b, err)
 		}
-		_, _, err = leases.TryAcquire(ctx, "jobs", lease.TTL(time.Minute))
+		_, _, err = leases.TryAcquire(ctx, "jobs")
 		if err != nil {
 			t.Errorf("acquire after what the errors said: %v", err)
 		}

@@ -176,14 +176,14 @@ func (r *role) issue(ctx context.Context) error {
 }
 
 func (r *role) lease(ctx context.Context) error {
-	leases, err := lease.New(r.db)
+	leases, err := lease.New(r.db, harness.Patient())
 	if err != nil {
 		return err
 	}
 	if err := leases.Setup(ctx); err != nil {
 		return err
 	}
-	for _, options := range [][]lease.Term{{lease.TTL(time.Minute)}, {lease.Ephemeral()}} {
+	for _, options := range [][]lease.Term{{lease.TTL(time.Hour)}, {lease.Ephemeral()}} {
 		r.keys++ // of a key that is known MySQL asks for less
 		held, ok, err := leases.TryAcquire(ctx, fmt.Sprint("jobs", r.keys), options...)
 		if err != nil {
@@ -225,7 +225,7 @@ func (r *role) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leases, err := lease.New(r.db)
+	leases, err := lease.New(r.db, harness.Patient())
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (r *role) administer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leases, err := lease.New(r.db)
+	leases, err := lease.New(r.db, harness.Patient())
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package statements_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"net/url"
 	"strings"
@@ -18,24 +17,14 @@ import (
 // client's encoding. Without the locale it folds ASCII only, as the locale C does.
 func latin1(t *testing.T, b harness.Base, locale string) (dsn string, ok bool) {
 	t.Helper()
-	source := harness.PostgresDSN(t)
-	admin := b.Raw(t, source)
-	name := "sqlfence_" + strings.ToLower(rand.Text())
-	_, err := admin.ExecContext(t.Context(), "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE '"+locale+"'")
+	source, err := harness.PostgresDatabaseAs(t, "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE '"+locale+"'")
 	if err != nil {
 		return "", false
 	}
-	harness.CloseAtEnd(t, admin, nil) // behind those that the test opens
-	t.Cleanup(func() {
-		if _, err := b.Raw(t, source).Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
 	u, err := url.Parse(source)
 	if err != nil || u.Scheme == "" {
 		t.Skip("the server's DSN is no URL")
 	}
-	u.Path = "/" + name
 	q := u.Query()
 	q.Set("client_encoding", "UTF8")
 	u.RawQuery = q.Encode()

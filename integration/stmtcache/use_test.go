@@ -123,7 +123,7 @@ func TestExecOfRows(t *testing.T) {
 				if _, err := db.ExecContext(ctx, query, 40+i, 1); err != nil {
 					t.Fatal(err)
 				}
-				short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				short, cancel := context.WithTimeout(t.Context(), harness.Patience/2)
 				if _, err := s.Plain.ExecContext(short, "UPDATE books SET writer = 1 WHERE id = 1"); err != nil {
 					t.Fatalf("another connection: %v", err)
 				}
@@ -194,7 +194,7 @@ func TestBusy(t *testing.T) {
 			t.Skip("PostgreSQL waits")
 		}
 		cached(t, b, func(t *testing.T, s *harness.Shop, _ *sql.DB) {
-			source := strings.NewReplacer("_busy_timeout=10000", "_busy_timeout=1", "busy_timeout(10000)", "busy_timeout(1)").Replace(s.Source)
+			source := harness.Impatient(s.Source)
 			db := b.Fenced(t, source, harness.Books(sqlfence.RowFence("fence_token")))
 			ctx := harness.Holding(t, 5)
 			for range 3 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
@@ -28,7 +27,7 @@ func TestTokensOneBlackHoleStopsNobodyElse(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
-				limited, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				limited, cancel := context.WithTimeout(t.Context(), harness.Patience)
 				defer cancel()
 				var last int64
 				for range 10 {
@@ -64,7 +63,7 @@ func TestTokensSeveralBlackHolesStopNobodyElse(t *testing.T) {
 		store := harness.NewStore(t, db)
 		harness.IssueToken(t, store, "books")
 		h.Arm(3)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 		defer cancel()
 		var answered sync.WaitGroup
 		results := make(chan error, 8)

@@ -30,10 +30,9 @@ func TestTokensCancelled(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			start := time.Now()
-			_, err := store.Issue(ctx, "books")
-			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
-				t.Errorf("Issue with a deadline: %v after %v", err, took)
+			// If it waited for the ledger, it would wait for ever.
+			if _, err := store.Issue(ctx, "books"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Issue with a deadline: %v", err)
 			}
 		}
 		go func() {
@@ -83,12 +82,13 @@ func TestTokensCancelledWhileTheyWait(t *testing.T) {
 					go func() { failed <- call(ctx) }()
 					// The server forgets a cancellation that comes before the statement.
 					harness.Eventually(t, "the statement waits", func() bool { return b.Waiting(t, plain) == 1 })
-					cancel()
-					if err := <-failed; err == nil { // of the context, or lib/pq's own
-						t.Errorf("%s succeeded", what)
-					}
-					harness.Eventually(t, "the connection is free", func() bool { return db.Stats().InUse == 0 })
-					harness.Eventually(t, "nobody waits", func() bool { return b.Waiting(t, plain) == 0 })
+					harness.GiveUp(t, plain, func() {
+						cancel()
+						if err := <-failed; err == nil { // of the context, or lib/pq's own
+							t.Errorf("%s succeeded", what)
+						}
+						harness.Eventually(t, "the connection is free", func() bool { return db.Stats().InUse == 0 })
+					}, func() bool { return b.Waiting(t, plain) == 0 })
 				}
 				release()
 				if got := harness.IssueToken(t, store, "books"); got != before+1 {

@@ -161,6 +161,10 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	}
 }
 
+// shortWait is of sessions that soon give up to wait for a lock by themselves: in a pause they aren't ended. It is
+// longer than [harness.GiveUp] takes for it.
+var shortWait = map[string]string{"innodb_lock_wait_timeout": "40"}
+
 // Whoever may do nothing but write to the ledger ends what he has given up, and nothing of others;
 // from a pool without a free connection, too, as the one that was given up is none any more.
 func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
@@ -171,9 +175,10 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 	harness.MustExec(t, db, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
 	defer harness.MustExec(t, db, "DROP USER "+user+"@'127.0.0.1'")
 	harness.MustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON fencing_tokens TO "+user+"@'127.0.0.1'")
-	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
+	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd, c.Params = user, "secret", shortWait }))
 	poor.SetMaxOpenConns(1)
-	store, other := harness.NewStore(t, poor), harness.NewStore(t, db)
+	patience := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = map[string]string{"innodb_lock_wait_timeout": "3600"} })
+	store, other := harness.NewStore(t, poor), harness.NewStore(t, harness.MySQL.Raw(t, patience))
 	before := harness.IssueToken(t, store, "books")
 	release := hold(t, harness.MySQL, dsn)
 	defer release()
@@ -194,11 +199,12 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() { _, err := store.Issue(ctx, "books"); failed <- err }()
 		harness.Eventually(t, "the call waits", waiting(2))
-		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("Issue: %v", err)
-		}
-		harness.Eventually(t, "only the other one waits", waiting(1))
+		harness.GiveUp(t, db, func() {
+			cancel()
+			if err := <-failed; !errors.Is(err, context.Canceled) {
+				t.Errorf("Issue: %v", err)
+			}
+		}, waiting(1))
 	}
 	release()
 	if err := <-patient; err != nil || got.Value != before+1 {
@@ -210,19 +216,26 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 func TestTokensReadTimeoutOfMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
-	before := harness.IssueToken(t, setupStore(t, db), "books")
-	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.ReadTimeout = 500 * time.Millisecond })
+	direct := setupStore(t, db)
+	limited := harness.MySQLWith(t, dsn, func(c *mysql.Config) {
+		c.ReadTimeout, c.Params = 500*time.Millisecond, shortWait
+	})
 	store := harness.NewStore(t, harness.MySQL.Raw(t, limited))
-	release := hold(t, harness.MySQL, dsn)
-	defer release()
-	if token, err := store.Issue(t.Context(), "books"); err == nil {
-		t.Errorf("issued %v while the ledger was held", token)
-	}
-	harness.Eventually(t, "nobody waits", func() bool { return harness.MySQL.Waiting(t, db) == 0 })
-	release()
-	if got := harness.IssueToken(t, store, "books"); got != before+1 {
-		t.Errorf("the next token is %d, want %d", got, before+1)
-	}
+	harness.Undisturbed(t, db, 250*time.Millisecond, func() error {
+		before := harness.IssueToken(t, direct, "books")
+		release := hold(t, harness.MySQL, dsn)
+		defer release()
+		harness.GiveUp(t, db, func() {
+			if token, err := store.Issue(t.Context(), "books"); err == nil {
+				t.Errorf("issued %v while the ledger was held", token)
+			}
+		}, func() bool { return harness.MySQL.Waiting(t, db) == 0 })
+		release()
+		if token, err := store.Issue(t.Context(), "books"); err != nil || token.Value != before+1 {
+			return fmt.Errorf("the next token is %v, %v, want %d", token, err, before+1)
+		}
+		return nil
+	})
 }
 
 // A call that is given up at whichever message has a token that nobody else gets, or none, and leaves neither

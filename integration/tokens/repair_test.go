@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -150,7 +148,7 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 					}
 				})
 				callers.Go(func() {
-					l, err := leases.Acquire(t.Context(), fmt.Sprintf("new lease-%d-%d", floor, i), lease.Timeout(time.Minute))
+					l, err := leases.Acquire(t.Context(), fmt.Sprintf("new lease-%d-%d", floor, i), lease.Timeout(harness.Patience))
 					if err != nil || l.Token().Value <= floor {
 						t.Errorf("Acquire of a new key = %v, %v; want a token above %d", l, err, floor)
 					}
@@ -182,28 +180,20 @@ func TestTokensWithoutTimelines(t *testing.T) {
 				}
 				// Functions are a database's own, so this needs one.
 				admin := b.Raw(t, harness.PostgresDSN(t))
-				name := "sqlfence_" + strings.ToLower(rand.Text())
-				role := name + "_app"
-				harness.MustExec(t, admin, "CREATE DATABASE "+name)
-				u, err := url.Parse(harness.PostgresDSN(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				role := "sqlfence_" + strings.ToLower(rand.Text())
 				t.Cleanup(func() {
-					for _, query := range []string{"DROP DATABASE " + name + " WITH (FORCE)", "DROP ROLE IF EXISTS " + role} {
-						if _, err := admin.ExecContext(context.Background(), query); err != nil {
-							t.Error(err)
-						}
+					if _, err := admin.ExecContext(context.Background(), "DROP ROLE IF EXISTS "+role); err != nil {
+						t.Error(err)
 					}
 				})
-				u.Path = "/" + name
-				owner := b.Raw(t, u.String())
+				dsn := harness.PostgresDatabase(t)
+				owner := b.Raw(t, dsn)
 				for _, query := range []string{"CREATE ROLE " + role, "GRANT ALL ON SCHEMA public TO " + role, test.ddl} {
 					harness.MustExec(t, owner, query)
 				}
 				var log bytes.Buffer
 				logger := slog.New(slog.NewTextHandler(&log, nil))
-				db := b.Raw(t, u.String()+"&role="+role)
+				db := b.Raw(t, dsn+"&role="+role)
 				store := setupStore(t, db, tokens.WithLogger(logger))
 				for want := int64(1); want <= 3; want++ {
 					if got := harness.IssueToken(t, store, "books"); got != want {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"testing"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -69,7 +68,7 @@ func TestBesideWriters(t *testing.T) {
 		if _, err := tx.Exec("UPDATE books SET price = 2"); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 		defer cancel()
 		if _, err := sqlfence.Verify(ctx, db); err != nil {
 			t.Errorf("beside an open write: %v", err)

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence/examples/internal/removal"
 )
 
 const (
@@ -39,8 +40,7 @@ func Fresh(ctx context.Context, dsn, prefix string) (source string, drop func() 
 		return "", nil, errors.Join(err, admin.Close())
 	}
 	return cfg.FormatDSN(), func() error {
-		// Interrupted or not, the database goes: hence a context of its own.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := removal.Context()
 		defer cancel()
 		_, err := admin.ExecContext(ctx, "DROP DATABASE "+cfg.DBName)
 		return errors.Join(err, admin.Close())

@@ -10,11 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers "pgx"
 
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/examples/internal/removal"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -55,8 +55,7 @@ func New(ctx context.Context, name, dsn string) (*Database, error) {
 	q.Set("search_path", schema)
 	u.RawQuery = q.Encode()
 	return &Database{"pgx", u.String(), func() error {
-		// Interrupted or not, the schema goes: hence a context of its own.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		ctx, cancel := removal.Context()
 		defer cancel()
 		_, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
 		return errors.Join(err, admin.Close())

@@ -8,9 +8,9 @@ import "net/url"
 
 // DSN returns the data source name of the database file at path, which both
 // drivers read alike. In WAL mode readers don't wait for a writer, and writers
-// wait for each other at most 10 s.
+// wait for each other at most a minute.
 func DSN(path string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	u.RawQuery = "_busy_timeout=10000&_journal_mode=WAL&_synchronous=NORMAL"
+	u.RawQuery = "_busy_timeout=60000&_journal_mode=WAL&_synchronous=NORMAL"
 	return u.String()
 }

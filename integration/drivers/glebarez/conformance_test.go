@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Harness{
 		Connector: func(t testing.TB) driver.Connector {
 			file := filepath.ToSlash(filepath.Join(t.TempDir(), "test.db"))
-			return dsn("file:" + file + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
+			return dsn("file:" + file + "?_pragma=busy_timeout(120000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
 		},
 		Skip: map[string]string{
 			"argument counts/registered": "the driver has other words for a missing argument where placeholders are numbered",

@@ -36,7 +36,7 @@ func TestMySQLCancel(t *testing.T) {
 	besideMySQL(t, nil, "true; 1; ", func(t *testing.T, db *sql.DB) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		err := db.QueryRowContext(ctx, "SELECT SLEEP(30)").Scan(new(int))
+		err := db.QueryRowContext(ctx, "SELECT SLEEP(600)").Scan(new(int))
 		return saw(errors.Is(err, context.DeadlineExceeded), countRows(t, db, "SELECT 1"))
 	})
 }

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Harness{
 		Connector: func(t testing.TB) driver.Connector {
 			file := filepath.ToSlash(filepath.Join(t.TempDir(), "test.db"))
-			c, err := new(sqlite.SQLite).OpenConnector("file:" + file + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
+			c, err := new(sqlite.SQLite).OpenConnector("file:" + file + "?_pragma=busy_timeout(120000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,6 +26,7 @@ type job struct {
 	command []string
 
 	ttl, wait, grace time.Duration
+	heartbeat        time.Duration // 0: the default
 	owner            string
 }
 
@@ -64,6 +65,7 @@ executed or found.`,
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&j.ttl, "ttl", lease.DefaultTTL, "how long the lease lives unless it is extended")
+	flags.DurationVar(&j.heartbeat, "heartbeat", 0, "how often the lease is extended; how soon its loss is known (default a third of --ttl without --grace)")
 	flags.DurationVar(&j.wait, "wait", 0, "how long to wait for the lease; 0 is one attempt")
 	flags.DurationVar(&j.grace, "grace", 10*time.Second, "how long the command may take to end; less than --ttl")
 	flags.StringVar(&j.owner, "owner", "", "what others see as the holder, of this process alone (default host/pid/random)")
@@ -107,7 +109,11 @@ func (j *job) terms() []lease.Term {
 		host, _ := os.Hostname()
 		owner = fmt.Sprintf("%s/%d/%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
 	}
-	return []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace), lease.Owner(owner), lease.Wait(j.wait, pause(j.wait))}
+	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace), lease.Owner(owner), lease.Wait(j.wait, pause(j.wait))}
+	if j.heartbeat != 0 {
+		terms = append(terms, lease.Heartbeat(j.heartbeat))
+	}
+	return terms
 }
 
 // pause is that between two attempts.

@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/examples/internal/removal"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -54,8 +54,7 @@ func newPostgres(ctx context.Context, dsn string) (*source, error) {
 		dsn:    registered,
 		drop: func() error {
 			stdlib.UnregisterConnConfig(registered)
-			// Interrupted or not, the schema goes: hence a context of its own.
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := removal.Context()
 			defer cancel()
 			_, err := admin.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
 			return errors.Join(err, admin.Close())
