@@ -59,7 +59,7 @@ var sqlite = dialect{
 	blob:      "blob",
 	oneWriter: true,
 	returning: true,
-	slow:      "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000000) SELECT count(*) FROM c)",
+	slow:      "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000000) SELECT count(*) FROM c)",
 	unguardable: []string{
 		"REPLACE INTO books (id, price) VALUES (1, 30)",
 		"UPDATE OR REPLACE books SET price = 30",

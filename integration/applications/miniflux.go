@@ -97,7 +97,7 @@ func feed(w http.ResponseWriter, r *http.Request) {
 
 func waitFor(address string) error {
 	var last error
-	for range 600 {
+	for range 2400 { // two minutes
 		answer, err := http.Get(address)
 		if err == nil {
 			answer.Body.Close()

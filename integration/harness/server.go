@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Chown gives a file to the owner, if there is one.
@@ -161,17 +162,32 @@ func (s *Server) Signal(t *testing.T, name string) {
 // Start runs the server and waits until it answers.
 func (s *Server) Start(t *testing.T) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for tries := 1; ; tries++ {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Port = listener.Addr().(*net.TCPAddr).Port
+		_ = listener.Close()
+		if s.start(t) {
+			return
+		}
+		if tries == 5 { // until it listens, somebody else may have taken the port
+			t.Fatalf("the server doesn't start:\n%s", s.log.String())
+		}
 	}
-	s.Port = listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close()
-	s.StartAgain(t)
 }
 
 // StartAgain is Start where it ran before, so that who was connected finds it.
 func (s *Server) StartAgain(t *testing.T) {
+	t.Helper()
+	if !s.start(t) {
+		t.Fatalf("the server doesn't start:\n%s", s.log.String())
+	}
+}
+
+// start waits until the server answers, or has ended.
+func (s *Server) start(t *testing.T) (answers bool) {
 	t.Helper()
 	s.log.Reset()
 	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.Port))
@@ -187,7 +203,23 @@ func (s *Server) StartAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	Eventually(t, "the server answers", func() bool { return db.PingContext(t.Context()) == nil })
+	Eventually(t, "the server answers", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // it may be somebody else who listens
+		defer cancel()
+		answers = db.PingContext(ctx) == nil
+		return answers || hasEnded(s.process.Process.Pid)
+	})
+	if !answers {
+		_ = s.process.Wait()
+		s.process = nil
+	}
+	return answers
+}
+
+// hasEnded reports whether a process has, also if nobody has waited for it.
+func hasEnded(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
 // DSN returns the data source name of the running server.
@@ -231,10 +263,7 @@ func (s *Server) Kill(t *testing.T) {
 	s.process = nil
 	// The shared memory has to be free before the next start.
 	Eventually(t, "the end of the server's processes", func() bool {
-		return !slices.ContainsFunc(children, func(child int) bool {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
-			return err == nil && !strings.Contains(string(stat), ") Z ")
-		})
+		return !slices.ContainsFunc(children, func(child int) bool { return !hasEnded(child) })
 	})
 }
 
