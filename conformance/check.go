@@ -67,7 +67,7 @@ func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
 		if reason, ok := h.skip(name); ok {
 			r.Outcome, r.Reason = Skipped, reason
 		} else if c.guarantee != nil {
-			r.Reason = c.attempts(func(int) string { return guarantee(t, h, d, c.guarantee) })
+			r.Reason = guarantee(t, h, d, c.guarantee)
 		} else {
 			variant := wrapped
 			if name != c.name {
@@ -92,8 +92,8 @@ func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
 // what a driver says: some give up by themselves after 5 s.
 const paused = 4 * time.Second
 
-// attempts returns why the check fails, or "". It is made again where it varies, and a few times where
-// there may have been a pause.
+// attempts returns why a comparison fails, or "". It is made again where it varies, and a few times where
+// there may have been a pause. A guarantee isn't: it holds through any pause.
 func (c check) attempts(try func(attempt int) (reason string)) (reason string) {
 	for attempt := 0; ; attempt++ {
 		began := time.Now()
