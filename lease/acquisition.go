@@ -13,7 +13,7 @@ type acquisition struct {
 	attempts int
 	pauses   int      // those that no signal cut short
 	last     *outcome // the last answer; nil before the first
-	unmarked bool     // the last pause was left out
+	unmarked int      // how many attempts in a row could not ask for a notification
 }
 
 // longestPause bounds the back-off, and the pause of a waiter that relies on
@@ -31,20 +31,26 @@ func (a *acquisition) exhausted() bool {
 // pause waits until it is time to ask again, or returns false if ctx has ended. With
 // listens a release would wake the waiter.
 func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
-	// The lease has changed hands since: nobody would notify. Twice in a row something
-	// else keeps the mark away, and it waits as without a listener.
-	if a.notified > 0 && a.last != nil && a.last.live && !a.last.marked && !a.unmarked {
-		a.unmarked = true
-		return ctx.Err() == nil
+	delay, counts := a.delay(listens), true
+	if a.notified > 0 && a.last != nil && !a.last.marked {
+		// The lease has changed hands meanwhile, and nobody would notify. Something else may
+		// keep the mark away, too, so it asks ever less often.
+		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
+			delay, counts = soon, false
+		}
+		a.unmarked++
+	} else {
+		a.unmarked = 0
 	}
-	a.unmarked = false
-	timer := time.NewTimer(a.delay(listens))
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-w.signal:
 		return true
 	case <-timer.C:
-		a.pauses++
+		if counts {
+			a.pauses++
+		}
 		return true
 	case <-ctx.Done():
 		return false

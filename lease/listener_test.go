@@ -202,14 +202,14 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 }
 
 // Where the mark of a waiter can't be set, the lease has just changed hands: it asks again
-// at once, but not for ever.
+// at once, and then ever less often.
 func TestWaiterWithoutItsMarkAsksAgain(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t, lease.WithListener(new(bus)))
 		held := acquire(t, leases, "k", lease.TTL(24*time.Hour))
 		for _, test := range []struct{ refused, want int }{
 			{0, 2}, // again when it has begun to listen, as it does from there on
-			{0, 1}, {1, 2}, {2, 2}, {1 << 20, 2},
+			{0, 1}, {1, 2}, {2, 3}, {1 << 20, 16},
 		} {
 			d.server.refused = test.refused
 			d.Sent()

@@ -83,8 +83,7 @@ func TestLeaseNotificationsAreNotLost(t *testing.T) {
 			for range 4 {
 				wg.Go(func() {
 					for range 25 {
-						// Four hundred take turns, in no order.
-						l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(5*harness.Patience, time.Hour), lease.TTL(time.Hour))
+						l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour), lease.TTL(time.Hour))
 						if err != nil {
 							t.Error(err)
 							return
