@@ -32,9 +32,10 @@ func (a *acquisition) exhausted() bool {
 // listens a release would wake the waiter.
 func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
-	if a.notified > 0 && a.last != nil && !a.last.marked {
-		// The lease has changed hands meanwhile, and nobody would notify. Something else may
-		// keep the mark away, too, so it asks ever less often.
+	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.marked) {
+		// The lease has changed hands meanwhile, and nobody would notify: the mark of one that was
+		// free may have been swept away. Something else may keep the mark away, too, so it asks
+		// ever less often.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
 			delay, counts = soon, false
 		}

@@ -54,9 +54,9 @@ const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS noti
 //
 // An attempt that is going to wait for a notification asks for it, in marking: releases
 // before notify_until notify. It has to be sure that a release comes after its mark. A mark
-// that seen has found, and that lasts long enough, is there for any later release, since
-// marks only move on. One that marking sets is set on the locked row of a lease that is
-// still live: the release that ends it comes later and finds the mark. If neither is so,
+// that seen has found on the row of a live lease, and that lasts long enough, is there for its release, since
+// marks only move on, and only rows of leases that aren't live are deleted. One that marking sets is set on the
+// locked row of a lease that is still live: the release that ends it comes later and finds the mark. If neither is so,
 // the row has changed, and the attempt is made again instead of waiting.
 const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
