@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -41,8 +40,9 @@ func terminal(t *testing.T) (keys, screen *os.File) {
 	return keys, screen
 }
 
-// A command whose input is another one can still ask on the terminal, as ssh and psql do for a password.
-func TestTerminalBesideAnotherInput(t *testing.T) {
+// newProgram returns the path of sqlfence, and has it use a fresh database.
+func newProgram(t *testing.T) string {
+	t.Helper()
 	t.Setenv("SQLFENCE_DSN", "sqlite:"+filepath.Join(t.TempDir(), "books.db"))
 	if status := cli.Main([]string{"init", "--apply"}, nil, new(strings.Builder), os.Stderr); status != 0 {
 		t.Fatalf("init: status %d", status)
@@ -51,11 +51,17 @@ func TestTerminalBesideAnotherInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return program
+}
+
+// A command whose input is another one can still ask on the terminal, as ssh and psql do for a password.
+func TestTerminalBesideAnotherInput(t *testing.T) {
+	program := newProgram(t)
 	keys, screen := terminal(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a group that isn't let read is stopped
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a group that isn't let read is stopped
 	defer cancel()
 	run := exec.CommandContext(ctx, program)
-	run.Args = []string{"sqlfence", "run", "books", "--", "sh", "-c", "echo ready; read -r word </dev/tty; echo got $word; exit 9"}
+	run.Args = []string{"sqlfence", "run", "books", "--ttl", "1h", "--", "sh", "-c", "echo ready; read -r word </dev/tty; echo got $word; exit 9"}
 	run.Stdout, run.Stderr = screen, screen
 	run.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
 	if err := run.Start(); err != nil {
@@ -72,7 +78,7 @@ func TestTerminalBesideAnotherInput(t *testing.T) {
 		}
 		got = got || strings.Contains(lines.Text(), "got secret")
 	}
-	err = run.Wait()
+	err := run.Wait()
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 9 || !got {
 		t.Errorf("%v, read the word: %v; want status 9", err, got)
 	}
@@ -87,14 +93,7 @@ func TestInterruptOnATerminal(t *testing.T) {
 		"a command in a session of its own": {"setsid", "sh", "-c", script},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("SQLFENCE_DSN", "sqlite:"+filepath.Join(t.TempDir(), "books.db"))
-			if status := cli.Main([]string{"init", "--apply"}, nil, new(strings.Builder), os.Stderr); status != 0 {
-				t.Fatalf("init: status %d", status)
-			}
-			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			program := newProgram(t)
 			keys, screen := terminal(t)
 			run := exec.Command(program)
 			run.Args = append([]string{"sqlfence", "run", "books", "--ttl", "1h", "--"}, command...)
@@ -117,7 +116,7 @@ func TestInterruptOnATerminal(t *testing.T) {
 					said++
 				}
 			}
-			err = run.Wait()
+			err := run.Wait()
 			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 9 || said != 1 {
 				t.Errorf("%v, interrupted %d times; want status 9, once", err, said)
 			}
