@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/examples/internal/terminated"
 )
 
 func TestMain(m *testing.M) {
@@ -58,49 +59,10 @@ func TestBuildsAndRuns(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(fmt.Sprint(signal), func(t *testing.T) {
-			for try := 1; ; try++ {
-				status, ended := terminate(t, signal)
-				if ended && try < 10 {
-					t.Log("it came to its end first; again")
-					continue
-				}
-				if status != 130 {
-					t.Errorf("status %d, want 130", status)
-				}
-				return
+			status, _ := terminated.Run(t, signal, func(line string) bool { return strings.HasPrefix(line, "1000 clients change") })
+			if status != 130 {
+				t.Errorf("status %d, want 130", status)
 			}
 		})
 	}
-}
-
-// terminate runs the program, and sends it a signal in the middle. ended tells that it has come to its end, as it does
-// where this process stands still before that.
-func terminate(t *testing.T, signal os.Signal) (status int, ended bool) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), "SQLFENCE_EXAMPLE_MAIN=1", "TMPDIR="+folder)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "1000 clients change") {
-	}
-	_ = cmd.Process.Signal(signal) // it may have ended
-	for lines.Scan() {
-		ended = ended || strings.HasPrefix(lines.Text(), "OK")
-	}
-	_ = cmd.Wait()
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
-		t.Errorf("it left %v, %v", entries, err)
-	}
-	return cmd.ProcessState.ExitCode(), ended
 }

@@ -3,17 +3,16 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/examples/internal/terminated"
 )
 
 func TestMain(m *testing.M) {
@@ -111,56 +110,13 @@ func TestWorkerUnfenced(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(fmt.Sprint(signal), func(t *testing.T) {
-			for try := 1; ; try++ {
-				status, ended := terminate(t, signal)
-				if ended && try < 10 {
-					t.Log("it came to its end first; again")
-					continue
-				}
-				if ended {
-					t.Error("the program went on to its end")
-				}
-				if status != 1 {
-					t.Errorf("the program ended with status %d, want 1", status)
-				}
-				return
+			status, while := terminated.Run(t, signal, func(line string) bool { return strings.HasSuffix(line, "A  begins job 1") })
+			if status != 1 {
+				t.Errorf("the program ended with status %d, want 1", status)
+			}
+			if len(while) != 1 {
+				t.Errorf("while it runs its folder has %v", while)
 			}
 		})
 	}
-}
-
-// terminate runs the program, and sends it a signal in the middle. ended tells that it has come to its end, as it does
-// where this process stands still before that.
-func terminate(t *testing.T, signal os.Signal) (status int, ended bool) {
-	t.Helper()
-	folder := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), "SQLFENCE_EXAMPLE_MAIN=1", "TMPDIR="+folder)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && !strings.HasSuffix(lines.Text(), "A  begins job 1") {
-	}
-	while, err := os.ReadDir(folder)
-	_ = cmd.Process.Signal(signal) // it may have ended
-	for lines.Scan() {
-		ended = ended || strings.HasPrefix(lines.Text(), "OK")
-	}
-	_ = cmd.Wait()
-	if !ended && (err != nil || len(while) != 1) {
-		t.Errorf("while it runs its folder has %v, %v", while, err)
-	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
-		t.Errorf("it left %v, %v", entries, err)
-	}
-	return cmd.ProcessState.ExitCode(), ended
 }
