@@ -2,6 +2,7 @@ package lease
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -40,5 +41,29 @@ func TestDelay(t *testing.T) {
 	a.last.left.Valid = true
 	if d := a.delay(false); d > 10*time.Millisecond {
 		t.Errorf("the lease ends now, but %v", d)
+	}
+}
+
+// Only a lease that is held, on whose row the waiter has its mark, wakes it by its release. Else it asks
+// again at once: the mark of a lease that was free may have been swept away with its row.
+func TestPauseWithoutANotification(t *testing.T) {
+	for _, last := range []outcome{{live: true, marked: true}, {live: true}, {marked: true}, {}} {
+		synctest.Test(t, func(t *testing.T) {
+			terms, _ := newTerms([]Term{Wait(24*time.Hour, time.Hour)})
+			a := &acquisition{request: &request{terms: terms, notified: time.Hour}, last: &last}
+			w := new(queues).join("k")
+			defer w.leave()
+			start := time.Now()
+			if !a.pause(t.Context(), w, true) {
+				t.Fatal(t.Context().Err())
+			}
+			pauses := 0
+			if last.live && last.marked {
+				pauses = 1
+			}
+			if took := time.Since(start); took > 0 != (pauses == 1) || a.pauses != pauses {
+				t.Errorf("live %v, marked %v: after %v, of %d pauses", last.live, last.marked, took, a.pauses)
+			}
+		})
 	}
 }
