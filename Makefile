@@ -1,13 +1,16 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test check lint bench suites applications cgo pgbouncer chromium
+.PHONY: help test test-all check lint bench suites applications cgo pgbouncer chromium
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.* ## /\1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
 
-test: ## test all modules with the race detector; lists first which servers it starts and which packages it installs
+test: ## test all modules with the race detector, each promise once on each database; lists first which servers it starts and which packages it installs
 	@scripts/test
+
+test-all: ## the same on every driver and the newest PostgreSQL, for longer; about 45 minutes on 2 cores
+	@scripts/test all
 
 check: cgo ## test without servers and race detector: SQLite and fakes only; about a minute
 	@scripts/check

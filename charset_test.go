@@ -12,9 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A connection is asked for its encoding before the first guarded write that isn't ASCII, and again
-// after a statement that may have changed it. Nothing is written in one that splits characters, or
-// without an answer.
+// A connection is asked for its encoding before the first guarded write, and again before one that isn't
+// ASCII after a statement that may have changed it. Such a write isn't sent in an encoding that splits
+// characters.
 func TestCharsetIsAskedFor(t *testing.T) {
 	down := errors.New("no answer")
 	const ascii, beyond = "UPDATE books SET title = ?", "UPDATE books SET title = ?, note = 'é'"
@@ -30,23 +30,27 @@ func TestCharsetIsAskedFor(t *testing.T) {
 		err     error
 		steps   []step
 	}{
-		"ASCII": {steps: []step{{ascii, "x", 0, nil}, {ascii, int64(1), 0, nil}, {ascii, time.Now(), 0, nil}, {ascii, []byte("x"), 0, nil}, {ascii, nil, 0, nil}}},
+		"ASCII": {steps: []step{{ascii, "x", 1, nil}, {ascii, int64(1), 1, nil}, {ascii, time.Now(), 1, nil}, {ascii, []byte("x"), 1, nil}, {ascii, nil, 1, nil},
+			{"SET NAMES latin1", nil, 1, nil}, {ascii, "x", 1, nil}, {ascii, int64(1), 1, nil}, {ascii, time.Now(), 1, nil}, {ascii, []byte("x"), 1, nil}, {ascii, nil, 1, nil}}},
 		"once":  {steps: []step{{ascii, "é", 1, nil}, {ascii, "\xff", 1, nil}, {beyond, "x", 1, nil}}},
 		"bytes": {steps: []step{{ascii, []byte{0xBF}, 1, nil}}},
 		"text":  {steps: []step{{beyond, "x", 1, nil}}},
-		"other": {steps: []step{{ascii, json.RawMessage("1"), 0, nil}}},
+		"other": {steps: []step{{ascii, json.RawMessage("1"), 1, nil}}},
 		"changed": {steps: []step{{ascii, "é", 1, nil}, {"SELECT 1", nil, 1, nil}, {ascii, "é", 1, nil}, {"SET CHARACTER SET latin1", nil, 1, nil}, {ascii, "x", 1, nil},
 			{ascii, "é", 2, nil}, {ascii, "é", 2, nil}}},
-		"GBK": {rows: [][]any{{"gbk"}}, steps: []step{{ascii, "x", 0, nil}, {ascii, "é", 1, sqlfence.ErrUnguardable}, {"UPDATE others SET title = ?", "é", 1, nil},
-			{ascii, "é", 2, sqlfence.ErrUnguardable}}},
-		"no answer":        {err: down, steps: []step{{ascii, "é", 1, down}}},
+		"GBK": {rows: [][]any{{"character_set_client", "gbk"}}, steps: []step{{ascii, "x", 1, nil}, {ascii, "é", 1, sqlfence.ErrUnguardable}, {"UPDATE others SET title = ?", "é", 1, nil},
+			{"SET autocommit = 1", nil, 1, nil}, {ascii, "é", 2, sqlfence.ErrUnguardable}}},
+		"no answer":        {err: down, steps: []step{{ascii, "x", 1, down}, {ascii, "é", 2, down}}},
 		"another database": {dialect: sqlfence.SQLite, rows: [][]any{{"gbk"}}, steps: []step{{ascii, "é", 0, nil}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
-				if strings.Contains(c.Query, "@@character_set_client") {
+				if strings.HasPrefix(c.Query, "SHOW VARIABLES") {
 					asked++
+					if tt.rows == nil {
+						tt.rows = [][]any{{"character_set_client", "utf8mb4"}}
+					}
 					return fakedb.Answer{Rows: tt.rows}, tt.err
 				}
 				return fakedb.Answer{Affected: 1}, nil

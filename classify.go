@@ -2,7 +2,9 @@ package sqlfence
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -26,7 +28,7 @@ func (e *execution) answered(ctx context.Context, err error) (error, bool) {
 func (e *execution) reported(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.classify(err)
 	if !raised {
-		return e.explain(err), false
+		return e.explain(ctx, err), false
 	}
 	event := e.refusal(Refused, typed)
 	event.Sent = e.sent.query
@@ -37,9 +39,12 @@ func (e *execution) reported(ctx context.Context, err error) (error, bool) {
 // classify returns a typed error and true if the statement's guard raised err; else err
 // as it is, and false.
 func (e *execution) classify(err error) (error, bool) {
-	m, ok := rewrite.ReadMarker(err.Error())
+	m, ok := e.rewriter().ReadMarker(err)
 	if !ok {
 		return e.state.settings.refusedBySeal(err)
+	}
+	if e.forges() {
+		return err, false
 	}
 	var typed error
 	switch m.Kind {
@@ -51,7 +56,7 @@ func (e *execution) classify(err error) (error, bool) {
 		}
 	case rewrite.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
-			typed = lockedError(e.table(m.Table), m, err)
+			typed = lockedError(e.table(m.Table), m, e.values.Editor, err)
 		}
 	case rewrite.Conflict, rewrite.Assigned, rewrite.Required, rewrite.Gone, rewrite.NotSerial:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
@@ -62,6 +67,22 @@ func (e *execution) classify(err error) (error, bool) {
 		return err, false
 	}
 	return typed, true
+}
+
+// forges reports whether the application's own statement, or an argument, holds what tells the
+// guard's errors from others: a user has seen one of those, and sends it as a value.
+func (e *execution) forges() bool {
+	r := e.rewriter()
+	return r.Marks(e.asked.query) || slices.ContainsFunc(e.asked.args, func(a driver.NamedValue) bool {
+		switch v := a.Value.(type) {
+		case nil, int64, float64, bool:
+			return false
+		case string:
+			return r.Marks(v)
+		default:
+			return r.Marks(fmt.Sprintf("%s", v))
+		}
+	})
 }
 
 // refusedToken returns the typed error for a token that the guard refused.

@@ -97,16 +97,22 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // no registered table is the base driver's own, where its arguments can't
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	s, err := c.prepare(ctx, query)
+	return s, c.state.explain(ctx, err)
+}
+
+func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	settings, rewriter := c.state.settings, c.state.rewriter()
 	plan := rewriter.Plan(query)
+	c.state.cache.follow(query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
 	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
-		return prepareBase(ctx, c.base, query)
+		return prepareBase(ctx, c.base, settings.placed(ctx, query))
 	}
 	s, err := prepare(ctx, c.state, query, plan)
 	switch {
-	case rewriter == settings.rewriter || !c.state.ledger.lost(err):
+	case rewriter == settings.rewriter || !c.state.missesFunction(err):
 	case c.state.inTx:
 		err = &functionLost{err}
 	default:
@@ -153,6 +159,6 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 func (c *conn) Raw() driver.Conn {
 	c.state.settings.report(context.Background(), Event{Kind: RawAccess})
 	c.state.cache.expire()
-	c.state.forgetSettings()
+	c.state.session.Changed()
 	return c.base
 }

@@ -8,7 +8,7 @@ import (
 // readsOnce: PostgreSQL reads a string constant when it prepares a statement: 'now' would be
 // the same time ever after, and a time would be in the zone that the session was in. Such a
 // constant has digits or one of the words. In doubt, with quotes of other kinds, comments
-// and escapes, a constant may be one.
+// and escapes, and where a constant goes on behind a line's end, it may be one.
 func (postgres) readsOnce(query string) bool {
 	for rest := query; ; {
 		_, behind, found := strings.Cut(rest, "$")
@@ -27,8 +27,10 @@ func (postgres) readsOnce(query string) bool {
 	if strings.ContainsAny(query, `"\`) || strings.Contains(query, "--") || strings.Contains(query, "/*") {
 		return true
 	}
-	for i, part := range strings.Split(query[first+1:], "'") {
-		if i%2 == 0 && mayBeTime(part) {
+	parts := strings.Split(query[first+1:], "'")
+	for i, part := range parts {
+		goesOn := i+1 < len(parts) && part != "" && strings.TrimSpace(part) == ""
+		if i%2 == 0 && mayBeTime(part) || i%2 == 1 && goesOn {
 			return true
 		}
 	}

@@ -20,6 +20,10 @@ func TestReadsOnce(t *testing.T) {
 		"UPDATE books SET price = $1, at = $a$today$a$":      true,
 		"UPDATE books SET price = $":                         true,
 		"UPDATE books SET at = 'now":                         true,
+		"UPDATE books SET at = timestamptz 'no'\n'w'":        true,
+		"UPDATE books SET at = 'no' \r\n\t'w' WHERE id = $1": true,
+		"UPDATE books SET state = 'it''s' \n WHERE id = $1":  false,
+		"UPDATE books SET state = 'a', name = 'b'\n":         false,
 	} {
 		if got := (postgres{}).readsOnce(query); got != want {
 			t.Errorf("%s: %v, want %v", query, got, want)

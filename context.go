@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
@@ -58,7 +60,7 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 // Bypass returns a context whose statements reach the database as they were
 // written, unguarded: for migrations and repairs. The observer gets the reason with
 // every statement that would have been guarded or refused. With an empty reason
-// nothing is bypassed, so a forgotten reason fails closed. [WithBypass] does so for a whole
+// nothing is bypassed, so a forgotten reason fails closed, and the refusal says so. [WithBypass] does so for a whole
 // database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, bypassKey{}, reason)
@@ -73,6 +75,21 @@ func bypassReason(ctx context.Context) (string, bool) {
 	reason, _ := ctx.Value(bypassKey{}).(string)
 	return reason, reason != ""
 }
+
+// bypassesNothing reports whether the context's Bypass was given no reason.
+func bypassesNothing(ctx context.Context) bool {
+	reason, given := ctx.Value(bypassKey{}).(string)
+	return given && reason == ""
+}
+
+// withoutReason is a refusal of a statement with a Bypass that was given no reason.
+type withoutReason struct{ error }
+
+func (e withoutReason) Error() string {
+	return e.error.Error() + "; the context's Bypass has an empty reason, and bypasses nothing"
+}
+
+func (e withoutReason) Unwrap() error { return e.error }
 
 // tokens returns those of the tokens that are for the table; none if it takes none, or if
 // none is needed and there is none.
@@ -97,7 +114,24 @@ func (t *table) tokens(given []Token, needed bool) ([]Token, error) {
 	}
 	if len(found) == 0 && needed {
 		return nil, &refusal{sentinel: ErrNoFence, table: t.name,
-			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)", t.name, t.tokenName("<"+t.rules.Key+">"))}
+			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)%s",
+				t.name, t.tokenName("<"+t.rules.Key+">"), otherNames(given))}
 	}
 	return found, nil
+}
+
+// otherNames says which tokens there are where a table's is missing: its name may be another one's by mistake.
+func otherNames(given []Token) string {
+	const most = 3
+	var names []string
+	for _, token := range given {
+		names = append(names, strconv.Quote(token.Name))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "; it carries " + strings.Join(names, ", ") + ": if that is the table's, as the key of its lease, register the table with Resource of that name"
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/verify"
 )
@@ -15,6 +16,9 @@ type database interface {
 
 	// text is the SQL that sqlfence's packages share.
 	text() sqltext.Dialect
+
+	// session is how its server is asked what guards rely on.
+	session() session.Dialect
 
 	// catalogue is how its catalogue is asked.
 	catalogue() verify.Database
@@ -37,6 +41,10 @@ type database interface {
 	// readsOnce reports whether a constant of the statement may mean something else each
 	// time that it is prepared, and the same at each execution.
 	readsOnce(query string) bool
+
+	// asksReturned is a query for whether the session has each write return a row, which no text
+	// shows; empty where there is no such setting.
+	asksReturned() string
 
 	// errorEndsTx reports whether an error ends the transaction that it occurs in.
 	errorEndsTx() bool
@@ -96,8 +104,10 @@ type postgres struct{}
 
 func (postgres) dialect() Dialect           { return Postgres }
 func (postgres) text() sqltext.Dialect      { return sqltext.Postgres }
+func (postgres) session() session.Dialect   { return session.Postgres }
 func (postgres) catalogue() verify.Database { return verify.Postgres }
 func (postgres) remote() bool               { return true }
+func (postgres) asksReturned() string       { return "" }
 func (postgres) errorEndsTx() bool          { return true }
 func (postgres) goesOnAfterRollback() bool  { return false }
 func (postgres) storesBytesAsText() bool    { return false } // they may become \x3432, by column and driver
@@ -130,9 +140,11 @@ type sqlite struct{}
 
 func (sqlite) dialect() Dialect           { return SQLite }
 func (sqlite) text() sqltext.Dialect      { return sqltext.SQLite }
+func (sqlite) session() session.Dialect   { return session.SQLite }
 func (sqlite) catalogue() verify.Database { return verify.SQLite }
 func (sqlite) remote() bool               { return false }
 func (sqlite) readsOnce(string) bool      { return false }
+func (sqlite) asksReturned() string       { return "PRAGMA count_changes" }
 func (sqlite) errorEndsTx() bool          { return false }
 func (sqlite) goesOnAfterRollback() bool  { return false }
 func (sqlite) storesBytesAsText() bool    { return true }
@@ -165,9 +177,11 @@ type mysql struct{}
 
 func (mysql) dialect() Dialect           { return MySQL }
 func (mysql) text() sqltext.Dialect      { return sqltext.MySQL }
+func (mysql) session() session.Dialect   { return session.MySQL }
 func (mysql) catalogue() verify.Database { return verify.MySQL }
 func (mysql) remote() bool               { return true }
 func (mysql) readsOnce(string) bool      { return false }
+func (mysql) asksReturned() string       { return "" }
 func (mysql) errorEndsTx() bool          { return false }
 func (mysql) goesOnAfterRollback() bool  { return true }
 func (mysql) storesBytesAsText() bool    { return true }

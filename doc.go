@@ -48,15 +48,21 @@
 //     context has a [Bypass] with a reason, or the database [WithBypass].
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
-//     "no such row". [WithStatementCache] can save some of them. A few things are
-//     asked once, in a round trip before the first write that depends on them: of a
-//     database with [Sealed] tables, whether they are sealed; and on MySQL and MariaDB by
-//     each connection, before its first write of a [Ledger] table, its first upsert, and
-//     its first write with characters outside of ASCII.
+//     "no such row". [WithStatementCache] can save some of them. Before its first
+//     guarded write a connection asks its server once, in a round trip or two.
+//   - Known servers only: a connection's server has to prove that it raises the error by
+//     which guards refuse, and one that only speaks the protocol of PostgreSQL or MySQL is
+//     refused by its name ([ServerError], [WithUntestedServer]).
+//   - Stale first: a write of a holder that has been replaced is [ErrStale], whatever else
+//     is wrong with it: a constraint, a conversion, a missing row. docs/statements.md has
+//     the exceptions, such as a new row under [RowFence] alone. Where PostgreSQL fails a
+//     write outside of a transaction before the guard is asked, it is asked in
+//     another round trip.
 //   - Transparent otherwise: what touches no registered table reaches the driver
 //     as it was written. Pooling, isolation levels, column types, prepared
 //     statements, cancellation, sql.Conn.Raw and errors are the driver's own, and
-//     errors.As still finds its error type.
+//     errors.As still finds its error type. What fails because its context has
+//     ended with an [ErrStale] as its [context.Cause] is that error.
 //
 // [Serial] and [WithSerial] guard against the other way to lose an update: two callers
 // read the same row, both write it, and the second write undoes the first. The version

@@ -76,8 +76,8 @@ func (e *execution) findEditor(ctx context.Context) error {
 }
 
 // lockedError returns the typed error for a row whose lock another user holds.
-func lockedError(t *table, m rewrite.Marker, err error) error {
-	return &LockedError{Table: t.name, By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), err: err}
+func lockedError(t *table, m rewrite.Marker, editor string, err error) error {
+	return &LockedError{Table: t.name, anonymous: editor == "", By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), err: err}
 }
 
 // micros returns the time that is n microseconds of Unix time; the zero time for 0,
@@ -98,7 +98,8 @@ type LockedError struct {
 	Since  time.Time // when it was taken, in UTC; zero if unknown
 	Expiry time.Time // when it expires, in UTC, unless it is renewed
 
-	err error
+	anonymous bool // the write's context had no editor
+	err       error
 }
 
 func (e *LockedError) Error() string {
@@ -108,6 +109,9 @@ func (e *LockedError) Error() string {
 	}
 	if !e.Expiry.IsZero() {
 		text += " until " + e.Expiry.UTC().Format(time.RFC3339)
+	}
+	if e.anonymous {
+		text += "; the context doesn't say who writes: add WithEditor if it is the holder"
 	}
 	return text
 }

@@ -68,9 +68,12 @@ func TestWithEditorReplaces(t *testing.T) {
 }
 
 func TestEditLockRefusalByTheDatabase(t *testing.T) {
-	baseErr := &baseError{"bad JSON path: 'sqlfence:locked:0:60000000:120000000:o''neill:x'"}
+	baseErr := &baseError{"bad JSON path: 'sqlfence:nonce:locked:0:60000000:120000000:o''neill:x'"}
 	db := (&fake{fails: func(string) error { return baseErr }}).open(t, sqlfence.WithTable("books", editLock))
 	_, err := db.ExecContext(t.Context(), "DELETE FROM books")
+	checkRefusal(t, err, baseErr, sqlfence.ErrLocked,
+		`sqlfence: row is locked: table "books": by "o'neill:x" since 1970-01-01T00:01:00Z until 1970-01-01T00:02:00Z; the context doesn't say who writes: add WithEditor if it is the holder`)
+	_, err = db.ExecContext(sqlfence.WithEditor(t.Context(), "ada"), "DELETE FROM books")
 	checkRefusal(t, err, baseErr, sqlfence.ErrLocked,
 		`sqlfence: row is locked: table "books": by "o'neill:x" since 1970-01-01T00:01:00Z until 1970-01-01T00:02:00Z`)
 }

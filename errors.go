@@ -4,14 +4,20 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/lost"
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // Sentinel errors, for use with errors.Is. A statement that fails with one of them
 // has changed nothing, except with [ErrUnknownOutcome], where it may have.
 var (
 	// ErrStale: a newer token has been seen, on the row or in the ledger. The
-	// caller has lost the resource; retrying with the same token can't help.
-	ErrStale = errors.New("sqlfence: stale fencing token")
+	// caller has lost the resource; retrying with the same token can't help. So does
+	// what fails when its context has ended with an ErrStale as its [context.Cause], such as
+	// package lease's LostError: it is that error, and not [context.Canceled]. Then the database
+	// hasn't judged; if it is ErrUnknownOutcome, too, the write may have been applied.
+	ErrStale = lost.ErrStale
 
 	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
 	// ledger knows: never issued or adopted here, or lost by a failover or a restore.
@@ -28,7 +34,8 @@ var (
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered table in
 	// a way that can't be guarded. An [UnguardableError] was not sent to the database;
-	// a [ColumnError] was refused there, for the type or the content of a column.
+	// a [ColumnError] was refused there, for the type or the content of a column; a
+	// [ServerError] is about a server on which guards aren't known to hold.
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name.
@@ -52,8 +59,8 @@ var (
 	// ErrUnknownOutcome: a guarded write outside of a transaction, or the commit of a
 	// transaction with guarded writes, was sent, and no answer came: the connection was
 	// lost, or the context ended. It may have been applied. Unlike the others it is not
-	// a refusal. It wraps the base driver's error, but for driver.ErrBadConn of a write,
-	// on which database/sql would send it again. What was never sent isn't
+	// a refusal. It wraps the base driver's error, but for driver.ErrBadConn of a write, or of a
+	// COMMIT sent as a statement, on which database/sql would send it again. What was never sent isn't
 	// unknown; neither is what the database said has failed. When a context ends
 	// while the rows of a query are read, database/sql may return the context's error
 	// without this one.
@@ -68,7 +75,8 @@ var (
 )
 
 // A StaleError reports a write that was refused because a newer token had been
-// seen. It is [ErrStale] and wraps the base driver's error, if it was sent.
+// seen. It is [ErrStale] and wraps the base driver's error, if it was sent. A loss that the
+// holder has noticed by itself is ErrStale without a StaleError.
 type StaleError struct {
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
@@ -105,7 +113,7 @@ type NotIssuedError struct {
 }
 
 func (e *NotIssuedError) Error() string {
-	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's (tokens.Store.Issue, Adopt)",
+	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's (tokens.Store.Issue, Adopt); if the ledger has lost tokens, as by a restore, raise it (Repair)",
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
@@ -170,6 +178,36 @@ func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardab
 
 // Temporary returns false: the statement has to be written differently.
 func (e *UnguardableError) Temporary() bool { return false }
+
+// A ServerError reports a guarded write that was refused because guards aren't known to hold on the
+// server: it isn't one that sqlfence was tested on, or it doesn't raise the error by which a guard
+// refuses. Nothing was written. It is [ErrUnguardable], and wraps what the server answered, if that was an error.
+type ServerError struct {
+	Server  string // the server's name, as [WithUntestedServer] takes it; empty if it hasn't raised
+	Version string // what the server says of itself; empty if that isn't known
+
+	refusal *session.Refusal
+}
+
+func serverError(r *session.Refusal) *ServerError {
+	return &ServerError{Server: r.Server, Version: r.Version, refusal: r}
+}
+
+func (e *ServerError) Error() string {
+	if e.Server == "" {
+		return fmt.Sprintf("%v: %v; use a server that docs/servers.md has as tested", ErrUnguardable, e.refusal)
+	}
+	return fmt.Sprintf("%v: %v; WithUntestedServer(%q) takes the risk (docs/servers.md)", ErrUnguardable, e.refusal, e.Server)
+}
+
+// Is reports whether target is [ErrUnguardable].
+func (e *ServerError) Is(target error) bool { return target == ErrUnguardable }
+
+// Unwrap returns the base driver's error where the server answered with another one than a guard's.
+func (e *ServerError) Unwrap() error { return e.refusal.Err }
+
+// Temporary returns false: the server stays what it is.
+func (e *ServerError) Temporary() bool { return false }
 
 // A ColumnError reports a write that the database refused because a column that the
 // guard compares isn't an integer column, or holds a value that isn't an integer. The

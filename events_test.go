@@ -44,7 +44,7 @@ func (all *told) take(t *testing.T) []sqlfence.Event {
 // What each kind of event says.
 func TestEventFacts(t *testing.T) {
 	const write, guardedWrite = "UPDATE books SET price = 1", "UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN " +
-		"COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= 7 THEN 7 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END"
+		"abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= 7 THEN 7 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END"
 	token7 := []sqlfence.Token{token("books", 7)}
 	books := []string{"books"}
 	stale := &fake{fails: func(string) error { return errStaleAt9 }}

@@ -30,15 +30,16 @@ type execution struct {
 
 	// The rest is of a guarded execution.
 
-	held     heldTokens
-	values   rewrite.Values  // but those of the tables, which are held
-	keeps    bool            // the statement may be kept prepared
-	proves   bool            // the token of a table that is sealed
-	unsealed bool            // some table that may be sealed is written as one that isn't
-	judged   map[*table]bool // what its refusals have said about seals; nil for nothing
-	first    *firstRow       // of a query; nil if none has been read ahead
-	took     time.Duration   // from sending to the answer
-	timed    bool            // took is set, and is to be reported
+	held      heldTokens
+	values    rewrite.Values  // but those of the tables, which are held
+	keeps     bool            // the statement may be kept prepared
+	proves    bool            // the token of a table that is sealed
+	unsealed  bool            // some table that may be sealed is written as one that isn't
+	sentAgain bool            // as it was, after a seal's refusal
+	judged    map[*table]bool // whether its tables are sealed, once a refusal has had that asked; nil before
+	first     *firstRow       // of a query; nil if none has been read ahead
+	took      time.Duration   // from sending to the answer
+	timed     bool            // took is set, and is to be reported
 
 	names      map[string]int // of the arguments, as argNames has them
 	namesKnown bool
@@ -76,11 +77,14 @@ type call[T any] struct {
 // execute runs a statement for the application: with its guard, without one, or not
 // at all.
 func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
+	got, err := perform(ctx, e, c)
+	return got, e.state.explain(ctx, err)
+}
+
+func perform[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	ctx = e.state.context(ctx)
 	decided, err := e.admit(ctx)
 	if decided == guarded {
-		e.findFunction(ctx)
-		e.findSeals(ctx)
 		decided, err = e.guard(ctx)
 	}
 	switch decided {
@@ -91,17 +95,25 @@ func execute[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 		return run(ctx, e, c)
 	}
 	e.state.cache.follow(e.sent.query)
-	e.state.followSettings(e.sent.query)
+	e.state.followSession(e.sent.query)
+	e.state.watchNames(ctx, e.sent.query)
+	commits := e.state.commits(e.sent.query)
+	if err := ctx.Err(); commits && err != nil {
+		var nothing T
+		return nothing, err // nothing was sent
+	}
 	got, err := c.send(ctx, e.state, e.sent)
-	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && trusted.Is(ctx, e.sent.query) {
+	if ended := e.state.muted(ctx); ended != nil && err == nil && !e.rows && trusted.Is(ctx, e.read.query) {
 		err = ended
 	}
 	e.state.followTx(e.sent.query, err)
 	e.state.followRollback(err)
+	if commits {
+		err = e.state.followCommit(err)
+	}
 	if err == nil {
 		e.state.link.touch()
-		e.state.ledger.installed(ctx, &e)
-		e.state.sealing(ctx, e.sent.query)
+		e.state.changesDatabase(ctx, e.read.query)
 	}
 	err, _ = e.state.settings.refusedBySeal(err)
 	e.reportSent(ctx, err)
@@ -118,6 +130,10 @@ func (e *execution) admit(ctx context.Context) (outcome, error) {
 	}
 	switch why, bypassed := e.state.settings.bypassReason(ctx); {
 	case trusted.Is(ctx, e.read.query):
+		if err := e.state.checkOwn(ctx, e.read.query); err != nil {
+			return refused, err
+		}
+		e.sent.query = e.state.settings.placed(ctx, e.read.query)
 	case e.passes():
 		e.notePassed()
 	case bypassed:
@@ -140,6 +156,9 @@ func (e *execution) guard(ctx context.Context) (outcome, error) {
 		decided, reason = e.withoutObserved(ctx, reason)
 	}
 	if decided == refused {
+		if bypassesNothing(ctx) {
+			reason = withoutReason{reason}
+		}
 		e.state.settings.report(ctx, e.refusal(Refused, reason))
 	}
 	return decided, reason
@@ -162,13 +181,7 @@ func (e *execution) build(ctx context.Context) (outcome, error) {
 	if err := e.state.checkRollback(); err != nil {
 		return refused, err
 	}
-	if err := e.checkCharset(ctx); err != nil {
-		return refused, err
-	}
-	if err := e.checkAssignments(ctx); err != nil {
-		return refused, err
-	}
-	if err := e.checkPeers(ctx); err != nil {
+	if err := e.checkSession(ctx); err != nil {
 		return refused, err
 	}
 	return e.render()
@@ -270,7 +283,7 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 		err = lost
 	}
 	for range sealTurns {
-		again, typed := e.resealed(err)
+		again, typed := e.resealed(ctx, err)
 		if err = typed; !again {
 			break
 		}
@@ -279,6 +292,8 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	if err == nil {
 		e.state.link.touch()
 		e.end(began)
+	} else {
+		err = e.staleFirst(ctx, err)
 	}
 	err, raised := e.answered(ctx, err)
 	if !raised {

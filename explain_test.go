@@ -95,7 +95,7 @@ func ExampleExplain() {
 	}
 	// Output:
 	// guarded [books]
-	// DELETE FROM books WHERE CASE WHEN (id = $1) THEN CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), $2::bigint) THEN true ELSE pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:stale:0:', "books"."fence_token"))) IS NOT NULL END ELSE false END AND (id = $1)
+	// DELETE FROM books WHERE CASE WHEN (id = $1) THEN CASE WHEN pg_catalog.int8le(pg_catalog.int8abs(GREATEST(COALESCE("books"."fence_token", 0), -9223372036854775807)), $2::bigint) THEN true ELSE pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:nonce:stale:0:', "books"."fence_token"))) IS NOT NULL END ELSE false END AND (id = $1)
 	// refused [books]
 	// sqlfence: statement can't be guarded: table "books", at byte 9: this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence
 }

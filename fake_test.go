@@ -11,7 +11,11 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/nonce"
 )
+
+func init() { nonce.Fix("nonce") }
 
 // A fake is a base driver without a database. It records the statements that
 // reach it, "BEGIN", "COMMIT" and "ROLLBACK" among them.
@@ -68,6 +72,9 @@ func (f *fake) record(query string, args []driver.NamedValue) error {
 }
 
 func (f *fake) executed(query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := fakedb.Proof(query, nil); err != nil {
+		return nil, err
+	}
 	result := f.result
 	if result == nil {
 		result = driver.RowsAffected(1)
@@ -174,7 +181,7 @@ func (r *fakeRows) Next(dest []driver.Value) error {
 }
 
 // errStaleAt9 is how SQLite words the refusal of a token by a mark of 9.
-var errStaleAt9 = errors.New("bad JSON path: 'sqlfence:stale:0:9'")
+var errStaleAt9 = errors.New("bad JSON path: 'sqlfence:nonce:stale:0:9'")
 
 // openPostgres is open for PostgreSQL.
 func (f *fake) openPostgres(t *testing.T, opts ...sqlfence.Option) *sql.DB {

@@ -50,7 +50,7 @@ func TestTokensOfSeveralTables(t *testing.T) {
 		{Table: "books", Token: token("books", 7), Current: 12},
 		{Table: "pens", Token: token("pens", 9), Current: 12},
 	} {
-		marker := []string{"sqlfence:stale:0:12", "sqlfence:stale:1:12"}[i]
+		marker := []string{"sqlfence:nonce:stale:0:12", "sqlfence:nonce:stale:1:12"}[i]
 		base.fails = func(string) error { return errors.New(`invalid input syntax for type bigint: "` + marker + `"`) }
 		var stale *sqlfence.StaleError
 		if err := ask(both); !errors.As(err, &stale) || stale.Table != want.Table || stale.Token != want.Token || stale.Current != want.Current {
@@ -63,8 +63,8 @@ func TestTokensOfSeveralTables(t *testing.T) {
 // that are.
 func TestObserveStoresNoTokenThatWasNotIssued(t *testing.T) {
 	base := &fake{fails: func(query string) error {
-		if strings.Contains(query, "sqlfence:ledger") {
-			return pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:ledger:0:5"`}
+		if strings.Contains(query, "sqlfence:nonce:ledger") {
+			return pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:nonce:ledger:0:5"`}
 		}
 		return nil
 	}}

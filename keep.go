@@ -105,7 +105,7 @@ func sendOnceMore[T any](ctx context.Context, e *execution, c call[T], first err
 }
 
 // changesSession reports whether a statement may do more than read and write rows, and
-// begin and end transactions. In doubt it does.
+// begin and end transactions. In doubt it does; so does an EXPLAIN, by which SQLite executes a PRAGMA.
 func changesSession(query string) bool {
 	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
 		return true
@@ -121,7 +121,7 @@ func changesSession(query string) bool {
 		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") && !strings.EqualFold(word, "UPDATE") &&
 			!strings.EqualFold(word, "DELETE") && !strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
 	case 7:
-		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE") && !strings.EqualFold(word, "EXPLAIN")
+		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE")
 	case 8:
 		return !strings.EqualFold(word, "ROLLBACK")
 	case 9:

@@ -196,6 +196,12 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 			e.keep(e.options+i, read)
 			return key, t.canonical(key)
 		}
+	} else if k.Name != "" {
+		return "", unguardable(t.name, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has this name, so that drivers bind one or another; "+
+			"pass it as sql.Named(%[1]q, ...), or write ? for all placeholders", k.Name))
+	} else if e.names != nil {
+		return "", unguardable(t.name, "the row's key is a placeholder without a name, and the arguments have names, so that drivers bind one or another; "+
+			"write a name for it, as in :id, or pass the arguments without names")
 	}
 	return "", unguardable(t.name, "the row's key is an argument of an unsupported type; "+
 		"pass an integer, a string or a UUID")

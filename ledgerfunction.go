@@ -2,11 +2,9 @@ package sqlfence
 
 import (
 	"context"
-	"database/sql/driver"
-	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -14,104 +12,24 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A ledgerFunction is what the connections of one database know about the stored function
-// that asks the ledger: whether it is there. It is safe for concurrent use.
-type ledgerFunction struct {
-	rewriter atomic.Pointer[rewrite.Rewriter] // of guards that call it; nil if it isn't known to be there
-	schema   atomic.Pointer[string]           // where it was found last
-	missed   atomic.Int64                     // guarded statements without it
-	asked    atomic.Int64                     // when a connection asked last, in nanoseconds of Unix time
-}
-
-// The question costs a round trip. It is asked before one of a number of guarded statements,
-// and where the function was missing not again for a while.
-const (
-	worthAsking = 1000
-	askAgain    = 10 * time.Second
-)
-
-// asksFunction reports whether the function may be there and of use. Drivers that aren't
-// known aren't asked: a test's may stand there, which expects each statement.
-func (s *settings) asksFunction() bool { return s.ledgers && s.profile.findLedgerFunction != "" }
-
-// isDue counts a guarded statement without the function, and reports whether it is time to
-// ask for it.
-func (f *ledgerFunction) isDue() bool {
-	if f.rewriter.Load() != nil || f.missed.Add(1) < worthAsking {
-		return false
-	}
-	now, last := time.Now().UnixNano(), f.asked.Load()
-	return (last == 0 || now-last >= int64(askAgain)) && f.asked.CompareAndSwap(last, now)
-}
-
-// findFunction asks for the function before a guarded statement, now and then, and uses it
-// if it is there.
-func (e *execution) findFunction(ctx context.Context) {
-	s := e.state
-	if e.asked.stmt != nil || s.inTx || !s.settings.asksFunction() || !s.ledger.isDue() {
-		return
-	}
-	s.ledger.ask(ctx, s.settings, s.base)
-	e.plan = e.rewriter().Plan(e.read.query)
-}
-
-// ask asks a connection for the function. Without an answer nothing fails: guards do
-// without.
-func (f *ledgerFunction) ask(ctx context.Context, s *settings, base driver.Conn) {
-	if schema, _, err := queryText(ctx, base, s.profile.findLedgerFunction); err == nil && schema != "" {
-		f.schema.Store(&schema)
-		f.rewriter.Store(s.rewriter.WithLedgerFunction(schema))
-	}
-}
-
-// installed asks again after a statement that has installed the function.
-func (f *ledgerFunction) installed(ctx context.Context, e *execution) {
-	s := e.state
-	if e.sent.query == sqltext.CreateLedgerFunction && trusted.Is(ctx, e.sent.query) && !s.inTx && s.settings.asksFunction() {
-		f.ask(ctx, s.settings, s.base)
-	}
-}
-
-// lost reports whether err, of a guard that called the function, says that it can't be
-// called, nor the table that it names be found: it was dropped, renamed or restored
-// without. Then guards ask without it, until it is found again.
-func (f *ledgerFunction) lost(err error) bool {
-	schema := f.schema.Load()
-	if err == nil || schema == nil {
-		return false
-	}
-	var parts []string // of what it says
-	switch dberr.SQLState(err) {
-	case dberr.UndefinedFunction:
-		parts = []string{sqltext.LedgerFunction}
-	case dberr.UndefinedTable: // without the schema it is the guard's own
-		parts = []string{*schema + "." + sqltext.LedgerTable}
-	case dberr.UndefinedSchema:
-		parts = []string{*schema}
-	case dberr.InsufficientPrivilege:
-		parts = []string{sqltext.LedgerFunction, "schema " + *schema}
-	}
-	text := err.Error()
-	if !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) }) {
-		return false
-	}
-	f.rewriter.Store(nil)
-	return true
-}
-
-// lostFunction reports whether the statement that was sent called the function and err says
-// that it is lost. The connection's rewriter doesn't tell whether it did: another connection
-// may have missed or found the function meanwhile.
-func (e *execution) lostFunction(err error) bool {
-	return err != nil && strings.Contains(e.sent.query, sqltext.LedgerFunction+"(") && e.state.ledger.lost(err)
+// A callingRewriter writes guards that ask the ledger by the function of a schema.
+type callingRewriter struct {
+	schema string
+	*rewrite.Rewriter
 }
 
 // rewriter returns the rewriter for the connection's statements.
 func (s *connState) rewriter() *rewrite.Rewriter {
-	if r := s.ledger.rewriter.Load(); r != nil {
-		return r
+	schema := s.found.Function()
+	if schema == "" {
+		return s.settings.rewriter
 	}
-	return s.settings.rewriter
+	calling := s.found.calling.Load()
+	if calling == nil || calling.schema != schema {
+		calling = &callingRewriter{schema, s.settings.rewriter.WithLedgerFunction(schema)}
+		s.found.calling.Store(calling)
+	}
+	return calling.Rewriter
 }
 
 // rewriter returns the rewriter for the execution's registry. That of the enforced tables
@@ -121,6 +39,73 @@ func (e *execution) rewriter() *rewrite.Rewriter {
 		return e.state.rewriter()
 	}
 	return e.registry.rewriter
+}
+
+// planAgain makes the plan, also of a prepared statement, by another rewriter for the same tables.
+func (e *execution) planAgain(r *rewrite.Rewriter) {
+	if e.plan.Versioned {
+		e.plan = r.VersionedPlan(e.read.query)
+	} else {
+		e.plan = r.Plan(e.read.query)
+	}
+	if stmt := e.asked.stmt; stmt != nil && e.registry == &e.state.settings.registry {
+		stmt.plan = r.Plan(stmt.query)
+	}
+}
+
+// changesDatabase has what was found in the database looked for again after a statement of
+// sqlfence's own that may have changed it.
+func (s *connState) changesDatabase(ctx context.Context, query string) {
+	if !trusted.Is(ctx, query) {
+		return
+	}
+	if s.settings.sealed && sqltext.ChangesSeal(query) {
+		s.found.ForgetSeals()
+	}
+	if query == sqltext.CreateLedgerFunction {
+		s.found.LookForFunction()
+	}
+}
+
+// missesFunction reports whether err, of a guard that called the function, says that it can't be
+// called, nor the table that it names be found: it was dropped, renamed or restored
+// without. Then guards ask without it, until it is found again.
+func (s *connState) missesFunction(err error) bool {
+	calling := s.found.calling.Load()
+	if err == nil || calling == nil {
+		return false
+	}
+	schema := calling.schema
+	var missed bool
+	switch dberr.SQLState(err) {
+	case dberr.UndefinedFunction:
+		missed = dberr.NamesFunction(err, sqltext.LedgerFunction)
+	case dberr.UndefinedTable: // without the schema it is the guard's own
+		missed = isAbout(err, schema+"."+sqltext.LedgerTable)
+	case dberr.UndefinedSchema:
+		missed = isAbout(err, schema)
+	case dberr.InsufficientPrivilege:
+		missed = isAbout(err, sqltext.LedgerFunction) || isAbout(err, "schema "+schema)
+	}
+	if missed {
+		s.found.LoseFunction()
+	}
+	return missed
+}
+
+// isAbout reports whether err names something, and not something longer, which a value that is cast
+// to regclass may name.
+func isAbout(err error, name string) bool {
+	_, behind, found := strings.Cut(err.Error(), name)
+	next, _ := utf8.DecodeRuneInString(behind)
+	return found && !unicode.IsLetter(next) && !unicode.IsDigit(next) && !strings.ContainsRune("_$.", next)
+}
+
+// lostFunction reports whether the statement that was sent called the function and err says
+// that it is lost. The connection's rewriter doesn't tell whether it did: another connection
+// may have missed or found the function meanwhile.
+func (e *execution) lostFunction(err error) bool {
+	return err != nil && strings.Contains(e.sent.query, sqltext.LedgerFunction+"(") && e.state.missesFunction(err)
 }
 
 // withoutFunction looks at the error of a guarded statement. If it says that the ledger's
@@ -136,15 +121,7 @@ func (e *execution) withoutFunction(err error) (again bool, lost error) {
 	if s.inTx {
 		return false, lost
 	}
-	without := e.registry.rewriter
-	if e.plan.Versioned {
-		e.plan = without.VersionedPlan(e.read.query)
-	} else {
-		e.plan = without.Plan(e.read.query)
-	}
-	if stmt := e.asked.stmt; stmt != nil && e.registry == &s.settings.registry {
-		stmt.plan = without.Plan(stmt.query)
-	}
+	e.planAgain(e.registry.rewriter)
 	decided, _ := e.render()
 	return decided == guarded, lost
 }
@@ -160,13 +137,3 @@ func (e *functionLost) Unwrap() error { return e.err }
 
 // Temporary returns true: see [Retry].
 func (e *functionLost) Temporary() bool { return true }
-
-// queryText returns the text in the row of a query without arguments, and whether there is
-// a row.
-func queryText(ctx context.Context, c driver.Conn, query string) (text string, found bool, err error) {
-	rows, err := queryTexts(ctx, c, query)
-	if err != nil || len(rows) == 0 {
-		return "", false, err
-	}
-	return rows[len(rows)-1][0], true, nil
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
@@ -20,28 +21,39 @@ type catalogue struct {
 	*fakedb.DB
 	schema string // of the function; empty without one
 	fails  error  // of the question
+	kinds  string // of what was sent
 }
 
 type codedError string
 
-func (e codedError) Error() string    { return "no " + sqltext.LedgerFunction + " " + string(e) }
+func (e codedError) Error() string {
+	return "function shop." + sqltext.LedgerFunction + "(text, bigint) does not exist: " + string(e)
+}
 func (e codedError) SQLState() string { return string(e) }
 
 // asked are what the statements sent were: the question, with and without the function.
-func (c *catalogue) asked() (kinds string) {
-	for _, call := range c.Sent() {
-		switch {
-		case call.Query == sqltext.FindLedgerFunction:
-			kinds += "?"
-		case call.Query == sqltext.CreateLedgerFunction:
-			kinds += "i"
-		case strings.Contains(call.Query, sqltext.LedgerFunction+"("):
-			kinds += "f"
-		case strings.Contains(call.Query, "books"):
-			kinds += "s"
-		}
-	}
+func (c *catalogue) asked() string {
+	kinds := c.kinds
+	c.kinds = ""
 	return kinds
+}
+
+func (c *catalogue) note(query string) {
+	switch {
+	case strings.Contains(query, sqltext.FindLedgerFunction):
+		c.kinds += "?"
+	case query == sqltext.CreateLedgerFunction:
+		c.kinds += "i"
+	case strings.Contains(query, sqltext.LedgerFunction+"("):
+		c.kinds += "f"
+	case strings.Contains(query, "books"):
+		c.kinds += "s"
+	}
+}
+
+// facts answers the question.
+func (c *catalogue) facts(query string) (string, error) {
+	return fmt.Sprintf(`{"version": "PostgreSQL 15", "function": %q}`, c.schema), c.fails
 }
 
 // openCatalogue opens it with a driver that is taken for a known one of PostgreSQL's.
@@ -49,18 +61,19 @@ func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
 	t.Helper()
 	c := new(catalogue)
 	c.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+		c.note(call.Query)
 		switch {
-		case call.Query == sqltext.FindLedgerFunction && c.schema != "":
-			return fakedb.Answer{Columns: []string{"nspname"}, Rows: [][]any{{c.schema}}}, c.fails
-		case call.Query == sqltext.FindLedgerFunction:
-			return fakedb.Answer{Columns: []string{"nspname"}}, c.fails
+		case strings.Contains(call.Query, sqltext.FindLedgerFunction):
+			facts, err := c.facts(call.Query)
+			return fakedb.Answer{Rows: [][]any{{facts}}}, err
 		case strings.Contains(call.Query, sqltext.LedgerFunction+"(") && c.schema == "":
 			return fakedb.Answer{}, codedError("42883")
 		}
 		return fakedb.Answer{Affected: 1}, nil
 	})
+	c.Facts = func(query string) (string, error) { c.note(query); return c.facts(query) }
 	const known = "github.com/sqlfence/sqlfence/internal/fakedb"
-	profiles[known] = profile{database: postgres{}, noOptions: true, findLedgerFunction: sqltext.FindLedgerFunction}
+	profiles[known] = profile{database: postgres{}, noOptions: true}
 	t.Cleanup(func() { delete(profiles, known) })
 	db, err := OpenDB(c.DB, append([]Option{WithTable("books")}, opts...)...)
 	if err != nil {
@@ -76,19 +89,6 @@ func setBooks(t *testing.T, db *sql.DB) error {
 	return err
 }
 
-// writeOften executes as many guarded statements as come before the one that asks.
-func writeOften(t *testing.T, db *sql.DB, c *catalogue) {
-	t.Helper()
-	for range worthAsking - 1 {
-		if err := setBooks(t, db); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := c.asked(); strings.Trim(got, "s") != "" {
-		t.Errorf("sent %q", got)
-	}
-}
-
 // install has the function in the database, and known.
 func install(t *testing.T, db *sql.DB, c *catalogue) {
 	t.Helper()
@@ -96,15 +96,17 @@ func install(t *testing.T, db *sql.DB, c *catalogue) {
 	if _, err := db.ExecContext(trusted.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.asked(); got != "i?" {
+	if err := setBooks(t, db); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.asked(); got != "i?f" {
 		t.Errorf("sent %q", got)
 	}
 }
 
-func TestLedgerFunctionIsAskedForWhenItPays(t *testing.T) {
+func TestLedgerFunctionIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, c := openCatalogue(t)
-		writeOften(t, db, c)
 		want := func(kinds string) {
 			t.Helper()
 			if err := setBooks(t, db); err != nil {
@@ -117,41 +119,75 @@ func TestLedgerFunctionIsAskedForWhenItPays(t *testing.T) {
 		want("?s")
 		c.schema = "public"
 		want("s") // not so soon again
-		time.Sleep(askAgain)
+		time.Sleep(session.LookAgain)
 		want("?f")
 		want("f")
+		time.Sleep(session.LookAgain)
+		want("?f")
 		c.schema = ""
 		want("fs") // once
 		want("s")
-		time.Sleep(askAgain)
-		c.fails = errors.New("a server that is starting")
-		want("?s")
-		time.Sleep(askAgain)
-		c.schema, c.fails = "public", nil
+		time.Sleep(session.LookAgain)
+		c.schema, c.fails = "public", errors.New("a server that is starting")
+		if err := setBooks(t, db); !errors.Is(err, c.fails) || c.asked() != "?" {
+			t.Errorf("without an answer: %v", err)
+		}
+		c.fails = nil
 		want("?f")
 	})
 }
 
+// A new connection asks, too, and the others go by what it is answered.
+func TestLedgerFunctionIsAskedForByEachConnection(t *testing.T) {
+	db, c := openCatalogue(t)
+	var conns []*sql.Conn
+	for range 2 {
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns = append(conns, conn)
+	}
+	ctx := WithFence(t.Context(), Token{"books", 7})
+	for i, schema := range []string{"public", "", ""} {
+		c.schema = schema
+		if _, err := conns[i%2].ExecContext(ctx, "UPDATE books SET price = $1", 1); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := c.asked(); got != "?f?ss" {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// The question is asked before a transaction that may write.
 func TestLedgerFunctionInATransaction(t *testing.T) {
 	db, c := openCatalogue(t)
 	c.schema = "public"
-	writeOften(t, db, c)
 	ctx := WithFence(t.Context(), Token{"books", 7})
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec("UPDATE books SET price = $1", 1); err != nil {
-		t.Error(err)
-	}
-	if err := tx.Rollback(); err != nil || c.asked() != "s" {
-		t.Errorf("it asks in a transaction, or %v", err)
-	}
-	if err := setBooks(t, db); err != nil || c.asked() != "?f" {
-		t.Errorf("it doesn't ask, or %v", err)
+	for _, test := range []struct {
+		opts *sql.TxOptions
+		want string
+	}{{&sql.TxOptions{ReadOnly: true}, ""}, {nil, "?f"}, {nil, "f"}} {
+		tx, err := db.BeginTx(ctx, test.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.want != "" {
+			if _, err := tx.Exec("UPDATE books SET price = $1", 1); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+		if got := c.asked(); got != test.want {
+			t.Errorf("sent %q, want %q", got, test.want)
+		}
 	}
 	runs := 0
-	err = Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+	err := Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
 		if runs++; runs == 1 {
 			c.schema = ""
 		}
@@ -167,19 +203,8 @@ func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
 	rowFence := func(o *options) { o.tables = nil; WithTable("books", RowFence("fence"))(o) }
 	db, c := openCatalogue(t, rowFence)
 	c.schema = "public"
-	writeOften(t, db, c)
 	if err := setBooks(t, db); err != nil || c.asked() != "s" {
 		t.Errorf("without a ledger: %v", err)
-	}
-	delete(profiles, "github.com/sqlfence/sqlfence/internal/fakedb") // now nobody knows the driver
-	other, err := OpenDB(c.DB, WithTable("books"), WithDialect(Postgres))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	writeOften(t, other, c)
-	if err := setBooks(t, other); err != nil || c.asked() != "s" {
-		t.Errorf("of an unknown driver: %v", err)
 	}
 }
 
@@ -196,24 +221,18 @@ func TestLedgerFunctionIsInstalled(t *testing.T) {
 	if err := setBooks(t, db); err != nil {
 		t.Error(err)
 	}
-	if got := c.asked(); got != "si?f" {
+	if got := c.asked(); got != "?si?f" {
 		t.Errorf("sent %q", got)
 	}
 }
 
 // Other errors say nothing about the function.
 func TestLedgerFunctionIsNotLost(t *testing.T) {
-	f := new(ledgerFunction)
-	if f.lost(codedError("42883")) {
+	s := &connState{found: new(found)}
+	if s.missesFunction(codedError("42883")) {
 		t.Error("lost before it was found")
 	}
-	s, err := newSettings([]Option{WithTable("books"), WithDialect(Postgres)}, new(int))
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema := "shop"
-	f.rewriter.Store(s.rewriter)
-	f.schema.Store(&schema)
+	s.found.calling.Store(&callingRewriter{schema: "shop"})
 	for _, err := range []error{
 		nil, errors.New(sqltext.LedgerFunction), codedError("22P02"), codedError("40001"),
 		says("3F000", `schema "other" does not exist`),
@@ -221,8 +240,14 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 		says("42501", "permission denied for table fencing_tokens"),
 		says("42501", "permission denied for schema other"),
 		says("42501", "permission denied for table shop"),
+
+		// These are of values.
+		quoted(`function "shop.` + sqltext.LedgerFunction + `(text)" does not exist`),
+		quoted(`function "" shop.` + sqltext.LedgerFunction + `(" (text)" does not exist`),
+		says("3F000", `schema "shops" does not exist`),
+		says("42P01", `relation "shop.fencing_tokens2" does not exist`),
 	} {
-		if f.lost(err) {
+		if s.missesFunction(err) {
 			t.Errorf("lost by %v", err)
 		}
 	}
@@ -232,12 +257,17 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 		says("42501", "permission denied for schema shop"),
 		says("42P01", `relation "shop.fencing_tokens" does not exist`),
 	} {
-		f.rewriter.Store(s.rewriter)
-		if !f.lost(err) || f.rewriter.Load() != nil {
+		if !s.missesFunction(err) {
 			t.Errorf("not lost by %v", err)
 		}
 	}
 }
+
+// quoted is the error of a function that a value names.
+type quoted string
+
+func (e quoted) Error() string  { return string(e) }
+func (quoted) SQLState() string { return "42883" }
 
 // says is an error of the server's.
 func says(code, text string) error { return fmt.Errorf("%s: %w", text, coded(code)) }
@@ -270,7 +300,7 @@ func TestLedgerFunctionIsLostToEachConnection(t *testing.T) {
 			}
 		}
 	}
-	if got := c.asked(); got != "fsfsfssss" {
+	if got := c.asked(); got != "fs?fs?fssss" {
 		t.Errorf("sent %q", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // log writes an event to the log.
-func (s *settings) log(ctx context.Context, e Event) {
+func (s *settings) log(ctx context.Context, logger *slog.Logger, e Event) {
 	level := slog.LevelInfo
 	switch e.Kind {
 	case Refused, WouldRefuse:
@@ -15,7 +15,7 @@ func (s *settings) log(ctx context.Context, e Event) {
 	case Unfenced:
 		level = slog.LevelDebug
 	}
-	if !s.logger.Enabled(ctx, level) {
+	if !logger.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("query", e.Query)}
@@ -29,7 +29,7 @@ func (s *settings) log(ctx context.Context, e Event) {
 			attrs = append(attrs, slog.String("statement", verb))
 		}
 	}
-	s.logger.LogAttrs(ctx, level, "sqlfence: "+e.Kind.String(), attrs...)
+	logger.LogAttrs(ctx, level, "sqlfence: "+e.Kind.String(), attrs...)
 }
 
 // refusalAttrs returns what a refusal is about: the table, what the write carried, and

@@ -20,14 +20,14 @@ func TestRefusalsAreLogged(t *testing.T) {
 		query string
 		want  string
 	}{
-		{"stale", []sqlfence.Rule{fenced}, "sqlfence:stale:0:9", 7, "UPDATE books SET price = 1", "table=books token=books:000000000000007 current=9 statement=UPDATE"},
-		{"not issued", []sqlfence.Rule{sqlfence.Ledger()}, "sqlfence:ledger:0:5", 7, "DELETE FROM books", "table=books token=books:000000000000007 current=5 statement=DELETE"},
-		{"unknown name", []sqlfence.Rule{sqlfence.Ledger()}, "sqlfence:unknown:0:", 7, "DELETE FROM books", "table=books token=books:000000000000007 statement=DELETE"},
+		{"stale", []sqlfence.Rule{fenced}, "sqlfence:nonce:stale:0:9", 7, "UPDATE books SET price = 1", "table=books token=books:000000000000007 current=9 statement=UPDATE"},
+		{"not issued", []sqlfence.Rule{sqlfence.Ledger()}, "sqlfence:nonce:ledger:0:5", 7, "DELETE FROM books", "table=books token=books:000000000000007 current=5 statement=DELETE"},
+		{"unknown name", []sqlfence.Rule{sqlfence.Ledger()}, "sqlfence:nonce:unknown:0:", 7, "DELETE FROM books", "table=books token=books:000000000000007 statement=DELETE"},
 		{"no token", []sqlfence.Rule{fenced}, "", 0, "INSERT INTO books (id) VALUES (1)", "table=books statement=INSERT"},
 		{"an invalid token", []sqlfence.Rule{fenced}, "", -7, "INSERT INTO books (id) VALUES (1)", "table=books statement=INSERT"},
 		{"unguardable", []sqlfence.Rule{fenced}, "", 7, "TRUNCATE books", "table=books statement=TRUNCATE"},
-		{"conflict", []sqlfence.Rule{sqlfence.Serial("serial")}, "sqlfence:conflict:0:4", 0, "UPDATE books SET price = 1", "table=books serial=3 current=4 statement=UPDATE"},
-		{"locked", []sqlfence.Rule{sqlfence.EditLock("a", "b", "c")}, "sqlfence:locked:0:1:2:ada", 0, "UPDATE books SET price = 1", "table=books current=ada statement=UPDATE"},
+		{"conflict", []sqlfence.Rule{sqlfence.Serial("serial")}, "sqlfence:nonce:conflict:0:4", 0, "UPDATE books SET price = 1", "table=books serial=3 current=4 statement=UPDATE"},
+		{"locked", []sqlfence.Rule{sqlfence.EditLock("a", "b", "c")}, "sqlfence:nonce:locked:0:1:2:ada", 0, "UPDATE books SET price = 1", "table=books current=ada statement=UPDATE"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer

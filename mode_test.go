@@ -130,7 +130,7 @@ func TestMixedRefusedByTheDatabase(t *testing.T) {
 				if table == "books" && strings.Contains(query, `"pens"."fence"`) {
 					n = "1"
 				}
-				return pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:stale:` + n + `:9"`}
+				return pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:nonce:stale:` + n + `:9"`}
 			}
 			return nil
 		}

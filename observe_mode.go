@@ -124,7 +124,7 @@ func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error
 	var nothing T
 	typed, raised := e.classify(err)
 	if !raised {
-		typed = e.explain(err)
+		typed = e.explain(ctx, err)
 	}
 	would := e.refusal(WouldRefuse, typed)
 	decided, reason := e.enforceOnly(ctx)
@@ -154,13 +154,17 @@ func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err
 			}
 		}
 	}
+	why := typed
+	if !refused { // while nothing else is under way
+		why = e.explain(ctx, err)
+	}
 	e.sent = e.read
 	got, errPlain := try(ctx, e, c)
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
 		return got, err
 	case errPlain == nil && !refused:
-		e.note(e.refusal(WouldRefuse, e.explain(err)))
+		e.note(e.refusal(WouldRefuse, why))
 	}
 	return got, errPlain
 }
@@ -206,7 +210,7 @@ func (e *execution) undo(ctx context.Context, err error, saved bool) bool {
 		byGuard: byGuard,
 		inTx:    e.state.inTx,
 		saved:   saved,
-		aborts:  e.plan.Aborts && !e.values.Observe && !e.proves,
+		aborts:  e.plan.Aborts && !e.values.Observe,
 	})
 	return left && (!saved || e.state.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
 }

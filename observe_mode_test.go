@@ -178,7 +178,7 @@ func TestLoggerLevel(t *testing.T) {
 // In Observe mode a refused write is sent again without what refuses.
 func TestObserveSendsAgain(t *testing.T) {
 	base := &fake{fails: func(query string) error {
-		if strings.Contains(query, "sqlfence:stale") {
+		if strings.Contains(query, "sqlfence:nonce:stale") {
 			return errStaleAt9
 		}
 		return nil
@@ -189,9 +189,9 @@ func TestObserveSendsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	base.wantSent(t,
-		"UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?1 THEN ?1"+
-			" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END WHERE id = ?",
-		"UPDATE books SET price = 1, `fence` = max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), ?1) WHERE id = ?")
+		"UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?1 THEN ?1"+
+			" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END WHERE id = ?",
+		"UPDATE books SET price = 1, `fence` = max(abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)), ?1) WHERE id = ?")
 	if len(base.args) != 2 || base.args[0].Value != int64(7) || base.args[1].Value != int64(2) {
 		t.Errorf("arguments = %v", base.args)
 	}

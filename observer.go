@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -129,13 +130,16 @@ func newListener(fn Observer, asked []EventKind) (listener, error) {
 	return l, nil
 }
 
-// listen notes what somebody listens for.
-func (s *settings) listen() {
+// listen notes what is listened for. What Observe lets through is logged in any case: it is why there is the mode.
+func (s *settings) listen(observes bool) {
 	if s.logger != nil {
 		s.told = unasked
 	}
 	for _, o := range s.observers {
 		s.told |= o.kinds
+	}
+	if s.unheard = observes && !s.told.has(WouldRefuse); s.unheard {
+		s.told |= 1 << WouldRefuse
 	}
 }
 
@@ -143,14 +147,17 @@ func (s *settings) listen() {
 func (s *settings) report(ctx context.Context, e Event) {
 	e.Dialect = s.profile.dialect()
 	if e.Kind == Bypassed {
-		ctx = Bypass(ctx, "") // it is for the statement, not for what an observer does
+		ctx = context.WithValue(ctx, bypassKey{}, nil) // it is for the statement, not for what an observer does
 	}
 	for _, o := range s.observers {
 		if o.kinds.has(e.Kind) {
 			o.tell(ctx, e)
 		}
 	}
-	if s.logger != nil && unasked.has(e.Kind) {
-		s.log(ctx, e)
+	switch {
+	case s.logger != nil && unasked.has(e.Kind):
+		s.log(ctx, s.logger, e)
+	case s.unheard && e.Kind == WouldRefuse:
+		s.log(ctx, slog.Default(), e)
 	}
 }

@@ -76,6 +76,28 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
+// WithSchema names the schema, or in MySQL the database, of sqlfence's own tables: fencing_tokens,
+// fencing_leases and rowlocks. Guards ask the ledger there, and packages tokens, lease, rowlock and schema, on this
+// database, keep their tables there, wherever the session finds names without a schema. name is an SQL
+// identifier as for [WithTable]; the schema has to exist, and Setup creates the tables in it.
+//
+// By default they are where the session finds their names: in PostgreSQL by its search_path, in MySQL in the
+// current database. Processes that find different ones have different ledgers, and a stale write of one
+// passes the other's. So give all processes the same schema if their sessions may differ in that.
+//
+// On SQLite it is refused: each file has a ledger of its own, for its tables. So are two different schemas.
+func WithSchema(name string) Option {
+	return func(o *options) {
+		switch {
+		case name == "":
+			o.fail(errors.New("WithSchema without a name"))
+		case o.schema != "" && o.schema != name:
+			o.fail(fmt.Errorf("WithSchema twice, %q and %q", o.schema, name))
+		}
+		o.schema = name
+	}
+}
+
 // WithMode sets the mode of the tables that have none of their own ([InMode]); the
 // default is [Enforce]. Two different ones are refused.
 //
@@ -116,6 +138,23 @@ func WithBypass(reason string) Option {
 	}
 }
 
+// WithUntestedServer takes the risk of a server by its name, such as "CockroachDB". sqlfence refuses
+// guarded writes ([ServerError]) on servers that speak the protocol of PostgreSQL or MySQL and have
+// locks or an isolation of their own, since no test has shown what its guards are worth there, and
+// one connection can't show it. docs/servers.md has the names. The option may be given several times;
+// an empty name is refused.
+//
+// It doesn't help a server that doesn't raise the error by which a guard refuses. Each connection has to
+// prove that, before its first guarded write.
+func WithUntestedServer(name string) Option {
+	return func(o *options) {
+		if name == "" {
+			o.fail(errors.New("WithUntestedServer without a name"))
+		}
+		o.untested = append(o.untested, name)
+	}
+}
+
 // WithObserver adds an observer for events of these kinds. Without kinds it gets all but
 // [Guarded] and [Passed], which are about most of a program's statements; what nobody listens
 // for costs nothing. Several observers are called in the order they were added. Nil, and a
@@ -136,7 +175,7 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 
 // WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access
 // (info), and writes of [Optional] tables without a token (debug) are logged. By default
-// nothing is logged. Of several the last holds; nil is refused.
+// nothing is logged, but for what [Observe] lets through: where no observer gets it, [slog.Default] does. Of several the last holds; nil is refused.
 //
 // A refusal has the attributes query and error; where they are known table, token, or
 // serial, current, which is the token or serial in the database or who holds the lock; and
@@ -190,12 +229,14 @@ func WithStatementCache(n int) Option {
 type options struct {
 	tables     []*table
 	dialect    Dialect
+	schema     string
 	mode       Mode
 	modeSet    bool
 	bypass     string
 	observers  []listener
 	logger     *slog.Logger
 	source     TokenSource
+	untested   []string
 	statements *int // nil for the driver's default
 	verify     bool
 	faults     []error

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"io"
 	"net"
+	"regexp"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // What must not be sent twice, nor called failed when it may have been applied, is a
 // guarded statement outside of a transaction, and the COMMIT of a transaction with
-// guarded statements. In Observe mode errors stay the base driver's.
+// guarded statements, by Tx.Commit or by a statement. In Observe mode errors stay the base driver's.
 
 // ready looks whether such a thing may be sent. An error means that nothing was sent
 // or will be: it is the context's if that has ended, or driver.ErrBadConn if the
@@ -33,10 +36,15 @@ func (s *connState) ready(ctx context.Context) error {
 
 // linked looks whether the guarded statement may be sent.
 func (e *execution) linked(ctx context.Context) error {
-	if s := e.state; !s.inTx {
-		return s.ready(ctx)
+	s := e.state
+	if s.inTx {
+		s.guardedTx = true
+		return nil
 	}
-	e.state.guardedTx = true
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	s.pending = true
 	return nil
 }
 
@@ -53,7 +61,7 @@ func (e *execution) ready(ctx context.Context) error {
 		err = lost
 	}
 	if err != nil {
-		err, _ = e.reported(ctx, err)
+		err, _ = e.reported(ctx, e.staleFirst(ctx, err))
 	}
 	return err
 }
@@ -89,6 +97,45 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 	return nil
 }
 
+// commits reports whether a statement may commit guarded statements that were sent before.
+func (s *connState) commits(query string) bool { return (s.pending || s.guardedTx) && mayCommit(query) }
+
+// followCommit returns the error that the application gets for such a statement, which ended with err. It is
+// never driver.ErrBadConn, on which database/sql would send it on another connection: there it would
+// commit nothing, and succeed.
+func (s *connState) followCommit(err error) error {
+	switch {
+	case err == nil:
+		s.pending = false
+	case errors.Is(err, driver.ErrBadConn):
+		s.lost = true
+		return &unknownOutcome{err: err, resent: true}
+	default:
+		return s.settle(err, true)
+	}
+	return nil
+}
+
+// mayCommit reports whether a text commits a transaction that was begun before it. In doubt it does. A pool
+// may have lost the connection on which a script begins one of its own: that script is sent again.
+func mayCommit(query string) bool {
+	switch word := firstWord(query); {
+	case word == "":
+		return true
+	case strings.EqualFold(word, "COMMIT"), strings.EqualFold(word, "END"):
+		return !commitsPrepared.MatchString(query) // which is another transaction
+	case strings.EqualFold(word, "BEGIN"), strings.EqualFold(word, "START"), strings.IndexByte(query, ';') < 0:
+		return false
+	}
+	found := beginsOrCommits.FindStringSubmatch(query)
+	return found != nil && found[1] != ""
+}
+
+var (
+	commitsPrepared = regexp.MustCompile(`(?i)commit\s+prepared\b`)
+	beginsOrCommits = regexp.MustCompile(`(?i);\s*(?:begin|start|(commit|end))\b`)
+)
+
 // muted returns the context's error after an Exec without an error, if the base driver may
 // have stopped there without saying so.
 func (s *connState) muted(ctx context.Context) error {
@@ -119,6 +166,24 @@ func (s *connState) settle(err error, resent bool) error {
 	// database/sql may not see that the connection is to be thrown away.
 	s.lost = s.lost || errors.Is(err, driver.ErrBadConn)
 	return &unknownOutcome{err: err, resent: resent}
+}
+
+// explain returns the error of what was asked of the connection with ctx: ErrStale, if ctx has
+// ended because its holder has lost what its token stands for. Then nothing is sent again on
+// another connection.
+func (s *connState) explain(ctx context.Context, err error) error {
+	if err == nil || isSkip(err) {
+		return err
+	}
+	cause := lost.Cause(ctx)
+	switch {
+	case cause == nil:
+		return err
+	case errors.Is(err, driver.ErrBadConn) && !errors.Is(err, ErrUnknownOutcome):
+		s.lost = true
+		return cause
+	}
+	return lost.Because(cause, err)
 }
 
 // mayHaveLanded reports whether what was given to the base driver, and failed with err,

@@ -205,7 +205,7 @@ func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if link.pings != 2 || len(base.sent) != 2 {
+	if link.pings != 3 || len(base.sent) != 2 { // one before the question
 		t.Errorf("%d pings, sent %q", link.pings, base.sent)
 	}
 }

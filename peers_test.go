@@ -20,8 +20,8 @@ type mysqlError struct {
 
 func (e *mysqlError) Error() string { return e.Message }
 
-// A connection asks once whether other servers write to the database, and only before a write
-// that is compared with the ledger. It doesn't write if there are any, or without an answer.
+// A connection asks once about its server. It doesn't write what is compared with the ledger if other
+// servers write to the database, nor anything without an answer.
 func TestPeersAreAskedOnce(t *testing.T) {
 	down := errors.New("no answer")
 	for name, tt := range map[string]struct {
@@ -34,18 +34,21 @@ func TestPeersAreAskedOnce(t *testing.T) {
 		asked, written int
 		want           error
 	}{
-		"none":             {rule: sqlfence.Ledger(), fenced: true, asked: 1, written: 3},
-		"Galera":           {rule: sqlfence.Ledger(), fenced: true, peers: [][]any{{"wsrep_provider", "libgalera_smm.so"}}, asked: 1, want: sqlfence.ErrUnguardable},
-		"no answer":        {rule: sqlfence.Ledger(), fenced: true, err: down, asked: 3, want: down},
-		"no token":         {rule: sqlfence.Ledger(), want: sqlfence.ErrNoFence},
-		"in the row":       {rule: sqlfence.RowFence("fence_token"), fenced: true, written: 3},
-		"another database": {rule: sqlfence.Ledger(), dialect: sqlfence.SQLite, fenced: true, written: 3},
+		"none":              {rule: sqlfence.Ledger(), fenced: true, asked: 1, written: 3},
+		"Galera":            {rule: sqlfence.Ledger(), fenced: true, peers: [][]any{{"wsrep_provider", "libgalera_smm.so"}}, asked: 1, want: sqlfence.ErrUnguardable},
+		"no Galera":         {rule: sqlfence.Ledger(), fenced: true, peers: [][]any{{"wsrep_provider", "none"}}, asked: 1, written: 3},
+		"several primaries": {rule: sqlfence.Ledger(), fenced: true, peers: [][]any{{"group_replication_single_primary_mode", "OFF"}}, asked: 1, want: sqlfence.ErrUnguardable},
+		"one primary":       {rule: sqlfence.Ledger(), fenced: true, peers: [][]any{{"group_replication_single_primary_mode", "ON"}}, asked: 1, written: 3},
+		"no answer":         {rule: sqlfence.Ledger(), fenced: true, err: down, asked: 3, want: down},
+		"no token":          {rule: sqlfence.Ledger(), want: sqlfence.ErrNoFence},
+		"in the row":        {rule: sqlfence.RowFence("fence_token"), fenced: true, peers: [][]any{{"wsrep_provider", "libgalera_smm.so"}}, asked: 1, written: 3},
+		"another database":  {rule: sqlfence.Ledger(), dialect: sqlfence.SQLite, fenced: true, written: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, written := 0, 0
 			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
 				switch {
-				case strings.HasPrefix(c.Query, "SHOW GLOBAL VARIABLES"):
+				case strings.HasPrefix(c.Query, "SHOW VARIABLES"):
 					asked++
 					return fakedb.Answer{Rows: tt.peers}, tt.err
 				case strings.HasPrefix(c.Query, "UPDATE"):
@@ -135,17 +138,22 @@ func (c noQueryer) ExecContext(ctx context.Context, query string, args []driver.
 }
 
 // A connection without queries of its own is asked by a prepared statement.
-func TestPeersAreAskedPrepared(t *testing.T) {
-	for _, alone := range []bool{true, false} {
-		base := &fake{noRow: alone, form: func(c *fakeConn) driver.Conn { return noQueryer{c} }}
+func TestServersAreAskedPrepared(t *testing.T) {
+	for _, down := range []error{nil, errors.New("no answer")} {
+		base := &fake{noRow: true, form: func(c *fakeConn) driver.Conn { return noQueryer{c} }, fails: func(query string) error {
+			if strings.HasPrefix(query, "SHOW VARIABLES") {
+				return down
+			}
+			return nil
+		}}
 		db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("books", sqlfence.Ledger()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
 		ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: 5})
-		if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); errors.Is(err, sqlfence.ErrUnguardable) == alone || alone != (err == nil) {
-			t.Errorf("alone %v: %v", alone, err)
+		if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, down) {
+			t.Errorf("%v, want %v", err, down)
 		}
 	}
 }

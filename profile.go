@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
-
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A profile has the facts about a base driver and its database.
@@ -46,10 +45,6 @@ type profile struct {
 	// that can keep none. For a driver without this field it doesn't matter.
 	answers func(driver.Conn) func() bool
 
-	// findLedgerFunction asks the database for the schema of the function by which guards
-	// ask the ledger; empty where there is none.
-	findLedgerFunction string
-
 	// reach returns the network connection of one of the driver's connections, and
 	// what tells whether the driver has closed it; nil for what can't be reached.
 	reach func(driver.Conn) (net.Conn, closer)
@@ -57,8 +52,8 @@ type profile struct {
 
 // profiles are the drivers that are known, by the import path of their package.
 var profiles = map[string]profile{
-	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq, answers: answersPq, findLedgerFunction: sqltext.FindLedgerFunction},
-	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx, findLedgerFunction: sqltext.FindLedgerFunction},
+	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq, answers: answersPq},
+	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx},
 	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true, statements: 64},
 	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true, statements: 64, keepsRows: true},
 	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true, badConnUnsent: true}, // since its version 1.4
@@ -66,6 +61,14 @@ var profiles = map[string]profile{
 	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
 	// nothing to keep.
 	"github.com/glebarez/go-sqlite": {database: sqlite{}, noOptions: true, skipsArgCheck: true, mutesEnd: true},
+}
+
+// mocks are drivers without a database, which expect each statement: there is no server to be asked.
+var mocks = []string{"github.com/DATA-DOG/go-sqlmock", "github.com/zhashkevych/go-sqlxmock"}
+
+// isMock reports whether a base is of such a driver.
+func isMock(base any) bool {
+	return base != nil && slices.Contains(mocks, packageOf(reflect.TypeOf(base)))
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
@@ -81,6 +84,10 @@ func DialectOf(d driver.Driver) (Dialect, error) {
 	}
 	return p.dialect(), nil
 }
+
+// OwnSchema is the schema of sqlfence's own tables by [WithSchema]; empty without. Packages with SQL of their own
+// ask for it.
+func (d *fencedDriver) OwnSchema() string { return d.settings.schema }
 
 // resolve returns the profile for a driver. The options may name its dialect, as d;
 // 0 is for none.

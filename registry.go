@@ -33,13 +33,16 @@ func (r *registry) add(t *table) {
 	r.observed = r.observed || t.mode == Observe
 }
 
-// prepare makes the rewriter for the tables.
-func (r *registry) prepare(d Dialect) (err error) {
+// prepare makes the rewriter for the tables, with the ledger in a schema; empty for where the session finds it.
+func (r *registry) prepare(d Dialect, schema string) (err error) {
 	rules := make([]rewrite.Table, len(r.tables))
 	for i, t := range r.tables {
 		rules[i] = t.rules
 	}
 	r.rewriter, err = rewrite.New(d, rules)
+	if err == nil && schema != "" {
+		r.rewriter = r.rewriter.WithLedgerSchema(schema)
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // RetryOptions are the options of [Retry]. The zero value means the defaults.
@@ -59,7 +60,8 @@ const (
 // The transaction is rolled back if fn returns an error or panics. fn must not commit
 // or roll back itself. Retry returns nil once a commit has succeeded, else the last
 // error. That error also says the number of attempts if there were several, and wraps
-// the context's error if the context ended during a pause. Invalid options are
+// the context's error if the context ended during a pause, and the context's cause where that is
+// [ErrStale]. Invalid options are
 // [ErrInvalid]. Retry is safe for use by several goroutines at once.
 func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.Context, *sql.Tx) error) error {
 	if err := opts.complete(); err != nil {
@@ -72,10 +74,10 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 			return nil
 		}
 		if !again || n >= opts.Attempts || ctx.Err() != nil {
-			return attempted(err, n)
+			return lost.Explain(ctx, attempted(err, n))
 		}
 		if cause := backoff.Wait(ctx); cause != nil {
-			return fmt.Errorf("%w (after %d attempts, then %w)", err, n, cause)
+			return lost.Explain(ctx, fmt.Errorf("%w (after %d attempts, then %w)", err, n, cause))
 		}
 	}
 }

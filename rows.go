@@ -48,6 +48,10 @@ func (r *guardedRows) answered(err error) error {
 	if err == nil || isEnd(err) {
 		return err
 	}
+	return r.execution.state.explain(r.ctx, r.typed(err))
+}
+
+func (r *guardedRows) typed(err error) error {
 	r.failed = true
 	r.execution.state.followRollback(err)
 	if r.refused {

@@ -16,7 +16,7 @@ func kindsOf(sent []string) (kinds []string) {
 		switch {
 		case !strings.HasPrefix(query, "UPDATE"):
 			kinds = append(kinds, query)
-		case strings.Contains(query, "sqlfence:stale"):
+		case strings.Contains(query, "sqlfence:nonce:stale"):
 			kinds = append(kinds, "guarded")
 		case strings.Contains(query, "fence"):
 			kinds = append(kinds, "observed")
@@ -36,7 +36,7 @@ func TestObserveSetsSavepoints(t *testing.T) {
 		released = "RELEASE SAVEPOINT sqlfence"
 		undone   = "ROLLBACK TO SAVEPOINT sqlfence"
 	)
-	stale := pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:stale:0:9"`}
+	stale := pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9"`}
 	broken := pgError{"42703", `column "fence" does not exist`}
 	failing := func(err error, kinds ...string) func(string) error {
 		return func(query string) error {
@@ -75,6 +75,9 @@ func TestObserveSetsSavepoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
+			if _, err := c.ExecContext(with(t.Context(), 7), update, 30); err != nil { // what a connection asks once
+				t.Fatal(err)
+			}
 			begin := tt.begin
 			if begin == "" {
 				begin = "START TRANSACTION"

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/internal/trusted"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Sealed has the database itself refuse every write of the table that doesn't prove its
@@ -24,49 +21,14 @@ import (
 // which the triggers turn into the token. As long as the table isn't sealed, statements are
 // those of RowFence. So a program with Sealed can be deployed first, and the table
 // sealed while it runs. The database is asked for the seal once, before the first
-// guarded statement on the table, and again after a write that the seal has refused; such a statement
+// guarded statement, and again after a write that the seal has refused; such a statement
 // is sent once more if it stands outside of a transaction, and else fails with a temporary error
 // (see [Retry]).
 //
-// A table with [Optional] or [UnfencedInserts] can't be sealed. The seal
+// A table with [Optional] or [UnfencedInserts] can't be sealed, nor one of SQLite. The seal
 // holds whatever the mode: in [Observe] mode, and under [Bypass], the database refuses.
 func Sealed() Rule {
 	return func(t *table) { t.rules.Sealed = true }
-}
-
-// seals is what the connections of one database know about the seals of its tables. It is
-// safe for concurrent use. The zero value knows nothing.
-type seals struct{ known sync.Map } // of *table to whether it is sealed
-
-// has reports whether a table is known to be sealed. In doubt it isn't: a sealed table
-// refuses what is written to another, but one without a seal would store a negative mark.
-func (s *seals) has(t *table) bool {
-	sealed, known := s.known.Load(t)
-	return known && sealed.(bool)
-}
-
-// findSeals asks for the seals of the plan's tables that nothing is known about. Without
-// an answer nothing fails.
-// In a transaction that an error doesn't end, a refusal tells as well; and there a read before the
-// first write would be the transaction's snapshot, by which SQLite may refuse the write.
-func (e *execution) findSeals(ctx context.Context) {
-	if s := e.state; !e.registry.sealed || s.inTx && !s.settings.profile.errorEndsTx() {
-		return
-	}
-	for i := range e.plan.Tables {
-		t := e.table(i)
-		if !t.rules.Sealed {
-			continue
-		}
-		if _, known := e.state.seals.known.Load(t); known {
-			continue
-		}
-		schema, name, _ := rewrite.SpellName(e.state.settings.profile.dialect(), t.name)
-		question := e.state.settings.profile.text().FindSeal(schema, name)
-		if _, found, err := queryText(ctx, e.state.base, question); err == nil {
-			e.state.seals.known.Store(t, found)
-		}
-	}
 }
 
 // unseals reports whether the statement doesn't prove the tokens of one of its tables,
@@ -77,7 +39,7 @@ func (e *execution) unseals(t *table) bool {
 	}
 	proves, judged := e.judged[t]
 	if !judged {
-		proves = e.state.seals.has(t)
+		proves = e.state.found.IsSealed(t.spelled)
 	}
 	e.unsealed, e.proves = e.unsealed || !proves, e.proves || proves
 	return !proves
@@ -96,66 +58,76 @@ func (e *execution) writesSealed() bool {
 	return false
 }
 
-// misjudged reports whether err says that a guarded statement was written for a sealed
-// table, and it isn't, or the reverse.
+// misjudged reports whether err may be about a guarded statement that was written for a sealed
+// table which isn't, or the reverse. Only the database knows.
 func (e *execution) misjudged(err error) bool {
 	if err == nil || !e.writesSealed() {
 		return false
 	}
-	message := err.Error()
-	if e.proves && strings.Contains(message, sqltext.SealedMark) {
-		return true
+	switch sqltext.ReadSealRefusal(err) {
+	case sqltext.NotSealed:
+		return e.proves
+	case sqltext.NotProven:
+		return e.unsealed && e.isSealed(sealOf(err))
 	}
-	table := unproven(message)
-	return e.unsealed && slices.ContainsFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].isCalled(table) })
+	return false
 }
 
-// learn notes what a refusal says about the seals of the plan's tables. For this statement
-// that holds whatever other connections are told meanwhile.
-func (e *execution) learn(err error) {
-	if e.judged == nil {
-		e.judged = make(map[*table]bool)
+// isSealed reports whether the statement writes to a table that may be sealed and has this name.
+func (e *execution) isSealed(name string) bool {
+	return slices.ContainsFunc(e.plan.Tables, func(i int) bool {
+		t := e.registry.tables[i]
+		return t.rules.Sealed && t.isCalled(name)
+	})
+}
+
+// judge asks for the seals, and notes those of the statement's tables. For this statement the answers hold
+// whatever other connections learn meanwhile. Without an answer it is false.
+func (e *execution) judge(ctx context.Context) bool {
+	s := e.state
+	if err := s.session.AskForSeals(ctx, (*asking)(s)); err != nil {
+		return false
 	}
-	table := unproven(err.Error())
+	e.judged = make(map[*table]bool)
 	for i := range e.plan.Tables {
-		if t := e.table(i); t.rules.Sealed && (table == "" || t.isCalled(table)) {
-			e.judged[t] = table != ""
-			e.state.seals.known.Store(t, table != "")
-		}
+		t := e.table(i)
+		e.judged[t] = s.found.IsSealed(t.spelled)
 	}
+	return true
 }
 
 // sealTurns is how often a statement is sent again at most: a seal may come or go while it
 // waits for a lock.
 const sealTurns = 10
 
-// resealed looks at the error of a guarded statement. If the statement was written for
-// another state of the seals than that of the database, of which nothing was applied, it is
-// rendered anew, to be sent again. Where the error has ended its transaction, it isn't, and
+// resealed looks at the error of a guarded statement. If that may say that the statement was written for
+// another state of the seals than that of the database, the database is asked, and the statement, of which nothing was
+// applied, is rendered anew, to be sent again; once if that changes nothing. Where the error has ended its transaction, nothing can be asked, and
 // typed says why; else typed is err.
-func (e *execution) resealed(err error) (again bool, typed error) {
+func (e *execution) resealed(ctx context.Context, err error) (again bool, typed error) {
 	if !e.misjudged(err) {
 		return false, err
 	}
-	e.learn(err)
-	if e.plan.Several > 0 { // those before it may have been applied
-		return false, err
-	}
-	s := e.state
-	if s.inTx && s.settings.profile.errorEndsTx() {
+	if s := e.state; s.inTx && s.settings.profile.errorEndsTx() {
+		s.found.ForgetSeals()
+		if e.plan.Several > 0 {
+			return false, err
+		}
 		return false, &sealMissed{err}
 	}
+	if !e.judge(ctx) || e.plan.Several > 0 { // those before it may have been applied
+		return false, err
+	}
+	before := e.sent.query
 	e.unsealed, e.proves = false, false
 	decided, _ := e.render()
-	return decided == guarded, err
-}
-
-// sealing has all seals asked for again after a statement of package schema's that may have
-// changed them.
-func (s *connState) sealing(ctx context.Context, query string) {
-	if s.settings.sealed && trusted.Is(ctx, query) && sqltext.ChangesSeal(query) {
-		s.seals.known.Clear()
+	if e.sent.query == before { // the seal may have come and gone since the refusal
+		if e.sentAgain {
+			return false, err
+		}
+		e.sentAgain = true
 	}
+	return decided == guarded, err
 }
 
 // sealMissed is the error of a statement in a transaction that was written for another
@@ -165,13 +137,16 @@ type sealMissed struct{ error }
 func (e *sealMissed) Unwrap() error   { return e.error }
 func (e *sealMissed) Temporary() bool { return true }
 
-// sealRefusals are what the triggers of a seal say, in every database. SQLite's say no tokens.
-var sealRefusals = regexp.MustCompile(`(?s)sqlfence: (?:table (.+) is sealed: |stale token(?: (\d+))? for table (.+), which has (\d+|a newer one)|token(?: (\d+))? for table (.+) is not issued(?:, the newest is (\d+))?)`)
+// What the triggers of a seal say, in every database. The code says which of these it is.
+var (
+	saysSealed    = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
+	saysStale     = regexp.MustCompile(`(?s)sqlfence: stale token (\d+) for table (.+), which has (\d+)`)
+	saysNotIssued = regexp.MustCompile(`(?s)sqlfence: token (\d+) for table (.+) is not issued, the newest is (\d+)`)
+)
 
-// unproven returns the table of which a seal says that a write proved no token; empty for
-// another message.
-func unproven(message string) string {
-	if m := sealRefusals.FindStringSubmatch(message); m != nil {
+// sealOf returns the table whose seal has refused a write; empty if the message doesn't say.
+func sealOf(err error) string {
+	if m := saysSealed.FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
 	return ""
@@ -183,31 +158,31 @@ func (t *table) isCalled(name string) bool { return strings.EqualFold(t.rules.Na
 // refusedBySeal returns the typed error for err if a seal has raised it, and true; else
 // err as it is, and false. The write may have been a trigger's, of another table.
 func (s *settings) refusedBySeal(err error) (error, bool) {
-	if err == nil {
-		return nil, false
-	}
-	message := err.Error()
-	if !strings.Contains(message, "sqlfence: ") {
+	refused := sqltext.ReadSealRefusal(err)
+	switch refused {
+	case sqltext.NoSealRefusal, sqltext.NotSealed:
 		return err, false
+	case sqltext.NotProven:
+		return s.unprovenWrite(sealOf(err), err), true
+	case sqltext.SerialKept:
+		table, _ := s.sealedTable(sealOf(err))
+		return &refusal{sentinel: ErrNoSerial, err: err, table: table,
+			reason: fmt.Sprintf("table %q is sealed, and the write didn't raise its serial (docs/sealed.md)", table)}, true
 	}
-	m := sealRefusals.FindStringSubmatch(message)
-	switch {
-	case m == nil:
-		return err, false
-	case m[1] != "":
-		return s.unprovenWrite(m[1], err), true
-	case m[3] != "" && m[2] == "":
-		table, _ := s.sealedTable(m[3])
-		return &refusal{sentinel: ErrStale, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and has a newer token", table)}, true
-	case m[3] != "":
-		table, resource := s.sealedTable(m[3])
-		return &StaleError{Table: table, Token: Token{Name: resource, Value: number(m[2])}, Current: number(m[4]), err: err}, true
+	says := saysStale
+	if refused == sqltext.NotIssuable {
+		says = saysNotIssued
 	}
-	table, resource := s.sealedTable(m[6])
-	if m[5] == "" {
-		return &refusal{sentinel: ErrNotIssued, err: err, table: table, reason: fmt.Sprintf("table %q is sealed, and the token was never issued or adopted", table)}, true
+	var name string
+	var token, current int64
+	if m := says.FindStringSubmatch(err.Error()); m != nil { // MySQL cuts a long message
+		token, name, current = number(m[1]), m[2], number(m[3])
 	}
-	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: number(m[5])}, Current: number(m[7]), err: err}, true
+	table, resource := s.sealedTable(name)
+	if refused == sqltext.StaleProof {
+		return &StaleError{Table: table, Token: Token{Name: resource, Value: token}, Current: current, err: err}, true
+	}
+	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: token}, Current: current, err: err}, true
 }
 
 // unprovenWrite is the error of a write that proved no token to the seal of a table. Where the

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -15,17 +16,28 @@ import (
 type sealable struct {
 	*fakedb.DB
 	sealed bool
-	turns  bool  // it is the other at each statement
-	fails  error // of the question
+	turns  bool   // it is the other behind each question
+	fails  error  // of the question
+	sent   string // kinds
 }
 
-type sealError string
+// A sealError is an error with its code, and as pgx has them the constraint.
+type sealError struct{ message, state, ConstraintName string }
 
-func (e sealError) Error() string { return string(e) }
+func (e *sealError) Error() string    { return e.message }
+func (e *sealError) SQLState() string { return e.state }
 
-const (
-	notProven   = sealError("ERROR: sqlfence: table books is sealed: the write carries no fencing token (SQLSTATE FT001)")
-	notNegative = sealError(`ERROR: new row for relation "books" violates check constraint "sqlfence_mark" (SQLSTATE 23514)`)
+// A sealNumber is one of MySQL's.
+type sealNumber struct {
+	Number  uint16
+	Message string
+}
+
+func (e *sealNumber) Error() string { return e.Message }
+
+var (
+	notProven   = &sealError{"ERROR: sqlfence: table books is sealed: the write carries no fencing token", "FT001", ""}
+	notNegative = &sealError{`ERROR: new row for relation "books" violates check constraint "sqlfence_mark"`, "23514", "sqlfence_mark"}
 )
 
 // openSealable opens a fenced database whose table books can be sealed.
@@ -33,20 +45,20 @@ func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	t.Helper()
 	s := new(sealable)
 	s.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
-		switch kind := kindOf(call); {
-		case kind == "?" && s.sealed:
-			return fakedb.Answer{Columns: []string{"sealed"}, Rows: [][]any{{"sealed"}}}, s.fails
+		kind := kindOf(call.Query)
+		s.sent += kind
+		switch {
 		case kind == "?":
-			return fakedb.Answer{Columns: []string{"sealed"}}, s.fails
+			facts, err := s.facts()
+			return fakedb.Answer{Rows: [][]any{{facts}}}, err
 		case kind == "u" && s.sealed:
-			s.sealed = !s.turns
 			return fakedb.Answer{}, notProven
 		case kind == "s" && !s.sealed:
-			s.sealed = s.turns
 			return fakedb.Answer{}, notNegative
 		}
 		return fakedb.Answer{Affected: 1}, nil
 	})
+	s.Facts = func(query string) (string, error) { s.sent += kindOf(query); return s.facts() }
 	db, err := OpenDB(s.DB, WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed()))
 	if err != nil {
 		t.Fatal(err)
@@ -56,28 +68,37 @@ func openSealable(t *testing.T) (*sql.DB, *sealable) {
 }
 
 // kindOf tells the question, and the sealed and the unsealed form of a statement.
-func kindOf(call fakedb.Call) string {
+func kindOf(query string) string {
 	switch {
-	case strings.Contains(call.Query, "pg_trigger"):
+	case strings.Contains(query, "pg_trigger"):
 		return "?"
-	case !strings.Contains(call.Query, "books"):
+	case !strings.Contains(query, "books"):
 		return ""
-	case strings.Contains(call.Query, "THEN -"):
+	case strings.Contains(query, "THEN -"):
 		return "s"
 	}
 	return "u"
 }
 
 func (s *sealable) kinds() (kinds string) {
-	for _, call := range s.Sent() {
-		kinds += kindOf(call)
-	}
+	kinds, s.sent = s.sent, ""
 	return kinds
+}
+
+// facts answers the question.
+func (s *sealable) facts() (string, error) {
+	sealed := s.sealed
+	s.sealed = sealed != s.turns
+	if sealed {
+		return `{"version": "PostgreSQL 15", "sealed": [0]}`, s.fails
+	}
+	return `{"version": "PostgreSQL 15"}`, s.fails
 }
 
 // What is written follows the seal, whether it was known or comes and goes.
 func TestTheFormFollowsTheSeal(t *testing.T) {
 	const query = "UPDATE books SET price = $1 WHERE id = $2"
+	noAnswer := errors.New("no answer")
 	ctx := WithFence(t.Context(), Token{"books", 7})
 	type step struct {
 		sealed bool
@@ -91,8 +112,8 @@ func TestTheFormFollowsTheSeal(t *testing.T) {
 	}{
 		{"unsealed", nil, []step{{false, nil}, {false, nil}}, "?uu"},
 		{"sealed", nil, []step{{true, nil}, {true, nil}}, "?ss"},
-		{"sealed later, and unsealed", nil, []step{{false, nil}, {true, nil}, {true, nil}, {false, nil}, {false, nil}}, "?uusssuu"},
-		{"no answer", errors.New("no answer"), []step{{false, nil}, {false, nil}, {true, nil}, {true, nil}}, "?u?u?uss"},
+		{"sealed later, and unsealed", nil, []step{{false, nil}, {true, nil}, {true, nil}, {false, nil}, {false, nil}}, "?uu?sss?uu"},
+		{"no answer", noAnswer, []step{{false, noAnswer}, {true, noAnswer}}, "??"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			db, s := openSealable(t)
@@ -115,12 +136,7 @@ func TestASealThatTurns(t *testing.T) {
 	db, s := openSealable(t)
 	s.turns = true
 	_, err := db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = 1")
-	if err != nil {
-		t.Error(err) // the first form is right
-	}
-	s.sealed = true
-	_, err = db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = 1")
-	if got := s.kinds(); err == nil || len(got) != len("?u")+1+sealTurns {
+	if got := s.kinds(); err == nil || len(got) != 2*(1+sealTurns) {
 		t.Errorf("sent %s, %v", got, err)
 	}
 }
@@ -139,7 +155,7 @@ func TestASealInATransaction(t *testing.T) {
 		_, err := tx.ExecContext(ctx, "UPDATE books SET price = 1")
 		return err
 	})
-	if got := s.kinds(); err != nil || runs != 2 || got != "?uus" {
+	if got := s.kinds(); err != nil || runs != 2 || got != "?uu?s" {
 		t.Errorf("%d runs, sent %s, %v", runs, got, err)
 	}
 }
@@ -168,35 +184,80 @@ func TestSealingIsNoticed(t *testing.T) {
 	}
 }
 
-// What a seal says is typed, also where the write passed unguarded; other errors stay.
+// What a seal says is typed, also where the write passed unguarded.
 func TestSealsRefusalsAreTyped(t *testing.T) {
 	s := &settings{}
 	s.add(&table{name: "shop.Books", resource: "shelf"})
 	s.tables[0].rules.Name = "books"
-	for message, want := range map[string]error{
-		"pq: sqlfence: table books is sealed: TRUNCATE carries no fencing token (write DELETE)": ErrNoFence,
-		"Error 1644 (45000): sqlfence: stale token 7 for table books, which has 9":              ErrStale,
-		"sqlfence: token 12 for table books is not issued, the newest is 9":                     ErrNotIssued,
+	for _, test := range []struct {
+		cause, want error
+	}{
+		{&sealError{"pq: sqlfence: table books is sealed: TRUNCATE carries no fencing token (write DELETE)", "FT001", ""}, ErrNoFence},
+		{&sealNumber{51002, "sqlfence: stale token 7 for table books, which has 9"}, ErrStale},
+		{&sealError{"sqlfence: token 12 for table books is not issued, the newest is 9", "FT003", ""}, ErrNotIssued},
+		{&sealError{"sqlfence: table books is sealed: the write keeps the serial", "FT004", ""}, ErrNoSerial},
 	} {
-		cause := errors.New(message)
-		err, typed := s.refusedBySeal(cause)
-		if !typed || !errors.Is(err, want) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "shop.Books") {
-			t.Errorf("%s: %v", message, err)
+		err, typed := s.refusedBySeal(test.cause)
+		if !typed || !errors.Is(err, test.want) || !errors.Is(err, test.cause) || !strings.Contains(err.Error(), "shop.Books") {
+			t.Errorf("%s: %v", test.cause, err)
 		}
 	}
 	var stale *StaleError
-	if err, _ := s.refusedBySeal(errors.New("sqlfence: stale token 7 for table books, which has 9")); !errors.As(err, &stale) ||
+	if err, _ := s.refusedBySeal(&sealNumber{51002, "sqlfence: stale token 7 for table books, which has 9"}); !errors.As(err, &stale) ||
 		stale.Token != (Token{"shelf", 7}) || stale.Current != 9 {
 		t.Errorf("%+v", stale)
 	}
-	if err, _ := s.refusedBySeal(errors.New("sqlfence: stale token 7 for table two\nlines, which has 9")); !errors.As(err, &stale) || stale.Table != "two\nlines" {
+	if err, _ := s.refusedBySeal(&sealError{"sqlfence: stale token 7 for table two\nlines, which has 9", "FT002", ""}); !errors.As(err, &stale) || stale.Table != "two\nlines" {
 		t.Errorf("a name with a line's end: %v", err)
 	}
-	for _, message := range []string{"", "sqlfence: something", "sqlfence:stale:0:9", "table books is sealed: no"} {
-		cause := errors.New(message)
-		if err, typed := s.refusedBySeal(cause); typed || !errors.Is(err, cause) {
-			t.Errorf("%s: %v", message, err)
+	if err, _ := s.refusedBySeal(&sealNumber{51002, "sqlfence: stale token 7 for ta"}); !errors.Is(err, ErrStale) {
+		t.Errorf("a message that was cut: %v", err)
+	}
+}
+
+// No text of a seal's makes an error a seal's: a user may have written it.
+func TestSealsRefusalsCannotBeForged(t *testing.T) {
+	s := &settings{}
+	for _, text := range []string{
+		"sqlfence: table books is sealed: ", "sqlfence: stale token 7 for table books, which has 9",
+		"sqlfence: token 12 for table books is not issued, the newest is 9", `"sqlfence_mark"`, "sqlfence:stale:0:9", "",
+	} {
+		for _, cause := range []error{
+			errors.New(text), &sealError{"invalid input syntax: " + text, "22P02", ""}, &sealError{text + "(SQLSTATE FT001)", "23505", "books_title_key"},
+			&sealNumber{1062, "Duplicate entry '" + text + "'"}, &sealNumber{1644, text}, &sealError{text, "23514", "books_title_check"},
+		} {
+			if err, typed := s.refusedBySeal(cause); typed || !errors.Is(err, cause) {
+				t.Errorf("%s: %v", cause, err)
+			}
+			if got := sqltext.ReadSealRefusal(cause); got != sqltext.NoSealRefusal {
+				t.Errorf("%s is %d", cause, got)
+			}
 		}
+	}
+}
+
+// A refusal that the database doesn't confirm is a permanent error, and the form stays.
+func TestARefusalIsAQuestion(t *testing.T) {
+	sent := ""
+	db, err := OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+		kind := kindOf(call.Query)
+		sent += kind
+		if kind == "u" {
+			return fakedb.Answer{}, notProven // by a function that raises the seal's code
+		}
+		return fakedb.Answer{Columns: []string{"sealed"}}, nil
+	}), WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for range 2 {
+		if _, err := db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = 1"); !errors.Is(err, ErrNoFence) {
+			t.Error(err)
+		}
+	}
+	if sent != "u?u?u?u?" { // behind the connection's first question
+		t.Errorf("sent %s", sent)
 	}
 }
 
@@ -212,11 +273,22 @@ func TestSealedRules(t *testing.T) {
 		{Postgres, []Rule{Sealed(), Ledger()}, false},
 		{Postgres, []Rule{RowFence("mark"), Sealed(), Optional()}, false},
 		{Postgres, []Rule{RowFence("mark"), Sealed(), UnfencedInserts()}, false},
+		{SQLite, []Rule{RowFence("mark"), Sealed()}, false},
+		{Postgres, []Rule{RowFence("mark"), Sealed(), EditLock("by", "since", "until")}, false},
+		{Postgres, []Rule{RowFence("mark"), Sealed(), Serial("version", Required())}, true},
 	} {
 		_, err := OpenDB(new(fakedb.DB), WithDialect(test.dialect), WithTable("books", test.rules...))
 		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// SQLite's refusal says where it is explained.
+func TestSealedOnSQLite(t *testing.T) {
+	_, err := OpenDB(new(fakedb.DB), WithDialect(SQLite), WithTable("books", RowFence("mark"), Sealed()))
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "docs/sealed.md") {
+		t.Error(err)
 	}
 }
 

@@ -6,19 +6,28 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // settings are the options of one database, checked. It is shared by the
 // connections and safe for concurrent use.
 type settings struct {
 	profile   profile
+	schema    string    // of sqlfence's own tables, as the database stores it; empty for where the session finds them
 	registry            // all tables
 	enforced  *registry // those that aren't observed; nil if nothing is enforced
 	bypass    string    // the reason of WithBypass; empty for none
 	observers []listener
 	logger    *slog.Logger
 	source    TokenSource // nil for none
+	unheard   bool        // what Observe lets through goes to the default logger
 	told      kinds       // of events that somebody listens for
+
+	wanted session.Wants // of what connections know
 
 	statements int // that a connection keeps; -1 for the driver's default
 	verifies   bool
@@ -43,15 +52,43 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 		o.fail(err)
 	}
 	s := &settings{profile: p, bypass: o.bypass, observers: o.observers, logger: o.logger, source: o.source, statements: -1, verifies: o.verify}
-	s.listen()
 	if o.statements != nil {
 		s.statements = *o.statements
 	}
+	s.wanted.Untested, s.wanted.Nothing = o.untested, slices.ContainsFunc(bases, isMock)
+	s.findSchema(&o)
 	s.addTables(&o)
+	s.listen(o.mode == Observe || s.observed)
 	if len(o.faults) > 0 {
 		return nil, &optionsError{o.faults}
 	}
 	return s, nil
+}
+
+// findSchema reads the name of the schema.
+func (s *settings) findSchema(o *options) {
+	if s.profile.database == nil || o.schema == "" {
+		return
+	}
+	schema, name, err := rewrite.SpellName(s.profile.dialect(), o.schema)
+	switch {
+	case err != nil:
+		o.fail(fmt.Errorf("WithSchema(%.80q): %w", o.schema, err))
+	case schema != "":
+		o.fail(fmt.Errorf("WithSchema(%.80q): a schema's name has one part", o.schema))
+	case s.profile.text().FindElsewhere("", sqltext.LedgerTable) == "":
+		o.fail(fmt.Errorf("WithSchema: in %v each file has sqlfence's tables for its own", s.profile.dialect()))
+	default:
+		s.schema = name
+	}
+}
+
+// placed returns a statement with sqlfence's tables in the schema of the options, if it is one of its packages.
+func (s *settings) placed(ctx context.Context, query string) string {
+	if s.schema == "" || !trusted.Is(ctx, query) {
+		return query
+	}
+	return sqltext.Place(s.profile.text(), s.schema, query)
 }
 
 // addTables checks the tables and makes their registries. Where the dialect is
@@ -78,17 +115,18 @@ func (s *settings) addTables(o *options) {
 	if s.profile.database == nil {
 		return
 	}
-	if err := s.prepare(s.profile.dialect()); err != nil {
+	if err := s.prepare(s.profile.dialect(), s.schema); err != nil {
 		o.fail(err)
 		return
 	}
+	s.wants()
 	switch {
 	case o.mode == Observe && len(enforced.tables) == 0: // sqlfence's own tables are observed, too
 	case !s.observed:
 		s.enforced = &s.registry
 	default:
 		s.enforced = enforced
-		if err := enforced.prepare(s.profile.dialect()); err != nil {
+		if err := enforced.prepare(s.profile.dialect(), s.schema); err != nil {
 			o.fail(err)
 		}
 	}

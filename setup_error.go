@@ -1,6 +1,7 @@
 package sqlfence
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -26,11 +27,19 @@ type SetupError struct {
 	// role that the application connects as.
 	SQL string
 
+	// Remedy, if it isn't empty, says what to do before SQL is thought of: one of sqlfence's tables is, or may be,
+	// in another schema than those in which the session looks, and a second one would split what it keeps.
+	Remedy string
+
 	Err error // the base driver's
 }
 
 func (e *SetupError) Error() string {
-	return fmt.Sprintf("%v: missing %s; run: %s: %v", ErrNotSetUp, e.Missing, e.SQL, e.Err)
+	remedy := e.Remedy
+	if remedy == "" {
+		remedy = "run: " + e.SQL
+	}
+	return fmt.Sprintf("%v: missing %s; %s: %v", ErrNotSetUp, e.Missing, remedy, e.Err)
 }
 
 // Is reports whether target is [ErrNotSetUp].
@@ -44,7 +53,7 @@ func (e *SetupError) Temporary() bool { return false }
 
 // explain returns the error of a guarded statement as a SetupError if it says that
 // something of the guard's is missing; else as it is.
-func (e *execution) explain(err error) error {
+func (e *execution) explain(ctx context.Context, err error) error {
 	if err == nil || len(e.plan.Tables) == 0 {
 		return err
 	}
@@ -53,11 +62,19 @@ func (e *execution) explain(err error) error {
 		t, db := e.table(i), e.state.settings.profile.database
 		tables = append(tables, t.needs(db, e.asked.query))
 		if t.rules.Ledger {
-			tables = append(tables, setuperr.Ledger(db.text(), ledgerPrivileges(db.text())))
+			tables = append(tables, setuperr.Ledger(db.text(), e.state.settings.schema, ledgerPrivileges(db.text())))
 		}
 	}
-	if missing, ok := setuperr.Find(err, tables...); ok {
-		return &SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
+	ask := func(query string) ([]string, error) {
+		rows, err := queryTexts(ctx, e.state.base, query)
+		found := make([]string, len(rows))
+		for i := range rows {
+			found[i] = rows[i][0]
+		}
+		return found, err
+	}
+	if missing, ok := setuperr.Find(err, ask, tables...); ok {
+		return &SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}
 	}
 	return e.explainRule(err)
 }

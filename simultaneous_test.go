@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A connection asks once how its session assigns, before the first guarded upsert, and again
+// A connection asks how its session assigns before the first guarded write, and again before an upsert
 // after a SET. It doesn't write where a column would keep its first value, or without an answer.
 func TestUpsertsAskHowTheSessionAssigns(t *testing.T) {
 	const upsert, update = "INSERT INTO books (id) VALUES (1) ON DUPLICATE KEY UPDATE price = 1", "UPDATE books SET price = 1"
@@ -26,17 +26,20 @@ func TestUpsertsAskHowTheSessionAssigns(t *testing.T) {
 	}{
 		"in order":            {rule: sqlfence.RowFence("fence_token"), queries: []string{upsert, update, upsert}, asked: 1, written: 3},
 		"changed":             {rule: sqlfence.RowFence("fence_token"), queries: []string{upsert, "SET sql_mode = ''", upsert, upsert}, asked: 2, written: 3},
-		"at once":             {rule: sqlfence.RowFence("fence_token"), mode: [][]any{{"ORACLE"}}, queries: []string{upsert}, asked: 1, want: sqlfence.ErrUnguardable},
+		"at once":             {rule: sqlfence.RowFence("fence_token"), mode: [][]any{{"sql_mode", "PIPES_AS_CONCAT,SIMULTANEOUS_ASSIGNMENT"}}, queries: []string{upsert, upsert}, asked: 1, want: sqlfence.ErrUnguardable},
 		"no answer":           {rule: sqlfence.RowFence("fence_token"), err: down, queries: []string{upsert, upsert}, asked: 2, want: down},
-		"no upsert":           {rule: sqlfence.RowFence("fence_token"), queries: []string{update, "INSERT INTO books (id) VALUES (1)"}, written: 2},
-		"nothing is assigned": {rule: sqlfence.Ledger(), queries: []string{upsert}, written: 1},
+		"no upsert":           {rule: sqlfence.RowFence("fence_token"), queries: []string{update, "SET sql_mode = ''", "INSERT INTO books (id) VALUES (1)"}, asked: 1, written: 2},
+		"nothing is assigned": {rule: sqlfence.Ledger(), mode: [][]any{{"sql_mode", "SIMULTANEOUS_ASSIGNMENT"}}, queries: []string{upsert}, asked: 1, written: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, written := 0, 0
 			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
 				switch {
-				case strings.Contains(c.Query, "SIMULTANEOUS"):
+				case strings.HasPrefix(c.Query, "SHOW VARIABLES"):
 					asked++
+					if tt.mode == nil {
+						tt.mode = [][]any{{"sql_mode", "ANSI"}}
+					}
 					return fakedb.Answer{Rows: tt.mode}, tt.err
 				case strings.Contains(c.Query, "books"):
 					written++

@@ -90,6 +90,7 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 
 // ConnBeginTx begins a transaction of the base connection, and notes it.
 func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
+	i.state.knowBefore(ctx, opts)
 	if i.state.lost { // database/sql takes another
 		return ctx, nil, driver.ErrBadConn
 	}
@@ -98,12 +99,12 @@ func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opt
 	if i.state.inTx = err == nil; err == nil {
 		i.state.begun(ctx)
 	}
-	return ctx, tx, err
+	return ctx, tx, i.state.explain(ctx, err)
 }
 
 // TxCommit commits a transaction; ctx is the one that it was begun with.
 func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
-	return i.state.commit(ctx, tx)
+	return i.state.explain(ctx, i.state.commit(ctx, tx))
 }
 
 // TxRollback notes the end of a transaction.

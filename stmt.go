@@ -39,8 +39,11 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 		return nil, err
 	}
 	if err := s.use(ctx, text, added); err != nil {
+		if refused := state.refuses(ctx); refused != nil {
+			return nil, refused
+		}
 		e := s.execution(nil, false)
-		return nil, e.explain(err)
+		return nil, e.explain(ctx, err)
 	}
 	profile := state.settings.profile
 	switch s.inputs = s.base.NumInput(); {
@@ -81,7 +84,7 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Ar
 	if reason != nil {
 		err = e.refusePrepared(ctx, reason)
 	}
-	return s.query, nil, err
+	return settings.placed(ctx, s.query), nil, err
 }
 
 // use prepares base from text, to which the guard adds arguments, unless it was prepared

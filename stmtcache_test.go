@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A preparing driver is a fake whose statements are counted from when they are prepared
@@ -50,7 +51,18 @@ func (c *preparingConn) PrepareContext(_ context.Context, query string) (driver.
 	return s, nil
 }
 
+// QueryContext knows no setting by which writes return rows.
+func (c *preparingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if query == "PRAGMA count_changes" {
+		return &fakeRows{done: true}, nil
+	}
+	return c.fakeConn.QueryContext(ctx, query, args)
+}
+
 func (c *preparingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := fakedb.Proof(query, nil); err != nil {
+		return nil, err
+	}
 	c.p.calls = append(c.p.calls, "exec")
 	return c.fakeConn.ExecContext(ctx, query, args)
 }
@@ -290,6 +302,7 @@ func TestKeptStatementsExpire(t *testing.T) {
 		"drop table pens":           true,
 		"ATTACH 'x' AS y":           true,
 		"PRAGMA foreign_keys = ON":  true,
+		"EXPLAIN PRAGMA a = 1":      true, // SQLite may execute it
 		"DISCARD ALL":               true,
 		"SET search_path = other":   true,
 		"SELECT 1; DROP TABLE pens": true,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -143,6 +144,7 @@ func InMode(m Mode) Rule {
 type table struct {
 	name     string // as registered
 	resource string
+	spelled  session.Name
 	asked    []string // the token's name, as a source is asked for it
 	optional bool
 	mode     Mode
@@ -208,6 +210,8 @@ func (t *table) checkSealed() {
 		t.fail(errors.New("Sealed needs RowFence"))
 	case t.optional:
 		t.fail(errors.New("Sealed and Optional: the database refuses writes without a token"))
+	case t.rules.Lock.By != "":
+		t.fail(errors.New("Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass by it; leave one of them out"))
 	case t.rules.UnfencedInserts:
 		t.fail(errors.New("Sealed and UnfencedInserts: the database refuses writes without a token"))
 	}
@@ -220,6 +224,7 @@ func (t *table) readNames(d Dialect) {
 	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
 		t.fail(err)
 	}
+	t.spelled.Schema, t.spelled.Table, _ = rewrite.SpellName(d, t.name)
 	for _, column := range t.rules.Columns() {
 		if *column == "" {
 			continue

@@ -140,8 +140,8 @@ func TestBeginTx(t *testing.T) {
 // A base without Execer and Queryer is served by Prepare, as database/sql does
 // it; its writes are guarded all the same.
 func TestBareConnection(t *testing.T) {
-	const guarded = "UPDATE OR ABORT books SET price = ?, `fence` = CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?2 THEN ?2" +
-		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) END"
+	const guarded = "UPDATE OR ABORT books SET price = ?, `fence` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?2 THEN ?2" +
+		" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END"
 	base := &fake{form: bare}
 	db := base.open(t, sqlfence.WithTable("books", fenced))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
@@ -183,8 +183,8 @@ func TestErrSkip(t *testing.T) {
 	if _, err := db.ExecContext(ctx, "DELETE FROM books"); err != nil {
 		t.Fatal(err)
 	}
-	base.wantSent(t, "DELETE FROM books WHERE CASE WHEN COALESCE(CAST(`books`.`fence` AS INTEGER), 0) <= ?1 THEN 1"+
-		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence`) IS NOT NULL END")
+	base.wantSent(t, "DELETE FROM books WHERE CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?1 THEN 1"+
+		" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) IS NOT NULL END")
 	var n int
 	if err := db.QueryRowContext(ctx, "DELETE FROM others").Scan(&n); err != nil || n != 1 {
 		t.Fatal(n, err)

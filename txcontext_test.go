@@ -178,7 +178,7 @@ func (f *fake) wantNoSerial(t *testing.T, tx *sql.Tx) {
 	f.sent = nil
 	f.mu.Unlock()
 	_, err := tx.Exec("UPDATE invoice SET total = 5 WHERE id = 1")
-	if !errors.Is(err, sqlfence.ErrNoSerial) && (len(f.sent) != 1 || !strings.Contains(f.sent[0], "sqlfence:required")) {
+	if !errors.Is(err, sqlfence.ErrNoSerial) && (len(f.sent) != 1 || !strings.Contains(f.sent[0], "sqlfence:nonce:required")) {
 		t.Errorf("without a serial of its own: %v, sent %q", err, f.sent)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
@@ -71,13 +72,14 @@ func (f Finding) String() string {
 // sqlfence. It finds
 //
 //   - registered tables and columns that don't exist, and columns of a wrong type;
-//   - a ledger that is missing or can't be used;
+//   - a ledger that is missing or can't be used, and several of them;
 //   - fence columns that are part of a key;
 //   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and
 //     subscriptions by which the rows can be written in other ways;
 //   - seals that aren't whole or don't go well with a trigger;
 //   - settings that tokens depend on;
-//   - marks in the rows, which are the tokens in their fence columns, that can't be right.
+//   - marks in the rows, which are the tokens in their fence columns, that can't be right, and names whose
+//     tokens are near [MaxToken].
 //
 // It returns the worst first; no finding at all is an empty list. docs/verify.md has all that it
 // finds, with what to do.
@@ -136,8 +138,12 @@ func (s *settings) verify(ctx context.Context, base driver.Conn, rows bool) ([]F
 	for i, t := range s.tables {
 		tables[i] = t.toVerify()
 	}
-	opts := verify.Options{Rows: rows, Peers: s.profile.text().FindPeers()}
-	found, err := verify.Run(ctx, s.profile.catalogue(), ask, tables, opts)
+	state := connState{settings: s, base: base, session: session.New(s.profile.session(), new(session.Database), &s.wanted)}
+	refused, err := state.verifyServer(ctx)
+	if refused != nil || err != nil {
+		return refused, err
+	}
+	found, err := verify.Run(ctx, s.profile.catalogue(), ask, tables, verify.Options{Rows: rows, Peers: state.session.Peers, Schema: s.schema, Warn: WarnToken, Max: MaxToken})
 	if err != nil {
 		return nil, fmt.Errorf("sqlfence: verify: %w", err)
 	}
@@ -146,6 +152,26 @@ func (s *settings) verify(ctx context.Context, base driver.Conn, rows bool) ([]F
 		findings[i] = Finding{Severity(f.Severity), f.Code, f.Table, f.Problem, f.Remedy, f.SQL}
 	}
 	return findings, nil
+}
+
+// verifyServer finds whether guards hold on the server. Where they don't, nothing else is worth looking for.
+func (s *connState) verifyServer(ctx context.Context) ([]Finding, error) {
+	if len(s.settings.tables) == 0 {
+		return nil, nil
+	}
+	err := s.know(ctx, session.Moment{})
+	refused := (*ServerError)(nil)
+	switch {
+	case errors.As(err, &refused) && refused.Server != "":
+		return []Finding{{Severity: Fault, Code: "untested-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
+			Remedy: fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with WithUntestedServer(%q).", refused.Server)}}, nil
+	case refused != nil:
+		return []Finding{{Severity: Fault, Code: "unproven-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
+			Remedy: "Use a server that docs/servers.md has as tested."}}, nil
+	case err != nil:
+		return nil, fmt.Errorf("sqlfence: verify: %w", err)
+	}
+	return nil, nil
 }
 
 func (t *table) toVerify() verify.Table {

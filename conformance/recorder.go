@@ -6,7 +6,10 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"sync"
+
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // A recorder is a connector that records the calls of the driver beneath. Its
@@ -37,11 +40,11 @@ func (f *kit) recorder() *recorder {
 	return &recorder{base: f.connector, open: map[string]int{}}
 }
 
-// take returns the calls since the last take.
+// take returns the calls since the last take, but for what a connection asks its server.
 func (r *recorder) take() calls {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := r.calls
+	taken := slices.DeleteFunc(r.calls, func(c call) bool { return session.IsQuestion(c.query) })
 	r.calls = nil
 	return taken
 }

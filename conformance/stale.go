@@ -104,6 +104,7 @@ func allOrNothing(f *fenced) {
 		before := f.state()
 		tx, err := db.BeginTx(holding(7), nil)
 		f.must(err)
+		defer tx.Rollback() // where the check has failed before it ends
 		_, err = tx.ExecContext(holding(7), "UPDATE books SET price = 20 WHERE id = 1")
 		f.must(err)
 		_, err = tx.ExecContext(holding(4), "UPDATE books SET price = 30 WHERE id = 2")

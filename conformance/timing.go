@@ -55,6 +55,7 @@ func pausedWriter(f *fenced) {
 		f.must(err)
 		paused, err := db.BeginTx(sqlfence.WithFence(context.Background(), first), nil)
 		f.must(err)
+		defer paused.Rollback() // where the check fails before it ends
 		alone := f.alone()
 		if alone { // nobody can overtake it
 			f.must(paused.Rollback())

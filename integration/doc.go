@@ -7,6 +7,7 @@
 //   - concurrency: G1 and G2 among many writers, in transactions and across waits;
 //   - statements: statements that try to get past a guard, and random ones;
 //   - effects: every statement of rewrite's golden files, run on the databases;
+//   - forged: values that read like sqlfence's own errors, and negative marks;
 //   - badinput: hostile names, tokens and arguments;
 //   - transparency: results are the same with and without sqlfence;
 //   - observe: Observe mode;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -284,16 +285,25 @@ func TestErrorsOfTheDatabase(t *testing.T) {
 	})
 }
 
+// raised is an error with a code and, behind it, the text that the statement raises for a reason.
+func raised(c fakedb.Call, code string) error {
+	code, reason, ok := strings.Cut(code, " ")
+	if !ok {
+		return stateError(code)
+	}
+	return stateError(code + " " + regexp.MustCompile("sqlfence:[A-Z2-7]{16}:"+reason+":").FindString(c.Query) + "7")
+}
+
 // A statement that failed because of a concurrent one is sent again.
 func TestResent(t *testing.T) {
-	for _, code := range []string{"40001", "40P01", "22P02 sqlfence:lease:7"} {
+	for _, code := range []string{"40001", "40P01", "22P02 lease"} {
 		onPostgres(t, func(t *testing.T, d *database) {
 			leases := d.ready(t)
 			left := 3
 			d.failing(func(_ context.Context, c fakedb.Call) error {
 				if isAcquire(c) && left > 0 {
 					left--
-					return stateError(code)
+					return raised(c, code)
 				}
 				return nil
 			})
@@ -309,7 +319,7 @@ func TestResent(t *testing.T) {
 		leases := d.ready(t)
 		d.failing(func(_ context.Context, c fakedb.Call) error {
 			if isAcquire(c) {
-				return stateError("22P02 another text")
+				return stateError("22P02 sqlfence:lease:7")
 			}
 			return nil
 		})
@@ -328,7 +338,7 @@ func TestUnseenNames(t *testing.T) {
 		leases := d.ready(t)
 		d.failing(func(_ context.Context, c fakedb.Call) error {
 			if _, known := d.server.tokens["k"]; isAcquire(c) && !known {
-				return stateError("22P02 sqlfence:unseen:k")
+				return raised(c, "22P02 unseen")
 			}
 			return nil
 		})
@@ -338,7 +348,7 @@ func TestUnseenNames(t *testing.T) {
 		broken := stateError("42501")
 		d.failing(func(_ context.Context, c fakedb.Call) error {
 			if isAcquire(c) {
-				return stateError("22P02 sqlfence:unseen:k")
+				return raised(c, "22P02 unseen")
 			}
 			return broken
 		})

@@ -2,9 +2,12 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // An acquisition is a request that may have to ask several times.
@@ -97,13 +100,13 @@ func randomly(d time.Duration) time.Duration {
 // answer yet goes by that of another in the line.
 func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 	if err := ctx.Err(); err != nil {
-		return a.wrap(err)
+		return a.wrap(lost.Explain(ctx, err))
 	}
 	if a.last == nil {
 		a.last = w.lastAnswer()
 	}
 	if a.last == nil {
-		return a.wrap(fmt.Errorf("no answer from the database: %w", context.DeadlineExceeded))
+		return a.wrap(noAnswer(context.DeadlineExceeded))
 	}
 	return a.held()
 }
@@ -123,8 +126,17 @@ func (a *acquisition) held() error {
 // failed is the error of an attempt. Once the time is over, it is what the last answer
 // said.
 func (a *acquisition) failed(ctx, limited context.Context, err error) error {
-	if ctx.Err() == nil && limited.Err() != nil && a.last != nil {
-		return a.held()
+	if ctx.Err() == nil && limited.Err() != nil {
+		switch {
+		case a.last != nil:
+			return a.held()
+		case errors.Is(err, context.DeadlineExceeded):
+			err = noAnswer(err)
+		}
 	}
 	return a.wrap(err)
 }
+
+// noAnswer says what a limit of time means: all connections are in use, or the server, or a lock that
+// it waits for, takes its time.
+func noAnswer(err error) error { return fmt.Errorf("no answer from the database: %w", err) }

@@ -25,7 +25,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 		if a.ephemeral {
 			var err error
 			if on, err = m.sessions.enter(limited); err != nil {
-				return nil, nil, a.failed(ctx, limited, explain(m.dialect, err))
+				return nil, nil, a.failed(ctx, limited, m.explain(ctx, err))
 			}
 		}
 		a.session = on.number()
@@ -33,7 +33,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 		switch {
 		case err != nil:
 			on.leave()
-			return nil, nil, a.failed(ctx, limited, explain(m.dialect, err))
+			return nil, nil, a.failed(ctx, limited, m.explain(ctx, err))
 		case o.won != nil:
 			a.last = o
 			m.warn(o.won.Token)
@@ -44,11 +44,14 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 			l := m.newLease(ctx, o.won, on, a.margin)
 			m.observe(ctx, a, l, o)
 			return l, o, nil
-		case o.session:
+		case o.session.Bool:
 			a.last = o
 			on.leave()
 			m.observe(ctx, a, nil, o)
 			return nil, o, nil
+		case !o.session.Valid:
+			on.leave()
+			return nil, nil, a.wrap(errPooled)
 		}
 		on.lost()
 		on.leave()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/tokens"
@@ -17,6 +18,7 @@ import (
 // A database sends statements.
 type database struct {
 	db        *sql.DB
+	options   dialectopt.Options
 	ledger    *tokens.Store
 	timelines sqltext.Timelines
 	logger    *slog.Logger // nil: slog.Default() at the time of logging

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -15,6 +16,7 @@ import (
 // 1970, and durations are microseconds.
 type dialect interface {
 	text() sqltext.Dialect // what it says in SQL elsewhere
+	facts() facts.Dialect  // how its server is asked about itself
 
 	create() statement // creates the table if there is none
 	index() statement  // creates the index on expires_at if there is none of its name
@@ -82,6 +84,10 @@ type dialect interface {
 	// session returns what locks and unlocks the number of a session. It is not ok if the
 	// database can't see a session end.
 	session(id int64) (lock, unlock statement, ok bool)
+
+	// owned returns what marks a session, and what returns whether the session that executes it has
+	// the mark. There are none where no pooler is known that hands a session with a lock to others.
+	owned(mark string) (set, get statement)
 }
 
 var dialects = dialectopt.For[dialect](postgres{}, sqlite{}, mysql{})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // Do acquires the lease of key as [Leases.Acquire] does, calls f with the lease's
@@ -18,8 +20,8 @@ import (
 // writes as soon as a newer token has been issued.
 //
 // Do returns the error of Acquire, without calling f; or f's error; or, if the lease was
-// lost before f returned, an error that is [ErrLeaseLost] and wraps f's error, or is f's
-// error if that wraps the cause of its context. If the
+// lost before f returned, an error that is [ErrLeaseLost] and [sqlfence.ErrStale], and f's error, too, but
+// not [context.Canceled]: that is Do's error only where ctx was cancelled by its owner. If the
 // lease can't be released because the database can't be reached, Do logs that, and the
 // lease ends with its ttl.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
@@ -34,11 +36,24 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	stop := l.heartbeats(ctx, r)
 	defer func() {
 		stop()
-		if lost := l.finishDo(ctx); lost != nil && !errors.Is(err, lost) {
-			err = errors.Join(lost, err)
-		}
+		err = l.verdict(ctx, l.finishDo(ctx), err)
 	}()
 	return f(l.Context())
+}
+
+// verdict returns the error of work that has failed with err, or not at all, and of the loss
+// of the lease, if it was lost. The context's error is the caller's only if it was the caller's
+// context that ended the work.
+func (l *Lease) verdict(ctx context.Context, loss, err error) error {
+	switch {
+	case loss == nil:
+		return lost.Explain(ctx, err)
+	case ctx.Err() == nil || errors.Is(context.Cause(l.Context()), ErrLeaseLost):
+		return lost.Because(loss, err)
+	case errors.Is(err, loss):
+		return err
+	}
+	return errors.Join(loss, err)
 }
 
 // heartbeats extends the lease in the background until stop has returned, also if ctx ends

@@ -132,10 +132,12 @@ func TestDoTellsALossOnce(t *testing.T) {
 			"wraps it":    func(cause error) error { return fmt.Errorf("work: %w", cause) },
 			"joins it":    func(cause error) error { return errors.Join(errors.New("work"), cause) },
 			"its context": func(error) error { return context.Canceled },
+			"wraps that":  func(error) error { return fmt.Errorf("work: %w", context.Canceled) },
+			"both":        func(cause error) error { return fmt.Errorf("work: %w: %w", context.Canceled, cause) },
 			"nil":         func(error) error { return nil },
 		} {
 			err := leases.Do(t.Context(), "k/"+name, func(ctx context.Context) error {
-				d.failing(func(context.Context, fakedb.Call) error { return errLost })
+				d.failing(func(ctx context.Context, _ fakedb.Call) error { <-ctx.Done(); return ctx.Err() })
 				<-ctx.Done()
 				return f(context.Cause(ctx))
 			})
@@ -143,6 +145,49 @@ func TestDoTellsALossOnce(t *testing.T) {
 			var lost *lease.LostError
 			if !errors.Is(err, lease.ErrLeaseLost) || !errors.As(err, &lost) || strings.Count(err.Error(), "lease: lost") != 1 {
 				t.Errorf("%s: %v", name, err)
+			}
+			if !errors.Is(err, sqlfence.ErrStale) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, want ErrStale, and not the end of a context, the heartbeat's or another", name, err)
+			}
+		}
+	})
+}
+
+// Where the caller gives up, and the lease is lost while the work comes to its end, Do says both.
+func TestDoIsGivenUpBeforeTheLoss(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := leases.Do(ctx, "k", func(ctx context.Context) error {
+			cancel()
+			d.failing(func(context.Context, fakedb.Call) error { return errLost })
+			time.Sleep(time.Hour)
+			return ctx.Err()
+		})
+		d.failing(nil)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("Do: %v", err)
+		}
+	})
+}
+
+// What begins with the context of a lease that is lost fails by the loss of that one.
+func TestDoWithinALease(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		outer := acquire(t, leases, "outer")
+		err := leases.Do(outer.Context(), "inner", func(ctx context.Context) error {
+			if err := leases.Release(t.Context(), outer.LockID()); err != nil {
+				t.Error(err)
+			}
+			_ = outer.Extend(t.Context(), time.Hour)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		for what, err := range map[string]error{"during": err, "after": leases.Do(outer.Context(), "inner", nil)} {
+			var lost *lease.LostError
+			if !errors.As(err, &lost) || lost.Token != outer.Token() || errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", what, err)
 			}
 		}
 	})

@@ -28,6 +28,22 @@
 // becomes live again. Clients' clocks decide nothing, with one exception: a holder
 // considers its lease lost by its own monotonic clock, always before the server does.
 //
+// # Losing a lease
+//
+// A loss is one error: [ErrLeaseLost] and [sqlfence.ErrStale], both found in a [*LostError]. A write whose
+// token the database has refused is ErrStale, too. So a holder asks one thing:
+//
+//	if errors.Is(err, sqlfence.ErrStale) || errors.Is(context.Cause(ctx), sqlfence.ErrStale) {
+//		return // another holder has taken over, or may have
+//	}
+//
+// The second half is for package database/sql: the context of a lost lease is cancelled, and
+// database/sql looks at it before it calls a driver. Then, and where it ends a transaction or the rows
+// of a query by itself, its error is context.Canceled or [sql.ErrTxDone], and only [context.Cause] has
+// the reason. What a fenced database is asked itself, [Leases.Do], and the functions of sqlfence's packages
+// return the loss, and never context.Canceled in place of it or beside it. That remains the error of a
+// caller that has given up.
+//
 // # What it is not
 //
 // A lease alone protects nothing: a holder may be paused, miss the end of its lease,

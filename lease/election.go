@@ -86,7 +86,7 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 // two at once.
 //
 // Errors are what trying again doesn't change: [ErrInvalid], also if the election is
-// running already; [sqlfence.ErrTokenLimit]; a [*sqlfence.SetupError] if a table is missing
+// running already; [sqlfence.ErrTokenLimit]; [ErrNoSessions]; a [*sqlfence.SetupError] if a table is missing
 // (see [Leases.Setup]); and that the database is closed.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
@@ -207,7 +207,7 @@ func (t *terms) waitRound() {
 // isFinal reports whether a campaign that failed with err would fail again.
 func isFinal(err error) bool {
 	var setup *sqlfence.SetupError
-	return errors.Is(err, ErrInvalid) || errors.Is(err, sqlfence.ErrTokenLimit) || errors.As(err, &setup) || isClosed(err)
+	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoSessions) || errors.Is(err, sqlfence.ErrTokenLimit) || errors.As(err, &setup) || isClosed(err)
 }
 
 // rest waits, but no longer than ctx.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // Sentinel errors, for use with errors.Is. An error that is none of them comes from the
@@ -18,8 +19,9 @@ var (
 	// released or has expired. Nothing was changed.
 	ErrNotHeld = errors.New("lease: not held")
 
-	// ErrLeaseLost: the lease ended before its holder released it. The context of the
-	// lease ends with it as its cause.
+	// ErrLeaseLost: the lease ended before its holder released it. It is [sqlfence.ErrStale],
+	// too, so that a loss is one error, whether the database has noticed it or this process.
+	// The context of the lease ends with it as its [context.Cause].
 	ErrLeaseLost = errors.New("lease: lost")
 
 	// ErrReleased: the holder released the lease. The context of the lease ends with it
@@ -29,11 +31,13 @@ var (
 	// ErrNotLeader: this process doesn't lead (see [Election]).
 	ErrNotLeader = errors.New("lease: not the leader")
 
-	// ErrNoSessions: an [Ephemeral] lease was asked for where several servers write to one
-	// database (Galera, or Group Replication with several primaries), of which none sees the
-	// others' sessions end: it would be taken over at once. Nothing was changed. Take leases
-	// there that end with their ttl.
-	ErrNoSessions = errors.New("lease: ephemeral leases need one server; leave out Ephemeral, so that the lease ends with its ttl")
+	// ErrNoSessions: an [Ephemeral] lease was asked for where no session can stand for its holder:
+	// behind a pooler that hands the sessions of PostgreSQL from one client to another, as PgBouncer does in
+	// its modes transaction and statement; where several servers write to one database (Galera, or Group Replication
+	// with several primaries), of which none sees the others' sessions end; or in a pool of a
+	// single connection ([sql.DB.SetMaxOpenConns]), which the session would keep. Nothing was changed.
+	// Take leases there that end with their ttl.
+	ErrNoSessions = errors.New("lease: no session can stand for the holder of an ephemeral lease")
 
 	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to
 	// the database. It is [sqlfence.ErrInvalid], too.
@@ -83,7 +87,7 @@ func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 // Temporary returns false: a lease that has ended never becomes live again.
 func (e *NotHeldError) Temporary() bool { return false }
 
-// A LostError says which lease was lost. It is [ErrLeaseLost], and wraps the error that
+// A LostError says which lease was lost. It is [ErrLeaseLost] and [sqlfence.ErrStale], and wraps the error that
 // kept the lease from being extended, if there is one.
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
@@ -100,14 +104,34 @@ func (e *LostError) Error() string {
 	return text
 }
 
-// Is reports whether target is [ErrLeaseLost].
-func (e *LostError) Is(target error) bool { return target == ErrLeaseLost }
+// Is reports whether target is [ErrLeaseLost] or [sqlfence.ErrStale].
+func (e *LostError) Is(target error) bool {
+	return target == ErrLeaseLost || target == sqlfence.ErrStale
+}
 
-// Unwrap returns the error of the last try to extend the lease, or nil.
-func (e *LostError) Unwrap() error { return e.err }
+// Unwrap returns the error of the last try to extend the lease, or nil. It isn't found to be
+// [context.Canceled] or [context.DeadlineExceeded]: these would be the heartbeat's, not the
+// caller's.
+func (e *LostError) Unwrap() error {
+	if e.err == nil {
+		return nil
+	}
+	return lost.WithoutContext(e.err)
+}
 
 // Temporary returns false: a lost lease has to be acquired again.
 func (e *LostError) Temporary() bool { return false }
+
+// noSessions returns an [ErrNoSessions] with its reason.
+func noSessions(reason string) error {
+	return fmt.Errorf("%w: %s; leave out Ephemeral, so that the lease ends with its ttl", ErrNoSessions, reason)
+}
+
+var (
+	errPeers  = noSessions("several servers write to the database, and none sees the sessions of the others")
+	errPooled = noSessions("a pooler hands the database's sessions from one client to another")
+	errSingle = noSessions("the pool has a limit of one connection, and the session needs one beside those that leases are taken by")
+)
 
 // An invalidError is [ErrInvalid] with the text of another error.
 type invalidError struct{ error }

@@ -1,18 +1,19 @@
 package lease
 
 import (
-	"github.com/sqlfence/sqlfence"
+	"context"
+
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
 // explain returns err as a [sqlfence.SetupError] if it says that a table of this
 // package's is missing, or privileges on one; else as it is.
-func explain(d dialect, err error) error {
-	missing, ok := setuperr.Find(err,
-		setuperr.Table{Name: "fencing_leases", SQL: "fencing_leases", Create: d.create().text, Privileges: "SELECT, INSERT, UPDATE, DELETE"},
-		setuperr.Ledger(d.text(), "SELECT, INSERT, UPDATE"))
-	if ok {
-		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
-	}
-	return err
+func (m *Leases) explain(ctx context.Context, err error) error {
+	return dialectopt.Explain(ctx, m.db, err, m.needs(), setuperr.Ledger(m.dialect.text(), m.options.Schema, "SELECT, INSERT, UPDATE"))
+}
+
+// needs is what the statements need of the leases' table.
+func (m *Leases) needs() setuperr.Table {
+	return setuperr.Own(m.dialect.text(), m.options.Schema, "fencing_leases", m.dialect.create().text, "SELECT, INSERT, UPDATE, DELETE")
 }

@@ -8,16 +8,17 @@ import (
 )
 
 func TestExplain(t *testing.T) {
+	m := &Leases{dialect: sqlite{}}
 	err := errors.New("no such table: fencing_leases")
 	var setup *sqlfence.SetupError
-	if got := explain(sqlite{}, err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table fencing_leases" || setup.SQL == "" {
+	if got := m.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table fencing_leases" || setup.SQL == "" {
 		t.Errorf("of %v: %v", err, got)
 	}
 	err = errors.New("no such table: others")
-	if got := explain(sqlite{}, err); !errors.Is(got, err) || errors.Is(got, sqlfence.ErrNotSetUp) {
+	if got := m.explain(t.Context(), err); !errors.Is(got, err) || errors.Is(got, sqlfence.ErrNotSetUp) {
 		t.Errorf("of %v: %v", err, got)
 	}
-	if err = nil; explain(sqlite{}, err) != nil {
+	if err = nil; m.explain(t.Context(), err) != nil {
 		t.Error("nil is an error")
 	}
 }

@@ -36,7 +36,7 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 		return err
 	}
 	if err := m.query(ctx, scan, m.dialect.extend(lockID, ttl)); err != nil {
-		return time.Time{}, 0, fmt.Errorf("lease: extend: %w", explain(m.dialect, err))
+		return time.Time{}, 0, fmt.Errorf("lease: extend: %w", m.explain(ctx, err))
 	}
 	if !held {
 		return time.Time{}, 0, m.notHeld(ctx, lockID)
@@ -61,7 +61,7 @@ func (m *Leases) Release(ctx context.Context, lockID string) error {
 	key, again, err := m.release(ctx, lockID)
 	switch {
 	case err != nil:
-		return fmt.Errorf("lease: release: %w", explain(m.dialect, err))
+		return fmt.Errorf("lease: release: %w", m.explain(ctx, err))
 	case key != "":
 		m.queues.wake(key)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // A Lease is a key that this process holds for a limited time. It ends by
@@ -49,8 +50,9 @@ func (m *Leases) newLease(ctx context.Context, g *grant, on *session, margin tim
 	l.held, l.endHeld = context.WithCancelCause(context.Background())
 	l.extending = make(chan struct{}, 1)
 	l.mu.Lock() // so that expire finds the timer
-	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.deadline), l.expire)
+	l.mu.Unlock()
+	on.stands(l)
 	return l
 }
 
@@ -148,7 +150,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	case l.extending <- struct{}{}:
 		defer func() { <-l.extending }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return lost.Explain(ctx, ctx.Err())
 	}
 	if err := l.Err(); err != nil {
 		return err
@@ -230,12 +232,12 @@ func (l *Lease) expire() {
 
 // lose ends the lease, unless it has ended already. The rest doesn't keep who asks waiting.
 func (l *Lease) lose(reason string, err error) {
-	lost := &LostError{Token: l.info.Token, Reason: reason, err: err}
-	if !l.finish(lost) {
+	loss := &LostError{Token: l.info.Token, Reason: reason, err: err}
+	if !l.finish(loss) {
 		return
 	}
 	go func() {
-		l.tellLost(context.WithoutCancel(l.ctx.Context), lost)
+		l.tellLost(context.WithoutCancel(l.ctx.Context), loss)
 		l.session.leave()
 	}()
 }
@@ -246,13 +248,14 @@ func (l *Lease) lostBefore(err error) *LostError {
 	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
 }
 
-func (l *Lease) tellLost(ctx context.Context, lost *LostError) {
-	l.leases.log().Warn("lease: a lease was lost before its release", "key", l.info.Key, "token", l.info.Token.Value, "err", lost)
-	l.observe(ctx, Lost, lost)
+func (l *Lease) tellLost(ctx context.Context, loss *LostError) {
+	l.leases.log().Warn("lease: a lease was lost before its release", "key", l.info.Key, "token", l.info.Token.Value, "err", loss)
+	l.observe(ctx, Lost, loss)
 }
 
 // finish ends the lease in this process, and reports whether it hadn't ended yet.
 func (l *Lease) finish(cause error) bool {
+	l.session.forget(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held.Err() != nil {

@@ -48,7 +48,7 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		return nil, err
 	}
 	m := &Leases{
-		database:  database{db: db, ledger: ledger, logger: c.logger},
+		database:  database{db: db, options: c.Options, ledger: ledger, logger: c.logger},
 		dialect:   c.dialect,
 		defaults:  c.defaults,
 		observers: c.observers,

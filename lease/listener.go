@@ -11,7 +11,8 @@ import (
 const channel = "sqlfence_leases"
 
 // A Listener receives PostgreSQL's notifications on a connection of its own. The
-// application implements it for its driver; docs/leases.md shows one for pgx.
+// application implements it for its driver; docs/leases.md shows one for pgx. The connection must not be a
+// pooler's that hands sessions from one client to another: LISTEN is lost there, without an error.
 type Listener interface {
 	// Listen listens on a channel until ctx ends or the connection is lost, and
 	// returns that error. It calls notify with the payload of each notification, and

@@ -39,7 +39,8 @@ func (i Info) String() string {
 // JSON has the fields, without the lock id.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease of key, and whether there is one. It changes nothing.
+// Lookup returns the live lease of key, and whether there is one. It changes nothing. Ask the
+// primary: a standby that replays late may miss a lease that is held.
 // Errors: [ErrInvalid] for the key, or the database's.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
@@ -59,8 +60,9 @@ func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error
 	return m.one(ctx, "lock_id", lockID)
 }
 
-// IsLocked reports whether key has a live lease. It changes nothing. Errors:
-// [ErrInvalid] for the key, or the database's.
+// IsLocked reports whether key has a live lease. It changes nothing. Ask the primary: a standby
+// that replays late may say no of a lease that is held. Errors: [ErrInvalid] for the key, or the
+// database's.
 func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 	_, ok, err := m.Lookup(ctx, key)
 	return ok, err
@@ -78,7 +80,7 @@ func (m *Leases) List(ctx context.Context) ([]Info, error) {
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep())
 	if err != nil {
-		return 0, fmt.Errorf("lease: sweep: %w", explain(m.dialect, err))
+		return 0, fmt.Errorf("lease: sweep: %w", m.explain(ctx, err))
 	}
 	return n, nil
 }
@@ -107,7 +109,7 @@ func (m *Leases) infos(ctx context.Context, column, value string) (found []Info,
 		return queryOnce(ctx, m.db, scan, s)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lease: lookup: %w", explain(m.dialect, err))
+		return nil, fmt.Errorf("lease: lookup: %w", m.explain(ctx, err))
 	}
 	return found, nil
 }

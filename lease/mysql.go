@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -108,9 +109,11 @@ func texts(p sqltext.Pieces, all ...string) statement {
 }
 
 func (mysql) text() sqltext.Dialect { return sqltext.MySQL }
-func (mysql) create() statement     { return statement{text: createMySQL} }
-func (mysql) marks() statement      { return statement{} }
-func (mysql) index() statement      { return statement{text: createIndexMySQL} }
+
+func (mysql) facts() facts.Dialect { return facts.MySQL }
+func (mysql) create() statement    { return statement{text: createMySQL} }
+func (mysql) marks() statement     { return statement{} }
+func (mysql) index() statement     { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
 	return statement{text: `SELECT 1 FROM information_schema.statistics
@@ -164,7 +167,7 @@ func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) e
 				return err
 			}
 			continue // it has just ended
-		case !o.session || o.token < 0 || o.token >= sqlfence.MaxToken:
+		case !o.session.Bool || o.token < 0 || o.token >= sqlfence.MaxToken:
 			return nil
 		}
 		if err := rows.add(ctx, db, r.key, p); err != nil {
@@ -343,3 +346,6 @@ func (mysql) session(id int64) (lock, unlock statement, ok bool) {
 	name := sessionLock(strconv.FormatInt(id, 10))
 	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"}, statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true
 }
+
+// owned: a pooler that knows MySQL's locks by name, such as ProxySQL, leaves a session with one to its client.
+func (mysql) owned(string) (set, get statement) { return statement{}, statement{} }

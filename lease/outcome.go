@@ -12,8 +12,8 @@ type outcome struct {
 	sent time.Time // when the statement was sent, by the clock of this process
 	won  *grant    // nil if the lease was not taken
 	live bool      // another holds it
-	// session is false if the caller's own session has ended.
-	session bool
+	// session is false if the caller's own session has ended, and NULL if it isn't the caller's own.
+	session sql.NullBool
 	// marked is true if the release will notify, as the attempt has asked for.
 	marked bool
 	// committing: from here on an error may hide a commit.
@@ -60,7 +60,7 @@ func (o *outcome) scanWon(rows *sql.Rows) error {
 	if err := rows.Scan(w.fields()...); err != nil {
 		return err
 	}
-	o.won, o.session = w.grant(), true
+	o.won, o.session = w.grant(), sql.NullBool{Bool: true, Valid: true}
 	return nil
 }
 

@@ -3,10 +3,10 @@ package lease
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -14,6 +14,8 @@ import (
 type postgres struct{}
 
 func (postgres) text() sqltext.Dialect { return sqltext.Postgres }
+
+func (postgres) facts() facts.Dialect { return facts.Postgres }
 
 const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key          text        NOT NULL PRIMARY KEY,
@@ -64,7 +66,7 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
 		COALESCE(held.lock_id = $2::text, false) AS own, {marked before} AS marked,
-		CASE WHEN $5::bigint IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared($5::bigint) END AS session
+		CASE WHEN $5::bigint IS NULL OR NOT pg_try_advisory_xact_lock_shared($5::bigint) THEN true WHEN NOT {holds $5::bigint} THEN false END AS session
 	FROM (SELECT {now} AS now) AS clock
 	LEFT JOIN fencing_leases AS held ON held.key = $1::text
 	LEFT JOIN {ledger} AS ledger ON ledger.name = $1::text
@@ -87,9 +89,9 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 		FROM (SELECT now, $3::text <> '' AND l.holder = $3::text AND l.expires_at > now AND {alive l} AS same
 			FROM (SELECT {now} AS now) AS clock OFFSET 0) AS m)
 	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN CASE
-			WHEN l.lock_id = $2::text THEN {raise '` + overtaken + `', l.token} IS NOT NULL
+			WHEN l.lock_id = $2::text THEN {overtaken l.token} IS NOT NULL
 			ELSE $3::text <> '' AND l.holder = $3::text END
-		WHEN (SELECT live FROM seen) THEN {raise '` + overtaken + `', l.token} IS NOT NULL
+		WHEN (SELECT live FROM seen) THEN {overtaken l.token} IS NOT NULL
 		ELSE true END
 	RETURNING *
 ), ledger AS (
@@ -97,7 +99,7 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT won.key, won.token FROM won WHERE won.lock_id = $2::text
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
-		ELSE {raise '` + overtaken + `', t.token} END
+		ELSE {overtaken t.token} END
 {marking})
 SELECT seen.live, seen.session, {marked now}, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
@@ -132,7 +134,7 @@ var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sql
 
 // overtaken is what take raises where the statement's snapshot is too old: a newer
 // token was issued meanwhile, or the same attempt has taken the lease.
-const overtaken = "sqlfence:lease:"
+var overtaken = sqltext.NewMark("lease")
 
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
 // or an expired lease could come back to life after a wait.
@@ -198,11 +200,24 @@ func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
 	return sqltext.NewFloored(sqltext.Postgres, text, append(own, postgresPieces, pieces)...)
 }
 
-// postgresPieces: whoever can share the lock of a row's session knows that it has ended.
+// postgresPieces: whoever can share the lock of a row's session knows that it has ended, unless the
+// lock is this session's own. A session always shares its own locks; and behind a pooler the holder's may
+// be the one that executes this.
 var postgresPieces = sqltext.Pieces{
+	"overtaken": sqltext.Func(func(token string) string { return sqltext.Postgres.Raise("'"+overtaken+"'", token) }),
 	"alive": sqltext.Func(func(row string) string {
-		return "CASE WHEN " + row + ".session IS NULL THEN true ELSE NOT pg_try_advisory_xact_lock_shared(" + row + ".session) END"
+		return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row + ".session) THEN true ELSE " +
+			holdsPostgres(row+".session") + " END"
 	}),
+	"holds": sqltext.Func(holdsPostgres),
+}
+
+// holdsPostgres is whether this session holds the lock of that number.
+func holdsPostgres(number string) string {
+	return `EXISTS (SELECT FROM pg_catalog.pg_locks AS k JOIN pg_catalog.pg_database AS d ON d.oid = k.database
+		WHERE k.locktype = 'advisory' AND k.mode = 'ExclusiveLock' AND k.granted AND k.pid = pg_catalog.pg_backend_pid()
+			AND d.datname = pg_catalog.current_database() AND k.objsubid = 1
+			AND (k.classid::bigint << 32 | k.objid::bigint) = ` + number + `)`
 }
 
 func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
@@ -247,9 +262,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 }
 
 // isOvertaken reports whether err is what take raises where its snapshot is too old.
-func isOvertaken(err error) bool {
-	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), overtaken)
-}
+func isOvertaken(err error) bool { return sqltext.IsRaised(sqltext.Postgres, err, overtaken) }
 
 // writers: one statement may wait for the disk while another is executed.
 func (postgres) writers() int { return 2 }
@@ -343,4 +356,10 @@ func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} 
 func (postgres) session(id int64) (lock, unlock statement, ok bool) {
 	return statement{text: "SELECT pg_advisory_lock($1::bigint)", args: []any{id}},
 		statement{text: "SELECT pg_advisory_unlock($1::bigint)", args: []any{id}}, true
+}
+
+// owned marks a session by a setting, which all that is executed by it can see.
+func (postgres) owned(mark string) (set, get statement) {
+	return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::text, false)", args: []any{mark}},
+		statement{text: "SELECT COALESCE(pg_catalog.current_setting('sqlfence.session', true), '') = $1::text", args: []any{mark}}
 }

@@ -48,7 +48,7 @@ const takeAllPostgres = `WITH asked AS MATERIALIZED (
 	SELECT won.key, won.token FROM won
 	ON CONFLICT (name) DO UPDATE SET token = CASE
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
-		ELSE {raise '` + overtaken + `', t.token} END
+		ELSE {overtaken t.token} END
 )
 SELECT asked.lock_id, won.key IS NOT NULL OR live AND held_id <> asked.lock_id AND (asked.holder = '' OR held_holder <> asked.holder), shared,
 	live, true, false, asked.token, COALESCE(held_holder, ''), {micros asked.expires_at}, {micros asked.expires_at - now},

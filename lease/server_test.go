@@ -27,6 +27,7 @@ type server struct {
 	notified []string
 	busy     map[string]bool         // keys whose rows somebody has locked
 	fails    func(fakedb.Call) error // nil, or refuses statements
+	marks    map[int]any             // of the sessions, by their connections
 	isolated bool                    // transactions are above READ COMMITTED
 	refused  int                     // how many marks of waiters are refused, as if the lease had changed hands
 }
@@ -58,6 +59,14 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		for _, name := range strings.Split(strings.Trim(c.Args[0].(string), "[]"), ",") {
 			s.tokens[strings.Trim(name, `"`)] += 0
 		}
+	case slices.Contains([]string{"BEGIN", "COMMIT", "ROLLBACK"}, c.Query):
+	case has("set_config('sqlfence.session'"):
+		if s.marks == nil {
+			s.marks = make(map[int]any)
+		}
+		s.marks[c.Conn] = c.Args[0]
+	case has("current_setting('sqlfence.session'"):
+		return fakedb.Answer{Rows: [][]any{{s.marks[c.Conn] == c.Args[0]}}}, nil
 	case has("pg_advisory_lock("):
 		s.locks[c.Args[0].(int64)] = c.Conn
 	case has("pg_advisory_unlock("):

@@ -1,22 +1,28 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
+
+	facts "github.com/sqlfence/sqlfence/internal/session"
 )
 
 // sessions keeps the session that stands for the holder of ephemeral leases: a
-// connection of the pool that holds an advisory lock. When it ends, for whatever reason,
+// connection of the pool that holds an advisory lock, until its database is closed. When it ends, for whatever reason,
 // the server drops the lock, and everybody can see that those leases are dead. The lock
 // is the session's own, so leases are taken and extended on any connection.
 type sessions struct {
 	db      *sql.DB
 	dialect dialect
-	turn    chan struct{} // holds a value while current is free to be used
+	turn    chan struct{} // holds a value while the rest is free to be used
 	current *session
+	proven  bool // sessions belong to their clients
 }
 
 type session struct {
@@ -25,9 +31,17 @@ type session struct {
 	id       int64 // of the advisory lock
 	unlock   statement
 	users    int
+	ended    chan struct{} // closed with its last user
+
+	mu     sync.Mutex
+	leases map[*Lease]bool // that end with it; nil once it has ended
 }
 
-const endSessionLimit = 5 * time.Second
+const (
+	endSessionLimit = 5 * time.Second
+	// closedPause is how often a session looks whether its database has been closed.
+	closedPause = time.Second
+)
 
 func newSessions(db *sql.DB, d dialect) *sessions {
 	s := &sessions{db: db, dialect: d, turn: make(chan struct{}, 1)}
@@ -61,12 +75,19 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 	if !ok {
 		return nil, nil
 	}
+	if s.db.Stats().MaxOpenConnections == 1 {
+		return nil, errSingle
+	}
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("a connection for the session of ephemeral leases: %w", err)
 	}
-	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock}
-	if err := findPeers(ctx, conn, s.dialect.text().FindPeers()); err != nil {
+	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock, ended: make(chan struct{}), leases: make(map[*Lease]bool)}
+	err = findPeers(ctx, conn, s.dialect.facts())
+	if err == nil {
+		err = s.prove(ctx, conn)
+	}
+	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -74,24 +95,168 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 		opened.discard()
 		return nil, err
 	}
+	go opened.endWithDatabase()
 	return opened, nil
+}
+
+// endWithDatabase ends the session when its database is closed. Package sql closes the connections
+// that are idle, and this one is in use: the leases would live on, and nobody extends them.
+func (s *session) endWithDatabase() {
+	tick := time.NewTicker(closedPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ended:
+			return
+		case <-tick.C:
+			if isShut(s.sessions.db) {
+				s.endLeases()
+				s.discard()
+				return
+			}
+		}
+	}
+}
+
+// isShut reports whether db has been closed, without asking for a connection.
+func isShut(db *sql.DB) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		_ = conn.Close()
+		return false
+	}
+	return isClosed(err)
+}
+
+// endLeases ends the leases of the session, before others can see that it ends.
+func (s *session) endLeases() {
+	s.mu.Lock()
+	ending := s.leases
+	s.leases = nil
+	s.mu.Unlock()
+	for l := range ending {
+		l.lose("the database was closed", nil)
+	}
+}
+
+// stands has the lease end with the session; a nil one stands for none.
+func (s *session) stands(l *Lease) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	over := s.leases == nil
+	if !over {
+		s.leases[l] = true
+	}
+	s.mu.Unlock()
+	if over {
+		l.lose("the database was closed", nil)
+	}
+}
+
+// forget is for a lease that has ended.
+func (s *session) forget(l *Lease) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.leases, l)
 }
 
 // findPeers returns [ErrNoSessions] if other servers write to the same database, which don't see
 // this one's sessions.
-func findPeers(ctx context.Context, conn *sql.Conn, query string) error {
-	if query == "" {
+func findPeers(ctx context.Context, conn *sql.Conn, d facts.Dialect) error {
+	found, err := facts.Peers(ctx, d, func(ctx context.Context, query string) ([][]string, error) { return queryTexts(ctx, conn, query) })
+	if found && err == nil {
+		return errPeers
+	}
+	return err
+}
+
+// queryTexts returns the rows of a query as texts. NULL is the empty one.
+func queryTexts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		row, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		texts := make([]string, len(row))
+		for i := range row {
+			texts[i] = row[i].String
+		}
+		all = append(all, texts)
+	}
+	return all, rows.Err()
+}
+
+// proofRounds is how often a session is looked at before it is taken for its client's own.
+const proofRounds = 6
+
+// prove returns [ErrNoSessions] if a pooler hands the session of conn to other clients, once for a
+// database. Such a pooler gives each statement outside of a transaction any session that is free. So
+// either conn loses its mark, or another client finds it: in a transaction, so that the session which
+// this has is not free for conn. One that has few clients shows by the second, one that
+// has many by the first. What is missed shows when a lease is taken, and doesn't harm: that a session
+// lives is seen by itself, too.
+func (s *sessions) prove(ctx context.Context, conn *sql.Conn) error {
+	mark := newLockID()
+	set, get := s.dialect.owned(mark)
+	if s.proven || get.text == "" {
 		return nil
 	}
-	rows, err := conn.QueryContext(ctx, query)
+	if err := queryOnce(ctx, conn, ignore, set); err != nil {
+		return err
+	}
+	for range proofRounds {
+		if err := s.proveOnce(ctx, conn, get); err != nil {
+			return err
+		}
+	}
+	s.proven = true
+	return nil
+}
+
+func (s *sessions) proveOnce(ctx context.Context, conn *sql.Conn, get statement) error {
+	marked := func(db querier) (found bool, err error) {
+		err = queryOnce(ctx, db, func(rows *sql.Rows) error { return rows.Scan(&found) }, get)
+		return found, err
+	}
+	other, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("a connection besides the session of ephemeral leases: %w", err)
+	}
+	defer other.Close()
+	if found, err := marked(other); err != nil || found {
+		return cmp.Or(err, errPooled)
+	}
+	tx, err := other.BeginTx(ctx, nil) // not in the mode statement, where the first look has sufficed
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	if rows.Next() {
-		return ErrNoSessions
+	defer tx.Rollback()
+	if found, err := marked(tx); err != nil || found {
+		return cmp.Or(err, errPooled)
 	}
-	return rows.Err()
+	if found, err := marked(conn); err != nil || !found {
+		return cmp.Or(err, errPooled)
+	}
+	return nil
 }
 
 // number is what a row of the session's leases holds: NULL without a session.
@@ -117,6 +282,7 @@ func (s *session) leave() {
 	if s.sessions.current == s {
 		s.sessions.current = nil
 	}
+	close(s.ended)
 	ctx, cancel := context.WithTimeout(context.Background(), endSessionLimit)
 	defer cancel()
 	var unlocked bool

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
 // Setup creates the tables fencing_tokens and fencing_leases if they don't exist, and
@@ -43,13 +44,16 @@ func (m *Leases) usable(ctx context.Context, waits bool, change statement) error
 		return nil
 	}
 	if dberr.SQLState(err) != dberr.InsufficientPrivilege {
+		if setuperr.Lacks(err, m.needs()) {
+			m.options.WarnOfSecond(ctx, m.db, m.log(), m.needs())
+		}
 		if err := m.create(ctx, change); err != nil {
 			return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
 		}
 		err = m.dialect.probe(ctx, &m.database, waits)
 	}
 	if err != nil {
-		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", explain(m.dialect, err))
+		return fmt.Errorf("lease: setup: the table fencing_leases can't be used: %w", m.explain(ctx, err))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
@@ -14,6 +15,8 @@ import (
 type sqlite struct{}
 
 func (sqlite) text() sqltext.Dialect { return sqltext.SQLite }
+
+func (sqlite) facts() facts.Dialect { return facts.SQLite }
 
 const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key         text    NOT NULL PRIMARY KEY,
@@ -224,3 +227,6 @@ func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }
 func (sqlite) session(int64) (lock, unlock statement, ok bool) {
 	return statement{}, statement{}, false
 }
+
+// owned: there are no sessions.
+func (sqlite) owned(string) (set, get statement) { return statement{}, statement{} }

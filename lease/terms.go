@@ -46,10 +46,11 @@ func Refresh() Term { return func(t *terms) { t.refresh = true } }
 // Ephemeral makes a lease on PostgreSQL, MySQL and MariaDB end with its holder's database session, too: at
 // once when the process dies or the server restarts, without waiting for the ttl. All
 // ephemeral leases of one [Leases] share that session, a connection of the pool that is
-// kept as long as there are any. Don't use it through a pooler that hands a session from
-// one client to another. A holder notices the loss of its session when it extends the
-// lease. The tokens are as durable as those of other leases. Where several servers write to one
-// database, as in a Galera cluster, Acquire fails with [ErrNoSessions].
+// kept as long as there are any, and until a second after the database was closed. A holder notices
+// the loss of its session when it extends the lease. The tokens are as durable as those of other
+// leases. Acquire fails with [ErrNoSessions] through a pooler that hands a session from one client to another,
+// in a pool of one connection, and where several servers write to one database, as in a Galera
+// cluster.
 //
 // On SQLite Ephemeral has no effect: no server sees a holder die, so the lease ends with
 // its ttl.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -276,6 +277,33 @@ func TestDefaults(t *testing.T) {
 		}
 		if l := acquire(t, leases, "other", lease.TTL(time.Hour)); l.ExpiresAt().Sub(l.AcquiredAt()) != time.Hour {
 			t.Error("the call's own term doesn't win")
+		}
+	})
+}
+
+// A limit of time that runs out before there was an answer says so.
+func TestNoAnswerInTime(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		d.db.SetMaxOpenConns(2)
+		for range 2 { // all connections are in use
+			conn, err := d.db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+		}
+		for want, terms := range map[string][]lease.Term{
+			"no answer from the database": nil,
+			"no answer from the database: a connection for the session of ephemeral leases": {lease.Ephemeral()},
+		} {
+			_, err := leases.Acquire(t.Context(), "k", terms...)
+			_, _, tryErr := leases.TryAcquire(t.Context(), "k", terms...)
+			for _, err := range []error{err, tryErr} {
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want %s", err, want)
+				}
+			}
 		}
 	})
 }

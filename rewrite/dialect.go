@@ -27,7 +27,7 @@ var dialects = [...]struct {
 }{
 	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}},
 	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
-	MySQL:    {"MySQL", mysql{sqltext.MySQL}},
+	MySQL:    {"MySQL", mysql{Dialect: sqltext.MySQL}},
 }
 
 // String returns the dialect's name as its makers write it.
@@ -63,6 +63,9 @@ type dialect interface {
 	// searches adds names that a text is searched for, where these tables are registered.
 	searches(s *search, tables []Table)
 
+	// ground is what guards rely on besides tables.
+	ground() *ground
+
 	// secondLook is the dialect as the guard's places are confirmed in it.
 	secondLook() *confirm.Dialect
 
@@ -79,8 +82,13 @@ type dialect interface {
 	// an argument, for each use of a value.
 	numbersInputs() bool
 
-	// integer makes a number that is never NULL of a column that stores a token.
-	integer() (before, behind string)
+	// size makes a number that is never NULL, nor negative, of a column that stores a token. The
+	// lowest integer has none, and becomes the highest, above all tokens.
+	size() (before, behind string)
+
+	// lacksComparison reports whether err says that a column which is compared with a token has
+	// another type, which the guard's functions don't take.
+	lacksComparison(err error) bool
 
 	// keyText makes text that is compared byte by byte of a column, whatever its type
 	// and collation.
@@ -92,16 +100,8 @@ type dialect interface {
 	// greatest returns the higher one of two integers.
 	greatest() (before, between, behind string)
 
-	// size makes an integer without its sign of a column that stores a token.
-	size() (before, behind string)
-
-	// seals reports whether a table can be sealed.
-	seals() bool
-
-	// deletesByMark reports whether a DELETE from a sealed table is sent as an UPDATE, which
-	// marks the rows that the table's triggers delete then. What proveDelete writes is the
-	// condition for that, and raises where there are no such triggers.
-	deletesByMark() bool
+	// unsealable says why no table can be sealed; empty where one can.
+	unsealable() string
 
 	// proveDelete writes a condition that is true, and by which the statement's deletes
 	// prove their tokens to a sealed table.
@@ -156,6 +156,10 @@ type dialect interface {
 	// evaluated for rows that the limit leaves out: it may be refused for one of them.
 	checksBeyondLimit() bool
 
+	// sortsAside reports whether the rows of an UPDATE that are sorted may be written from a
+	// temporary table, if the statement has a subquery.
+	sortsAside() bool
+
 	// rowCounter returns the function that counts the rows as they are selected; empty without one.
 	rowCounter() string
 
@@ -177,6 +181,23 @@ type dialect interface {
 	// ledgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.
 	ledgerCheck(w *writer, token int)
+
+	// ledgerFirst writes the condition by which the ledger is asked before the first row: the
+	// same, or, where that stands in WITH, one that raises for an older token alone.
+	ledgerFirst(w *writer, token int)
+
+	// ledgerTail writes a clause behind the query of an INSERT, by which the ledger is asked
+	// before the query's first row.
+	ledgerTail(w *writer)
+
+	// seeksFirst reports whether a condition isn't evaluated where an index has no row, though it
+	// has no column.
+	seeksFirst() bool
+
+	// ledgerName is the ledger's table as the guard names it, and withLedgerSchema the dialect with
+	// guards that name it in a schema; itself where the ledger belongs to the written table's.
+	ledgerName() string
+	withLedgerSchema(schema string) dialect
 
 	// withLedgerFunction is the dialect with guards that ask the ledger by the function
 	// of this schema; itself where there is no such function.

@@ -54,7 +54,7 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%v: %d arguments, %v", d, says.maxInputs(), says.secondLook())
 		}
 		for name, parts := range map[string][]string{
-			"integer":  pair(says.integer()),
+			"size":     pair(says.size()),
 			"keyText":  pair(says.keyText()),
 			"less":     triple(says.compares(less)),
 			"equal":    triple(says.compares(equal)),

@@ -14,7 +14,7 @@
 //   - [Refuse]: it writes, or may write, in a way that can't be guarded. [Refusal] says
 //     why, where, and what to write instead.
 //
-// If the guard raises, [ReadMarker] reads the reason from the text of the database's
+// If the guard raises, [Rewriter.ReadMarker] reads the reason from the text of the database's
 // error.
 //
 // # What it promises

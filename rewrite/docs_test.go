@@ -56,6 +56,35 @@ silently. A guarded INSERT or UPDATE of a table with a row fence or a key theref
 ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as
 SQLite has it, over the OR clauses of statements in the table's triggers.
 
+## Which error comes first
+
+A write of a holder that has been replaced is ` + "`" + `ErrStale` + "`" + `, whatever else is wrong with it: it breaks a
+constraint, fails in an expression or in a trigger, or meets no row. The driver's error inside is the
+guard's; that of the constraint can't be found in it. What the database can't read or find, such as a
+function that doesn't exist, keeps its own error.
+
+Exceptions:
+
+- **` + "`" + `RowFence` + "`" + ` without ` + "`" + `Ledger` + "`" + `** compares the rows that the write reaches. A new row has no mark, so an
+  INSERT gets the constraint's error, and a write that meets no row gets none. A condition that fails
+  comes first, and in PostgreSQL so does an expression of SET; constraints and triggers don't.
+- **` + "`" + `Ledger` + "`" + ` in a transaction of PostgreSQL**, which is over by the first error, so that nothing can be
+  asked after it. There its error comes first if
+  - the server has it before it executes the statement: a constant, or an argument that is too long for
+    its column;
+  - a BEFORE trigger of the application ` + "`" + `FOR EACH STATEMENT` + "`" + ` raises it;
+  - the statement is ` + "`" + `DEFAULT VALUES` + "`" + `, an INSERT of several rows of which the first has only placeholders,
+    texts and DEFAULT, or an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in
+    brackets around all of it, and the table has no fence column; or if the statement has WHERE CURRENT OF;
+  - the isolation level is REPEATABLE READ or SERIALIZABLE, and the holder was replaced after the
+    transaction's first statement.
+- **` + "`" + `Ledger` + "`" + ` in SQLite**: a write that finds no row has no error if the table is empty, or if an index has
+  no such row: but it has where one of the first four conditions, which AND joins, is column = value, and the value is
+  a placeholder or a constant. With ` + "`" + `Key` + "`" + `, and in a DELETE with a row fence, it has none.
+- A holder that is replaced while the statement runs, as where it waits for a lock, gets either error. Nothing is
+  written.
+- An error of ` + "`" + `Prepare` + "`" + ` is the database's: no token is looked at.
+
 The tables below are made from the statements that the rewriter is tested with. A line
 shows some of the statements with the same outcome. A statement that exists, or is tested, in
 only one of the databases says which; – means that no such statement is tested there.

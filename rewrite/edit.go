@@ -31,8 +31,7 @@ const (
 	opRepeat                    // edit.text, a part of a condition, with the placeholders edit.row of the repeats
 	opStored                    // the RETURNING that checks the keys of the rows as they were stored
 	opGone                      // the RETURNING that distinguishes an inserted row from an updated one
-	opMarking                   // edit.text, which makes a DELETE an UPDATE if it marks the rows to be deleted
-	opMark                      // the SET list of that UPDATE
+	opTail                      // the clause behind a query whose rows are inserted that asks the ledger
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.
@@ -77,10 +76,8 @@ func (e *edit) begins() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[0]
-	case opAbort, opGone, opStored, opRepeat, opBehindRow, opMark:
+	case opAbort, opGone, opStored, opRepeat, opBehindRow, opTail:
 		return ' '
-	case opMarking:
-		return '/'
 	case opAssign:
 		return ','
 	case opBehindAssigned:
@@ -98,7 +95,7 @@ func (e *edit) ends() byte {
 	switch e.op {
 	case opText, opColumn:
 		return e.text[len(e.text)-1]
-	case opWith, opFirst, opBeforeRow, opMarking: // no word stands behind the verb
+	case opWith, opFirst, opBeforeRow: // no word stands behind the verb
 		return ' '
 	case opBeforeAssigned:
 		return '('

@@ -1,6 +1,7 @@
 package rewrite_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 
@@ -37,13 +38,14 @@ func Example() {
 			}
 		}
 	}
-	if m, ok := rewrite.ReadMarker("bad JSON path: 'sqlfence:stale:0:43'"); ok && m.Kind == rewrite.Stale {
+	answer := errors.New("bad JSON path: 'sqlfence:nonce:stale:0:43'") // from the database
+	if m, ok := r.ReadMarker(answer); ok && m.Kind == rewrite.Stale {
 		fmt.Println("stale: the row has token", m.Current)
 	}
 	// Output:
 	// pass
 	// guard
-	//   UPDATE OR ABORT books SET price = ?, `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= ?2 THEN ?2 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END WHERE id = ?
+	//   UPDATE OR ABORT books SET price = ?, `fence_token` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0), -9223372036854775807)) <= ?2 THEN ?2 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence_token`) END WHERE id = ?
 	//   argument 2 is 42
 	// refuse
 	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT

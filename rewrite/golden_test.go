@@ -90,7 +90,7 @@ func rulesetsOf(t testing.TB, d Dialect) (names []string) {
 		t.Fatal(err)
 	}
 	for name, set := range rulesets {
-		if says.seals() || !set.table.Sealed {
+		if says.unsealable() == "" || !set.table.Sealed {
 			names = append(names, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unsafe"
@@ -270,6 +271,9 @@ func TestGlued(t *testing.T) {
 			}
 			sql := p.rendered(t, p.values(tt.rules)).SQL
 			own, n := tokenTexts(t, d, tt.sql), 0
+			for _, word := range []string{"VALUES", "(", ")"} { // which go into comments on purpose
+				sql = strings.ReplaceAll(sql, "/*"+word+"*/", word)
+			}
 			for _, text := range tokenTexts(t, d, sql) {
 				if n < len(own) && text == own[n] {
 					n++
@@ -359,14 +363,14 @@ func TestValidStatements(t *testing.T) {
 
 // TestKeyOfSQLiteIsUnquoted: SQLite doubles the quotes in its text.
 func TestKeyOfSQLiteIsUnquoted(t *testing.T) {
-	if m, ok := ReadMarker(`bad JSON path: 'sqlfence:scope:0:O''Brien'`); !ok || m.Key != "O'Brien" {
+	if m, ok := reader(t, SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`)); !ok || m.Key != "O'Brien" {
 		t.Errorf("got %+v, %v", m, ok)
 	}
 }
 
 // TestLocalisedScope: the closing quote of other languages' messages.
 func TestLocalisedScope(t *testing.T) {
-	if m, ok := ReadMarker(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:scope:0:43« (SQLSTATE 22P02)`); !ok || m.Key != "43" {
+	if m, ok := reader(t, Postgres).ReadMarker(errors.New(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:scope:0:43« (SQLSTATE 22P02)`)); !ok || m.Key != "43" {
 		t.Errorf("got %+v, %v", m, ok)
 	}
 }

@@ -18,6 +18,7 @@ type insertion struct {
 	doubtful bool    // the rows' keys may be others than those that show
 	returned bool    // the rows' keys don't show, but each row's is checked once it is stored
 	unmarked bool    // the rows' keys don't show, so their tokens are left to the default
+	asks     bool    // the mark of the first row asks the ledger
 }
 
 // insertInto plans an INSERT.
@@ -202,6 +203,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		if !ins.Rows.Empty() {
 			p.defaultValues(ins.SourceAt)
 		}
+		p.plan.AsksLate = p.plan.AsksLate || p.asksTwice() && w.Verb != read.Merge
 		return true
 	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
 		return false
@@ -211,10 +213,14 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
+	p.insertion.asks = p.asksInMark(w, ins)
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
 		}
+	}
+	if p.asksTwice() {
+		p.askBeforeRows(w, ins)
 	}
 	if asks && p.dialect.ledgerInRow() && p.insertion.queried { // behind the columns
 		return p.checkQuery(w, ins)
@@ -296,7 +302,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 func (p *planner) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)
-		if first && a.value == "" && p.asksByMark() {
+		if first && a.value == "" && (p.insertion.asks || p.asksByMark()) {
 			p.edits[len(p.edits)-1].op = opValueAsking
 		}
 	}
@@ -316,6 +322,9 @@ func (p *planner) passesLedger() bool {
 func (p *planner) ledgerBehind(at int32) {
 	p.insertText(at, ") WHERE ")
 	p.insert(at, opAnd, setOf(ruleLedger), "")
+	if p.insertion.queried && !p.askedOnce {
+		p.insert(at, opTail, setOf(ruleLedger), "")
+	}
 }
 
 // defaultValues turns DEFAULT VALUES, at a token, into a row of what the rules add alone.

@@ -12,6 +12,12 @@ type ledger struct{}
 
 const ledgerTable = sqltext.LedgerTable
 
+// A ledgerPlace is where guards find the ledger: its schema, quoted and with a dot, or nothing for where
+// the session finds its table.
+type ledgerPlace string
+
+func (p ledgerPlace) ledgerName() string { return string(p) + ledgerTable }
+
 func (ledger) columns(*Table) []*string { return nil }
 
 func (ledger) withoutTokens() bool { return false }
@@ -32,13 +38,13 @@ func (ledger) inWhere(*Table, rowWrite) bool { return false }
 
 func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 
-// check writes the check where it stands in WHERE.
+// check writes the check where it stands before the rows' own.
 func (ledger) check(w *writer) {
 	for i := w.lo; i < w.hi; i++ {
 		if i > w.lo {
 			w.write(" AND ")
 		}
-		w.dialect.ledgerCheck(w, i)
+		w.dialect.ledgerFirst(w, i)
 	}
 }
 
@@ -104,7 +110,7 @@ func (w *writer) ledgerItems(with string, targets []Target) {
 			}
 			w.write(separator, " sqlfence_")
 			w.b.Int(int64(i))
-			w.write(" AS (UPDATE " + ledgerTable + " SET token = token / 0 WHERE name = ")
+			w.write(" AS (UPDATE ", w.dialect.ledgerName(), " SET token = token / 0 WHERE name = ")
 			w.field(i, fieldName)
 			w.write(" AND NOT ")
 			if asked {

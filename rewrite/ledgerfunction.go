@@ -12,7 +12,23 @@ func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 	if r.dialect == nil {
 		return r
 	}
-	says := r.dialect.withLedgerFunction(schema)
+	return r.speaking(r.dialect.withLedgerFunction(schema))
+}
+
+// WithLedgerSchema returns a rewriter for the same tables whose guards ask the ledger of this schema, or in
+// MySQL of this database, wherever the session finds names without one. It has a cache of its own, and
+// is safe for concurrent use. On SQLite, where each file has a ledger for its tables, it is r.
+//
+// The schema is a name as the database stores it.
+func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
+	if r.dialect == nil {
+		return r
+	}
+	return r.speaking(r.dialect.withLedgerSchema(schema))
+}
+
+// speaking returns the rewriter with guards in another form.
+func (r *Rewriter) speaking(says dialect) *Rewriter {
 	if says == r.dialect {
 		return r
 	}

@@ -1,20 +1,27 @@
 package rewrite
 
 import (
-	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 )
 
 // The guard's expressions raise an error inside of the statement if it must not be applied,
 // so that it is applied whole or not at all. The error has the reason as a marker:
-// sqlfence:kind:number:detail. A marker is never NULL, which would raise nothing.
+// sqlfence:nonce:kind:number:detail. A marker is never NULL, which would raise nothing.
+//
+// Other errors quote values, which users write. So a marker counts only in an error with the
+// code of a raise, and with the rewriter's nonce: 80 random bits, which are in nothing that the
+// application stores. An error of a driver that isn't known has no code to be found, and the
+// nonce alone decides: without its refusals the application would run a stale write again.
 
 // The kinds of marker that a raised error carries.
 const (
-	markerStale   = "stale"   // the row's newer token follows
+	markerStale   = "stale"   // the row's newer token follows, or its negative
 	markerLedger  = "ledger"  // the ledger's value follows
 	markerScope   = "scope"   // the row's key follows
 	markerUnknown = "unknown" // no row for the name in the ledger
@@ -32,12 +39,14 @@ const (
 // parts.
 func (w *writer) raise(kind string, number int, detail ...string) {
 	before, between, behind := w.dialect.Raising()
-	w.write(before, "'sqlfence:", kind, ":")
+	w.write(before, "'"+markerPrefix, w.nonce, ":", kind, ":")
 	w.b.Int(int64(number))
 	w.write(":'", between)
 	w.write(detail...)
 	w.write(behind)
 }
+
+const markerPrefix = "sqlfence:"
 
 // raiseCondition is raise where a condition has to stand. The condition is false if
 // the raise should yield NULL.
@@ -77,15 +86,33 @@ const (
 	Required               // the statement would update a row, and has no serial
 )
 
-// ReadMarker finds a guard's marker in the text of a database's error.
-func ReadMarker(message string) (Marker, bool) {
-	const prefix = "sqlfence:"
-	i := strings.Index(message, prefix)
-	if i < 0 {
-		return Marker{Kind: NotInteger}, comparesOther(message)
+// ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
+// the same for another reason isn't one: the error of another statement, or of a value that
+// reads like a marker.
+func (r *Rewriter) ReadMarker(err error) (Marker, bool) {
+	if err == nil || r.dialect == nil {
+		return Marker{}, false
 	}
-	before := message[:i]
-	text, _, padded := strings.Cut(message[i+len(prefix):], sqltext.Padding)
+	if r.dialect.lacksComparison(err) {
+		return Marker{Kind: NotInteger}, true
+	}
+	message, ok := r.dialect.Raised(err)
+	prefix := markerPrefix + r.nonce + ":"
+	i := strings.Index(message, prefix)
+	if !ok || i < 0 {
+		return Marker{}, false
+	}
+	return readMarker(message[:i], message[i+len(prefix):])
+}
+
+// Marks reports whether a text has the nonce of the rewriter's markers, which the
+// application may have shown to a user in an error of the database. Of a statement with such a
+// text no marker can be believed.
+func (r *Rewriter) Marks(text string) bool { return r.nonce != "" && strings.Contains(text, r.nonce) }
+
+// readMarker reads what follows the nonce; before is what stands before the marker.
+func readMarker(before, marker string) (Marker, bool) {
+	text, _, padded := strings.Cut(marker, sqltext.Padding)
 	if padded {
 		before = "" // the detail ends there, and quotes in it are its own
 	}
@@ -103,7 +130,9 @@ func ReadMarker(message string) (Marker, bool) {
 	switch kind {
 	case markerStale:
 		m.Kind = Stale
-		m.Current, err = strconv.ParseInt(leadingDigits(detail), 10, 64)
+		var size uint64 // 2^63 of the lowest integer
+		size, err = strconv.ParseUint(leadingDigits(strings.TrimPrefix(detail, "-")), 10, 64)
+		m.Current = int64(min(size, math.MaxInt64))
 	case markerLedger:
 		m.Kind = NotNewest
 		m.Current, err = leadingInteger(detail)
@@ -151,17 +180,6 @@ func quotedDetail(before, detail string) string {
 		detail = strings.ReplaceAll(detail, "''", "'")
 	}
 	return detail
-}
-
-// comparesOther reports whether PostgreSQL has no function to compare a column
-// that is of another type than a token.
-func comparesOther(message string) bool {
-	for _, function := range []string{"int8le", "int8lt", "int8eq", "int8abs"} {
-		if strings.Contains(message, "pg_catalog."+function+"(") {
-			return true
-		}
-	}
-	return false
 }
 
 func leadingInteger(s string) (int64, error) {

@@ -1,9 +1,27 @@
 package rewrite
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/nonce"
 )
+
+const testNonce = "nonce"
+
+func init() { nonce.Fix(testNonce) }
+
+// reader returns a rewriter to read markers with.
+func reader(t *testing.T, d Dialect) *Rewriter {
+	t.Helper()
+	r, err := New(d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // The texts are those of real errors, in full.
 func TestReadMarker(t *testing.T) {
@@ -11,39 +29,39 @@ func TestReadMarker(t *testing.T) {
 		name, message string
 		want          Marker
 	}{
-		{"pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:stale:0:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
-		{"lib/pq", `pq: invalid input syntax for type bigint: "sqlfence:stale:0:9"`, Marker{Kind: Stale, Current: 9}},
-		{"lib/pq, new", `pq: invalid input syntax for type bigint: "sqlfence:stale:0:9" (22P02)`, Marker{Kind: Stale, Current: 9}},
-		{"in another language", `FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:stale:0:9« (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
-		{"mattn", `bad JSON path: 'sqlfence:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
-		{"modernc", `SQL logic error: bad JSON path: 'sqlfence:stale:0:9' (1)`, Marker{Kind: Stale, Current: 9}},
-		{"old SQLite", `JSON path error near 'sqlfence:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
-		{"second token", `bad JSON path: 'sqlfence:stale:12:900000000000000'`, Marker{Kind: Stale, Token: 12, Current: 900000000000000}},
-		{"mark of text", `bad JSON path: 'sqlfence:stale:0:000000000000042'`, Marker{Kind: Stale, Current: 42}},
-		{"mark of a float", `bad JSON path: 'sqlfence:stale:0:42.0'`, Marker{Kind: Stale, Current: 42}},
-		{"scope, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:scope:0:43" (SQLSTATE 22P02)`, Marker{Kind: OutOfScope, Key: "43"}},
-		{"scope, modernc", `SQL logic error: bad JSON path: 'sqlfence:scope:0:43' (1)`, Marker{Kind: OutOfScope, Key: "43"}},
-		{"scope, no key", `bad JSON path: 'sqlfence:scope:0:'`, Marker{Kind: OutOfScope}},
-		{"scope, double quote in the key", `pq: invalid input syntax for type bigint: "sqlfence:scope:0:a"b"`, Marker{Kind: OutOfScope, Key: `a"b`}},
-		{"scope, colons in the key", `bad JSON path: 'sqlfence:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
-		{"scope, a marker in the key", `bad JSON path: 'sqlfence:scope:0:sqlfence:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:stale:0:9"}},
-		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
-		{"ledger, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:ledger:3:9" (SQLSTATE 22P02)`, Marker{Kind: NotNewest, Token: 3, Current: 9}},
-		{"ledger, none yet", `bad JSON path: 'sqlfence:ledger:0:0'`, Marker{Kind: NotNewest}},
-		{"ledger, negative", `SQL logic error: bad JSON path: 'sqlfence:ledger:0:-3' (1)`, Marker{Kind: NotNewest, Current: -3}},
-		{"fence of another type", `ERROR: function pg_catalog.int8le(real, bigint) does not exist (SQLSTATE 42883)`, Marker{Kind: NotInteger}},
-		{"ledger of another type", `pq: Funktion pg_catalog.int8eq(numeric, bigint) existiert nicht`, Marker{Kind: NotInteger}},
-		{"conflict, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:conflict:2:7" (SQLSTATE 22P02)`, Marker{Kind: Conflict, Table: 2, Current: 7}},
-		{"conflict, negative", `bad JSON path: 'sqlfence:conflict:0:-7'`, Marker{Kind: Conflict, Current: -7}},
-		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:conflict:0:7.00"`, Marker{Kind: Conflict, Current: 7}},
-		{"gone", `pq: invalid input syntax for type bigint: "sqlfence:gone:0:1" (22P02)`, Marker{Kind: Gone}},
-		{"not a serial", `SQL logic error: bad JSON path: 'sqlfence:serial:1:it''s 7' (1)`, Marker{Kind: NotSerial, Table: 1, Found: "it's 7"}},
-		{"locked, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:locked:1:1700000000123456:1700000001000000:ann" (SQLSTATE 22P02)`, Marker{Kind: Locked, Table: 1, Since: 1700000000123456, Expiry: 1700000001000000, By: "ann"}},
-		{"locked, for ever", `bad JSON path: 'sqlfence:locked:0:1:9.22e+21:ann'`, Marker{Kind: Locked, Since: 1, By: "ann"}},
-		{"locked, colons and quotes", `bad JSON path: 'sqlfence:locked:0:0:-5:o''neill:1'`, Marker{Kind: Locked, Expiry: -5, By: "o'neill:1"}},
-		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
+		{"pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
+		{"lib/pq", `pq: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9"`, Marker{Kind: Stale, Current: 9}},
+		{"lib/pq, new", `pq: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9" (22P02)`, Marker{Kind: Stale, Current: 9}},
+		{"in another language", `FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:stale:0:9« (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
+		{"mattn", `bad JSON path: 'sqlfence:nonce:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
+		{"modernc", `SQL logic error: bad JSON path: 'sqlfence:nonce:stale:0:9' (1)`, Marker{Kind: Stale, Current: 9}},
+		{"old SQLite", `JSON path error near 'sqlfence:nonce:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
+		{"negative mark", `bad JSON path: 'sqlfence:nonce:stale:0:-9'`, Marker{Kind: Stale, Current: 9}},
+		{"lowest mark", `bad JSON path: 'sqlfence:nonce:stale:0:-9223372036854775808'`, Marker{Kind: Stale, Current: 9223372036854775807}},
+		{"second token", `bad JSON path: 'sqlfence:nonce:stale:12:900000000000000'`, Marker{Kind: Stale, Token: 12, Current: 900000000000000}},
+		{"mark of text", `bad JSON path: 'sqlfence:nonce:stale:0:000000000000042'`, Marker{Kind: Stale, Current: 42}},
+		{"mark of a float", `bad JSON path: 'sqlfence:nonce:stale:0:42.0'`, Marker{Kind: Stale, Current: 42}},
+		{"scope, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:43" (SQLSTATE 22P02)`, Marker{Kind: OutOfScope, Key: "43"}},
+		{"scope, modernc", `SQL logic error: bad JSON path: 'sqlfence:nonce:scope:0:43' (1)`, Marker{Kind: OutOfScope, Key: "43"}},
+		{"scope, no key", `bad JSON path: 'sqlfence:nonce:scope:0:'`, Marker{Kind: OutOfScope}},
+		{"scope, double quote in the key", `pq: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:a"b"`, Marker{Kind: OutOfScope, Key: `a"b`}},
+		{"scope, colons in the key", `bad JSON path: 'sqlfence:nonce:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
+		{"scope, a marker in the key", `bad JSON path: 'sqlfence:nonce:scope:0:sqlfence:nonce:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:nonce:stale:0:9"}},
+		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
+		{"ledger, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:ledger:3:9" (SQLSTATE 22P02)`, Marker{Kind: NotNewest, Token: 3, Current: 9}},
+		{"ledger, none yet", `bad JSON path: 'sqlfence:nonce:ledger:0:0'`, Marker{Kind: NotNewest}},
+		{"ledger, negative", `SQL logic error: bad JSON path: 'sqlfence:nonce:ledger:0:-3' (1)`, Marker{Kind: NotNewest, Current: -3}},
+		{"conflict, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:conflict:2:7" (SQLSTATE 22P02)`, Marker{Kind: Conflict, Table: 2, Current: 7}},
+		{"conflict, negative", `bad JSON path: 'sqlfence:nonce:conflict:0:-7'`, Marker{Kind: Conflict, Current: -7}},
+		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:nonce:conflict:0:7.00"`, Marker{Kind: Conflict, Current: 7}},
+		{"gone", `pq: invalid input syntax for type bigint: "sqlfence:nonce:gone:0:1" (22P02)`, Marker{Kind: Gone}},
+		{"not a serial", `SQL logic error: bad JSON path: 'sqlfence:nonce:serial:1:it''s 7' (1)`, Marker{Kind: NotSerial, Table: 1, Found: "it's 7"}},
+		{"locked, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:locked:1:1700000000123456:1700000001000000:ann" (SQLSTATE 22P02)`, Marker{Kind: Locked, Table: 1, Since: 1700000000123456, Expiry: 1700000001000000, By: "ann"}},
+		{"locked, for ever", `bad JSON path: 'sqlfence:nonce:locked:0:1:9.22e+21:ann'`, Marker{Kind: Locked, Since: 1, By: "ann"}},
+		{"locked, colons and quotes", `bad JSON path: 'sqlfence:nonce:locked:0:0:-5:o''neill:1'`, Marker{Kind: Locked, Expiry: -5, By: "o'neill:1"}},
+		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
 	} {
-		if got, ok := ReadMarker(tt.message); !ok || got != tt.want {
+		if got, ok := reader(t, SQLite).ReadMarker(errors.New(tt.message)); !ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, ok, tt.want)
 		}
 	}
@@ -54,34 +72,38 @@ func TestReadMarkerRefuses(t *testing.T) {
 		"",
 		"sqlfence",
 		"sqlfence:",
-		"sqlfence:stale",
-		"sqlfence:stale:",
-		"sqlfence:stale:0",
-		"sqlfence:stale:0:",
-		"sqlfence:stale:0:x",
-		"sqlfence:stale::9",
-		"sqlfence:stale:x:9",
-		"sqlfence:stale: 0:9",
-		"sqlfence:stale:99999999999999999999:9",
-		"sqlfence:stale:0:99999999999999999999",
-		"sqlfence:stale:0:-9",
-		"sqlfence:ledger:0:",
-		"sqlfence:ledger:0:x",
-		"function pg_catalog.int8mul(real, bigint) does not exist",
-		"sqlfence:conflict:0:",
-		"sqlfence:conflict:0:--7",
-		"sqlfence:conflict:0:x",
-		"sqlfence:conflict:x:7",
-		"sqlfence:gone:x:7",
-		"sqlfence:locked:0:",
-		"sqlfence:locked:0:1:ann",
-		"sqlfence:fresh:0:9",
-		"sqlfence:STALE:0:9",
-		"SQLFENCE:stale:0:9",
+		"sqlfence:nonce:stale",
+		"sqlfence:nonce:stale:",
+		"sqlfence:nonce:stale:0",
+		"sqlfence:nonce:stale:0:",
+		"sqlfence:nonce:stale:0:x",
+		"sqlfence:nonce:stale::9",
+		"sqlfence:nonce:stale:x:9",
+		"sqlfence:nonce:stale: 0:9",
+		"sqlfence:nonce:stale:99999999999999999999:9",
+		"sqlfence:nonce:stale:0:99999999999999999999",
+		"sqlfence:nonce:stale:0:--9",
+		"sqlfence:nonce:ledger:0:",
+		"sqlfence:nonce:ledger:0:x",
+		"function pg_catalog.int8le(real, bigint) does not exist",
+		"sqlfence:nonce:conflict:0:",
+		"sqlfence:nonce:conflict:0:--7",
+		"sqlfence:nonce:conflict:0:x",
+		"sqlfence:nonce:conflict:x:7",
+		"sqlfence:nonce:gone:x:7",
+		"sqlfence:nonce:locked:0:",
+		"sqlfence:nonce:locked:0:1:ann",
+		"sqlfence:nonce:fresh:0:9",
+		"sqlfence:nonce:STALE:0:9",
+		"SQLFENCE:nonce:stale:0:9",
+		"sqlfence:stale:0:9",
+		"sqlfence:other:stale:0:9",
+		"sqlfence:nonce2:stale:0:9",
+		"sqlfence:NONCE:stale:0:9",
 		`ERROR: duplicate key value violates unique constraint "books_pkey" (SQLSTATE 23505)`,
 		`UNIQUE constraint failed: books.id`,
 	} {
-		if got, ok := ReadMarker(message); ok {
+		if got, ok := reader(t, Postgres).ReadMarker(errors.New(message)); ok {
 			t.Errorf("%q: got %+v", message, got)
 		}
 	}
@@ -92,12 +114,12 @@ func TestMarkersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for kind, want := range map[string]MarkerKind{markerStale: Stale, markerLedger: NotNewest, markerScope: OutOfScope, markerUnknown: UnknownName,
 			markerConflict: Conflict, markerGone: Gone, markerNotSerial: NotSerial} {
-			w := newWriter(&source{dialect: dialects[d].says, plan: new(Plan)})
+			w := newWriter(&source{dialect: dialects[d].says, nonce: testNonce, plan: new(Plan)})
 			defer w.release()
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")
-			if m, ok := ReadMarker("error: 'sqlfence:" + marker + "17'"); !ok || m.Kind != want || m.Token+m.Table != 3 {
+			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:" + marker + "17'")); !ok || m.Kind != want || m.Token+m.Table != 3 {
 				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
 			}
 		}
@@ -106,8 +128,124 @@ func TestMarkersAreRead(t *testing.T) {
 
 // MySQL's servers quote nothing in what they show, and the guard pads it.
 func TestMarkerOfMySQLWithQuotes(t *testing.T) {
-	const text = "Identifier name 'sqlfence:locked:0:1:2:o'neill's '' ......................................' is too long"
-	if m, ok := ReadMarker(text); !ok || m.By != "o'neill's ''" {
+	const text = "Identifier name 'sqlfence:nonce:locked:0:1:2:o'neill's '' ......................................' is too long"
+	if m, ok := reader(t, MySQL).ReadMarker(errors.New(text)); !ok || m.By != "o'neill's ''" {
 		t.Errorf("by %q, %t", m.By, ok)
+	}
+}
+
+type (
+	postgresError struct{ state, text string }
+	sqliteError   struct {
+		code int
+		text string
+	}
+	mysqlError struct {
+		Number  uint16
+		Message string
+	}
+)
+
+func (e postgresError) Error() string    { return e.text }
+func (e postgresError) SQLState() string { return e.state }
+func (e sqliteError) Error() string      { return e.text }
+func (e sqliteError) Code() int          { return e.code }
+func (e *mysqlError) Error() string      { return e.Message }
+
+// TestMarkerNeedsItsCode: another error quotes a value, or the statement.
+func TestMarkerNeedsItsCode(t *testing.T) {
+	const text = `error: "sqlfence:nonce:stale:0:9"`
+	for _, tt := range []struct {
+		d    Dialect
+		err  error
+		want bool
+	}{
+		{Postgres, postgresError{"22P02", text}, true},
+		{Postgres, postgresError{"23505", text}, false},
+		{Postgres, postgresError{"42883", text}, false},
+		{Postgres, postgresError{"P0001", text}, false},
+		{SQLite, sqliteError{1, text}, true},
+		{SQLite, sqliteError{1 | 3<<8, text}, true},
+		{SQLite, sqliteError{2067, text}, false},
+		{SQLite, sqliteError{19, text}, false},
+		{MySQL, &mysqlError{1059, text}, true},
+		{MySQL, &mysqlError{3057, text}, true},
+		{MySQL, &mysqlError{4163, text}, true},
+		{MySQL, &mysqlError{1062, text}, false},
+		{MySQL, &mysqlError{1366, text}, false},
+		{MySQL, &mysqlError{1690, text}, false},
+	} {
+		wrapped := fmt.Errorf("wrapped: %w", errors.Join(errors.New("before"), tt.err))
+		for _, err := range []error{tt.err, wrapped} {
+			m, ok := reader(t, tt.d).ReadMarker(err)
+			if ok != tt.want || ok && (m != Marker{Kind: Stale, Current: 9}) {
+				t.Errorf("%v, %#v: %+v, %t", tt.d, err, m, ok)
+			}
+		}
+		// What a wrapper writes before it, such as the statement, isn't read.
+		stated := fmt.Errorf("sqlfence:nonce:stale:0:', %w", tt.err)
+		if m, ok := reader(t, tt.d).ReadMarker(stated); ok != tt.want || ok && m.Current != 9 {
+			t.Errorf("%v, %v: %+v, %t", tt.d, stated, m, ok)
+		}
+		if m, ok := reader(t, tt.d).ReadMarker(fmt.Errorf("%s: %w", text, errors.New("of no driver that is known"))); !ok || m.Current != 9 {
+			t.Errorf("%v, without a code: %+v, %t", tt.d, m, ok)
+		}
+	}
+}
+
+// TestColumnOfAnotherType: the code belongs to what a value was cast to regprocedure, too.
+func TestColumnOfAnotherType(t *testing.T) {
+	for text, want := range map[string]bool{
+		`ERROR: function pg_catalog.int8le(real, bigint) does not exist (SQLSTATE 42883)`:   true,
+		`pq: Funktion pg_catalog.int8eq(numeric, bigint) existiert nicht`:                   true,
+		`pq: function pg_catalog.int8abs(numeric) does not exist (42883)`:                   true,
+		`ОШИБКА: функция pg_catalog.int8lt(real, bigint) не существует (SQLSTATE 42883)`:    true,
+		`ERROR: function pg_catalog.int8mul(real, bigint) does not exist (SQLSTATE 42883)`:  false,
+		`ERROR: function "pg_catalog.int8le(real, bigint)" does not exist (SQLSTATE 42883)`: false,
+		`ERROR: function "" pg_catalog.int8le(" (text)" does not exist (SQLSTATE 42883)`:    false,
+		`FEHLER: Funktion »x pg_catalog.int8le(« (text) existiert nicht (SQLSTATE 42883)`:   false,
+		`ERROR: function books.int8le(real, bigint) does not exist (SQLSTATE 42883)`:        false,
+	} {
+		if m, ok := reader(t, Postgres).ReadMarker(fmt.Errorf("wrapped: %w", postgresError{"42883", text})); ok != want || ok && m.Kind != NotInteger {
+			t.Errorf("%s: %+v, %t", text, m, ok)
+		}
+		if m, ok := reader(t, Postgres).ReadMarker(postgresError{"22P02", text}); ok {
+			t.Errorf("%s with another code: %+v", text, m)
+		}
+		for _, d := range []Dialect{SQLite, MySQL} {
+			if m, ok := reader(t, d).ReadMarker(errors.New(text)); ok {
+				t.Errorf("%v, %s: %+v", d, text, m)
+			}
+		}
+	}
+}
+
+// TestNonceOfARewriter: each has its own, and that with the ledger's function its rewriter's.
+func TestNonceOfARewriter(t *testing.T) {
+	defer nonce.Fix(testNonce)
+	var texts []string
+	for i := range 2 {
+		nonce.Fix(fmt.Sprint("N", i))
+		r, err := New(Postgres, []Table{{Name: "books", FenceColumn: "fence_token", Ledger: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*Rewriter{r, r.WithLedgerFunction("public")} {
+			text := r.Plan("UPDATE books SET price = 1").standard(t)
+			marker := fmt.Sprintf("sqlfence:N%d:stale:0:", i)
+			if !strings.Contains(text, marker) || strings.Contains(text, fmt.Sprint("N", 1-i)) {
+				t.Errorf("%s", text)
+			}
+			if m, ok := r.ReadMarker(errors.New(marker + "9")); !ok || m.Current != 9 {
+				t.Errorf("%+v, %t", m, ok)
+			}
+			if !r.Marks(text) || r.Marks("UPDATE books SET owner = 'sqlfence:stale:0:9'") {
+				t.Error("what has the nonce")
+			}
+			texts = append(texts, text)
+		}
+	}
+	if strings.ReplaceAll(texts[1], "N0", "N1") != texts[3] || !strings.Contains(texts[1], "'N0'::text") {
+		t.Errorf("with the function:\n%s\n%s", texts[1], texts[3])
 	}
 }

@@ -22,29 +22,43 @@ func (p *planner) arm(w *read.Write, a *read.Arm) bool {
 	case read.Delete:
 		p.changes()
 		p.target.updates, p.target.setsSerial = false, false
-		p.armCheck(a.When)
+		p.armCheck(a.When, p.target.inWhere(p.target.rules))
 	case read.Update:
 		p.changes()
 		if !p.assignments(&a.Set, false) {
 			return false
 		}
-		p.armCheck(a.When)
+		p.armCheck(a.When, p.target.inWhere(p.target.rules))
 	case read.Insert:
+		p.armCheck(a.When, 0)
 		return p.columnList(&a.Insertion) && p.rowSource(w, &a.Insertion)
 	}
 	return true
 }
 
-// armCheck adds the check for the row to the condition of an arm. It may only be
-// evaluated where the arm is taken.
-func (p *planner) armCheck(c read.Condition) {
-	rules := p.target.inWhere(p.target.rules)
+// armCheck adds the check of some rules for the row to the condition of an arm, behind the
+// ledger's. It may only be evaluated where the arm is taken.
+func (p *planner) armCheck(c read.Condition, rules ruleSet) {
+	asks, at := p.asksTwice(), p.After(c.At)
+	if !c.Empty() {
+		at = p.Offset(c.Lo)
+	}
+	if c.Empty() && (asks || rules != 0) {
+		p.insertText(at, " AND ")
+	}
+	if asks {
+		p.insert(at, opAnd, setOf(ruleLedger), "")
+		if !c.Empty() || rules != 0 {
+			p.insertText(at, " AND ")
+		}
+	}
 	switch {
-	case rules == 0:
-	case c.Empty():
-		p.insertText(p.After(c.At), " AND ")
-		p.insertCheck(p.After(c.At), rules)
-	default:
+	case c.Empty() && rules != 0:
+		p.insertCheck(at, rules)
+	case !c.Empty() && rules != 0:
 		p.insertCase(c, rules)
+	case !c.Empty() && asks:
+		p.insertText(at, "(")
+		p.insertText(p.After(c.Hi), ")")
 	}
 }

@@ -158,3 +158,34 @@ func TestAroundMeansNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestWordsRightBehindNumbers leaves out the blanks behind numbers: a word there is one of its own to MySQL, and to
+// PostgreSQL before 15. Either it is read so, or the statement is refused.
+func TestWordsRightBehindNumbers(t *testing.T) {
+	oneGoroutine(t)
+	refused, same := 0, 0
+	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
+		for i := range toks {
+			if toks[i].Kind != lex.Number || toks[i+1].Kind != lex.Word {
+				continue
+			}
+			before, behind := s.sql[:toks[i].Start]+"1e0", s.sql[toks[i+1].Start:]
+			apart, right := sample{sql: before + " " + behind}, sample{sql: before + behind}
+			p, q := apart.plan(t, d, rules), right.plan(t, d, rules)
+			switch {
+			case q.Verdict == Refuse:
+				refused++
+			case p.Verdict != q.Verdict:
+				t.Errorf("%s: %v, with a blank %v", right.sql, q.Verdict, p.Verdict)
+			case q.Verdict == Guard:
+				same++
+				if a, b := p.rendered(t, p.values(rules)).SQL, q.rendered(t, q.values(rules)).SQL; strings.ReplaceAll(a, "1e0 ", "1e0") != b {
+					t.Errorf("%s: got %s, with a blank %s", right.sql, b, a)
+				}
+			}
+		}
+	})
+	if refused < 100 || same < 10 {
+		t.Errorf("%d are refused, and %d read", refused, same)
+	}
+}

@@ -11,7 +11,10 @@ import (
 // mysql is MySQL and MariaDB. They read the rows that a statement writes in their newest
 // committed version, with a lock, at every isolation level; so a check may stand in WHERE as
 // well as in SET. What it says doesn't depend on sql_mode, nor on the session's character set.
-type mysql struct{ sqltext.Dialect }
+type mysql struct {
+	sqltext.Dialect
+	ledgerPlace
+}
 
 func (mysql) secondLook() *confirm.Dialect { return confirm.MySQL }
 
@@ -23,13 +26,18 @@ func (mysql) searches(s *search, tables []Table) {
 	if len(tables) == 0 {
 		return
 	}
-	for _, word := range []string{"prepare", "immediate", "call", "binlog", "character_set_client", "character_set_results", "names", "charset"} {
+	for _, word := range []string{"prepare", "immediate", "call", "binlog", "character_set_client", "character_set_results", "names", "charset",
+		sqltext.SeenVariable, "schema", "database"} {
 		s.findWord(word)
 	}
 	if slices.ContainsFunc(tables, func(t Table) bool { return t.locks() }) {
 		s.findWord("timestamp")
 	}
 }
+
+func (mysql) ground() *ground { return mysqlGround }
+
+var mysqlGround = &ground{setting: mysqlSetting}
 
 // maxInputs: they are counted in two bytes.
 func (mysql) maxInputs() int { return 65535 }
@@ -40,8 +48,12 @@ func (mysql) maxNumbered() int { return 0 }
 
 func (mysql) numbersInputs() bool { return false }
 
-// integer: a text would be compared as a floating number.
-func (mysql) integer() (before, behind string) { return "COALESCE(CAST(", " AS SIGNED), 0)" }
+// size: a text would be compared as a floating number.
+func (mysql) size() (before, behind string) {
+	return "ABS(GREATEST(COALESCE(CAST(", " AS SIGNED), 0), -9223372036854775807))"
+}
+
+func (mysql) lacksComparison(error) bool { return false }
 
 // keyText: most collations take "books" for "BOOKS", and all but a few for "books ".
 func (mysql) keyText() (before, behind string) {
@@ -54,11 +66,7 @@ func (mysql) compares(c comparison) (before, between, behind string) {
 
 func (mysql) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
 
-func (mysql) size() (before, behind string) { return "ABS(", ")" }
-
-func (mysql) seals() bool { return true }
-
-func (mysql) deletesByMark() bool { return false }
+func (mysql) unsealable() string { return "" }
 
 // proveDelete: a variable is the session's. NOW is when the statement began, also to its
 // triggers. Of IS NOT NULL MySQL evaluates nothing that can't be NULL, which CONCAT can only be in a strict
@@ -107,6 +115,11 @@ func (mysql) writesInWith() bool { return false }
 // BY no row is read behind the last one.
 func (mysql) checksBeyondLimit() bool { return true }
 
+// sortsAside: MariaDB executes an UPDATE whose subquery reads the same table, be it through a view, as one of
+// joined tables. Sorted by what isn't a column of the first one, such as RAND(), it collects the rows in a
+// temporary table, and evaluates SET behind that, with each column as the row has it that was read last.
+func (mysql) sortsAside() bool { return true }
+
 // rowCounter is MariaDB's. Without brackets it is a column.
 func (mysql) rowCounter() string { return "rownum" }
 
@@ -135,13 +148,18 @@ func (mysql) upsertSeesQuery() bool { return true }
 
 func (mysql) upsert() string { return "ON DUPLICATE KEY UPDATE" }
 
+func (d mysql) withLedgerSchema(schema string) dialect {
+	d.ledgerPlace = ledgerPlace(d.Quote(schema) + ".")
+	return d
+}
+
 func (d mysql) withLedgerFunction(string) dialect { return d }
 
 // ledgerCheck locks the ledger's row, which reads its newest committed version whatever the
 // isolation level, and holds off the next token until this transaction ends. Without a
 // unique index a name may have several rows, of which the highest counts. As a table without
 // one of its own it is asked once, and before the first row: also where no row is met.
-func (mysql) ledgerCheck(w *writer, token int) {
+func (d mysql) ledgerCheck(w *writer, token int) {
 	const newest = "COALESCE(MAX(CAST(" + ledgerTable + ".token AS SIGNED)), 0)"
 	w.write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
 	w.compare(equal, token, newest)
@@ -149,7 +167,14 @@ func (mysql) ledgerCheck(w *writer, token int) {
 	w.raiseCondition(markerUnknown, token, "COUNT(*)")
 	w.write(" ELSE ")
 	w.raiseCondition(markerLedger, token, newest)
-	w.write(" END FROM " + ledgerTable + " WHERE " + ledgerTable + ".name = ")
+	w.write(" END FROM ", d.ledgerName(), " WHERE "+ledgerTable+".name = ")
 	w.field(token, fieldName)
 	w.write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
 }
+
+func (d mysql) ledgerFirst(w *writer, token int) { d.ledgerCheck(w, token) }
+
+// ledgerTail: ledgerFirst stands in the query.
+func (mysql) ledgerTail(*writer) {}
+
+func (mysql) seeksFirst() bool { return false }

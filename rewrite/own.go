@@ -1,14 +1,220 @@
 package rewrite
 
-import "slices"
+import (
+	"slices"
+	"strings"
 
-// The tables that sqlfence's packages keep, in any schema. Whoever else wrote to
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// The tables that sqlfence's packages keep, in any schema. Another client that wrote to
 // one, or put another one before it, could make an outdated token pass.
-var ownTables = [...]string{ledgerTable, "fencing_leases", "rowlocks"}
+var ownTables = sqltext.OwnTables
 
 // isOwnTable reports whether a table, by its normalised name, is one of these.
 func isOwnTable(table string) bool { return slices.Contains(ownTables[:], table) }
 
-// ownReason is why a statement that concerns a table of sqlfence's own is refused.
-const ownReason = "only sqlfence's packages write to this table or define one of its name; " +
-	"use package tokens, lease or rowlock, or run it under Bypass"
+// Reasons why a statement that concerns something of sqlfence's own is refused.
+const (
+	ownReason = "only sqlfence's packages write to this table or define one of its name; " +
+		"use package tokens, lease or rowlock, or run it under Bypass"
+	ownObject = "guards and seals rely on the functions and triggers whose names begin with sqlfence; " +
+		"packages tokens, lease and schema make and change them; run it under Bypass"
+	ownSetting = "by this setting triggers aren't fired, or don't compare what they should; run it under Bypass"
+	ownSchema  = "it may drop a registered table, or sqlfence's own tables, functions and triggers; run it under Bypass"
+)
+
+// searchOwn has texts found that concern what sqlfence has in the database besides tables.
+func (s *search) searchOwn(tables []Table) {
+	s.names.add(sqltext.OwnPrefix, noTable)
+	for _, word := range ownKinds {
+		s.findNamesWith(word)
+	}
+	if len(tables) > 0 {
+		s.findNamesWith(sqltext.OwnPrefix) // sqlfence.seen
+	}
+}
+
+// ownKinds are the kinds of object that a statement about something of sqlfence's own names.
+var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint", "language", "extension"}
+
+// keepsGround refuses a statement that changes what guards and seals rely on, besides tables.
+func (p *planner) keepsGround() bool {
+	return p.keepsObjects() && (len(p.tables) == 0 || p.keepsSettings() && p.keepsSchemas())
+}
+
+// A ground is what a dialect knows besides tables that guards rely on.
+type ground struct {
+	code string // the language of functions, which may be dropped with all of them; empty for none
+	home string // the schema in which tables are made by default; empty for none
+
+	// A schema is dropped with what is in it only by CASCADE.
+	cascades bool
+
+	// setting returns the name of a setting at a token, if it is one to be kept; nil for none. A read
+	// may change one only if it has one of the names; if there are none, in any way.
+	setting func(t *read.Text, i int32) string
+	setters []string
+}
+
+// keepsObjects refuses a statement that defines, changes or drops a function, trigger or constraint of
+// sqlfence's, or drops the language of its functions.
+func (p *planner) keepsObjects() bool {
+	if !p.mayDefine() || !p.hasWord(ownKinds...) {
+		return true
+	}
+	code := p.dialect.ground().code
+	for i := p.Lo; i < p.Hi; i++ {
+		name, ok := p.Name(int(i))
+		if ok && (sqltext.OwnsName(name) || code != "" && name == code && p.Word(p.Lo, "drop")) {
+			return p.refuseNamed(name, i, ownObject)
+		}
+	}
+	return true
+}
+
+// mayDefine reports whether the statement may define or drop something: it does more than
+// write and read rows, and isn't known to do neither.
+func (p *planner) mayDefine() bool {
+	return slices.ContainsFunc(p.Parts, func(part read.Part) bool {
+		switch part.Kind {
+		case read.UnreadablePart, read.TooDeepPart:
+			return true
+		case read.OtherPart:
+			return part.Class != read.Reading && part.Class != read.NoRows
+		}
+		return false
+	})
+}
+
+// hasWord reports whether one of the words stands in the statement, unquoted.
+func (p *planner) hasWord(words ...string) bool {
+	for i := p.Lo; i < p.Hi; i++ {
+		if p.Word(i, words...) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsSettings refuses a statement that may change a setting by which triggers aren't fired or
+// don't compare. What only reads one passes.
+//
+//	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
+func (p *planner) keepsSettings() bool {
+	g := p.dialect.ground()
+	if g.setting == nil || p.Word(p.Lo, "show", "reset") || g.setters != nil && p.writesOrReads() && !p.names(g.setters) {
+		return true
+	}
+	for i := p.Lo; i < p.Hi; i++ {
+		if name := g.setting(p.Text, i); name != "" && !p.firesTriggers(name, i) {
+			return p.refuseNamed(name, i, ownSetting)
+		}
+	}
+	return true
+}
+
+// names reports whether one of the names stands in the statement.
+func (p *planner) names(names []string) bool {
+	for i := p.Lo; i < p.Hi; i++ {
+		switch tok := &p.Tokens[i]; tok.Kind {
+		case lex.Word:
+			if p.Word(i, names...) {
+				return true
+			}
+		case lex.Quoted:
+			if name, ok := p.Name(int(i)); ok && slices.Contains(names, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// firesTriggers reports whether a SET, of the setting at token i, has triggers fired as usual.
+func (p *planner) firesTriggers(name string, i int32) bool {
+	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
+	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi && (value == "origin" || value == "local" || value == "default")
+}
+
+// keepsSchemas refuses a statement that drops all that is in a schema which is named in the
+// registration of a table, or in which tables are made by default, or all that a role has.
+//
+//	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role
+func (p *planner) keepsSchemas() bool {
+	g := p.dialect.ground()
+	switch {
+	case !p.Word(p.Lo, "drop"):
+		return true
+	case p.Word(p.Lo+1, "owned"):
+		return p.refuse(-1, p.Lo+1, ownSchema)
+	case !p.Word(p.Lo+1, "schema", "database"), g.cascades && !p.Word(p.Hi-1, "cascade"):
+		return true
+	}
+	_, at := p.Find(read.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
+		if name == g.home {
+			return 0
+		}
+		return slices.IndexFunc(p.tables, func(t Table) bool { return t.Schema == name })
+	})
+	return at < 0 || p.refuse(-1, at, ownSchema)
+}
+
+// refuseNamed refuses a statement for something of sqlfence's own that isn't a table.
+func (p *planner) refuseNamed(name string, at int32, reason string) bool {
+	if p.refused == nil {
+		p.refuse(-1, at, reason)
+		p.refused.Own = name
+	}
+	return false
+}
+
+// ownIn returns the name of a function or trigger of sqlfence's, or of a setting that is to be kept,
+// that stands in some code, be it as a part of another word; empty for none.
+func ownIn(code string) string {
+	for i := range len(code) {
+		if lex.HasPrefixFold(code[i:], sqltext.OwnPrefix) {
+			behind := code[i:]
+			if n := strings.IndexFunc(behind, func(r rune) bool { return !strings.ContainsRune("_-:.", r) && !lex.IsNamePart(byte(r)) }); n >= 0 {
+				behind = behind[:n]
+			}
+			if sqltext.OwnsName(behind) || sqltext.OwnsSetting(behind) {
+				return behind
+			}
+		}
+		if lex.HasPrefixFold(code[i:], sqltext.TriggerSetting) {
+			return sqltext.TriggerSetting
+		}
+	}
+	return ""
+}
+
+// postgresSetting returns the name of a setting at token i of a text for PostgreSQL, if it is one that
+// is to be kept: as a word, in quotes, or as a string.
+func postgresSetting(t *read.Text, i int32) string {
+	name, ok := t.Name(int(i))
+	switch {
+	case ok && t.Tokens[i+1].Is('.'):
+		behind, _ := t.Name(int(i) + 2)
+		name += "." + behind
+	case t.Tokens[i].Kind == lex.Text:
+		name = strings.Trim(strings.TrimLeft(t.TokenText(i), "eEnN"), "'$")
+	case !ok:
+		return ""
+	}
+	if !sqltext.OwnsSetting(name) {
+		return ""
+	}
+	return strings.ToLower(name)
+}
+
+// mysqlSetting returns the name of a variable at token i of a text for MySQL, if it is one that is to
+// be kept.
+func mysqlSetting(t *read.Text, i int32) string {
+	if name := strings.Trim(t.TokenText(i), "@`'\""); t.Tokens[i].Kind == lex.Variable && lex.EqualFold(name, sqltext.SeenVariable) {
+		return sqltext.SeenVariable
+	}
+	return ""
+}

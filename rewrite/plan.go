@@ -56,9 +56,8 @@ type Plan struct {
 	// without tokens.
 	Serial, Locks, Tokenless bool
 
-	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe] and where it
-	// proves the token to a seal: a broken constraint then undoes the statement, even if
-	// SQLite's table declares otherwise.
+	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe]: a broken
+	// constraint then undoes the statement, even if SQLite's table declares otherwise.
 	Aborts bool
 
 	// Versioned reports whether the statement raises for a row at another serial than
@@ -80,6 +79,10 @@ type Plan struct {
 	// AssignsTwice reports whether an upsert assigns a column first to check the row and then to mark
 	// it, which holds only where the session stores the last value.
 	AssignsTwice bool
+
+	// AsksLate reports whether some table's ledger is asked at the end alone, so that a stale
+	// write which breaks a constraint gets the constraint's error.
+	AsksLate bool
 
 	// Several is 0 for a single statement, and else where another one of the text's begins,
 	// in bytes from its start. The text is to be executed without arguments, by what

@@ -14,6 +14,7 @@ import (
 type planner struct {
 	*read.Text
 	dialect   dialect
+	nonce     string
 	tables    []Table
 	index     *index
 	search    *search
@@ -31,6 +32,7 @@ type planner struct {
 	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
 	explained bool      // a statement is run by EXPLAIN
 	apart     bool      // a statement is one that none which is guarded may stand beside
+	askedOnce bool      // the ledger isn't asked before the first row
 }
 
 var planners = sync.Pool{New: func() any { return new(planner) }}
@@ -40,12 +42,25 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
+	plan := r.planned(query, versioned, false)
+	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && (r.dialect.seeksFirst() || !r.dialect.ledgerInWhere()) && len(query) <= maxReadAgain {
+		plan = r.planned(query, versioned, true)
+	}
+	return plan
+}
+
+// maxReadAgain is the length of a text that is read again if its guard can't be confirmed: without
+// the ledger's first question it may.
+const maxReadAgain = 8 << 10
+
+// planned makes the plan of a text. askedOnce leaves out what [Plan.AsksLate] is about.
+func (r *Rewriter) planned(query string, versioned, askedOnce bool) *Plan {
 	text, err := read.Open(r.dialect.grammar(), query, r.registers)
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
 	p := planners.Get().(*planner)
-	p.Text, p.dialect, p.versioned = text, r.dialect, versioned
+	p.Text, p.dialect, p.nonce, p.versioned, p.askedOnce = text, r.dialect, r.nonce, versioned, askedOnce
 	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
 	p.release()
@@ -70,7 +85,7 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsEncoding() && p.keepsErrors() && p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
+		ok = p.keepsGround() && p.keepsEncoding() && p.keepsErrors() && p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:
@@ -88,6 +103,7 @@ func (p *planner) guarded() *Plan {
 	plan := &p.plan.Plan
 	plan.form = &p.plan.form
 	plan.Verdict = Guard
+	plan.AsksLate = plan.AsksLate || p.askedOnce
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
 	plan.Params = plan.Several == 0 && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
@@ -95,7 +111,7 @@ func (p *planner) guarded() *Plan {
 		p.countInputs()
 	}
 	edits := append(p.plan.edits[:0], p.edits...)
-	plan.source = source{dialect: p.dialect, src: p.Src, edits: edits, repeats: p.repeats, tables: p.tables, plan: plan,
+	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats, tables: p.tables, plan: plan,
 		assigns: p.assigns, counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
 	plan.countRows()
 	if !plan.renderDefault() {

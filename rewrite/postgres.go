@@ -1,8 +1,10 @@
 package rewrite
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -20,6 +22,8 @@ type postgres struct {
 	// ledgerHome is the schema, quoted, of the function that asks the ledger; empty for
 	// guards that ask by themselves.
 	ledgerHome string
+
+	ledgerPlace
 }
 
 func (postgres) secondLook() *confirm.Dialect { return confirm.Postgres }
@@ -38,7 +42,14 @@ func (postgres) searches(s *search, tables []Table) {
 	s.findCode(complete)
 	s.find("client_encoding", noTable)
 	s.findWord("names") // SET NAMES
+	for _, word := range []string{sqltext.TriggerSetting, "schema", "owned", "plpgsql"} {
+		s.findWord(word)
+	}
 }
+
+func (postgres) ground() *ground { return postgresGround }
+
+var postgresGround = &ground{code: "plpgsql", home: "public", cascades: true, setting: postgresSetting, setters: []string{"set_config", "pg_settings"}}
 
 // maxInputs: they are counted in two bytes.
 func (postgres) maxInputs() int { return 65535 }
@@ -49,7 +60,15 @@ func (d postgres) maxNumbered() int { return d.maxInputs() }
 
 func (postgres) numbersInputs() bool { return true }
 
-func (postgres) integer() (before, behind string) { return "COALESCE(", ", 0)" }
+func (postgres) size() (before, behind string) {
+	return "pg_catalog.int8abs(GREATEST(COALESCE(", ", 0), -9223372036854775807))"
+}
+
+func (postgres) lacksComparison(err error) bool {
+	return slices.ContainsFunc([]string{"int8le", "int8lt", "int8eq", "int8abs"}, func(function string) bool {
+		return dberr.NamesFunction(err, "pg_catalog."+function)
+	})
+}
 
 func (postgres) keyText() (before, behind string) { return "", `::text COLLATE "C"` }
 
@@ -61,11 +80,7 @@ func (postgres) compares(c comparison) (before, between, behind string) {
 
 func (postgres) greatest() (before, between, behind string) { return "GREATEST(", ", ", ")" }
 
-func (postgres) size() (before, behind string) { return "pg_catalog.int8abs(", ")" }
-
-func (postgres) seals() bool { return true }
-
-func (postgres) deletesByMark() bool { return false }
+func (postgres) unsealable() string { return "" }
 
 // proveDelete: the setting is the transaction's, and is cleared before each statement.
 func (postgres) proveDelete(w *writer) {
@@ -101,6 +116,8 @@ func (postgres) writesInWith() bool { return true }
 
 func (postgres) checksBeyondLimit() bool { return false }
 
+func (postgres) sortsAside() bool { return false }
+
 func (postgres) rowCounter() string { return "" }
 
 func (postgres) findsDatesByNull() bool { return false }
@@ -127,6 +144,11 @@ func (postgres) upsertSeesQuery() bool { return false }
 
 func (postgres) upsert() string { return "ON CONFLICT" }
 
+func (p postgres) withLedgerSchema(schema string) dialect {
+	p.ledgerPlace = ledgerPlace(p.Quote(schema) + ".")
+	return p
+}
+
 func (p postgres) withLedgerFunction(schema string) dialect {
 	p.ledgerHome = p.Quote(schema)
 	return p
@@ -145,7 +167,7 @@ func (p postgres) ledgerCheck(w *writer, token int) {
 	}
 	const held = "COALESCE(held.token, 0)"
 	ofName := func() {
-		w.write(ledgerTable + " WHERE " + ledgerTable + ".name = ")
+		w.write(p.ledgerName(), " WHERE "+ledgerTable+".name = ")
 		w.field(token, fieldName)
 	}
 	w.write("COALESCE((SELECT CASE WHEN ")
@@ -175,5 +197,39 @@ func (p postgres) callLedger(w *writer, token int) {
 	w.typedField(token, fieldValue)
 	w.write(", ")
 	w.b.Int(int64(token))
-	w.write(", '" + ledgerTable + "'::pg_catalog.regclass)), false)")
+	w.write(", '", w.nonce, "'::text, ", p.Text(p.ledgerName()), "::pg_catalog.regclass)), false)")
+}
+
+// ledgerFirst: PostgreSQL evaluates a condition without columns before it reads a row.
+func (p postgres) ledgerFirst(w *writer, token int) {
+	p.ledgerNewer(w, token)
+	w.write(" IS NULL")
+}
+
+// ledgerTail: an offset is evaluated first, and NULL is none.
+func (p postgres) ledgerTail(w *writer) {
+	w.write(" OFFSET (")
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(" + ")
+		}
+		p.ledgerNewer(w, i)
+	}
+	w.write(")")
+}
+
+func (postgres) seeksFirst() bool { return false }
+
+// ledgerNewer takes no turn and locks nothing: the statement may still have to wait for rows.
+// Only the snapshot that has a newer token says something of this one: an older token may be
+// the snapshot's age.
+func (p postgres) ledgerNewer(w *writer, token int) {
+	const stored = ledgerTable + ".token"
+	w.write("(SELECT ")
+	w.raise(markerLedger, token, stored)
+	w.write(" FROM ", p.ledgerName(), " WHERE "+ledgerTable+".name = ")
+	w.field(token, fieldName)
+	w.write(" AND NOT ")
+	w.compare(lessOrEqual, token, stored)
+	w.write(")")
 }

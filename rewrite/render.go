@@ -174,6 +174,7 @@ const defaultArgs = 5
 // A source is what a plan renders a statement from.
 type source struct {
 	dialect dialect
+	nonce   string // of the rewriter's markers
 	src     string
 	edits   []edit
 	repeats repeats

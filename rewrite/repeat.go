@@ -27,6 +27,10 @@ const noBare = -1
 // they are, and the values are passed once more.
 const manyRepeated = 16
 
+// manyNumbered is how many placeholders get numbers at most where there is no room to pass their values once
+// more: SQLite takes a second for 16,000. A part with more isn't repeated, so that no index is used for it.
+const manyNumbered = 1024
+
 // repeat repeats a part of a condition behind it.
 func (p *planner) repeat(part read.Span, at int32) {
 	begin, r := p.Offset(part.Lo), &p.repeats
@@ -46,8 +50,10 @@ func (w *writer) repeat(e *edit) {
 	r, last := &w.repeats, int32(0)
 	numbers := w.dialect.numbersInputs()
 	again := w.counts && (!w.literal || w.passesAgain) && (len(r.bare) > manyRepeated || !numbers)
-	if !again && !numbers && len(r.of(e.row)) > 0 {
-		return // it would only help an index
+	if n := len(r.of(e.row)); !again && n > 0 {
+		if w.numbered += n; !numbers || w.numbered > manyNumbered {
+			return // it would only help an index
+		}
 	}
 	if again {
 		w.numbers.added = slices.Grow(w.numbers.added, len(r.of(e.row)))

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/fault"
+	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
 	dialect   dialect // nil for one that can't be guarded: it has no tables
+	nonce     string  // of the markers; see [Rewriter.ReadMarker]
 	tables    []Table
 	registers func(schema, name string) bool // whether a name may mean one of these
 	index     *index
@@ -37,13 +41,13 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	case len(tables) == 0:
 		err = nil
 	}
-	if err == nil && says != nil && !says.seals() && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
-		err = fmt.Errorf("tables of %v can't be sealed", d)
+	if err == nil && says != nil && says.unsealable() != "" && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
+		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.unsealable())
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &Rewriter{dialect: says, tables: slices.Clone(tables), index: index, plans: newCache(cacheBytes), versioned: newCache(cacheBytes)}
+	r := &Rewriter{dialect: says, nonce: nonce.New(), tables: slices.Clone(tables), index: index, plans: newCache(cacheBytes), versioned: newCache(cacheBytes)}
 	if says == nil {
 		return r, nil
 	}
@@ -58,7 +62,8 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 
 var pass = &Plan{Verdict: Pass}
 
-// Plan returns what to do with a statement.
+// Plan returns what to do with a statement. A text by which it fails itself is refused: it
+// stands in the way of each statement of a program, and a text may come from anywhere.
 func (r *Rewriter) Plan(query string) *Plan { return r.plan(query, r.plans, false) }
 
 // VersionedPlan returns what to do with a statement that is to be applied only
@@ -66,7 +71,14 @@ func (r *Rewriter) Plan(query string) *Plan { return r.plan(query, r.plans, fals
 // tables with Serial, INSERT excepted.
 func (r *Rewriter) VersionedPlan(query string) *Plan { return r.plan(query, r.versioned, true) }
 
-func (r *Rewriter) plan(query string, plans *cache, versioned bool) *Plan {
+func (r *Rewriter) plan(query string, plans *cache, versioned bool) (plan *Plan) {
+	defer func() {
+		if !fault.Crashes {
+			if failed := recover(); failed != nil {
+				plan = refusal(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed, "; please report that with the statement, and write it in another way"))
+			}
+		}
+	}()
 	if !r.search.finds(query) {
 		return pass
 	}

@@ -58,11 +58,11 @@ func (rowFence) check(w *writer) {
 		w.write(" THEN ")
 		w.bool(true)
 		w.write(" ELSE ")
-		stored := w.rowMark()
-		w.raiseCondition(markerStale, token, stored[:]...)
+		w.raiseStale(token)
+		w.write(" IS NOT NULL")
 		w.write(" END")
 	}, w.outOfScope)
-	if w.sealed && w.deletes && !w.dialect.deletesByMark() {
+	if w.sealed && w.deletes {
 		w.write(" AND ")
 		w.dialect.proveDelete(w)
 	}
@@ -87,8 +87,7 @@ func (rowFence) assigns(w *writer) {
 			w.write(" THEN ")
 			w.mark(token)
 			w.write(" ELSE ")
-			stored := w.rowMark()
-			w.raise(markerStale, token, stored[:]...)
+			w.raiseStale(token)
 			w.write(" END")
 		}, func() { w.raise(markerScope, w.lo, w.shownKey()) })
 	}
@@ -113,13 +112,16 @@ func (w *writer) higherToken() {
 	})
 }
 
-// rowToken writes the row's token as a number that is never NULL.
+// rowToken writes the row's token as a number that is never NULL. A negative mark counts by its
+// size: it was written for a seal that wasn't there, or by hand.
 func (w *writer) rowToken() {
-	before, behind := w.dialect.integer()
-	stored := w.rowMark()
-	w.write(before)
-	w.write(stored[:]...)
-	w.write(behind)
+	before, behind := w.dialect.size()
+	w.write(before, w.target.qualifier, ".", w.rules.fence, behind)
+}
+
+// raiseStale raises for a row with a newer token than the statement's.
+func (w *writer) raiseStale(token int) {
+	w.raise(markerStale, token, w.target.qualifier, ".", w.rules.fence)
 }
 
 // isFresh writes the comparison of the row's token with the statement's.
@@ -128,9 +130,8 @@ func (w *writer) isFresh(token int) {
 	if w.rules.SingleUse {
 		c = less
 	}
-	before, behind := w.dialect.integer()
-	m := w.rowMark()
-	w.compare(c, token, before, m[0], m[1], m[2], m[3], m[4], behind)
+	before, behind := w.dialect.size()
+	w.compare(c, token, before, w.target.qualifier, ".", w.rules.fence, behind)
 }
 
 // mark writes a token as it is assigned to the fence column.
@@ -165,16 +166,6 @@ func (w *writer) provenTokens() {
 		w.write(", ',', ")
 		w.field(i, fieldValue)
 	}
-}
-
-// rowMark returns the row's mark, in parts. In a table that may be sealed a negative one
-// counts by its size: it was written when the seal wasn't there any more.
-func (w *writer) rowMark() (parts [5]string) {
-	parts = [5]string{"", w.target.qualifier, ".", w.rules.fence}
-	if w.rules.Sealed {
-		parts[0], parts[4] = w.dialect.size()
-	}
-	return parts
 }
 
 // compare writes the comparison of a stored number, in parts, with a token's.

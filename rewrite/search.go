@@ -34,6 +34,7 @@ func newSearch(d dialect, tables []Table) *search {
 	for i, own := range ownTables {
 		s.find(own, int32(len(tables)+i))
 	}
+	s.searchOwn(tables)
 	d.searches(s, tables)
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -23,7 +24,7 @@ type everyByte struct {
 }
 
 func newEveryByte(d Dialect, r *Rewriter) *everyByte {
-	e := &everyByte{starts: []string{"fencing_", "rowlocks"}, whole: slices.Clone(ownTables[:]), search: r.search}
+	e := &everyByte{starts: []string{sqltext.LedgerTable, sqltext.LeaseTable, sqltext.LocksTable, sqltext.OwnPrefix}, whole: slices.Clone(ownTables[:]), search: r.search}
 	for i := range r.tables {
 		e.starts = append(e.starts, start(r.tables[i].Name))
 		e.whole = append(e.whole, r.tables[i].Name)
@@ -35,8 +36,8 @@ func newEveryByte(d Dialect, r *Rewriter) *everyByte {
 		return e
 	}
 	if d == Postgres {
-		e.starts, e.words, e.code = append(e.starts, "client_encoding"), []string{"names"}, true
-		e.whole = append(e.whole, "client_encoding")
+		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), []string{"names", "schema", "owned", "plpgsql"}, true
+		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {
 		e.whole = append(e.whole, schemaTables...)
 		e.starts = append(e.starts, "sqlite_")

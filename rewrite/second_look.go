@@ -6,8 +6,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 const unconfirmed = "it can't be confirmed that the guard would be in the right clause; simplify the statement, and put names that are keywords in quotes"
 
 // pieceKinds says as what each edit is confirmed. opText isn't looked at, nor is opRepeat:
-// it says what the statement said. Where opMarking has made no UPDATE of a DELETE, opMark has no
-// place.
+// it says what the statement said.
 var pieceKinds = [...]confirm.Kind{
 	opAbort:           confirm.OrAbort,
 	opFirst:           confirm.LeadingAssignment,
@@ -27,5 +26,5 @@ var pieceKinds = [...]confirm.Kind{
 	opBehindAssigned:  confirm.BehindValue,
 	opStored:          confirm.Returning,
 	opGone:            confirm.Returning,
-	opMark:            confirm.SetList,
+	opTail:            confirm.Tail,
 }

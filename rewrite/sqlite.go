@@ -24,6 +24,11 @@ func (sqlite) searches(s *search, tables []Table) {
 	}
 }
 
+// ground: SQLite has neither functions nor schemas that a statement drops.
+func (sqlite) ground() *ground { return sqliteGround }
+
+var sqliteGround = new(ground)
+
 // maxInputs is the default of SQLITE_MAX_VARIABLE_NUMBER.
 func (sqlite) maxInputs() int { return 32766 }
 
@@ -36,8 +41,12 @@ func (sqlite) maxNumbered() int { return 64 }
 
 func (sqlite) numbersInputs() bool { return true }
 
-// integer: a text column would be compared as text without the cast.
-func (sqlite) integer() (before, behind string) { return "COALESCE(CAST(", " AS INTEGER), 0)" }
+// size: a text column would be compared as text without the cast.
+func (sqlite) size() (before, behind string) {
+	return "abs(max(COALESCE(CAST(", " AS INTEGER), 0), -9223372036854775807))"
+}
+
+func (sqlite) lacksComparison(error) bool { return false }
 
 func (sqlite) keyText() (before, behind string) { return "CAST(", " AS TEXT) COLLATE BINARY" }
 
@@ -47,22 +56,12 @@ func (sqlite) compares(c comparison) (before, between, behind string) {
 
 func (sqlite) greatest() (before, between, behind string) { return "max(", ", ", ")" }
 
-func (sqlite) size() (before, behind string) { return "abs(", ")" }
-
-func (sqlite) seals() bool { return true }
-
-func (sqlite) deletesByMark() bool { return true }
-
-// proveDelete: without the triggers the rows would be marked, and stay.
-func (sqlite) proveDelete(w *writer) {
-	w.write("CASE WHEN EXISTS (SELECT 1 FROM ", w.target.schema, "sqlite_master WHERE type = 'trigger' AND tbl_name = ")
-	w.b.Text(w.rules.Name)
-	w.write(" COLLATE NOCASE AND name GLOB '" + sqltext.SQLiteSealDeletes + "*') THEN 1 ELSE ")
-	before, between, behind := w.dialect.Raising()
-	w.write(before, "'"+sqltext.SealedMark+":'", between)
-	w.rowToken()
-	w.write(behind, " IS NOT NULL END")
+// unsealable: SQLite has no privileges, and a DELETE carries no proof that a trigger could see.
+func (sqlite) unsealable() string {
+	return "each program with the file can drop its triggers; leave Sealed out, and open the file through sqlfence alone"
 }
+
+func (sqlite) proveDelete(*writer) {}
 
 func (sqlite) assigns() (before, between, behind string) { return "", " = ", "" }
 
@@ -103,6 +102,8 @@ func (sqlite) writesInWith() bool { return false }
 
 func (sqlite) checksBeyondLimit() bool { return false }
 
+func (sqlite) sortsAside() bool { return false }
+
 func (sqlite) rowCounter() string { return "" }
 
 func (sqlite) findsDatesByNull() bool { return false }
@@ -125,6 +126,11 @@ func (sqlite) upsertSeesQuery() bool { return false }
 
 func (sqlite) upsert() string { return "ON CONFLICT" }
 
+// ledgerName: a file has a ledger of its own, for its tables.
+func (sqlite) ledgerName() string { return ledgerTable }
+
+func (d sqlite) withLedgerSchema(string) dialect { return d }
+
 func (d sqlite) withLedgerFunction(string) dialect { return d }
 
 // ledgerCheck: a database file has one writer, so what is read there stays true to the
@@ -143,3 +149,14 @@ func (sqlite) ledgerCheck(w *writer, token int) {
 	w.field(token, fieldName)
 	w.write(")")
 }
+
+func (d sqlite) ledgerFirst(w *writer, token int) { d.ledgerCheck(w, token) }
+
+// ledgerTail: a limit is evaluated first, and a negative one is none.
+func (sqlite) ledgerTail(w *writer) {
+	w.write(" LIMIT CASE WHEN ")
+	w.check(setOf(ruleLedger))
+	w.write(" THEN -1 END")
+}
+
+func (sqlite) seeksFirst() bool { return true }

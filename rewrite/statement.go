@@ -132,6 +132,9 @@ func (p *planner) codeNamesNothing(at int32, code string) bool {
 	if table := p.search.namedIn(code); table >= 0 {
 		return p.refuse(table, at, codeNames)
 	}
+	if name := ownIn(code); name != "" {
+		return p.refuseNamed(name, at, ownObject)
+	}
 	for i := range len(code) {
 		if lex.HasPrefixFold(code[i:], `u&"`) {
 			return p.refuse(-1, at, "a name spelled with escapes isn't supported in code; write it in double quotes")

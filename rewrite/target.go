@@ -142,10 +142,9 @@ func (p *planner) orAbort(w *read.Write) {
 	}
 }
 
-// orAbort writes OR ABORT. A seal compares the tokens of rows that are deleted so itself, and tells by the
-// statement's words whether any are.
+// orAbort writes OR ABORT.
 func (w *writer) orAbort() {
-	if !w.observe && !w.sealed {
+	if !w.observe {
 		w.write(" OR ABORT")
 	}
 }

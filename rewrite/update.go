@@ -14,7 +14,7 @@ func (p *planner) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed statement; write UPDATE without it")
 	}
-	if !p.versions(w) || !p.countsNoRows(w) {
+	if !p.versions(w) || !p.countsNoRows(w) || !p.sortsNoQuery(w) {
 		return false
 	}
 	if p.target.versioned && w.Or == read.OrIgnore {
@@ -41,13 +41,26 @@ func (p *planner) countsNoRows(w *read.Write) bool {
 	return true
 }
 
+// sortsNoQuery refuses an UPDATE with ORDER BY and a subquery where the guard in its SET list may see
+// another row than the one that is written.
+func (p *planner) sortsNoQuery(w *read.Write) bool {
+	if w.Limit == 0 || !p.Word(w.Limit, "order") || len(p.target.rules.columns) == 0 || !p.dialect.sortsAside() {
+		return true
+	}
+	for i := w.At; i < p.Hi; i++ {
+		if p.Word(i, "select", "values", "table", "with") {
+			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its rows, in which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update the rows with these keys in the same transaction")
+		}
+	}
+	return true
+}
+
 // delete plans a DELETE.
 func (p *planner) delete(w *read.Write) bool {
 	if !p.versions(w) {
 		return false
 	}
 	p.changes()
-	p.marking(w)
 	return p.where(w)
 }
 

@@ -8,7 +8,7 @@ func (p *planner) where(w *read.Write) bool {
 	t := &p.target
 	rules := t.inWhere(t.rules)
 	if c := w.Where; c.At > 0 {
-		if rules != 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of") {
+		if rules != 0 && p.isCursor(c) {
 			return p.refuseTarget(c.Lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
 		}
 		if !p.namesNoSerial(read.Span{Lo: w.From, Hi: c.End()}) {
@@ -22,7 +22,7 @@ func (p *planner) where(w *read.Write) bool {
 	if !p.readable(w) {
 		return false
 	}
-	if t.rules.Ledger && p.dialect.ledgerInWhere() {
+	if t.rules.Ledger && (p.dialect.ledgerInWhere() || p.asksInWhere(w.Where)) {
 		rules |= setOf(ruleLedger)
 	}
 	return rules == 0 || p.check(w, w.Where, rules)
@@ -58,6 +58,9 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 		p.insert(at, opAnd, setOf(ruleLedger), "")
 		if onRows != 0 || !c.Empty() {
 			p.insertText(at, " AND ")
+		}
+		if p.dialect.seeksFirst() && onRows == 0 && !c.Empty() && !p.askedOnce {
+			p.askInKeys(c, at)
 		}
 	}
 	switch {
@@ -129,4 +132,16 @@ func (p *planner) insertCheck(at int32, rules ruleSet) {
 	} else {
 		p.insert(at, opCheckDeleted, rules, "")
 	}
+}
+
+// isCursor reports whether a condition selects the row of a cursor, and can't be a part of another one.
+func (p *planner) isCursor(c read.Condition) bool {
+	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
+}
+
+// asksInWhere reports whether the ledger is asked in a condition, and at the end.
+func (p *planner) asksInWhere(c read.Condition) bool {
+	late := p.isCursor(c)
+	p.plan.AsksLate = p.plan.AsksLate || late && p.asksTwice()
+	return p.asksTwice() && !late
 }

@@ -22,9 +22,10 @@ type writer struct {
 
 	passesAgain bool // the statement's own arguments, although literal
 
-	b       sqltext.Builder
-	numbers numbering      // of the added placeholders
-	pieces  *confirm.Check // of what the edits wrote; nil where nobody asks
+	b        sqltext.Builder
+	numbers  numbering      // of the added placeholders
+	numbered int            // how many placeholders were repeated by their numbers
+	pieces   *confirm.Check // of what the edits wrote; nil where nobody asks
 
 	// What is being written for.
 	table   int // index in Plan.Tables
@@ -69,6 +70,7 @@ func (w *writer) release() {
 // restart discards the text written so far.
 func (w *writer) restart() {
 	w.b.Reset()
+	w.numbered = 0
 	w.numbers = numbering{before: w.plan.Inputs}
 }
 
@@ -105,7 +107,7 @@ func (w *writer) statement() string {
 			w.numbers.before = int(e.inputs)
 		}
 		w.edit(e)
-		if e.op != opText && e.op != opRepeat && e.op != opMarking && w.b.Len() > lo && w.pieces != nil {
+		if e.op != opText && e.op != opRepeat && w.b.Len() > lo && w.pieces != nil {
 			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].name, Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
@@ -151,6 +153,8 @@ func (w *writer) edit(e *edit) {
 		w.rowValue(e)
 	case opBeforeRow, opBehindRow:
 		w.aroundRow(e)
+	case opTail:
+		w.tail()
 	case opBeforeAssigned:
 		w.beforeAssigned()
 	case opBehindAssigned:
@@ -159,14 +163,6 @@ func (w *writer) edit(e *edit) {
 		w.stored()
 	case opGone:
 		w.gone()
-	case opMarking:
-		if w.marksDeleted() {
-			w.write(e.text)
-		}
-	case opMark:
-		if w.marksDeleted() {
-			w.markDeleted()
-		}
 	}
 }
 

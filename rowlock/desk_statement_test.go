@@ -50,5 +50,5 @@ func (s statement) between(from, to string) statement {
 
 // asksForRowlocks reports whether s looks into the catalogue for the table rowlocks.
 func (s statement) asksForRowlocks() bool {
-	return s.has("pragma_table_info('rowlocks')") || s.has("pg_attribute") && slices.Contains(s.args, any("rowlocks"))
+	return s.has("pragma_table_info('rowlocks')") || s.has("to_regclass('rowlocks')") || s.has("table_name = _utf8mb4'rowlocks'")
 }

@@ -1,18 +1,36 @@
 package rowlock
 
 import (
-	"github.com/sqlfence/sqlfence"
+	"context"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// explainMissing returns err as a [sqlfence.SetupError] if it says that the table
-// rowlocks is missing, or privileges on it or on one of tables; else as it is.
-func explainMissing(d dialect, err error, tables ...setuperr.Table) error {
-	rowlocks := setuperr.Table{Name: "rowlocks", SQL: "rowlocks", Create: d.create(), Privileges: "SELECT, INSERT, UPDATE, DELETE"}
-	if missing, ok := setuperr.Find(err, append(tables, rowlocks)...); ok {
-		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
+// explain adds to an error what failed, and what the database is missing if the error says so. A refusal says
+// that itself.
+func (t *Table) explain(ctx context.Context, do string, err error) error {
+	if err == nil || isRefusal(err) {
+		return err
 	}
-	return err
+	var db querier = t.db
+	if t.tx != nil {
+		db = t.tx
+	}
+	err = dialectopt.Explain(ctx, db, err, t.needs(), rowlocks(t.dialect, t.options.Schema))
+	return fmt.Errorf("rowlock: %s: table %q: %w", do, t.name, err)
+}
+
+// explain returns err as a [sqlfence.SetupError] if it says that the table rowlocks is missing, or privileges
+// on it; else as it is.
+func (m *Manager) explain(ctx context.Context, err error) error {
+	return dialectopt.Explain(ctx, m.db, err, rowlocks(m.dialect, m.options.Schema))
+}
+
+// rowlocks is what the statements need of the table rowlocks.
+func rowlocks(d dialect, schema string) setuperr.Table {
+	return setuperr.Own(d, schema, "rowlocks", d.create(), "SELECT, INSERT, UPDATE, DELETE")
 }
 
 // needs is what the statements need of the table: what they write, and all that they

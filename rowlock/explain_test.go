@@ -9,16 +9,17 @@ import (
 )
 
 func TestExplain(t *testing.T) {
+	m := &Manager{dialect: sqlite{sqltext.SQLite}}
 	err := errors.New("no such table: rowlocks")
 	var setup *sqlfence.SetupError
-	if got := explainMissing(sqlite{sqltext.SQLite}, err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table rowlocks" || setup.SQL == "" {
+	if got := m.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table rowlocks" || setup.SQL == "" {
 		t.Errorf("of %v: %v", err, got)
 	}
 	err = errors.New("no such table: others")
-	if got := explainMissing(sqlite{sqltext.SQLite}, err); !errors.Is(got, err) || errors.Is(got, sqlfence.ErrNotSetUp) {
+	if got := m.explain(t.Context(), err); !errors.Is(got, err) || errors.Is(got, sqlfence.ErrNotSetUp) {
 		t.Errorf("of %v: %v", err, got)
 	}
-	if err = nil; explainMissing(sqlite{sqltext.SQLite}, err) != nil {
+	if err = nil; m.explain(t.Context(), err) != nil {
 		t.Error("nil is an error")
 	}
 }

@@ -23,7 +23,7 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("rowlock: heartbeat: %w", explainMissing(m.dialect, err))
+		return fmt.Errorf("rowlock: heartbeat: %w", m.explain(ctx, err))
 	}
 	return nil
 }

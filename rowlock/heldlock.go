@@ -82,7 +82,7 @@ func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err er
 		err = dberr.Resend(ctx, dberr.IsSerialization, func() error { return read(ctx, owned{m.db}) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rowlock: list: %w", explainMissing(m.dialect, err))
+		return nil, fmt.Errorf("rowlock: list: %w", m.explain(ctx, err))
 	}
 	return all, nil
 }

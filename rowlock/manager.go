@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -21,6 +22,7 @@ import (
 // frees only those of its own tables.
 type Manager struct {
 	db      *sql.DB
+	options dialectopt.Options
 	dialect dialect
 
 	mu     sync.Mutex
@@ -43,7 +45,7 @@ func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	if err := c.invalid("manager"); err != nil {
 		return nil, err
 	}
-	return &Manager{db: db, dialect: d, tables: make(map[string]*Table)}, nil
+	return &Manager{db: db, options: c.Options, dialect: d, tables: make(map[string]*Table)}, nil
 }
 
 // add makes t one of the tables of m.
@@ -66,8 +68,8 @@ func (m *Manager) add(t *Table) error {
 // wrong. Other errors are the database's.
 func (m *Manager) Setup(ctx context.Context) error {
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns(), sqltext.Pieces{
-		"regclass": sqltext.Value("rowlocks"), "tableargs": sqltext.SQL("'rowlocks'"),
-		"schema": sqltext.SQL("NULL"), "bare": sqltext.Value("rowlocks"),
+		"regclass": sqltext.Raw("'rowlocks'"), "tableargs": sqltext.SQL("'rowlocks'"),
+		"schema": sqltext.SQL("NULL"), "bare": sqltext.Raw(m.dialect.Text("rowlocks")),
 	})
 	db := owned{m.db}
 	found, err := readColumns(ctx, db, m.dialect, text, args)

@@ -3,7 +3,6 @@ package rowlock
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -40,15 +39,7 @@ func (q owned) QueryRowContext(ctx context.Context, query string, args ...any) *
 // Bypass is for what stands before the fence and puts a comment before a statement,
 // which isn't recognised then.
 func (t *Table) run(ctx context.Context, do string, fn func(context.Context, querier) error) error {
-	return t.explain(do, t.send(sqlfence.Bypass(ctx, "rowlock: "+do), fn))
-}
-
-// explain adds to an error what failed. A refusal says that itself.
-func (t *Table) explain(do string, err error) error {
-	if err == nil || isRefusal(err) {
-		return err
-	}
-	return fmt.Errorf("rowlock: %s: table %q: %w", do, t.name, explainMissing(t.dialect, err, t.needs()))
+	return t.explain(ctx, do, t.send(sqlfence.Bypass(ctx, "rowlock: "+do), fn))
 }
 
 func (t *Table) send(ctx context.Context, fn func(context.Context, querier) error) error {

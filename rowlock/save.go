@@ -34,7 +34,7 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 	return t.save(ctx, do, u, func(ctx context.Context, tx *sql.Tx) error {
 		// Before save, which may delete the row or change its key.
 		if err := t.unrecord(sqlfence.Bypass(ctx, "rowlock: "+do), owned{tx}, c.key); err != nil {
-			return t.explain(do, err)
+			return t.explain(ctx, do, err)
 		}
 		return save(ctx, tx)
 	}, nil)
@@ -67,28 +67,28 @@ func (t *Table) save(ctx context.Context, do string, u lockUpdate, save func(con
 	if tx == nil {
 		var err error
 		if tx, err = t.db.BeginTx(ctx, nil); err != nil {
-			return t.explain(do, err)
+			return t.explain(ctx, do, err)
 		}
 		// It does nothing after a commit. It also runs when save panics.
 		defer tx.Rollback()
 	}
 	bypassed := sqlfence.Bypass(ctx, "rowlock: "+do)
 	if _, err := t.apply(bypassed, owned{tx}, u); err != nil {
-		return t.explain(do, err)
+		return t.explain(ctx, do, err)
 	}
 	if err := save(ctx, tx); err != nil {
 		return err
 	}
 	if finish != nil {
 		if err := finish(bypassed, owned{tx}); err != nil {
-			return t.explain(do, err)
+			return t.explain(ctx, do, err)
 		}
 	}
 	if t.tx != nil {
 		return nil
 	}
 	if err := tx.Commit(); err != nil {
-		return t.explain(do, fmt.Errorf("commit: %w", err))
+		return t.explain(ctx, do, fmt.Errorf("commit: %w", err))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -17,6 +18,7 @@ type Table struct {
 	tx      *sql.Tx // nil: the methods use db
 	manager *Manager
 
+	options       dialectopt.Options
 	dialect       dialect
 	name          string // folded, with its schema if it was given with one
 	schema, table string
@@ -66,7 +68,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 		c.Fail(err)
 	}
 	t := &Table{
-		db: db, manager: c.manager, dialect: d, ttl: c.ttl, nobody: c.nobody,
+		db: db, manager: c.manager, options: c.Options, dialect: d, ttl: c.ttl, nobody: c.nobody,
 		name: table, keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
 	}
 	if schema != "" {

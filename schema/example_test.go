@@ -75,4 +75,5 @@ func ExampleFiles() {
 	// sqlite/00001_fencing_tokens.up.sql
 	// sqlite/00002_fencing_leases.up.sql
 	// sqlite/00003_rowlocks.up.sql
+	// sqlite/00004_ledger_triggers.up.sql
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // Each folder begins with the ledger, and has what the tools look for in the names and texts.
@@ -79,3 +80,30 @@ type mysqlError struct {
 }
 
 func (e *mysqlError) Error() string { return e.Message }
+
+// SQLite's tables can't be sealed, and the error says where that is explained.
+func TestSealOnSQLite(t *testing.T) {
+	db, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	books := sqlfence.Table{Name: "books", Resource: "books", FenceColumn: "fence_token"}
+	_, sqlErr := SealSQL(sqlfence.SQLite, books)
+	_, planErr := SealPlan(t.Context(), db)
+	for _, err := range []error{Seal(t.Context(), db), Unseal(t.Context(), db), sqlErr, planErr} {
+		if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "docs/sealed.md") {
+			t.Error(err)
+		}
+	}
+}
+
+// A seal can't see who holds a lock, so a proven write would pass by it.
+func TestSealSQLWithEditLock(t *testing.T) {
+	books := sqlfence.Table{Name: "books", Resource: "books", FenceColumn: "fence_token", Lock: sqlfence.LockColumns{By: "editor"}}
+	for _, d := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.MySQL} {
+		if _, err := SealSQL(d, books); !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Error(err)
+		}
+	}
+}

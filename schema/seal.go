@@ -2,10 +2,8 @@ package schema
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -29,10 +28,7 @@ import (
 // aren't held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
 // CREATE on their schemas, or in MySQL the privileges TRIGGER and LOCK TABLES, and with [sqlfence.Ledger] the ledger has to be there.
 //
-// In SQLite it looks at the table, and refuses one whose rows can be deleted or written without a
-// trigger (docs/sealed.md), in one transaction.
-//
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced; an untyped one for a table that can't be sealed, which
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, where no table can be sealed; an untyped one for a table that can't be sealed, which
 // says why; else the database's. Tables that were registered before the one that the error is about are sealed;
 // that one is as it was, unless the connection to MySQL or MariaDB broke meanwhile: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
@@ -59,24 +55,13 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 // them one by one, in this order, on one connection. d is the database's dialect, and t what
 // [sqlfence.Tables] returns, or the fields Name, Resource and FenceColumn at least.
 //
-// In SQLite unique has to have the columns of each of the table's unique indexes and keys, but for
-// an INTEGER PRIMARY KEY: REPLACE deletes by them, and the seal doesn't see it by one that is
-// missing. Indexes with a collation of their own, or on generated columns, and a table WITHOUT ROWID, are for [Seal]
-// alone, which looks at the table itself, and refuses one with a key that is declared ON CONFLICT REPLACE. Nor do the
-// statements look at the table's own triggers: one that writes the row again has to be created
-// after them. The other databases need no unique.
-//
 // Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, a table without
-// a name or a fence column, or one with [sqlfence.EditLock] in MySQL and SQLite, where only [Seal] knows its columns.
-func SealSQL(d sqlfence.Dialect, t sqlfence.Table, unique ...[]string) ([]string, error) {
+// a name or a fence column, or one with [sqlfence.EditLock].
+func SealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
 	part, s, err := sealOf(d, t)
 	if err != nil {
 		return nil, err
 	}
-	if _, looks := part.(looker); looks && t.Lock.By != "" {
-		return nil, fmt.Errorf("%w: schema: table %q can't be sealed by a migration: for the locks of EditLock its columns have to be looked at; call Seal", sqlfence.ErrInvalid, t.Name)
-	}
-	s.unique = unique
 	return part.seal(s), nil
 }
 
@@ -103,51 +88,39 @@ type sealer interface {
 	obstacles(sealing) string
 }
 
-// A looker is a sealer whose triggers have to name all columns of a table with EditLock: a trigger of
-// its database can't compare rows as a whole.
-type looker interface {
-	sealer
-
-	// columns is a query for them; empty where run looks for them.
-	columns(sealing) string
-}
-
 // A leveler is a sealer whose statements need a transaction of this level.
 type leveler interface{ level() sql.IsolationLevel }
 
-var sealers = dialectopt.For[sealer](sealPostgres{}, sealSQLite{}, sealMySQL{})
+// sealers are by database: in SQLite no table can be sealed.
+var sealers = dialectopt.For[sealer](sealPostgres{}, nil, sealMySQL{})
 
-// A transactor is a sealer that looks at the table first, and does all in a transaction.
-type transactor interface {
-	run(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) error
-
-	// plan returns the statements that run would send now.
-	plan(ctx context.Context, conn *sql.Conn, s sealing, unseals bool) ([]string, error)
+// sealerOf returns who seals the tables of a database.
+func sealerOf(d sqlfence.Dialect) (sealer, error) {
+	part, err := sealers.Of(d)
+	if err == nil && part == nil {
+		err = fmt.Errorf("tables of %v can't be sealed (docs/sealed.md)", d)
+	}
+	return part, err
 }
 
 // A sealing is a table to be sealed.
 type sealing struct {
 	sqlfence.Table
-	unique [][]string // the columns of its unique indexes, where the caller says them
-	fence             // its names, and the fence column's
-	proof  string     // what the table is called in a proof and in messages
-	found  []string   // names of triggers that the table has by a former seal
-	taken  []string   // and those of other tables, where a trigger's name is the schema's
-	all    []column   // with EditLock where they have to be named, its columns
+	fence          // its names, and the fence column's
+	proof string   // what the table is called in a proof and in messages
+	found []string // names of triggers that the table has by a former seal
+	taken []string // and those of other tables, where a trigger's name is the schema's
 
-	ledgerIn string // where Seal looks for that itself: the schema of the ledger
+	own      string // the schema of sqlfence's own tables by WithSchema; empty without
+	ledgerIn string // where Seal looks for that itself: the schema of the ledger, if it isn't the table's
 	negative bool   // where Seal looks for that itself: some marks are below 0
 	text     sqltext.Dialect
 }
 
-// own returns a name that belongs to the table, of limited length.
-func (s sealing) own(kind string) string {
-	name := s.proof
-	if len(name) > 32 {
-		sum := sha256.Sum256([]byte(name))
-		name = hex.EncodeToString(sum[:16])
-	}
-	return kind + name
+// sealed returns what the triggers of the seal depend on.
+func (s sealing) sealed() *seal.Table {
+	return &seal.Table{Name: s.proof, Fence: s.stored, Resource: s.Resource, Key: s.KeyColumn, Serial: s.SerialColumn,
+		Ledger: s.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.SingleUse}
 }
 
 // sealed returns the tables of these names that are registered with Sealed, or all.
@@ -155,6 +128,11 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 	tables, err := sqlfence.Tables(db)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if d, err := sqlfence.DialectOf(db.Driver()); err == nil {
+		if _, err := sealerOf(d); err != nil {
+			return nil, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
+		}
 	}
 	byName := make(map[string]sqlfence.Table)
 	for _, t := range tables {
@@ -178,9 +156,12 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 // sealOf returns who seals a table, and its names.
 func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	s := sealing{Table: t}
-	part, err := sealers.Of(d)
+	part, err := sealerOf(d)
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
+	}
+	if err == nil && t.Lock.By != "" {
+		err = errors.New("its seal can't see who holds the locks of EditLock")
 	}
 	if err == nil && strings.Contains(t.Name+t.FenceColumn+t.KeyColumn+t.Resource, "$sqlfence") {
 		err = errors.New("none of its names may contain $sqlfence")
@@ -226,6 +207,9 @@ func prepared(ctx context.Context, db *sql.DB, t sqlfence.Table, unseals bool) (
 	if err != nil {
 		return nil, s, err
 	}
+	if fenced, ok := db.Driver().(interface{ OwnSchema() string }); ok {
+		s.own = fenced.OwnSchema()
+	}
 	if !unseals {
 		if err := unobstructed(ctx, db, part.obstacles(s)); err != nil {
 			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
@@ -252,35 +236,6 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 	return errors.New(obstacle)
 }
 
-// A column is one that isn't generated. sets is what the database itself sets it to when a row is
-// updated; empty for nothing.
-type column struct{ name, sets string }
-
-// allColumns returns the columns of a table with EditLock, where they have to be named.
-func allColumns(ctx context.Context, db *sql.DB, part sealer, s sealing) (found []column, err error) {
-	asks, ok := part.(looker)
-	if !ok || s.Lock.By == "" {
-		return nil, nil
-	}
-	query := asks.columns(s)
-	if query == "" {
-		return nil, nil
-	}
-	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c column
-		if err := rows.Scan(&c.name, &c.sets); err != nil {
-			return nil, err
-		}
-		found = append(found, c)
-	}
-	return found, rows.Err()
-}
-
 // runUntilDone runs a table's statements, all of them again after each time that others were in
 // the way.
 func runUntilDone(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
@@ -302,9 +257,6 @@ func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bo
 		return err
 	}
 	defer conn.Close()
-	if t, ok := part.(transactor); ok {
-		return t.run(ctx, conn, s, unseals)
-	}
 	statements := part.seal(s)
 	if unseals {
 		statements = part.unseal(s)

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A neighbour is a sealer whose statements can't look for what is there already.
@@ -27,15 +27,15 @@ type neighbour interface {
 // lookAround looks for what the statements can't look for.
 func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unseals bool) (err error) {
 	if asks, ok := part.(neighbour); ok {
-		if s.found, err = texts(ctx, db, asks.triggers(*s)); err != nil {
+		if s.found, err = dialectopt.Texts(ctx, db, asks.triggers(*s)); err != nil {
 			return err
 		}
-		if s.taken, err = texts(ctx, db, asks.allTriggers(*s)); err != nil {
+		if s.taken, err = dialectopt.Texts(ctx, db, asks.allTriggers(*s)); err != nil {
 			return err
 		}
 		s.taken = slices.DeleteFunc(s.taken, func(name string) bool { return slices.Contains(s.found, name) })
 		if !unseals {
-			some, err := texts(ctx, db, asks.negatives(*s))
+			some, err := dialectopt.Texts(ctx, db, asks.negatives(*s))
 			if err != nil {
 				return err
 			}
@@ -45,17 +45,14 @@ func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unsea
 			}
 		}
 	}
-	if !unseals {
-		s.all, err = allColumns(ctx, db, part, *s)
-	}
-	return err
+	return nil
 }
 
 func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) error {
 	if !s.Ledger {
 		return nil
 	}
-	found, err := texts(ctx, db, asks.ledger(*s))
+	found, err := dialectopt.Texts(ctx, db, asks.ledger(*s))
 	if err != nil {
 		return err
 	}
@@ -64,21 +61,4 @@ func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) er
 	}
 	s.ledgerIn = found[0]
 	return nil
-}
-
-// texts returns the only column of a query's rows.
-func texts(ctx context.Context, db *sql.DB, query string) (all []string, err error) {
-	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		all = append(all, text)
-	}
-	return all, rows.Err()
 }

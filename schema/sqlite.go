@@ -37,14 +37,3 @@ func findSQLite(f fence) string {
 	}
 	return "SELECT type || CASE WHEN hidden > 1 THEN ' GENERATED' ELSE '' END FROM pragma_table_xinfo(" + table + ") WHERE name = " + text(f.stored) + " COLLATE NOCASE"
 }
-
-// How SQLite writes names and texts.
-var (
-	quoteSQLite = sqltext.SQLite.Quote
-	textSQLite  = sqltext.SQLite.Text
-)
-
-func renderSQLite(text string, pieces ...sqltext.Pieces) string {
-	text, _ = sqltext.Render(sqltext.SQLite, text, pieces...)
-	return text
-}

@@ -39,9 +39,7 @@ type dialect struct {
 	// sent by transact; nil where the statement alone will do.
 	reads *sql.TxOptions
 
-	// The function that guards ask the ledger by: what installs it or brings it up to date,
-	// and a query that has a row if guards can call it. Empty where there is none.
-	installFunction, findFunction string
+	keeping keeping // of the tokens and names, and of the function that guards ask the ledger by
 
 	// Within a transaction.
 	before   string                                                                     // is sent before it
@@ -51,6 +49,7 @@ type dialect struct {
 	turn     []string                                                                   // name: waits for those who write under its guard
 	lockRows func(table string) string                                                  // keeps others from writing to a table; nil where there is one writer only
 	start    sqltext.Floored                                                            // floor: where names start that have no token yet
+	below    string                                                                     // floor: the names that raise raises, and their tokens
 	raise    string                                                                     // floor: raises the names that have one
 	retire   func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) // of it and of the names of its rows
 }

@@ -11,7 +11,7 @@ import "github.com/sqlfence/sqlfence/internal/sqltext"
 // It is one statement, of type DO, needs the language plpgsql, and can be run again. It
 // installs in the schema of the table fencing_tokens that the search path leads to:
 //
-//   - the function sqlfence_newest_v1, which a guard calls;
+//   - the function sqlfence_newest_v2, which a guard calls;
 //   - a trigger sqlfence_turn_v1 on the table, and its function, which has those who change
 //     a token by other means than sqlfence wait for open guarded writes of the name. It is
 //     on under every session_replication_role (ENABLE ALWAYS). While it is off, the function

@@ -13,7 +13,7 @@ import (
 
 // Issue returns a token for name that is newer than all before it, and adds the name to
 // the ledger if it is missing. The first token is 1; on PostgreSQL it is higher in a
-// cluster that was ever promoted or restored. The token is durable. Once Issue has
+// cluster that was ever promoted or restored, and tokens there leave gaps. The token is durable. Once Issue has
 // returned, tables with [sqlfence.Ledger] refuse older tokens.
 //
 // Concurrent calls for one name are coalesced: while a statement runs, new callers wait
@@ -45,7 +45,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	case errors.Is(err, sqlfence.ErrTokenLimit):
 		return sqlfence.Token{}, err
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, s.explain(err))
+		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, s.explain(ctx, err))
 	}
 	return sqlfence.Token{Name: name, Value: value}, nil
 }

@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"strconv"
 	"strings"
@@ -59,6 +60,19 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
+	// Writers wait behind what creates a trigger. One is read, and run, in the sql_mode that it was
+	// created in.
+	keeping: keeping{
+		find: render(sqltext.MySQL, `SELECT trigger_name, action_statement
+FROM (SELECT trigger_name, action_statement, event_object_schema AS table_schema, event_object_table AS table_name FROM information_schema.triggers) AS t
+WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
+		before: []string{
+			"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout, @sqlfence_sql_mode = @@SESSION.sql_mode",
+			"SET SESSION lock_wait_timeout = 1, sql_mode = 'STRICT_TRANS_TABLES'",
+		},
+		behind: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, sql_mode = @sqlfence_sql_mode"},
+	},
+
 	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
 	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
 	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
@@ -70,6 +84,7 @@ FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.tabl
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
 	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
+	below: render(sqltext.MySQL, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> {empty} ORDER BY name FOR UPDATE`),
 	raise: render(sqltext.MySQL, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
 SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> {empty}`),
 	retire: retireMySQL,
@@ -170,7 +185,7 @@ func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, firs
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
 		return stop.Abandoned(ctx, s.db, mysqlText(text, p), func(text string) error {
-			id, err = execID(ctx, s.db, text)
+			id, err = s.aloneID(ctx, text)
 			return err
 		})
 	})
@@ -194,32 +209,61 @@ func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, firs
 	return id, err
 }
 
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+// aloneID is execID outside of a transaction. A connection that is broken is replaced, as by the pool.
+func (s *Store) aloneID(ctx context.Context, text string) (id int64, err error) {
+	for range 3 {
+		if id, err = s.onceID(ctx, text); !errors.Is(err, driver.ErrBadConn) {
+			break
+		}
+	}
+	return id, err
 }
 
-// sureID is execID in a transaction, where the session can be asked: the server's answer has no
-// LAST_INSERT_ID where a trigger has added a row of its own. Run twice, a statement takes a token that
-// nobody gets.
+func (s *Store) onceID(ctx context.Context, text string) (int64, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	return execID(ctx, conn, text)
+}
+
+type session interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+const askID = "SELECT LAST_INSERT_ID()"
+
+// sureID is execID in a transaction, of a statement that may have changed nothing, as the value was
+// that already.
 func sureID(ctx context.Context, tx *sql.Tx, text string) (id int64, err error) {
 	if id, err = execID(ctx, tx, text); err != nil || id > 0 {
 		return id, err
 	}
-	const forget, ask = "SELECT LAST_INSERT_ID(0)", "SELECT LAST_INSERT_ID()"
-	if err := execAll(ctx, tx, []string{forget, text}); err != nil {
+	if err := execAll(ctx, tx, []string{"SELECT LAST_INSERT_ID(0)", text}); err != nil {
 		return 0, err
 	}
-	err = tx.QueryRowContext(trusted.Context(ctx, ask), ask).Scan(&id)
+	err = tx.QueryRowContext(trusted.Context(ctx, askID), askID).Scan(&id)
 	return id, err
 }
 
-// execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none.
-func execID(ctx context.Context, db execer, text string) (int64, error) {
-	result, err := db.ExecContext(trusted.Context(ctx, text), text)
+// execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none, or has changed nothing. Where
+// the table has triggers the server's answer hasn't got it, and the session is asked.
+func execID(ctx context.Context, in session, text string) (id int64, err error) {
+	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return 0, err
 	}
-	return result.LastInsertId()
+	id, err = result.LastInsertId()
+	if err != nil || id > 0 {
+		return id, err
+	}
+	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+		return 0, err
+	}
+	err = in.QueryRowContext(trusted.Context(ctx, askID), askID).Scan(&id)
+	return id, err
 }
 
 func mysqlText(text string, p sqltext.Pieces) string {

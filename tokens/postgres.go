@@ -36,8 +36,7 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	// CONFLICT needs, and the privileges are looked up for it.
 	probe: floored(sqltext.Postgres, "EXPLAIN "+issuePostgres, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1")}),
 
-	installFunction: sqltext.CreateLedgerFunction,
-	findFunction:    sqltext.FindLedgerFunction,
+	keeping: keeping{whole: sqltext.CreateLedgerFunction, installed: sqltext.FindLedgerFunction},
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{
@@ -51,6 +50,7 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	start: floored(sqltext.Postgres, `INSERT INTO {ledger} (name, token)
 VALUES ('', GREATEST($1::bigint - ({floor} - {start}), 0))
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
+	below: render(sqltext.Postgres, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < $1::bigint AND name <> '' ORDER BY name`),
 	raise: render(sqltext.Postgres, `UPDATE {ledger} SET token = $1::bigint WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`),
 	retire: retiring(render(sqltext.Postgres, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),

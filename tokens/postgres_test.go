@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -229,7 +230,11 @@ func TestPostgresFailuresWithinATransaction(t *testing.T) {
 // A name that a statement may not add, for its snapshot is too old, is added first.
 func TestPostgresUnseenNameIsAddedFirst(t *testing.T) {
 	s := newServer(t)
-	s.times(1, stateError{"22P02", `invalid input syntax: "sqlfence:unseen:books"`}, isIssue)
+	unseen := func() error {
+		mark, _, _ := strings.Cut(sqltext.Seen("x")[strings.Index(sqltext.Seen("x"), "sqlfence:"):], "'")
+		return stateError{"22P02", `invalid input syntax: "` + mark + `books"`}
+	}()
+	s.times(1, unseen, isIssue)
 	if got := issue(t, s.store, "books"); got != 1 {
 		t.Errorf("token %d", got)
 	}
@@ -238,12 +243,17 @@ func TestPostgresUnseenNameIsAddedFirst(t *testing.T) {
 	}
 	s.fails = func(c fakedb.Call) error {
 		if isIssue(c) {
-			return stateError{"22P02", `invalid input syntax: "sqlfence:unseen:books"`}
+			return unseen
 		}
 		return errors.New("read only")
 	}
 	if _, err := s.store.Issue(t.Context(), "books"); err == nil || !strings.Contains(err.Error(), "read only") {
 		t.Errorf("the name can't be added: %v", err)
+	}
+	forged := stateError{"22P02", `invalid input syntax: "sqlfence:unseen:books"`}
+	s.times(1, forged, isIssue)
+	if _, err := s.store.Issue(t.Context(), "books"); !errors.Is(err, forged) {
+		t.Errorf("what another value says: %v", err)
 	}
 }
 
@@ -331,19 +341,19 @@ func TestPostgresSetup(t *testing.T) {
 		sent    int
 	}{
 		{"there", [][]any{{"name", "text", true}, {"token", "bigint", true}}, 0, nil, "", false, 3},
-		{"missing", nil, 0, nil, "", false, 5},
+		{"missing", nil, 0, nil, "", false, 6},
 		{"created by another", nil, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "CREATE") {
 				return stateError{"42P07", "relation exists"}
 			}
 			return nil
-		}, "it has the columns , want name and token", false, 3},
+		}, "it has the columns , want name and token", false, 4},
 		{"can't be created", nil, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "CREATE") {
 				return broken
 			}
 			return nil
-		}, "setup: create fencing_tokens: no privilege", false, 2},
+		}, "setup: create fencing_tokens: no privilege", false, 3},
 		{"can't be written", [][]any{{"name", "text", true}, {"token", "bigint", true}}, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "EXPLAIN") {
 				return broken

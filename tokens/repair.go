@@ -11,7 +11,7 @@ import (
 
 // Repair raises every token below floor to floor, and makes names that are not in the
 // ledger yet begin at floor + 1 or higher. It never lowers a token. Either all tokens
-// are raised or none.
+// are raised or none. What it has raised stays so: nothing gives the numbers below the floor back.
 //
 // Call it when tokens may have been lost, before the application runs again: after a
 // restore from a dump, a snapshot of the disk or a copy of a SQLite file, and after a
@@ -27,14 +27,27 @@ import (
 // the floor. Repair waits for open transactions that have written under the ledger's
 // guard, and blocks new ones until it is done.
 //
-// Errors: [sqlfence.ErrInvalid] for a floor below 1, [sqlfence.ErrTokenLimit] for one
-// above [sqlfence.MaxToken], or the database's.
-func (s *Store) Repair(ctx context.Context, floor int64) error {
+// It isn't for a row whose mark was never issued: lower that mark, under [sqlfence.Bypass]. A floor above
+// [sqlfence.WarnToken] is refused without [AboveWarnToken].
+//
+// Errors: [sqlfence.ErrInvalid] for a floor below 1, and without the option for one above WarnToken,
+// [sqlfence.ErrTokenLimit] for one above [sqlfence.MaxToken], or the database's.
+func (s *Store) Repair(ctx context.Context, floor int64, opts ...RepairOption) error {
+	r := repair{report: new(Repaired)}
+	for _, opt := range opts {
+		opt(&r)
+	}
 	switch {
 	case floor < 1:
 		return fmt.Errorf("%w: repair: a floor of %d, the lowest is 1", sqlfence.ErrInvalid, floor)
 	case floor > sqlfence.MaxToken:
 		return fmt.Errorf("%w: a floor of %d, the highest is %d", sqlfence.ErrTokenLimit, floor, int64(sqlfence.MaxToken))
+	case floor > sqlfence.WarnToken && !r.high && !r.dry:
+		return fmt.Errorf("%w: repair: a floor of %d uses up %.1f %% of the tokens of all names, also of new ones, for ever; if that is meant, pass tokens.AboveWarnToken",
+			sqlfence.ErrInvalid, floor, share(floor))
+	}
+	if r.dry {
+		return s.planRepair(ctx, floor, r.report)
 	}
 	send := func(start string) error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -42,16 +55,91 @@ func (s *Store) Repair(ctx context.Context, floor int64) error {
 			if err := execAll(ctx, tx, s.dialect.lock); err != nil {
 				return err
 			}
-			for _, text := range []string{start, s.dialect.raise} {
-				if _, err := tx.ExecContext(trusted.Context(ctx, text), text, floor); err != nil {
+			if err := execAll(ctx, tx, []string{start}, floor); err != nil {
+				return err
+			}
+			if r.reports {
+				var err error
+				if r.report.Names, err = s.below(ctx, tx, floor); err != nil {
 					return err
 				}
 			}
-			return nil
+			return execAll(ctx, tx, []string{s.dialect.raise}, floor)
 		})
 	}
-	if err := s.sendFloored(ctx, s.dialect.start, send); err != nil {
-		return fmt.Errorf("tokens: repair: %w", s.explain(err))
+	err := s.sendFloored(ctx, s.dialect.start, send)
+	if err == nil && r.reports {
+		r.report.NewAbove, err = s.queryFloored(ctx, s.dialect.floor)
+	}
+	if err != nil {
+		return fmt.Errorf("tokens: repair: %w", s.explain(ctx, err))
 	}
 	return nil
+}
+
+// A RepairOption is an option of [Store.Repair].
+type RepairOption func(*repair)
+
+type repair struct {
+	high, dry, reports bool
+	report             *Repaired
+}
+
+// AboveWarnToken allows a floor above [sqlfence.WarnToken], by which all names have used up a tenth of their tokens or
+// more, for ever.
+func AboveWarnToken() RepairOption { return func(r *repair) { r.high = true } }
+
+// ReportTo has Repair note what it raises. With DryRun it is what Repair would raise.
+func ReportTo(report *Repaired) RepairOption {
+	return func(r *repair) { r.report, r.reports = report, true }
+}
+
+// DryRun has Repair change nothing; see [ReportTo].
+func DryRun() RepairOption { return func(r *repair) { r.dry = true } }
+
+// Repaired is what [Store.Repair] has raised, or would.
+type Repaired struct {
+	Names    []Rise // ordered by name; those at the floor or above aren't raised
+	NewAbove int64  // the number that tokens of new names begin above
+}
+
+// A Rise is what becomes of the newest token of a name. From is 0 where none was issued.
+type Rise struct {
+	Name     string
+	From, To int64
+}
+
+// share returns how much of the tokens that a name can have are below a token, in percent of [sqlfence.MaxToken].
+func share(token int64) float64 { return 100 * float64(token) / float64(sqlfence.MaxToken) }
+
+// planRepair notes what Repair would raise.
+func (s *Store) planRepair(ctx context.Context, floor int64, report *Repaired) (err error) {
+	report.NewAbove, err = s.queryFloored(ctx, s.dialect.floor)
+	if err == nil {
+		report.NewAbove = max(report.NewAbove, floor)
+		report.Names, err = s.below(ctx, s.db, floor)
+	}
+	if err != nil {
+		return fmt.Errorf("tokens: repair: %w", s.explain(ctx, err))
+	}
+	return nil
+}
+
+// below returns the names whose token is below a floor.
+func (s *Store) below(ctx context.Context, db querier, floor int64) ([]Rise, error) {
+	text := s.dialect.below
+	rows, err := db.QueryContext(trusted.Context(ctx, text), text, floor)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Rise
+	for rows.Next() {
+		r := Rise{To: floor}
+		if err := rows.Scan(&r.Name, &r.From); err != nil {
+			return nil, err
+		}
+		found = append(found, r)
+	}
+	return found, rows.Err()
 }

@@ -89,7 +89,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 	case errors.Is(err, sqlfence.ErrUnknownName):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(err, s.marked(marks)...))
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err, s.marked(marks)...))
 	}
 	return rows, nil
 }

@@ -21,16 +21,18 @@ import (
 // Setup never changes the columns or rows of an existing table. If it can't be used, the error says why. Other
 // errors are the database's.
 //
-// On PostgreSQL, Setup also installs what [LedgerFunction] has, or brings it up to date, if
-// the role can: by it guarded writes cost less. For the trigger it waits at most a second
-// for open transactions that have written under the guard. Where it can't install it, it
-// logs why and succeeds: guards then do without.
+// Setup also installs triggers on the table, or brings them up to date, if the role can: by them the
+// database refuses to lower a token, or to delete, replace or rename a name, whatever client asks
+// for it. On PostgreSQL it installs with them the function that guards ask the ledger by ([LedgerFunction]).
+// It waits at most a second for open transactions that have written under the guard. Where it can't
+// install them, it logs why and succeeds; [sqlfence.Verify] reports it.
 func (s *Store) Setup(ctx context.Context) error {
 	columns, err := s.columns(ctx)
 	if err != nil {
 		return fmt.Errorf("tokens: setup: %w", err)
 	}
 	if len(columns) == 0 {
+		s.options.WarnOfSecond(ctx, s.db, s.log(), s.needs())
 		if err := s.create(ctx); err != nil {
 			return fmt.Errorf("tokens: setup: create %s: %w", sqltext.LedgerTable, err)
 		}
@@ -44,9 +46,9 @@ func (s *Store) Setup(ctx context.Context) error {
 	}
 	probe := func(text string) error { return s.exec(ctx, text) }
 	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
-		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, s.explain(err))
+		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, s.explain(ctx, err))
 	}
-	if err := s.installFunction(ctx); err != nil {
+	if err := s.keepLedger(ctx); err != nil {
 		return fmt.Errorf("tokens: setup: %w", err)
 	}
 	narrow := func(c column) bool { return c.name == "token" && c.typ == s.dialect.narrow }
@@ -54,22 +56,6 @@ func (s *Store) Setup(ctx context.Context) error {
 		return s.checkNarrow(ctx)
 	}
 	return nil
-}
-
-// installFunction installs the function that guards ask the ledger by. It fails only if the
-// context has ended. A role that can't install it may find it installed.
-func (s *Store) installFunction(ctx context.Context) error {
-	if s.dialect.installFunction == "" {
-		return nil
-	}
-	err := s.exec(ctx, s.dialect.installFunction)
-	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if found, _ := s.has(ctx, s.dialect.findFunction); !found {
-		s.log().Info("tokens: the ledger's function can't be installed, so guarded writes cost more; see tokens.LedgerFunction", "error", err)
-	}
-	return ctx.Err()
 }
 
 // has reports whether a query has a row.
@@ -116,7 +102,7 @@ type column struct {
 }
 
 func (s *Store) columns(ctx context.Context) ([]column, error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.columns)
+	rows, err := s.db.QueryContext(trusted.Context(ctx, s.dialect.columns), s.dialect.columns)
 	if err != nil {
 		return nil, err
 	}

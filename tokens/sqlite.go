@@ -31,8 +31,15 @@ FROM pragma_table_info('{ledger}')`),
 	wants: wantsInteger,
 	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1"), "given": given}),
 
+	keeping: keeping{
+		find:      render(sqltext.SQLite, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{ledger}' COLLATE NOCASE"),
+		findRowID: render(sqltext.SQLite, "SELECT rowid FROM {ledger} LIMIT 1"),
+		noRowID:   "no such column",
+	},
+
 	start: floored(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`, nil),
+	below: render(sqltext.SQLite, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> '' ORDER BY name`),
 	raise: render(sqltext.SQLite, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
 	retire: retiring(render(sqltext.SQLite, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old

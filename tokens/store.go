@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -20,6 +21,7 @@ import (
 type Store struct {
 	db      *sql.DB
 	dialect *dialect
+	options dialectopt.Options
 	logger  *slog.Logger // nil: slog.Default() at the time of logging
 	issuing coalescer
 
@@ -37,7 +39,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: c.dialect, logger: c.logger}
+	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger}
 	s.issuing.take, s.issuing.db = s.take, db
 	return s, nil
 }
@@ -63,7 +65,7 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	// In order, so that two calls that share names can't deadlock.
 	slices.Sort(names)
 	if err := s.dialect.ensure(ctx, s, names); err != nil {
-		return fmt.Errorf("tokens: ensure: %w", s.explain(err))
+		return fmt.Errorf("tokens: ensure: %w", s.explain(ctx, err))
 	}
 	return nil
 }
@@ -71,6 +73,8 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 // Current returns the newest token that was issued or adopted for name. For a name in
 // the ledger without a token yet, it returns a Token with the Value 0, which every
 // guarded write refuses.
+//
+// Ask the primary: a standby that replays late answers with an older token, without an error.
 //
 // The token may be out of date by the time it is read. Use it for display and
 // diagnosis; only the guard within a write can decide whether a token is stale.
@@ -89,7 +93,7 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	case errors.Is(err, sql.ErrNoRows):
 		return sqlfence.Token{}, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, s.explain(err))
+		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, s.explain(ctx, err))
 	case value > sqlfence.MaxToken:
 		return sqlfence.Token{}, errLimit(name, value)
 	}
@@ -117,7 +121,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	token.Name = nfc.String(token.Name)
 	current, err := s.dialect.adopt(ctx, s, token)
 	if err != nil {
-		return fmt.Errorf("tokens: adopt %q: %w", token.Name, s.explain(err))
+		return fmt.Errorf("tokens: adopt %q: %w", token.Name, s.explain(ctx, err))
 	}
 	if current > token.Value {
 		return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}

@@ -14,6 +14,9 @@ type approach struct {
 	// create is what the table books needs for it.
 	create []string
 
+	// ledger: it needs the ledger, too, which its tokens come from.
+	ledger bool
+
 	// open returns a process's pool; nil for the bare driver.
 	open func(db *database) (*sql.DB, error)
 

@@ -133,7 +133,7 @@ func verdict(before, after map[int]int64, rows []int, refused error) string {
 
 // begin makes the table and has A hold it.
 func (a approach) begin(ctx context.Context, db *database) (*situation, error) {
-	if err := db.create(ctx, a.create); err != nil {
+	if err := db.create(ctx, a); err != nil {
 		return nil, err
 	}
 	s := &situation{approach: a, admin: db.admin}
@@ -168,7 +168,7 @@ func (a approach) process(ctx context.Context, db *database) (*process, error) {
 	}
 	db.token++
 	p := &process{db: pool, token: db.token}
-	if a.open == nil {
+	if !a.ledger {
 		return p, nil
 	}
 	store, err := tokens.New(pool)

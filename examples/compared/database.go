@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A database is an empty one that nobody else uses.
@@ -28,16 +29,23 @@ type database struct {
 }
 
 // create makes the table anew, with what an approach adds.
-func (d *database) create(ctx context.Context, more []string) error {
+func (d *database) create(ctx context.Context, a approach) error {
 	d.token = 0
 	for _, query := range append(append(d.reset,
 		"CREATE TABLE books (id bigint PRIMARY KEY, price bigint NOT NULL)",
-		"INSERT INTO books (id, price) VALUES (1, 10), (2, 10)"), more...) {
+		"INSERT INTO books (id, price) VALUES (1, 10), (2, 10)"), a.create...) {
 		if _, err := d.admin.ExecContext(ctx, query); err != nil {
 			return fmt.Errorf("%s: %w", query, err)
 		}
 	}
-	return nil
+	if !a.ledger {
+		return nil
+	}
+	store, err := tokens.New(d.admin)
+	if err != nil {
+		return err
+	}
+	return store.Setup(ctx)
 }
 
 // rows returns the prices of the books by their ids.

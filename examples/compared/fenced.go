@@ -11,7 +11,8 @@ import (
 func fenced(name string, rules ...sqlfence.Rule) approach {
 	return approach{
 		name:   name,
-		create: []string{addToken, "CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)"},
+		create: []string{addToken},
+		ledger: true,
 		open: func(db *database) (*sql.DB, error) {
 			return db.fenced(sqlfence.WithTable("books", rules...))
 		},

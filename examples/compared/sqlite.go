@@ -43,7 +43,7 @@ func openSQLite(context.Context, string) (*database, error) {
 		fenced: func(opts ...sqlfence.Option) (*sql.DB, error) {
 			return sqlfence.OpenDB(app, append(opts, sqlfence.WithDialect(sqlfence.SQLite))...)
 		},
-		reset:   []string{"DROP TABLE IF EXISTS books", "DROP TABLE IF EXISTS fencing_tokens"},
+		reset:   []string{"DROP TABLE IF EXISTS books", "DROP TABLE IF EXISTS fencing_tokens", "DROP TABLE IF EXISTS sqlfence_ledger"},
 		counted: func() (int, int) { return int(counter.statements.Load()), 0 },
 		costs:   func(statements, _ int) string { return fmt.Sprint(statements) },
 		drop:    func() error { return errors.Join(admin.Close(), os.RemoveAll(dir)) },

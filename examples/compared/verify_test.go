@@ -27,7 +27,7 @@ func TestVerified(t *testing.T) {
 				if !strings.HasPrefix(a.name, "sqlfence") {
 					continue
 				}
-				if err := d.create(t.Context(), a.create); err != nil {
+				if err := d.create(t.Context(), a); err != nil {
 					t.Fatal(err)
 				}
 				db, err := a.open(d)

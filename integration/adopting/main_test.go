@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
 func TestMain(m *testing.M) {
+	nonce.Fix("nonce")
 	harness.Main(m)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,8 +64,14 @@ func TestOtelsql(t *testing.T) {
 			db, err := sqlfence.Open(traced, dsn, table)
 
 			seen.write(t, harness.CloseAtEnd(t, db, err), stale, refused)
+			if !strings.Contains(seen.spans[0], ":server:") {
+				t.Errorf("the server isn't asked first: %q", seen.spans)
+			}
+			seen.spans = slices.DeleteFunc(seen.spans, func(span string) bool { // what a connection asks its server
+				return strings.Contains(span, ":server:") || strings.HasPrefix(span, "SHOW VARIABLES")
+			})
 			// The guarded text, and the database's own error; what isn't sent has no span.
-			seen.want(t, "sqlfence:stale:")
+			seen.want(t, "sqlfence:nonce:stale:")
 			for _, span := range seen.spans { // one, or that which prepares it and that which executes it
 				if !strings.Contains(span, "fence_token") {
 					t.Errorf("the spans are %q", seen.spans)

@@ -59,6 +59,9 @@ func TestConformance(t *testing.T) {
 		t.Run(target.name, func(t *testing.T) {
 			t.Parallel()
 			b := baseNamed(t, target.base)
+			if testing.Short() && target.name != b.Name {
+				t.Skip("a driver's other modes")
+			}
 			switch b.Dialect {
 			case sqlfence.Postgres:
 				harness.NeedPostgres(t)
@@ -97,6 +100,9 @@ func TestConformanceWithStatementCache(t *testing.T) {
 		{base: "modernc", params: "_pragma=synchronous(OFF)", skip: modernc},
 	} {
 		t.Run(x.base, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("a driver's other modes")
+			}
 			t.Parallel()
 			b := baseNamed(t, x.base)
 			if b.Dialect == sqlfence.Postgres {

@@ -93,6 +93,9 @@ var foundRows = harness.Base{Name: "mysql-found-rows", DriverName: "mysql", Dial
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	t.Helper()
 	for _, b := range append(slices.Clone(harness.Bases[:4]), foundRows) {
+		if testing.Short() && !b.IsUsual() && b.Name != foundRows.Name {
+			continue
+		}
 		t.Run(b.Name, func(t *testing.T) { test(t, b) })
 	}
 }

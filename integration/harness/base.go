@@ -93,7 +93,7 @@ var bothCaches bool
 // caches returns the base as it is and, where both are wanted, with the other choice of a
 // statement cache. It is small, so that statements are dropped.
 func (b Base) caches() []Base {
-	if !bothCaches {
+	if !bothCaches || testing.Short() {
 		return []Base{b}
 	}
 	other := b
@@ -132,9 +132,14 @@ func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
 	each(t, programs, test)
 }
 
+// each runs test for the bases. A short run keeps to one driver a database, as it is by default:
+// what differs by driver has packages of its own, which name them.
 func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
 	t.Helper()
 	for _, b := range bases {
+		if testing.Short() && !b.IsUsual() {
+			continue
+		}
 		for _, b := range b.caches() {
 			name := b.Name
 			if b.Statements != 0 {
@@ -147,6 +152,9 @@ func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
 		}
 	}
 }
+
+// IsUsual reports whether the base is the one of its database that a short run keeps to.
+func (b Base) IsUsual() bool { return b.Name == dialects[b.Dialect].usual }
 
 // DSN returns the data source name of a fresh, empty database, which is gone
 // when the test ends: a schema of its own in PostgreSQL, a database in MySQL, a

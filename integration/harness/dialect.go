@@ -14,6 +14,7 @@ import (
 
 // A dialect is what the tests have to know of a database beside its driver.
 type dialect struct {
+	usual      string               // the name of the base that a short run keeps to
 	need       func(t testing.TB)   // skips or fails the test without a server
 	levels     []sql.IsolationLevel // that a transaction may have; none where there is one
 	level      sql.IsolationLevel   // that it has if it asks for none
@@ -69,6 +70,7 @@ type dialect struct {
 // dialects are those of the [Stores].
 var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.Postgres: {
+		usual:  "pgx",
 		need:   func(t testing.TB) { NeedPostgres(t) },
 		levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 		level:  sql.LevelReadCommitted,
@@ -92,6 +94,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		upserts:    1,
 	},
 	sqlfence.SQLite: {
+		usual:      "mattn",
 		need:       func(testing.TB) {},
 		bare:       true,
 		otherCache: -1,
@@ -105,6 +108,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		upserts:    1,
 	},
 	sqlfence.MySQL: {
+		usual:      "mysql",
 		need:       func(t testing.TB) { MySQLDSN(t) },
 		levels:     []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 		level:      sql.LevelRepeatableRead,

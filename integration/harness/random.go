@@ -13,9 +13,13 @@ func Seed(t testing.TB) uint64 {
 	return number(t, "SQLFENCE_SEED", 1)
 }
 
-// Rounds returns how often such a test tries: SQLFENCE_ROUNDS, and usual without it.
+// Rounds returns how often such a test tries: SQLFENCE_ROUNDS, and without it usual, of which a
+// short run does a tenth.
 func Rounds(t testing.TB, usual int) int {
 	t.Helper()
+	if testing.Short() {
+		usual = (usual + 9) / 10
+	}
 	return int(number(t, "SQLFENCE_ROUNDS", uint64(usual)))
 }
 

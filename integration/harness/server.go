@@ -56,7 +56,7 @@ authentication_timeout = 10min
 // NewServer returns a server that doesn't run yet, with lines of configuration.
 func NewServer(t *testing.T, conf string) *Server {
 	t.Helper()
-	if testing.Short() {
+	if testing.Short() && os.Getenv("SQLFENCE_REQUIRE_POSTGRES") != "1" {
 		t.Skip("starts a server of its own")
 	}
 	s := &Server{bin: serverPrograms(t), Password: "secret"}

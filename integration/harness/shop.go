@@ -68,10 +68,14 @@ func NewShop(t testing.TB, b Base, rules ...sqlfence.Rule) *Shop {
 // Books registers the table books.
 func Books(rules ...sqlfence.Rule) sqlfence.Option { return sqlfence.WithTable("books", rules...) }
 
-// Exec executes around the fence.
+// Exec executes around the fence, and around the triggers that keep the ledger.
 func (s *Shop) Exec(t testing.TB, query string, args ...any) {
 	t.Helper()
-	if _, err := s.Plain.ExecContext(t.Context(), query, args...); err != nil {
+	_, err := s.Plain.ExecContext(t.Context(), query, args...)
+	switch {
+	case IsKept(err):
+		Unkept(t, s.Plain, query, args...)
+	case err != nil:
 		t.Fatalf("%s: %v", query, err)
 	}
 }

@@ -52,7 +52,11 @@ func IssueToken(t testing.TB, store *tokens.Store, name string) int64 {
 // MustExec executes a test's own statement on a database that may be fenced.
 func MustExec(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
-	if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "a test prepares it"), query, args...); err != nil {
+	_, err := db.ExecContext(sqlfence.Bypass(t.Context(), "a test prepares it"), query, args...)
+	switch {
+	case IsKept(err):
+		Unkept(t, db, query, args...)
+	case err != nil:
 		t.Fatalf("%s: %v", query, err)
 	}
 }

@@ -213,3 +213,33 @@ func TestKeyNamedTwice(t *testing.T) {
 		unchanged()
 	})
 }
+
+// A key whose placeholder has a name, with an argument that has none: drivers bind that by places, or not at all.
+func TestKeyOfAnotherArgument(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.SQLite {
+			t.Skip("only SQLite has placeholders with names")
+		}
+		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
+		s.Reset(t, 9)
+		unchanged := s.Unchanged(t)
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/7", Value: 1})
+		for _, tt := range []struct {
+			placeholders, advice string
+			args                 []any
+		}{
+			{"$key, $price", `sql.Named("key", ...)`, []any{7, 8}},
+			{":key, :price", `sql.Named("key", ...)`, []any{sql.Named("kye", 7), sql.Named("price", 8)}},
+			{"?, ?", "write a name", []any{sql.Named("key", 7), sql.Named("price", 8)}},
+		} {
+			_, err := s.DB.ExecContext(ctx, "INSERT INTO books (id, price) VALUES ("+tt.placeholders+")", tt.args...)
+			if harness.WantError(t, err, sqlfence.ErrUnguardable); err != nil && !strings.Contains(err.Error(), tt.advice) {
+				t.Errorf("%s: it doesn't say what to do: %v", tt.placeholders, err)
+			}
+		}
+		unchanged()
+		if _, err := s.DB.ExecContext(ctx, "INSERT INTO books (id, price) VALUES ($key, :price)", sql.Named("price", 8), sql.Named("key", 7)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -120,7 +120,7 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 				wantNoWrites(t, sh, writes, first, sqlfence.ErrStale)
 				_ = held.Extend(t.Context(), time.Hour) // as a heartbeat would
 				harness.WantError(t, <-first.lost, lease.ErrLeaseLost)
-				wantNoWrites(t, sh, writes, first, sqlfence.ErrNoFence, lease.ErrLeaseLost)
+				wantNoWrites(t, sh, writes, first, sqlfence.ErrNoFence, sqlfence.ErrStale, lease.ErrLeaseLost)
 				for leader, err := range direct.Watch(t.Context(), "books", time.Second) {
 					if err != nil || leader.Token.Value != 2 {
 						t.Errorf("Watch: %v, %v", leader, err)

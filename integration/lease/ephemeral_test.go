@@ -125,3 +125,89 @@ func sessions(t *testing.T, b harness.Base, db *sql.DB) (n int) {
 	}
 	return n
 }
+
+// Behind a pooler the session that stands for a holder may be the one that another asks by. It lives all the
+// same, though it would share a lock of its own.
+func TestLeaseOfTheSessionThatAsks(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		dsn := s.DSN(t)
+		direct := harness.NewLeases(t, s.Raw(t, dsn))
+		db := s.Raw(t, dsn)
+		db.SetMaxOpenConns(1)
+		leases := harness.NewLeases(t, db)
+		for _, session := range []int64{77, -77, 1 << 40, -1 << 63} {
+			key := fmt.Sprint("k/", session)
+			l := harness.MustAcquire(t, direct, key, lease.Owner("me"))
+			for _, query := range []string{"SELECT pg_advisory_lock($1)", "UPDATE fencing_leases SET session = $1 WHERE lock_id IS NOT NULL"} {
+				harness.MustExec(t, db, query, session)
+			}
+			if _, ok, err := leases.TryAcquire(t.Context(), key); ok || err != nil {
+				t.Errorf("%s: a live lease was taken: %v, %v", key, ok, err)
+			}
+			if _, err := leases.Sweep(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if locked, err := leases.IsLocked(t.Context(), key); !locked || err != nil {
+				t.Errorf("%s: locked %v, %v", key, locked, err)
+			}
+			if _, err := leases.Extend(t.Context(), l.LockID(), time.Hour); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			harness.MustExec(t, db, "SELECT pg_advisory_unlock_all()")
+			if locked, err := leases.IsLocked(t.Context(), key); locked || err != nil {
+				t.Errorf("%s: without its session it is locked: %v, %v", key, locked, err)
+			}
+		}
+	})
+}
+
+// The session of ephemeral leases takes a connection of its own.
+func TestEphemeralLeaseOfASingleConnection(t *testing.T) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+		db := b.Raw(t, b.DSN(t))
+		db.SetMaxOpenConns(1)
+		leases := harness.NewLeases(t, db)
+		l, err := leases.Acquire(t.Context(), "k", lease.Ephemeral())
+		if b.Dialect == sqlfence.SQLite {
+			if err != nil {
+				t.Error(err)
+			}
+			harness.MustRelease(t, l)
+			return
+		}
+		harness.WantError(t, err, lease.ErrNoSessions)
+		harness.MustRelease(t, harness.MustAcquire(t, leases, "k"))
+	})
+}
+
+// With its database an ephemeral lease ends, and the session that stood for it, though the process lives
+// on. Package sql itself closes the connections only that are idle.
+func TestEphemeralLeaseEndsWithItsDatabase(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.Networked() {
+			t.Skip("SQLite has no sessions")
+		}
+		dsn := b.DSN(t)
+		db := b.Raw(t, dsn)
+		others := harness.NewLeases(t, db)
+		for name, holders := range map[string]*sql.DB{"raw": b.Raw(t, dsn), "fenced": b.Fenced(t, dsn, harness.Books())} {
+			leases := harness.NewLeases(t, holders)
+			l, plain := harness.MustAcquire(t, leases, name, lease.Ephemeral()), harness.MustAcquire(t, leases, "plain "+name)
+			released := harness.MustAcquire(t, leases, "released "+name, lease.Ephemeral())
+			harness.MustRelease(t, released)
+			if err := holders.Close(); err != nil {
+				t.Fatal(err)
+			}
+			<-l.Done()
+			wantLoss(t, "Err", l.Err())
+			passed(t, others, name)
+			if locked, err := others.IsLocked(t.Context(), "plain "+name); !locked || err != nil || plain.Err() != nil {
+				t.Errorf("another lease: %v, %v, %v", locked, err, plain.Err())
+			}
+			harness.Eventually(t, "the end of the session", func() bool { return holders.Stats().OpenConnections == 0 && sessions(t, b, db) == 0 })
+			if !errors.Is(released.Err(), lease.ErrReleased) {
+				t.Errorf("a lease that was released: %v", released.Err())
+			}
+		}
+	})
+}

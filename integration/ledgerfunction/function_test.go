@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	name    = "sqlfence_newest_v1"
+	name    = "sqlfence_newest_v2"
 	trigger = "sqlfence_turn_v1"
 )
 
@@ -43,14 +43,6 @@ func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.C
 	}
 	count.Reset()
 	return sh, db, count
-}
-
-// writeOften writes until it is worth asking for the function, with token 8.
-func writeOften(t *testing.T, db harness.Runner) {
-	t.Helper()
-	for range 1000 {
-		write(t, db, 8, nil)
-	}
 }
 
 // wantForm fails the test unless what was sent last calls the function, or doesn't.
@@ -90,11 +82,11 @@ func TestFunctionIsUsedWhereItIsFound(t *testing.T) {
 			sh.Exec(t, tokens.LedgerFunction)
 			sh.Reset(t, 8)
 			known, count := b.Counted(t, sh.Source, harness.Books())
-			writeOften(t, known)
+			write(t, known, 8, nil)
 			wantForm(t, count, true)
 			sh.Exec(t, gone)
 			other, count := b.Counted(t, sh.Source, harness.Books())
-			writeOften(t, other)
+			write(t, other, 8, nil)
 			wantForm(t, count, false)
 		}
 	})
@@ -226,7 +218,7 @@ func TestFunctionUnderSettings(t *testing.T) {
 			"SET plan_cache_mode = force_generic_plan", "SET plan_cache_mode = force_custom_plan", parallel(t, sh),
 			"SET jit_above_cost = 0", "SET enable_indexscan = off", "SET session_replication_role = replica", "SET search_path = pg_catalog, " + schemaOf(t, sh),
 		} {
-			exec(t, db, set)
+			harness.MustExec(t, db, set)
 			stmt, err := db.Prepare(harness.SetPrice)
 			if err != nil {
 				t.Fatal(err)
@@ -327,27 +319,35 @@ func walOf(t *testing.T, db *sql.DB, query string) (bytes int) {
 	return bytes
 }
 
-// The question is asked once, and not before it pays: until then a statement is one.
+// A connection asks once, before its first guarded write, and before a transaction that may have one.
 func TestFunctionIsAskedForOnce(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)
 		questions := func(want int, rules ...sqlfence.Rule) {
 			t.Helper()
-			count := new(harness.Counter)
-			db, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books(rules...))
-			harness.CloseAtEnd(t, db, err)
-			asked := func() int {
-				return len(slices.DeleteFunc(count.Texts(), func(text string) bool { return !strings.Contains(text, "pg_proc") }))
-			}
-			for range 999 {
-				write(t, db, 8, nil)
-			}
-			if n := asked(); n > 0 {
-				t.Errorf("asked %d times before it pays", n)
-			}
-			writeOften(t, db)
-			if n := asked(); n != want {
-				t.Errorf("asked %d times, want %d", n, want)
+			for _, inTx := range []bool{false, true} {
+				count := new(harness.Counter)
+				db, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books(rules...))
+				harness.CloseAtEnd(t, db, err)
+				db.SetMaxOpenConns(1)
+				for range 3 {
+					if !inTx {
+						write(t, db, 8, nil)
+						continue
+					}
+					tx, err := db.Begin()
+					if err != nil {
+						t.Fatal(err)
+					}
+					write(t, tx, 8, nil)
+					if err := tx.Commit(); err != nil {
+						t.Error(err)
+					}
+				}
+				asked := slices.DeleteFunc(count.Texts(), func(text string) bool { return !strings.Contains(text, "pg_proc") })
+				if len(asked) != want {
+					t.Errorf("in a transaction %v: asked %d times, want %d", inTx, len(asked), want)
+				}
 			}
 		}
 		questions(1)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,13 +20,16 @@ import (
 var others = []string{
 	"UPDATE fencing_tokens SET token = token + 1 WHERE name = 'books'",
 	"INSERT INTO fencing_tokens VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1",
-	"UPDATE fencing_tokens SET name = 'pens' WHERE name = 'books'",
-	"DELETE FROM fencing_tokens",
-	"WITH moved AS (DELETE FROM fencing_tokens RETURNING name, token) SELECT count(*) FROM moved",
 	"MERGE INTO fencing_tokens AS t USING (SELECT 'books' AS name) AS n ON n.name = t.name WHEN MATCHED THEN UPDATE SET token = 9",
-	"TRUNCATE fencing_tokens",
 	"DROP TABLE fencing_tokens",
 	"ALTER TABLE fencing_tokens DISABLE TRIGGER ALL",
+}
+
+// What the trigger refuses, while it is on.
+var losing = []string{
+	"DELETE FROM fencing_tokens",
+	"UPDATE fencing_tokens SET name = 'pens' WHERE name = 'books'",
+	"WITH moved AS (DELETE FROM fencing_tokens RETURNING name, token) SELECT count(*) FROM moved",
 }
 
 // A write holds them off until its transaction ends, whatever its level, under any
@@ -34,20 +38,23 @@ func TestFunctionHoldsOffOthers(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, before := range []string{"", "SET session_replication_role = replica", "ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger} {
 			for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
-				for i, other := range others {
+				all := others
+				if strings.HasPrefix(before, "ALTER") {
+					all = slices.Concat(losing, others)
+				}
+				for i, other := range all {
 					if i > 0 && before != "" && level != sql.LevelReadCommitted {
 						break // one shows it
 					}
 					t.Run(fmt.Sprintf("%.20s/%v/%.60s", before, level, other), func(t *testing.T) {
-						sh, db, _ := installed(t, b)
+						sh, db, count := installed(t, b)
 						if strings.HasPrefix(before, "ALTER") {
-							if err := db.Ping(); err != nil { // it has the function
-								t.Fatal(err)
-							}
+							write(t, db, 8, nil) // it goes by the function for a minute
 							sh.Exec(t, before)
 						}
 						tx := harness.Begin(harness.Holding(t, 8), t, db, level)
 						write(t, tx, 8, nil)
+						wantForm(t, count, true)
 						foreign := sh.Raw(t, sh.Source)
 						foreign.SetMaxOpenConns(1)
 						if strings.HasPrefix(before, "SET") {
@@ -224,11 +231,15 @@ func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.Isolation
 	return tx.Commit()
 }
 
+// runs moves a session by a statement that doesn't show it: where one does, guards refuse.
+const runs = "CREATE FUNCTION runs(query text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE query; END'"
+
 // The function asks the ledger that the statement would, whatever the search path says
 // when it is run, and nothing stands before it.
 func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
-		sh, db, count := installed(t, b)
+		sh, _, _ := installed(t, b)
+		db, count := b.Counted(t, sh.Source, harness.Books(sqlfence.Ledger()))
 		schema := schemaOf(t, sh)
 		t.Cleanup(func() { _, _ = sh.Plain.Exec("DROP SCHEMA IF EXISTS " + schema + "_b CASCADE") })
 		for _, query := range []string{
@@ -241,6 +252,7 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 			"CREATE FUNCTION " + schema + "." + name + "(varchar, bigint, bigint, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			// A constant that says no type is of this one.
 			"CREATE FUNCTION " + schema + "." + name + "(text, integer, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+			runs,
 		} {
 			sh.Exec(t, query)
 		}
@@ -254,14 +266,14 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 			set    string
 			newest int64
 		}{
-			{"SELECT 1", 8},
+			{"ANALYZE books", 8},
 			{"SET search_path = " + schema + "_b, " + schema, 5},
 			{"SET search_path = " + schema, 8},
 			{"CREATE TEMPORARY TABLE fencing_tokens AS SELECT 'books'::text AS name, 6::bigint AS token", 6},
 			{"DROP TABLE pg_temp.fencing_tokens", 8},
 		} {
 			bypass := sqlfence.Bypass(t.Context(), "a test")
-			if _, err := db.ExecContext(bypass, c.set); err != nil {
+			if _, err := db.ExecContext(bypass, "SELECT "+schema+".runs($1)", c.set); err != nil {
 				t.Fatal(err)
 			}
 			for _, token := range []int64{c.newest, c.newest - 1} {
@@ -289,7 +301,7 @@ func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
 		asRole(t, sh, db) // creates it
 		sh.Exec(t, "ALTER FUNCTION "+name+" OWNER TO "+schemaOf(t, sh)+"_role")
 		other, count := b.Counted(t, sh.Source, harness.Books())
-		writeOften(t, other)
+		write(t, other, 8, nil)
 		wantForm(t, count, false)
 	})
 }
@@ -321,7 +333,8 @@ func TestFunctionIsNotInstalledFor(t *testing.T) {
 	})
 }
 
-// After a schema was renamed, and after the function's own table was replaced, writes go on.
+// After a schema was renamed, and after the function's own table was replaced, writes go on. A session that a
+// statement moves to the new name is refused until its pool is opened anew.
 func TestFunctionAfterARename(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, change := range [][2]string{
@@ -329,9 +342,15 @@ func TestFunctionAfterARename(t *testing.T) {
 			{"DROP TABLE fencing_tokens", "CREATE TABLE fencing_tokens AS SELECT 'books'::text AS name, 8::bigint AS token"},
 			{"ALTER SCHEMA %s RENAME TO %[1]s_new", "ALTER ROLE CURRENT_USER RESET search_path"},
 		} {
-			sh, db, _ := installed(t, b)
+			sh, _, _ := installed(t, b)
+			sh.Exec(t, runs)
+			db, _ := b.Counted(t, sh.Source, harness.Books(sqlfence.Ledger()))
 			db.SetMaxOpenConns(1)
 			schema := schemaOf(t, sh)
+			shown := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()))
+			shown.SetMaxOpenConns(1)
+			exec(t, shown, "SET search_path = "+schema)
+			write(t, shown, 8, nil)
 			write(t, db, 8, nil)
 			for _, query := range change {
 				if strings.Contains(query, "%s") {
@@ -340,9 +359,16 @@ func TestFunctionAfterARename(t *testing.T) {
 				sh.Exec(t, query)
 			}
 			if strings.Contains(change[0], "SCHEMA") {
-				exec(t, db, "SET search_path = "+schema+"_new")
+				if _, err := db.Exec("SELECT "+schema+"_new.runs($1)", "SET search_path = "+schema+"_new"); err != nil {
+					t.Fatal(err)
+				}
 				t.Cleanup(func() { _, _ = sh.Plain.Exec("ALTER SCHEMA " + schema + "_new RENAME TO " + schema) })
+				exec(t, shown, "SET search_path = "+schema+"_new")
+				write(t, shown, 8, sqlfence.ErrUnguardable)
+				shown = b.Fenced(t, strings.ReplaceAll(sh.Source, schema, schema+"_new"), harness.Books(sqlfence.Ledger()))
 			}
+			write(t, shown, 8, nil)
+			write(t, shown, 7, sqlfence.ErrStale)
 			write(t, db, 8, nil)
 			write(t, db, 7, sqlfence.ErrStale)
 		}

@@ -31,10 +31,11 @@ func TestTablesInCapitals(t *testing.T) {
 		harness.MustExec(t, plain, "CREATE TABLE "+name+" (Id integer PRIMARY KEY, Price integer, Serial bigint NOT NULL DEFAULT 1, EditedBy integer, EditedSince bigint, EditedExpiry bigint)")
 		harness.MustExec(t, plain, "INSERT INTO "+name+" (Id, Price) VALUES (1, 10), (2, 10)")
 		db := harness.MySQL.Fenced(t, dsn, sqlfence.WithTable(name, sqlfence.Resource("books"), sqlfence.RowFence("Fence_Token"), sqlfence.Serial("Serial"),
-			sqlfence.EditLock("EditedBy", "EditedSince", "EditedExpiry"), sqlfence.Sealed()))
+			sqlfence.Sealed()))
 		if err := seals.AddFence(t.Context(), db, name, "Fence_Token"); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		lockInCapitals(t, db, name)
 		if err := seals.Seal(t.Context(), db); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -47,7 +48,6 @@ func TestTablesInCapitals(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		lockInCapitals(t, db, name)
 		writeInCapitals(t, db, name)
 		if err := seals.Unseal(t.Context(), db); err != nil {
 			t.Fatal(err)

@@ -192,3 +192,52 @@ func TestStormOnMySQL(t *testing.T) {
 		})
 	}
 }
+
+// A COMMIT that is sent as a statement is never called done, nor failed, unless it is known to be. On another
+// connection it would commit nothing, and succeed.
+func TestLostRepliesOfCommitStatementsOfMySQL(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	network := new(harness.Faulty)
+	db := fence(t, network.DSN(t, dsn), sqlfence.RowFence("fence_token"))
+	db.SetMaxOpenConns(1)
+	for _, begin := range []string{"BEGIN", "START TRANSACTION", "SET autocommit = 0"} {
+		for _, prepared := range []bool{false, true} {
+			for f := harness.Unsent; f < harness.Faults; f++ {
+				t.Run(fmt.Sprint(begin, "/", prepared, "/", f), func(t *testing.T) {
+					exec(t, plain, "REPLACE INTO books (id, price) VALUES (1, 10)")
+					exec(t, db, begin)
+					if _, err := db.ExecContext(holding(5), "UPDATE books SET price = price + ? WHERE id = ?", 1, 1); err != nil {
+						t.Fatal(err)
+					}
+					lost, send := isCommit, func() error { _, err := db.ExecContext(holding(5), "COMMIT"); return err }
+					if prepared {
+						stmt, err := db.Prepare("COMMIT")
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer stmt.Close()
+						lost = isWrite
+						send = func() error { _, err := stmt.ExecContext(holding(5)); return err }
+					}
+					network.Arm(f, lost)
+					err := send()
+					if !network.Met() {
+						t.Fatal("no message met the fault")
+					}
+					if !errors.Is(err, sqlfence.ErrUnknownOutcome) || errors.Is(err, driver.ErrBadConn) {
+						t.Errorf("err = %v", err)
+					}
+					want := 11
+					if f == harness.Unsent || f == harness.CutShort {
+						want = 10
+					}
+					var price int
+					if err := plain.QueryRow("SELECT price FROM books WHERE id = 1 LOCK IN SHARE MODE").Scan(&price); err != nil || price != want {
+						t.Errorf("price = %d, %v; want %d", price, err, want)
+					}
+				})
+			}
+		}
+	}
+}

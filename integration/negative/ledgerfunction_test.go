@@ -22,7 +22,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 			"TestG2LedgerRefusesATokenThatNobodyIssued":        postgres,
 			"TestG2LedgerWithKeyRefusesATokenThatNobodyIssued": postgres,
 		}},
-		{"no look for the name", "RETURN int8in(textout(concat('sqlfence:unknown:', number, ':', rows))) IS NULL;", "RETURN true;", "ledger", map[string][]string{
+		{"no look for the name", "RETURN int8in(textout(concat('sqlfence:', nonce, ':unknown:', number, ':', rows))) IS NULL;", "RETURN true;", "ledger", map[string][]string{
 			"TestG2LedgerRefusesAnUnknownName": postgres,
 		}},
 		{"no lock against others", "AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN", "THEN", "concurrency ledgerfunction", map[string][]string{
@@ -36,7 +36,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit": postgres,
 			"TestFunctionHoldsOffOthers":                  postgres,
 		}},
-		{"no trigger of everybody", "g.tgenabled = 'A') THEN\n\t\tEXECUTE", "g.tgenabled <> 'D') THEN\n\t\tEXECUTE", "ledgerfunction", map[string][]string{
+		{"no trigger of everybody", "g.tgenabled = 'A') THEN\n\t\t\tEXECUTE", "g.tgenabled <> 'D') THEN\n\t\t\tEXECUTE", "ledgerfunction", map[string][]string{
 			"TestFunctionIsUsedWhereItIsFound": postgres,
 		}},
 		{"no look for the trigger", "AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')\n\t\tINTO", ")\n\t\tINTO", "ledgerfunction", map[string][]string{
@@ -56,6 +56,10 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 		{"no look at the table", "IF asked = %2$L::regclass", "IF true", "ledgerfunction", map[string][]string{
 			"TestFunctionAsksTheLedgerOfTheSearchPath": postgres,
 		}},
+		{"no look at the body", "'hex') = '", "'hex') <> 'x", "ledgerfunction", map[string][]string{
+			"TestLedgerFunctionThatDiffers": postgres,
+			"TestLedgerFunctionOfAnySchema": postgres,
+		}},
 		{"one lock a token", "IF taken < 256 THEN", "IF true THEN", "ledgerfunction", map[string][]string{
 			"TestFunctionWhereManyTokensChange": postgres,
 		}},
@@ -63,7 +67,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			olds, news := []string{c.old}, []string{c.new}
 			if c.name == "no snapshot of its own" { // the question looks at it, too
-				olds, news = append(olds, "p.provolatile = 'v'"), append(news, "true")
+				olds, news = append(olds, "provolatile = 'v'"), append(news, "provolatile IS NOT NULL")
 			}
 			for _, old := range olds {
 				if !strings.Contains(source, old) {
@@ -82,8 +86,11 @@ func withTextsAsVariables(t *testing.T) (files map[string]string, source string)
 	const file = "internal/sqltext/ledgerfunction.go"
 	files = replaced(t, file, func(text string) string {
 		source = text
-		for _, name := range []string{"CreateLedgerFunction", "FindLedgerFunction"} {
-			before, behind, _ := strings.Cut(text, "\nconst "+name+" = ")
+		for _, name := range []string{"LedgerFunctionBody", "LedgerTriggerBody", "CreateLedgerFunction", "FindLedgerFunction"} {
+			before, behind, constant := strings.Cut(text, "\nconst "+name+" = ")
+			if !constant {
+				before, behind, _ = strings.Cut(text, "\nvar "+name+" = ")
+			}
 			value, rest, more := strings.Cut(behind, "\n\n")
 			for more && !strings.HasSuffix(value, "`") { // an empty line within it
 				next, others, is := strings.Cut(rest, "\n\n")
@@ -91,7 +98,7 @@ func withTextsAsVariables(t *testing.T) (files map[string]string, source string)
 			}
 			text = before + "\nvar " + name + " = without(" + strings.TrimSuffix(value, "\n") + ")\n\n" + rest
 		}
-		return strings.Replace(text, "package sqltext\n", "package sqltext\n\nimport (\n\"os\"\n\"strings\"\n)\n", 1) + `
+		return strings.Replace(text, "import (\n", "import (\n\"os\"\n", 1) + `
 func without(text string) string {
 	news := strings.Split(os.Getenv("SQLFENCE_NEW"), "\x1f")
 	for i, old := range strings.Split(os.Getenv("SQLFENCE_OLD"), "\x1f") {

@@ -17,7 +17,11 @@ type database interface {
 	dialect() rewrite.Dialect
 	parse(text string) (tree any, err error) // err if it isn't valid
 	writes(tree any) writes
-	unguard(tree any, rules ruleSet, ledgers int) error // removes the guards, each of which has to be there
+
+	// unguard removes the guards, each of which has to be there. late tells that the ledger may
+	// not be asked before the first row.
+	unguard(tree any, rules ruleSet, ledgers int, late bool) error
+
 	difference(a, b any) string
 
 	// renumber gives the statement's own arguments the numbers that they had, and those of
@@ -197,7 +201,7 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 			ledgers++
 		}
 	}
-	if err := c.db.unguard(guarded, ruleSets[rules], ledgers); err != nil {
+	if err := c.db.unguard(guarded, ruleSets[rules], ledgers, plan.AsksLate); err != nil {
 		c.tally.bypasses.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)
 		return
 	}

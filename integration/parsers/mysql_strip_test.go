@@ -32,7 +32,7 @@ func numbersBefore(inputs int, added []rewrite.Arg) []int {
 	return was
 }
 
-func (db *mysql) unguard(tree any, rules ruleSet, _ int) error {
+func (db *mysql) unguard(tree any, rules ruleSet, _ int, _ bool) error {
 	stmts := tree.([]ast.StmtNode)
 	u := &mysqlUnguarder{}
 	for _, s := range stmts {

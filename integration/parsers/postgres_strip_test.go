@@ -15,7 +15,7 @@ func (postgres) renumber(any, int, []rewrite.Arg) {}
 
 // unguard removes the guards from a guarded statement's tree. That one is
 // missing at a write to a registered table, or stands elsewhere, is an error.
-func (postgres) unguard(tree any, rules ruleSet, ledgers int) error {
+func (postgres) unguard(tree any, rules ruleSet, ledgers int, late bool) error {
 	stmts := tree.(list)
 	for i := range stmts {
 		stmt := stmts[i].(object)["stmt"]
@@ -31,7 +31,7 @@ func (postgres) unguard(tree any, rules ruleSet, ledgers int) error {
 			}
 		}
 	}
-	u := unguarder{rules: rules}
+	u := unguarder{rules: rules, late: late}
 	u.walk(tree)
 	if u.err == nil && strings.Contains(fmt.Sprint(tree), "sqlfence") {
 		u.err = errors.New("a guard stands where no write is")
@@ -74,6 +74,7 @@ func dropLedger(stmt object) int {
 
 type unguarder struct {
 	rules ruleSet
+	late  bool // the ledger may not be asked before the first row
 	err   error
 }
 
@@ -100,13 +101,9 @@ func (u *unguarder) walk(n any) {
 			switch kind {
 			case "UpdateStmt":
 				u.set(body, table)
-				if table.FenceColumn == "" && table.Key != "" {
-					u.where(body, "whereClause")
-				}
+				u.condition(body, "whereClause", table, table.FenceColumn == "" && table.Key != "")
 			case "DeleteStmt":
-				if table.FenceColumn != "" || table.Key != "" {
-					u.where(body, "whereClause")
-				}
+				u.condition(body, "whereClause", table, table.FenceColumn != "" || table.Key != "")
 			case "InsertStmt":
 				u.insert(body, table)
 			case "MergeStmt":
@@ -144,6 +141,121 @@ func (u *unguarder) set(n object, table *rewrite.Table) {
 	if str(item, "name") != fenceColumn || len(row) != 1 || !hasMarker(get(row[0], "CaseExpr")) {
 		u.fail("SET has no guard")
 	}
+}
+
+// condition puts the user's condition, or none, into the guarded one's place.
+//
+//	[question AND] {check of the rows | (user)}
+func (u *unguarder) condition(n object, key string, table *rewrite.Table, check bool) {
+	if table.Ledger {
+		args := list{n[key]}
+		if str(n[key], "BoolExpr", "boolop") == "AND_EXPR" {
+			args = items(n[key], "BoolExpr", "args")
+		}
+		switch asked := isQuestion(args[0]); {
+		case !asked:
+			u.unasked()
+		case len(args) == 1:
+			delete(n, key)
+		case len(args) == 2:
+			n[key] = args[1]
+		case check: // also parts of the user's condition
+			n[key] = object{"BoolExpr": object{"boolop": "AND_EXPR", "args": args[1:]}}
+		default:
+			u.fail("the user's condition isn't in brackets")
+		}
+	}
+	if check {
+		u.where(n, key)
+	}
+}
+
+// unasked notes that a write doesn't ask the ledger before the first row.
+func (u *unguarder) unasked() {
+	if !u.late {
+		u.fail("the ledger isn't asked first")
+	}
+}
+
+// isQuestion reports whether n is the condition by which the ledger is asked first.
+func isQuestion(n any) bool {
+	return str(n, "NullTest", "nulltesttype") == "IS_NULL" && isNewer(get(n, "NullTest", "arg"))
+}
+
+// isNewer reports whether n is the query that raises for a newer token:
+//
+//	(SELECT raise FROM fencing_tokens WHERE name = $1 AND NOT token <= $2)
+func isNewer(n any) bool {
+	query, _ := get(n, "SubLink", "subselect", "SelectStmt").(object)
+	columns, from := items(query, "targetList"), items(query, "fromClause")
+	where := items(query, "whereClause", "BoolExpr", "args")
+	return str(n, "SubLink", "subLinkType") == "EXPR_SUBLINK" &&
+		len(query) == 5 && query["op"] == "SETOP_NONE" && query["limitOption"] == "LIMIT_OPTION_DEFAULT" &&
+		len(columns) == 1 && strings.Contains(fmt.Sprint(columns[0]), ":ledger:") &&
+		len(from) == 1 && str(from[0], "RangeVar", "relname") == "fencing_tokens" &&
+		str(query, "whereClause", "BoolExpr", "boolop") == "AND_EXPR" && len(where) == 2 &&
+		str(where[0], "A_Expr", "kind") == "AEXPR_OP" &&
+		str(where[1], "BoolExpr", "boolop") == "NOT_EXPR" && strings.Contains(fmt.Sprint(where[1]), "int8le")
+}
+
+// asking returns what stands in a CASE that asks the ledger first, or nil.
+func asking(n any) any {
+	whens := items(n, "CaseExpr", "args")
+	if len(whens) != 1 || get(n, "CaseExpr", "defresult") != nil || get(n, "CaseExpr", "arg") != nil ||
+		!isQuestion(get(whens[0], "CaseWhen", "expr")) {
+		return nil
+	}
+	return get(whens[0], "CaseWhen", "result")
+}
+
+// askedRows removes the question that stands behind the query of an INSERT, in that which a
+// bare row became, or around a value of its first row. The mark's is left.
+func (u *unguarder) askedRows(n object) {
+	query, _ := get(n, "selectStmt", "SelectStmt").(object)
+	rows := items(query, "valuesLists")
+	switch {
+	case isNewer(query["limitOffset"]):
+		delete(query, "limitOffset")
+		if query["limitCount"] == nil {
+			query["limitOption"] = "LIMIT_OPTION_DEFAULT"
+		}
+		return
+	case isQuestion(query["whereClause"]) && query["fromClause"] == nil:
+		var row list
+		for _, column := range items(query, "targetList") {
+			row = append(row, get(column, "ResTarget", "val"))
+		}
+		delete(query, "targetList")
+		delete(query, "whereClause")
+		query["valuesLists"] = list{object{"List": object{"items": row}}}
+		return
+	case len(rows) > 0:
+		row := items(rows[0], "List", "items")
+		for i := range row {
+			if value := asking(row[i]); value != nil && !isMark(value) {
+				row[i] = value
+				return
+			}
+		}
+	}
+	if !anyAsks(query) {
+		u.unasked()
+	}
+}
+
+// anyAsks reports whether a row's mark asks, in some arm of a query.
+func anyAsks(query object) bool {
+	if query["op"] != "SETOP_NONE" && query != nil {
+		left, _ := query["larg"].(object)
+		right, _ := query["rarg"].(object)
+		return anyAsks(left) || anyAsks(right)
+	}
+	rows := items(query, "valuesLists")
+	if len(rows) == 0 {
+		return false
+	}
+	row := items(rows[0], "List", "items")
+	return len(row) > 0 && isMark(asking(row[len(row)-1]))
 }
 
 // where puts the user's condition, or none, into the guarded one's place.
@@ -193,6 +305,9 @@ func conjuncts(cond any) list {
 }
 
 func (u *unguarder) insert(n object, table *rewrite.Table) {
+	if table.Ledger {
+		u.askedRows(n)
+	}
 	if table.FenceColumn != "" {
 		if str(u.last(n, "cols"), "ResTarget", "name") != fenceColumn {
 			u.fail("the columns have no guard")
@@ -227,37 +342,45 @@ func (u *unguarder) rows(query object) {
 		u.rows(left)
 		u.rows(right)
 	case query["valuesLists"] != nil:
-		for _, row := range items(query, "valuesLists") {
+		for i, row := range items(query, "valuesLists") {
 			if l, _ := get(row, "List").(object); l != nil {
-				u.value(u.last(l, "items"))
+				u.mark(u.last(l, "items"), i == 0)
 			}
 		}
 	default:
-		u.value(get(u.last(query, "targetList"), "ResTarget", "val"))
+		u.mark(get(u.last(query, "targetList"), "ResTarget", "val"), true)
 	}
+}
+
+// mark checks the token's value, which in the first row of an arm may ask the ledger.
+func (u *unguarder) mark(n any, first bool) {
+	if asked := asking(n); asked != nil && first {
+		n = asked
+	}
+	u.value(n)
 }
 
 // value checks that n is the token's value.
 func (u *unguarder) value(n any) {
-	isParam := get(n, "TypeCast", "arg", "ParamRef") != nil
-	isLiteral := str(n, "A_Const", "fval", "fval") == fmt.Sprint(literalValue)
-	if !isParam && !isLiteral {
+	if !isMark(n) {
 		u.fail("a row has no guard")
 	}
+}
+
+// isMark reports whether n is the token's value.
+func isMark(n any) bool {
+	return get(n, "TypeCast", "arg", "ParamRef") != nil || str(n, "A_Const", "fval", "fval") == fmt.Sprint(literalValue)
 }
 
 func (u *unguarder) arm(n object, table *rewrite.Table) {
 	switch n["commandType"] {
 	case "CMD_UPDATE":
 		u.set(n, table)
-		if table.FenceColumn == "" && table.Key != "" {
-			u.where(n, "condition")
-		}
+		u.condition(n, "condition", table, table.FenceColumn == "" && table.Key != "")
 	case "CMD_DELETE":
-		if table.FenceColumn != "" || table.Key != "" {
-			u.where(n, "condition")
-		}
+		u.condition(n, "condition", table, table.FenceColumn != "" || table.Key != "")
 	case "CMD_INSERT":
+		u.condition(n, "condition", table, false)
 		if table.FenceColumn != "" {
 			if str(u.last(n, "targetList"), "ResTarget", "name") != fenceColumn {
 				u.fail("the columns have no guard")

@@ -28,6 +28,7 @@ var documented = map[string]bool{
 	"the ledger is asked in the WHERE of each SELECT":       false, // WINDOW, ROLLUP and the like
 	"the row's key is compared, as it is stored":            false, // where no value behind it is plain
 	"the query reads the table that it writes":              false, // behind ON DUPLICATE KEY UPDATE
+	"an UPDATE with ORDER BY and a subquery":                false, // which MariaDB may execute on a copy of its rows
 	"the ledger is asked before a value of the first row":   false, // of DEFAULT, functions and the like
 	codeOfUser: true, // DO, CALL, PREPARE
 	"this kind of statement on a registered table":                  true, // DDL

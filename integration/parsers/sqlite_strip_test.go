@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/meyer/ast"
@@ -41,9 +42,9 @@ func eachParam(v reflect.Value, f func(*ast.BindParam)) {
 	}
 }
 
-func (*sqlite) unguard(tree any, rules ruleSet, _ int) error {
+func (*sqlite) unguard(tree any, rules ruleSet, _ int, late bool) error {
 	stmts := tree.(*reading).stmts
-	u := &sqliteUnguarder{}
+	u := &sqliteUnguarder{late: late}
 	for _, s := range stmts {
 		switch s := s.(type) {
 		case *ast.UpdateStmt:
@@ -70,6 +71,7 @@ func (*sqlite) unguard(tree any, rules ruleSet, _ int) error {
 
 type sqliteUnguarder struct {
 	rules *rewrite.Table
+	late  bool // the ledger may not be asked before the first row
 	err   error
 }
 
@@ -118,8 +120,53 @@ func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 	case len(terms) == 0:
 		return nil
 	}
-	u.need(len(terms) == 1, "the user's condition isn't in brackets")
-	return u.bare(terms[0])
+	last := len(terms) - 1
+	user := u.unasked(u.bare(terms[last]))
+	for _, key := range terms[:last] { // constants that are compared once more
+		value := askedValue(key)
+		if u.need(value != nil, "the user's condition isn't in brackets") {
+			*value = sqliteAsking(*value)
+			_, isConstant := (*value).(*ast.Literal)
+			u.need(isConstant && isTerm(dump(key), user), "a part was added that is none")
+		}
+	}
+	return user
+}
+
+// unasked removes the question from the terms of the user's condition that compare a placeholder.
+func (u *sqliteUnguarder) unasked(user ast.Expr) ast.Expr {
+	for _, term := range andTerms(user) {
+		if value := askedValue(term); value != nil {
+			*value = sqliteAsking(*value)
+			_, isParam := (*value).(*ast.BindParam)
+			u.need(isParam, "the ledger is asked around what is no placeholder")
+		}
+	}
+	return user
+}
+
+// askedValue returns where the value stands of a term that is column = CASE WHEN ledger THEN
+// value END, or nil.
+func askedValue(term ast.Expr) *ast.Expr {
+	b, ok := term.(*ast.BinaryExpr)
+	if !ok || b.Op != ast.OpEq || marked(b.X) || sqliteAsking(b.Y) == nil {
+		return nil
+	}
+	return &b.Y
+}
+
+// sqliteAsking returns what stands in a CASE that asks the ledger, or nil.
+func sqliteAsking(e ast.Expr) ast.Expr {
+	c, ok := e.(*ast.CaseExpr)
+	if !ok || c.Operand != nil || c.Else != nil || len(c.Whens) != 1 || !isLedger(c.Whens[0].When) {
+		return nil
+	}
+	return c.Whens[0].Then
+}
+
+// isTerm reports whether a condition's terms have one.
+func isTerm(term string, cond ast.Expr) bool {
+	return slices.ContainsFunc(andTerms(cond), func(own ast.Expr) bool { return dump(own) == term })
 }
 
 // andTerms returns the terms that AND joins.
@@ -184,6 +231,7 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 			return
 		}
 		s.Select = outer.From[0].Select
+		u.tail(outer.Limit, s.Select.Cores[0])
 	}
 	defaults := len(s.Columns) == 1 && len(s.Select.Cores) == 1
 	if defaults {
@@ -210,6 +258,20 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 			c.Where = u.where(c.Where, u.rules.FenceColumn == "" && u.rules.Key != "", false)
 		}
 	}
+}
+
+// tail checks that the ledger is asked behind a query, and not behind VALUES.
+//
+//	LIMIT CASE WHEN ledger THEN -1 END
+func (u *sqliteUnguarder) tail(limit *ast.Limit, first ast.SelectCore) {
+	if limit == nil {
+		_, isValues := first.(*ast.ValuesClause)
+		u.need(isValues || u.late, "the ledger isn't asked first")
+		return
+	}
+	none := &ast.UnaryExpr{Op: ast.OpMinus, X: &ast.Literal{Kind: ast.LitInteger, Value: "1"}}
+	count := sqliteAsking(limit.Count)
+	u.need(limit.Offset == nil && count != nil && dump(count) == dump(none), "the rows are limited")
 }
 
 // rows takes the mark off each row.

@@ -22,15 +22,15 @@ import (
 // pgbouncer share.
 const pgbouncerConns = 3
 
-// pgbouncerIni is filled in with where the server is, the schema, how many
-// connections, and twice the folder. The schema is set by pgbouncer, which
+// pgbouncerIni is filled in with where the server is, the schema, the mode,
+// how many connections, and twice the folder. The schema is set by pgbouncer, which
 // doesn't pass on search_path.
 const pgbouncerIni = `[databases]
 * = host=%s port=%s connect_query='SET search_path TO %s'
 [pgbouncer]
-pool_mode = transaction
+pool_mode = %s
 default_pool_size = %d
-max_client_conn = 200
+max_client_conn = 600
 unix_socket_dir = %s
 auth_type = plain
 auth_file = %s/users
@@ -43,6 +43,12 @@ query_wait_timeout = 0
 // behindPgbouncer starts a pgbouncer in transaction mode before the server of
 // dsn, which is one of postgresSchema's, and returns a DSN that leads through it.
 func behindPgbouncer(t testing.TB, dsn string) string {
+	t.Helper()
+	return behindPgbouncerIn(t, dsn, "transaction", pgbouncerConns)
+}
+
+// behindPgbouncerIn is behindPgbouncer in another mode, with another number of connections to the server.
+func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -66,7 +72,7 @@ func behindPgbouncer(t testing.TB, dsn string) string {
 	dir, owner := pgbouncerDir(t)
 	password, _ := u.User.Password()
 	for name, text := range map[string]string{
-		"ini":   fmt.Sprintf(pgbouncerIni, u.Hostname(), port, q.Get("search_path"), pgbouncerConns, dir, dir),
+		"ini":   fmt.Sprintf(pgbouncerIni, u.Hostname(), port, q.Get("search_path"), mode, conns, dir, dir),
 		"users": fmt.Sprintf("%q %q\n", u.User.Username(), password),
 	} {
 		file := filepath.Join(dir, name)

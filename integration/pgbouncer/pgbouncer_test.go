@@ -36,6 +36,10 @@ var poolings = []struct {
 	{"pgx simple_protocol", "pgx", "&default_query_exec_mode=simple_protocol", true},
 }
 
+func baseNamed(name string) harness.Base {
+	return harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == name })]
+}
+
 // eachPooling runs test with a shop whose db goes through pgbouncer, and the
 // base driver alone on the same way. Only those for shared connections, if shared.
 func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.Shop, raw *sql.DB)) {
@@ -45,7 +49,7 @@ func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.S
 		if shared && !p.shared {
 			continue
 		}
-		b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == p.base })]
+		b := baseNamed(p.base)
 		for _, fence := range harness.Fences {
 			t.Run(p.name+" "+fence.Name, func(t *testing.T) {
 				s := harness.NewShop(t, b, fence.Rule)

@@ -40,7 +40,7 @@ var clients = []client{
 	}},
 }
 
-func eachClient(t *testing.T, test func(t *testing.T, c client)) {
+func eachClient(t *testing.T, clients []client, test func(t *testing.T, c client)) {
 	for _, c := range clients {
 		t.Run(c.program, func(t *testing.T) {
 			c.need(t)
@@ -71,13 +71,14 @@ func (c client) send(t *testing.T, dsn, text string) (output string, err error) 
 	return string(out), err
 }
 
-// The page's statements land on a sealed table, and no others do.
+// The page's statements land on a sealed table, and no others do. SQLite has none.
 func TestClientsOnSealed(t *testing.T) {
-	eachClient(t, func(t *testing.T, c client) {
+	eachClient(t, clients[:2], func(t *testing.T, c client) {
 		l := sealed(t, c.base)
 		texts := block(t, named(c.base)+" sealed")
 		prove := texts[strings.LastIndex(texts[:len(texts)-2], ";\n")+2:] // the last one deletes
 		codes := map[string]string{"no token": "FT001", "stale": "FT002", "not issued": "FT003"}
+		numbers := map[string]string{"no token": "51001", "stale": "51002", "not issued": "51003"}
 		says := map[string]string{
 			"no token":   "sqlfence: table books is sealed: the ",
 			"stale":      "sqlfence: stale token ",
@@ -102,7 +103,7 @@ func TestClientsOnSealed(t *testing.T) {
 			if err == nil || !regexp.MustCompile(says[test.want]).MatchString(out) && !isNullRefusal(test.text, out) {
 				t.Errorf("%s: %v\n%s", test.text, err, out)
 			}
-			if named(c.base) == "postgres" && !strings.Contains(out, codes[test.want]) || named(c.base) == "mysql" && !strings.Contains(out, "(45000)") && !isNullRefusal(test.text, out) {
+			if named(c.base) == "postgres" && !strings.Contains(out, codes[test.want]) || named(c.base) == "mysql" && !strings.Contains(out, "ERROR "+numbers[test.want]+" (45000)") && !isNullRefusal(test.text, out) {
 				t.Errorf("%s: the code isn't in\n%s", test.text, out)
 			}
 			l.want(t, "1:10@41")
@@ -132,7 +133,7 @@ func as(text string, id, token int) string {
 
 // Without a seal the page's statements leave a row with a newer mark as it is.
 func TestClientsOnOpen(t *testing.T) {
-	eachClient(t, func(t *testing.T, c client) {
+	eachClient(t, clients, func(t *testing.T, c client) {
 		l := open(t, c.base)
 		texts := strings.SplitAfter(block(t, "postgres open"), ";\n")
 		texts = texts[:len(texts)-1]
@@ -159,8 +160,9 @@ func TestClientsOnOpen(t *testing.T) {
 
 // The token that the page takes by hand is the newest.
 func TestClientsIssue(t *testing.T) {
-	eachClient(t, func(t *testing.T, c client) {
-		l := sealed(t, c.base)
+	eachClient(t, clients, func(t *testing.T, c client) {
+		l := open(t, c.base)
+		l.adopt(t)
 		text := block(t, named(c.base)+" issue")
 		if named(c.base) == "mysql" {
 			text = block(t, "mysql ensure") + ";\n" + text + ";\nSELECT LAST_INSERT_ID()"
@@ -168,9 +170,6 @@ func TestClientsIssue(t *testing.T) {
 		out, err := c.send(t, l.dsn, text)
 		lines := strings.Fields(out)
 		if err != nil || len(lines) == 0 || lines[len(lines)-1] != "43" {
-			t.Errorf("%v\n%s", err, out)
-		}
-		if out, err := c.send(t, l.dsn, "UPDATE books SET price = 1, fence_token = -42 WHERE id = 1"); err == nil || !strings.Contains(out, "sqlfence: ") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})

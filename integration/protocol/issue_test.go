@@ -27,11 +27,16 @@ func TestIssueIsThatOfTokens(t *testing.T) {
 		}
 		constants := strings.NewReplacer("$1::text", "'books'", "$2::bigint", "1", "? AS name, ? AS count", "'books' AS name, 1 AS count")
 		page := inOneLine(block(t, named(b)+" issue"))
-		if !slices.ContainsFunc(sent.Texts(), func(text string) bool { return inOneLine(constants.Replace(ours.ReplaceAllString(text, ""))) == page }) {
+		if !slices.ContainsFunc(sent.Texts(), func(text string) bool {
+			return inOneLine(constants.Replace(nonces.ReplaceAllString(ours.ReplaceAllString(text, ""), "sqlfence:"))) == page
+		}) {
 			t.Errorf("tokens sends\n%s\nthe page has\n%s", strings.Join(sent.Texts(), "\n"), page)
 		}
 	})
 }
+
+// nonces are in the texts that the package's statements raise with.
+var nonces = regexp.MustCompile("sqlfence:[A-Z2-7]{16}:")
 
 func inOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/schema"
-	"github.com/sqlfence/sqlfence/tokens"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
@@ -38,19 +37,21 @@ func open(t *testing.T, b harness.Base) *library {
 	return l
 }
 
+// adopt makes 42 the newest token.
+func (l *library) adopt(t *testing.T) {
+	t.Helper()
+	if err := harness.NewStore(t, l.plain).Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 42}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // sealed creates the table and seals it, with the ledger.
 func sealed(t *testing.T, b harness.Base) *library {
 	t.Helper()
 	l := open(t, b)
+	l.adopt(t)
 	db := l.Fenced(t, l.dsn, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()))
 	if err := schema.Seal(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	store, err := tokens.New(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 42}); err != nil {
 		t.Fatal(err)
 	}
 	return l

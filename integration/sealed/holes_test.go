@@ -60,7 +60,7 @@ func TestChangedKey(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newLab(t, b, sqlfence.Key("id"), sqlfence.Ledger())
 			l.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books/3', 7), ('books/9', 5)")
-			l.refused(t, "UPDATE books SET id = 9, price = 99, fence_token = -5 WHERE id = 3", "changes ")
+			l.refused(t, "UPDATE books SET id = 9, price = 99, fence_token = -5 WHERE id = 3", "changing ")
 			l.refused(t, "UPDATE books SET price = 99, fence_token = -5 WHERE id = 3", "stale token 5")
 			l.exec(t, "UPDATE books SET id = 3, price = 20, fence_token = -7 WHERE id = 3")
 			l.want(t, "1:10@7 2:10@7 3:20@7")
@@ -170,18 +170,6 @@ func TestNegativeMark(t *testing.T) {
 	l.want(t, "1:10@43 2:10@42 3:10@0")
 }
 
-// An edit lock is taken in a table that has a generated column, too.
-func TestEditLockBesideGenerated(t *testing.T) {
-	l := newUnsealed(t, harness.Bases[1])
-	l.exec(t, "ALTER TABLE books ADD editedby integer, ADD editedsince timestamptz, ADD editedexpiry timestamptz, ADD \"twice%\" integer GENERATED ALWAYS AS (price * 2) STORED")
-	db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
-	if err := schema.Seal(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	l.exec(t, "UPDATE books SET editedby = 5 WHERE id = 1")
-	l.refused(t, "UPDATE books SET editedby = 5, price = 11 WHERE id = 1", unproven)
-}
-
 // Several tokens in one DELETE, each the newest of its row.
 func TestSeveralTokens(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
@@ -273,7 +261,7 @@ func TestSealWithoutTheColumn(t *testing.T) {
 		for missing, rules := range map[string][]sqlfence.Rule{
 			"the fence column": {sqlfence.RowFence("fence_tokne"), sqlfence.Sealed()},
 			"the key":          {sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.Ledger(), sqlfence.Key("di")},
-			"the lock":         {sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")},
+			"the serial":       {sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.Serial("version")},
 		} {
 			db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", rules...))
 			err := schema.Seal(t.Context(), db)

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { harness.Main(m) }
 
 // bases are the drivers of the databases whose tables can be sealed.
-var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated, harness.Bases[2], harness.Bases[3]}
+var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated}
 
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	for _, b := range bases {
@@ -82,9 +82,7 @@ func (l *lab) seal(t testing.TB) {
 
 func (l *lab) exec(t testing.TB, query string) {
 	t.Helper()
-	if _, err := l.plain.ExecContext(t.Context(), query); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	harness.MustExec(t, l.plain, query)
 }
 
 // books returns the rows of the table.

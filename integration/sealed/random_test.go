@@ -72,10 +72,10 @@ func TestRandomStatements(t *testing.T) {
 					t.Fatal(err)
 				}
 				for n := range harness.Rounds(t, 120) {
-					a.newest = int64(4 + n/10)
+					a.newest = int64(7 + n/10) // from where the ledger is: no token falls
 					a.round()
 				}
-				if a.landed < 10 {
+				if !testing.Short() && a.landed < harness.Rounds(t, 120)/12 {
 					t.Errorf("seed %d: only %d statements have changed something", seed, a.landed)
 				}
 			})

@@ -44,7 +44,7 @@ func TestSerialRandomAssignments(t *testing.T) {
 				t.Logf("%d raised as on the bare driver, %d refused, %d failed, %d by other values, %d compared, %d conflicts",
 					l.raised, l.refused, l.failed, l.others, l.compared, l.conflicts)
 				// A text column holds no serial that could be counted on, but NULL.
-				if typ != "text" && (l.raised < count/20 || l.refused < count/20 || l.compared == 0 || l.conflicts == 0) {
+				if !testing.Short() && typ != "text" && (l.raised < count/20 || l.refused < count/20 || l.compared == 0 || l.conflicts == 0) {
 					t.Error("too few of a kind to prove anything")
 				}
 			})

@@ -54,6 +54,38 @@ func TestMostArguments(t *testing.T) {
 	})
 }
 
+// A DELETE whose condition has all the placeholders that SQLite takes, without numbers: there is no room to repeat
+// them, and their numbers would be looked for one by one.
+func TestMostBarePlaceholders(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.SQLite || b.Name == "modernc" {
+			t.Skip("for SQLite; modernc's own work grows with the square of the arguments")
+		}
+		const most = 32766
+		var args []any
+		for i := range most {
+			args = append(args, i+2)
+		}
+		query := "DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", most-1) + ")"
+		for _, fence := range harness.Fences {
+			s := harness.NewShop(t, b, fence.Rule)
+			s.Reset(t, 9)
+			s.Raise(t, "books", 10)
+			unchanged := s.Unchanged(t)
+			if _, err := s.DB.ExecContext(harness.Holding(t, 8), query, args...); !errors.Is(err, sqlfence.ErrStale) {
+				t.Errorf("%s with an older token: %v", fence.Name, err)
+			}
+			unchanged()
+			if _, err := s.DB.ExecContext(harness.Holding(t, 10), query, args...); err != nil {
+				t.Errorf("%s: %v", fence.Name, err)
+			}
+			if left := s.State(t, true); strings.Contains(left, " ") {
+				t.Errorf("%s: books are %s", fence.Name, left)
+			}
+		}
+	})
+}
+
 // PostgreSQL refuses a MERGE with an arm that is never reached, and so does sqlfence.
 func TestArmThatIsNeverReached(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -19,7 +19,7 @@ func TestConstantsAreReadEachTime(t *testing.T) {
 		s.Reset(t, 5)
 		db := b.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithStatementCache(8))
 		ctx := harness.Holding(t, 5)
-		for _, constant := range []string{"'now'", "' Today '", "'yesterday'", "$$tomorrow$$", "E'\\x6eow'", "U&'\\006eow'", "timestamptz '2026-01-02 03:04'", "$a$2026-01-02$a$"} {
+		for _, constant := range []string{"'now'", "' Today '", "'yesterday'", "$$tomorrow$$", "E'\\x6eow'", "U&'\\006eow'", "timestamptz '2026-01-02 03:04'", "timestamptz 'no'\n'w'", "$a$2026-01-02$a$"} {
 			c, err := db.Conn(ctx)
 			if err != nil {
 				t.Fatal(err)

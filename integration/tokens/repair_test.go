@@ -27,7 +27,7 @@ func TestTokensRepair(t *testing.T) {
 		store := setupStore(t, db)
 		repair := func(floor int64) {
 			t.Helper()
-			if err := store.Repair(ctx, floor); err != nil {
+			if err := store.Repair(ctx, floor, tokens.AboveWarnToken()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,7 +41,23 @@ func TestTokensRepair(t *testing.T) {
 			}
 		}
 		harness.WantLedger(t, db, "books=1", "pens=90")
-		repair(50)
+		wantReport := func(floor, newAbove int64, want []tokens.Rise, opts ...tokens.RepairOption) {
+			t.Helper()
+			var got tokens.Repaired
+			if err := store.Repair(ctx, floor, append(opts, tokens.ReportTo(&got))...); err != nil || got.NewAbove != newAbove || !slices.Equal(got.Names, want) {
+				t.Errorf("a floor of %d: %+v, %v; want %v and %d", floor, got, err, want, newAbove)
+			}
+		}
+		// A floor by which a tenth of all tokens is gone has to be meant; what it would do can be seen.
+		high := int64(sqlfence.WarnToken + 1)
+		if err := store.Repair(ctx, high); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "10.0 %") {
+			t.Errorf("a floor of %d: %v", high, err)
+		}
+		wantReport(high, high, []tokens.Rise{{Name: "books", From: 1, To: high}, {Name: "pens", From: 90, To: high}}, tokens.DryRun())
+		wantReport(50, 50, []tokens.Rise{{Name: "books", From: 1, To: 50}}, tokens.DryRun())
+		harness.WantLedger(t, db, "books=1", "pens=90")
+		wantReport(50, 50, []tokens.Rise{{Name: "books", From: 1, To: 50}})
+		wantReport(5, 50, nil)
 		harness.WantLedger(t, db, "=50", "books=50", "pens=90")
 		repair(10)
 		harness.WantLedger(t, db, "=50", "books=50", "pens=90")

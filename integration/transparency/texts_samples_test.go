@@ -1,6 +1,10 @@
 package transparency_test
 
-import "github.com/sqlfence/sqlfence"
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+)
 
 // A sent is a statement, and what is sent for it with the guard's values as
 // arguments, and for one without arguments also with them in the text.
@@ -14,16 +18,16 @@ type sent struct {
 // its name.
 
 func postgresRaise(kind, detail string) string {
-	return `pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:` + kind + `:0:', ` + detail + `)))`
+	return `pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:nonce:` + kind + `:0:', ` + detail + `)))`
 }
 
 func postgresMark(v string) string {
-	return `, ("fence_token") = ROW(CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v + `) THEN ` + v +
+	return `, ("fence_token") = ROW(CASE WHEN pg_catalog.int8le(pg_catalog.int8abs(GREATEST(COALESCE("books"."fence_token", 0), -9223372036854775807)), ` + v + `) THEN ` + v +
 		` ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` END)`
 }
 
 func postgresCheck(v string) string {
-	return `CASE WHEN pg_catalog.int8le(COALESCE("books"."fence_token", 0), ` + v +
+	return `CASE WHEN pg_catalog.int8le(pg_catalog.int8abs(GREATEST(COALESCE("books"."fence_token", 0), -9223372036854775807)), ` + v +
 		`) THEN true ELSE ` + postgresRaise("stale", `"books"."fence_token"`) + ` IS NOT NULL END`
 }
 
@@ -37,20 +41,20 @@ func postgresLedger(n, v string) string {
 }
 
 func sqliteMark(v string) string {
-	return ", `fence_token` = CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= " + v + " THEN " + v +
-		" ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) END"
+	return ", `fence_token` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0), -9223372036854775807)) <= " + v + " THEN " + v +
+		" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence_token`) END"
 }
 
 func sqliteCheck(v string) string {
-	return "CASE WHEN COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0) <= " + v +
-		" THEN 1 ELSE json_extract('{}', 'sqlfence:stale:0:' || `books`.`fence_token`) IS NOT NULL END"
+	return "CASE WHEN abs(max(COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0), -9223372036854775807)) <= " + v +
+		" THEN 1 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence_token`) IS NOT NULL END"
 }
 
 func sqliteLedger(v, n string) string {
 	const newest = "max(COALESCE(CAST(fencing_tokens.token AS INTEGER), 0))"
 	return "(SELECT CASE WHEN " + newest + " = " + v +
-		" THEN 1 WHEN count(*) = 0 THEN json_extract('{}', 'sqlfence:unknown:0:' || count(*)) IS NOT NULL" +
-		" ELSE json_extract('{}', 'sqlfence:ledger:0:' || " + newest + ") IS NOT NULL END" +
+		" THEN 1 WHEN count(*) = 0 THEN json_extract('{}', 'sqlfence:nonce:unknown:0:' || count(*)) IS NOT NULL" +
+		" ELSE json_extract('{}', 'sqlfence:nonce:ledger:0:' || " + newest + ") IS NOT NULL END" +
 		" FROM fencing_tokens WHERE fencing_tokens.name = " + n + ")"
 }
 
@@ -84,18 +88,39 @@ var postgresRowFence = []sent{
 			` ON CONFLICT (id) DO UPDATE SET price = excluded.price` + postgresMark("$3::bigint"), ""},
 }
 
-// postgresLedgers are the statements of postgresRowFence: the ledger's guard is
-// one prefix for all of them.
+// postgresNewer is how the ledger is asked before the first row.
+func postgresNewer(n, v string) string {
+	return `(SELECT ` + postgresRaise("ledger", "fencing_tokens.token") + ` FROM fencing_tokens WHERE fencing_tokens.name = ` + n +
+		` AND NOT pg_catalog.int8le(fencing_tokens.token, ` + v + `))`
+}
+
+// postgresLedgers are the statements of postgresRowFence: the ledger's guard is a prefix, the
+// same for all of them, and a question where each may ask it first.
 func postgresLedgers() []sent {
 	numbers := []string{"$1", "$2", "$3", "$4"}
 	var all []sent
-	for _, s := range postgresRowFence {
+	for i, s := range postgresRowFence {
 		n := len(s.args)
-		s.argument = postgresLedger(numbers[n]+"::text", numbers[n+1]+"::bigint") + s.query
-		s.literal = postgresLedger("'books'", "7") + s.query
+		guarded := func(name, value string) string {
+			return postgresLedger(name, value) + strings.ReplaceAll(postgresAsking[i], "<newer>", postgresNewer(name, value))
+		}
+		s.argument = guarded(numbers[n]+"::text", numbers[n+1]+"::bigint")
+		s.literal = guarded("'books'", "7")
 		all = append(all, s)
 	}
 	return all
+}
+
+var postgresAsking = []string{
+	"UPDATE books SET price = $1 WHERE <newer> IS NULL AND (id = $2)",
+	"UPDATE books SET price = 30 WHERE <newer> IS NULL RETURNING id",
+	"DELETE FROM books WHERE <newer> IS NULL AND (id = $1)",
+	"DELETE FROM books WHERE <newer> IS NULL",
+	"INSERT INTO books (id, price) /*VALUES*/ SELECT /*(*/$1, $2/*)*/ WHERE <newer> IS NULL",
+	"INSERT INTO books (id) VALUES (CASE WHEN <newer> IS NULL THEN 7 END), (8)",
+	"INSERT INTO books DEFAULT VALUES",
+	"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > $1 OFFSET (<newer>)",
+	"INSERT INTO books (id, price) /*VALUES*/ SELECT /*(*/$1, $2/*)*/ WHERE <newer> IS NULL ON CONFLICT (id) DO UPDATE SET price = excluded.price",
 }
 
 var sqliteRowFence = []sent{
@@ -125,12 +150,12 @@ var sqliteRowFence = []sent{
 
 var sqliteLedgers = []sent{
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 1},
-		"UPDATE books SET price = ? WHERE " + sqliteLedger("?2", "?3") + " AND (id = ?)", ""},
+		"UPDATE books SET price = ? WHERE " + sqliteLedger("?2", "?3") + " AND (id = CASE WHEN " + sqliteLedger("?2", "?3") + " THEN ? END)", ""},
 	{"UPDATE books SET price = 30 RETURNING id", nil,
 		"UPDATE books SET price = 30 WHERE " + sqliteLedger("?1", "?2") + " RETURNING id",
 		"UPDATE books SET price = 30 WHERE " + sqliteLedger("7", "'books'") + " RETURNING id"},
 	{"DELETE FROM books WHERE id = ?", []any{1},
-		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2") + " AND (id = ?)", ""},
+		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2") + " AND (id = CASE WHEN " + sqliteLedger("?1", "?2") + " THEN ? END)", ""},
 	{"DELETE FROM books", nil,
 		"DELETE FROM books WHERE " + sqliteLedger("?1", "?2"), "DELETE FROM books WHERE " + sqliteLedger("7", "'books'")},
 	{"INSERT INTO books (id, price) VALUES (?, ?)", []any{7, 70},
@@ -142,7 +167,8 @@ var sqliteLedgers = []sent{
 		"INSERT INTO books (_rowid_) /*DEFAULT*/ SELECT * FROM (VALUES (NULL)) WHERE " + sqliteLedger("?1", "?2"),
 		"INSERT INTO books (_rowid_) /*DEFAULT*/ SELECT * FROM (VALUES (NULL)) WHERE " + sqliteLedger("7", "'books'")},
 	{"INSERT INTO books (id, price) SELECT id, price FROM pens WHERE id > ?", []any{3},
-		"INSERT INTO books (id, price) SELECT * FROM (SELECT id, price FROM pens WHERE id > ?) WHERE " + sqliteLedger("?2", "?3"), ""},
+		"INSERT INTO books (id, price) SELECT * FROM (SELECT id, price FROM pens WHERE id > ?) WHERE " + sqliteLedger("?2", "?3") +
+			" LIMIT CASE WHEN " + sqliteLedger("?2", "?3") + " THEN -1 END", ""},
 	{"INSERT INTO books (id, price) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET price = excluded.price", []any{7, 70},
 		"INSERT INTO books (id, price) SELECT * FROM (VALUES (?, ?)) WHERE " + sqliteLedger("?3", "?4") +
 			" ON CONFLICT (id) DO UPDATE SET price = excluded.price", ""},

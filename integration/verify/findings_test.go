@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,14 +33,14 @@ var provocations = []provocation{
 	{"no serial", sqlfence.Fault, "missing-column", "the serial column", []sqlfence.Rule{sqlfence.Serial("version")}, "", none, none, none, true},
 	{"no key", sqlfence.Fault, "missing-column", "the key column", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("isbn")}, "", none, none, none, false},
 	{"no lock", sqlfence.Fault, "missing-column", "the lock column", []sqlfence.Rule{sqlfence.EditLock("editedby", "since", "editedexpiry")}, "", none, none, none, true},
-	{"narrow fence", sqlfence.Warning, "fence-type", "integer", both, "",
-		[]string{"ALTER TABLE books ALTER COLUMN fence_token TYPE integer"}, nil, nil, true},
+	{"narrow fence", sqlfence.Warning, "fence-type", "int", both, "",
+		[]string{"ALTER TABLE books ALTER COLUMN fence_token TYPE integer"}, nil, []string{"ALTER TABLE books MODIFY COLUMN fence_token int NOT NULL DEFAULT 0"}, true},
+	{"narrow serial", sqlfence.Warning, "serial-type", "int", []sqlfence.Rule{sqlfence.Serial("version")}, "",
+		nil, nil, []string{"ALTER TABLE books ADD COLUMN version int NOT NULL DEFAULT 1"}, true},
 	{"fence of another type", sqlfence.Fault, "fence-type", "fence_token", both, "",
 		[]string{"ALTER TABLE books ALTER COLUMN fence_token TYPE real"}, nil, []string{"ALTER TABLE books MODIFY COLUMN fence_token float NOT NULL DEFAULT 0"}, true},
 	{"fence of texts", sqlfence.Warning, "fence-type", "fence_token", both, "",
 		nil, []string{"DROP TABLE books", "CREATE TABLE books (id integer PRIMARY KEY, fence_token varchar(20) NOT NULL DEFAULT 0)"}, nil, false},
-	{"narrow fence on MySQL", sqlfence.Fault, "fence-type", "int", both, "",
-		nil, nil, []string{"ALTER TABLE books MODIFY COLUMN fence_token int NOT NULL DEFAULT 0"}, true},
 	{"serial of another type", sqlfence.Fault, "serial-type", "serial", []sqlfence.Rule{sqlfence.Serial("title")}, "", none, none, none, false},
 	{"generated fence", sqlfence.Fault, "generated-column", "fence_token", both, "",
 		[]string{"ALTER TABLE books DROP COLUMN fence_token", "ALTER TABLE books ADD COLUMN fence_token bigint GENERATED ALWAYS AS (price) STORED"},
@@ -110,6 +111,14 @@ var provocations = []provocation{
 	{"ledger without token", sqlfence.Fault, "ledger-shape", "no column token", both, "",
 		[]string{"ALTER TABLE fencing_tokens RENAME COLUMN token TO number"}, []string{"ALTER TABLE fencing_tokens RENAME COLUMN token TO number"},
 		[]string{"ALTER TABLE fencing_tokens RENAME COLUMN token TO number"}, false},
+	{"ledger without triggers", sqlfence.Warning, "unkept-ledger", "missing", both, "", []string{"DROP TRIGGER sqlfence_turn_v1 ON fencing_tokens"},
+		[]string{"DROP TRIGGER sqlfence_ledger_update_v1"}, []string{"DROP TRIGGER sqlfence_ledger_update_v1"}, false},
+	{"ledger with its triggers off", sqlfence.Warning, "unkept-ledger", "ENABLE ALWAYS", both, "", []string{"ALTER TABLE fencing_tokens ENABLE TRIGGER sqlfence_kept_v1"}, nil, nil, false},
+	{"ledger with other triggers", sqlfence.Warning, "unkept-ledger", "Setup creates", both, "",
+		[]string{"CREATE OR REPLACE FUNCTION sqlfence_turn_v1() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS 'BEGIN RETURN NULL; END'"},
+		[]string{"DROP TRIGGER sqlfence_ledger_delete_v1", "CREATE TRIGGER sqlfence_ledger_delete_v1 BEFORE DELETE ON fencing_tokens BEGIN SELECT 1; END"},
+		[]string{"DROP TRIGGER sqlfence_ledger_delete_v1", "CREATE TRIGGER sqlfence_ledger_delete_v1 BEFORE DELETE ON fencing_tokens FOR EACH ROW SET @x = 1"}, false},
+	{"ledger with another function", sqlfence.Warning, "ledger-function", "isn't what Setup", both, "", []string{"ALTER FUNCTION sqlfence_newest_v2 SECURITY DEFINER"}, nil, nil, false},
 	{"narrow ledger", sqlfence.Warning, "ledger-type", "integer", both, "",
 		[]string{"ALTER TABLE fencing_tokens ALTER COLUMN token TYPE integer"}, nil, nil, false},
 	{"ledger that a crash empties", sqlfence.Fault, "ledger-shape", "UNLOGGED", both, "",
@@ -166,8 +175,9 @@ var provocations = []provocation{
 		[]string{"CREATE FUNCTION dearest() RETURNS integer READS SQL DATA RETURN (SELECT max(price) FROM books /* UPDATE books */)"}, false},
 
 	{"negative mark", sqlfence.Warning, "negative-mark", "-5", both, "", insertMark("-5"), insertMark("-5"), insertMark("-5"), true},
-	{"mark above the ledger", sqlfence.Warning, "mark-above-ledger", "8", both, "", insertMark("8"), insertMark("8"), insertMark("8"), false},
-	{"mark above those of the keys", sqlfence.Warning, "mark-above-ledger", "books/", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, "", insertKeyMark("8"), insertKeyMark("8"), insertKeyMark("8"), false},
+	{"mark above the ledger", sqlfence.Fault, "mark-above-ledger", "8", both, "", insertMark("8"), insertMark("8"), insertMark("8"), true},
+	{"mark near the highest token", sqlfence.Fault, "mark-above-ledger", "800000000000000", both, "", insertMark("800000000000000"), insertMark("800000000000000"), insertMark("800000000000000"), true},
+	{"mark above those of the keys", sqlfence.Fault, "mark-above-ledger", "books/", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, "", insertKeyMark("8"), insertKeyMark("8"), insertKeyMark("8"), false},
 }
 
 var uniqueMark = []string{"CREATE UNIQUE INDEX titles ON books (title, fence_token)"}
@@ -226,7 +236,9 @@ func (p provocation) run(t *testing.T, w *world, statements []string) {
 		return
 	}
 	w.exec(t, f.SQL)
-	if left := w.news(t, registered); len(left) > 0 {
+	// Setup creates the triggers of a ledger, beside the table.
+	left := slices.DeleteFunc(w.news(t, registered), func(f sqlfence.Finding) bool { return f.Code == "unkept-ledger" })
+	if len(left) > 0 {
 		t.Errorf("after %s there is left %v", f.SQL, left)
 	}
 }

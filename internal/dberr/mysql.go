@@ -75,15 +75,22 @@ func IsUnknownVariable(err error) bool {
 const generalError = "HY000"
 
 // MySQLNumber returns the number of an error of MySQL's or MariaDB's in err's chain, and
-// whether there is one. github.com/go-sql-driver/mysql has it in a field, which is read by
-// reflection since its package can't be imported here.
+// whether there is one.
 func MySQLNumber(err error) (number uint16, ok bool) {
+	number, ok, _ = MySQLError(err)
+	return number, ok
+}
+
+// MySQLError returns the number of the error in err's chain that has one, and that error.
+// github.com/go-sql-driver/mysql has it in a field, which is read by reflection since its
+// package can't be imported here.
+func MySQLError(err error) (number uint16, ok bool, own error) {
 	for _, e := range chain(err, nil) {
 		if number, _, ok := mysqlError(e); ok {
-			return number, true
+			return number, true, e
 		}
 	}
-	return 0, false
+	return 0, false, nil
 }
 
 // IsAssignedTwice reports whether err is MariaDB's for a SET list that assigns a column twice,

@@ -32,6 +32,7 @@ const (
 	lockNotAvailable = "55P03"
 
 	ConnectionClass   = "08"  // such as 08P01
+	ConstraintClass   = "23"  // such as 23505
 	SyntaxClass       = "42"  // such as 42P01; also what lacks a privilege
 	InterventionClass = "57P" // such as 57P01, admin_shutdown
 )
@@ -40,11 +41,35 @@ const (
 // and pgx return it from the same method. The errors of MySQL that something depends on have the
 // code of PostgreSQL that means the same, others their own.
 func SQLState(err error) string {
-	var coded interface{ SQLState() string }
-	if errors.As(err, &coded) {
-		return coded.SQLState()
+	if code, ok, _ := PostgresError(err); ok {
+		return code
 	}
 	return mysqlState(err)
+}
+
+// PostgresError returns the SQLSTATE of the error in err's chain that has one, as those of lib/pq
+// and pgx have, and that error.
+func PostgresError(err error) (code string, ok bool, own error) {
+	var coded interface {
+		error
+		SQLState() string
+	}
+	if errors.As(err, &coded) {
+		return coded.SQLState(), true, coded
+	}
+	return "", false, nil
+}
+
+// NamesFunction reports whether PostgreSQL says, in a message of any language, that there is no
+// function of this name to be called. A value that is cast to regprocedure has the same code, but
+// stands in quotes; none stand before what a statement calls.
+func NamesFunction(err error, name string) bool {
+	code, _, own := PostgresError(err)
+	if code != UndefinedFunction {
+		return false
+	}
+	before, _, found := strings.Cut(own.Error(), name+"(")
+	return found && !strings.ContainsAny(before, "\"'`«»‹›„“”‚‘’「」『』")
 }
 
 // IsSerialization reports whether err is a serialization failure: the statement has

@@ -9,7 +9,7 @@ import (
 // byte of an extended one.
 // Source: https://sqlite.org/rescode.html
 const (
-	sqliteError      = 1
+	SQLiteGeneral    = 1
 	sqliteBusy       = 5
 	sqliteLocked     = 6
 	sqliteTooBig     = 18
@@ -44,7 +44,7 @@ func LeftNothing(err error, aborts bool) bool {
 		return aborts
 	}
 	switch code & sqlitePrimary {
-	case sqliteError, sqliteLocked, sqliteTooBig, sqliteAuth, sqliteRange:
+	case SQLiteGeneral, sqliteLocked, sqliteTooBig, sqliteAuth, sqliteRange:
 		return true
 	}
 	return false
@@ -58,18 +58,33 @@ func IsBusy(err error) bool {
 }
 
 // SQLiteCode returns SQLite's result code in err's chain, the extended one if the driver
-// has it, and whether there is one: modernc.org/sqlite has a method
-// for it, ncruces/go-sqlite3 a method that returns a type of its own, mattn/go-sqlite3 a
-// field, which is read by reflection since its package can't be imported here.
+// has it, and whether there is one.
 func SQLiteCode(err error) (code int, ok bool) {
-	var coded interface{ Code() int }
+	code, ok, _ = sqliteErrorOf(err)
+	return code, ok
+}
+
+// SQLiteError returns the primary code of the error in err's chain that has one, and that error.
+func SQLiteError(err error) (primary int, ok bool, own error) {
+	code, ok, own := sqliteErrorOf(err)
+	return code & sqlitePrimary, ok, own
+}
+
+// sqliteErrorOf finds it: modernc.org/sqlite has a method for the code, ncruces/go-sqlite3 a
+// method that returns a type of its own, mattn/go-sqlite3 a field, which is read by reflection
+// since its package can't be imported here.
+func sqliteErrorOf(err error) (code int, ok bool, own error) {
+	var coded interface {
+		error
+		Code() int
+	}
 	if errors.As(err, &coded) {
-		return coded.Code(), true
+		return coded.Code(), true, coded
 	}
 	for _, e := range chain(err, nil) {
 		v := reflect.ValueOf(e)
 		if m := v.MethodByName("ExtendedCode"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && m.Type().Out(0).Kind() == reflect.Uint16 {
-			return int(m.Call(nil)[0].Uint()), true
+			return int(m.Call(nil)[0].Uint()), true, e
 		}
 		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 			continue
@@ -79,11 +94,11 @@ func SQLiteCode(err error) (code int, ok bool) {
 			continue
 		}
 		if plain := v.FieldByName("Code"); extended.Int() == 0 && plain.IsValid() && plain.CanInt() {
-			return int(plain.Int()), true
+			return int(plain.Int()), true, e
 		}
-		return int(extended.Int()), true
+		return int(extended.Int()), true, e
 	}
-	return 0, false
+	return 0, false, nil
 }
 
 // chain appends err and all that it wraps.

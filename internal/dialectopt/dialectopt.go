@@ -15,6 +15,10 @@ type Options struct {
 	named   sqlfence.Dialect
 	unclear bool // WithDialect was given no dialect, or two
 	errs    []error
+
+	// Schema is that of sqlfence's own tables, as the database was opened with it; empty for where a
+	// session finds them.
+	Schema string
 }
 
 // Apply applies a package's options to its configuration.

@@ -5,7 +5,8 @@
 // The driver reads no SQL and keeps no rows. A test that wants a database that
 // behaves writes a function that does; one that wants to replay uses [Script].
 // sqlfence doesn't know the driver, so a test names the dialect that it is to
-// stand for by WithDialect.
+// stand for by WithDialect. It proves by itself that it raises what a guard raises, which is not
+// recorded: see [Proof].
 package fakedb
 
 import (
@@ -78,6 +79,9 @@ type Answer struct {
 // with an isolation level or for reading has these behind it, as in "BEGIN Read
 // Committed, read-only".
 type DB struct {
+	// Facts is what the server says of itself where it proves that it raises; nil for [Facts].
+	Facts func(question string) (string, error)
+
 	handle Handler
 
 	mu    sync.Mutex
@@ -175,6 +179,9 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := Proof(query, c.db.Facts); err != nil {
+		return nil, err
+	}
 	answer, err := c.call(ctx, Exec, query, args)
 	if err != nil {
 		return nil, err

@@ -309,6 +309,18 @@ func cast(v driver.Value, typ string) driver.Value {
 	return int64(number(v))
 }
 
+// abs returns an integer without its sign; the lowest has none.
+func abs(v driver.Value) driver.Value {
+	n, ok := v.(int64)
+	switch {
+	case !ok || n >= 0:
+		return v
+	case n == math.MinInt64:
+		panic(errorf("integer overflow"))
+	}
+	return -n
+}
+
 // The functions may leave arguments unread.
 var functions = map[string]func(*scope, []expr) driver.Value{
 	"COALESCE": func(s *scope, args []expr) driver.Value {
@@ -334,6 +346,7 @@ var functions = map[string]func(*scope, []expr) driver.Value{
 		from, n := int(number(args[1](s)))-1, int(number(args[2](s)))
 		return string(text[min(from, len(text)):min(from+n, len(text))])
 	},
+	"ABS":      func(s *scope, args []expr) driver.Value { return abs(args[0](s)) },
 	"LOWER":    func(s *scope, args []expr) driver.Value { return strings.ToLower(textOf(args[0](s))) },
 	"DATABASE": func(*scope, []expr) driver.Value { return "fake" },
 	"SLEEP": func(s *scope, args []expr) driver.Value {

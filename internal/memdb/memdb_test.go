@@ -78,7 +78,7 @@ func TestExpressions(t *testing.T) {
 		"CASE WHEN 0 THEN 1 WHEN 1 THEN 2 ELSE 3 END": "2", "CASE 'b' WHEN 'a' THEN 1 ELSE 3 END": "3", "CASE WHEN NULL THEN 1 END": "<nil>",
 		"COALESCE(NULL, 2, json_extract('{}', 'x'))": "2", "json_extract('{}', 'x')": "bad JSON path: 'x'",
 		"CAST('7' AS INTEGER) + CAST(1.9 AS INTEGER)": "8", "CAST(7 AS TEXT) || ''": "7", "CAST(NULL AS TEXT)": "<nil>",
-		"lower('ABC')": "abc", "round(2.5)": "3", "length('aé')": "2", "substr('aéb', 1, 2)": "aé", "substr('ab', 2, 9)": "b", "julianday('now') > 2440587.5": "1", "max(1, 3, 2)": "3", "max(1, NULL)": "<nil>", "(SELECT colour FROM pens WHERE id = 2)": "blue",
+		"lower('ABC')": "abc", "round(2.5)": "3", "length('aé')": "2", "substr('aéb', 1, 2)": "aé", "substr('ab', 2, 9)": "b", "julianday('now') > 2440587.5": "1", "max(1, 3, 2)": "3", "max(1, NULL)": "<nil>", "abs(-7)": "7", "abs(7)": "7", "abs(NULL)": "<nil>", "abs(-9223372036854775807 - 1)": "integer overflow", "(SELECT colour FROM pens WHERE id = 2)": "blue",
 		"(SELECT id FROM pens WHERE id = 3)": "<nil>", "(SELECT count(*) FROM pens)": "2", "nofunction(1)": "no such function: nofunction",
 		"nothing": "no such column: nothing", "(SELECT 1 FROM nowhere)": "no such table: nowhere", "1 +": "incomplete input", "1 )": `near ")": syntax error`,
 		"'unfinished": "unfinished quotes",

@@ -3,6 +3,7 @@
 package setuperr
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -23,13 +24,29 @@ type Table struct {
 	Privileges string
 
 	Columns []Column // those that sqlfence adds to statements
+
+	own       sqltext.Dialect // of one of sqlfence's own tables; nil for one of the application's
+	elsewhere string          // a query for the other schemas that have it; empty if there can't be any
+}
+
+// Own returns what a statement needs of one of sqlfence's own tables, in a schema or, if that is empty, where
+// the session finds it.
+func Own(d sqltext.Dialect, schema, table, create, privileges string) Table {
+	return Table{
+		Name: table, SQL: sqltext.Place(d, schema, table), Create: sqltext.Place(d, schema, create), Privileges: privileges,
+		own: d, elsewhere: d.FindElsewhere(schema, table),
+	}
 }
 
 // Ledger returns what a statement needs of the ledger of a database, of which it needs the
 // privileges.
-func Ledger(d sqltext.Dialect, privileges string) Table {
-	return Table{Name: sqltext.LedgerTable, SQL: sqltext.LedgerTable, Create: d.CreateLedger(), Privileges: privileges}
+func Ledger(d sqltext.Dialect, schema, privileges string) Table {
+	return Own(d, schema, sqltext.LedgerTable, d.CreateLedger(), privileges)
 }
+
+// An Asker returns the only column of a query's rows. One that can't ask, because an error has ended its
+// transaction, returns an error.
+type Asker func(query string) ([]string, error)
 
 // A Column is a column of a Table.
 type Column struct {
@@ -38,15 +55,16 @@ type Column struct {
 	Type string // as in ALTER TABLE ... ADD COLUMN
 }
 
-// A Missing is what is missing, and the SQL that adds it.
-type Missing struct{ Name, SQL string }
+// A Missing is what is missing, and the SQL that adds it. Where that may be wrong, Remedy says what to do.
+type Missing struct{ Name, SQL, Remedy string }
 
 // Role stands in a GRANT for the role that the application connects as.
 const Role = "<role>"
 
 // Find returns what err says is missing of tables, and whether it is one of these. It
-// reads codes and names only, as PostgreSQL translates its messages.
-func Find(err error, tables ...Table) (Missing, bool) {
+// reads codes and names only, as PostgreSQL translates its messages. Before it advises to create one of sqlfence's
+// own tables it looks, by ask, whether another schema has it.
+func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 	if err == nil {
 		return Missing{}, false
 	}
@@ -57,19 +75,62 @@ func Find(err error, tables ...Table) (Missing, bool) {
 			continue
 		}
 		if t.Create != "" && lacksTable(err, message, t.Name) {
-			return Missing{"table " + t.SQL, t.Create}, true
+			return t.missing(ask), true
 		}
 		if t.Privileges != "" && lacksPrivilege(err, message, t.Name) {
-			return Missing{"privileges on table " + t.SQL, "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
+			return Missing{Name: "privileges on table " + t.SQL, SQL: "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
 		}
 		for _, c := range t.Columns {
 			if lacksColumn(err, message, t.Name, c.Name) {
-				return Missing{"column " + c.SQL + " of table " + t.SQL, "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
+				return Missing{Name: "column " + c.SQL + " of table " + t.SQL, SQL: "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
 			}
 		}
 	}
 	return Missing{}, false
 }
+
+// missing is what to do where the table isn't found. A second one splits what the first one keeps: tokens that
+// one ledger takes for stale would pass the other.
+func (t Table) missing(ask Asker) Missing {
+	m := Missing{Name: "table " + t.SQL, SQL: t.Create}
+	if t.elsewhere == "" {
+		return m
+	}
+	schema, path := t.own.SchemaWords()
+	found, err := ask(t.elsewhere)
+	switch {
+	case err != nil:
+		m.Remedy = fmt.Sprintf("look whether another %s has it, and name that by sqlfence.WithSchema; with a second one stale writes pass. If none has, run: %s", schema, t.Create)
+	case len(found) > 0:
+		m.Remedy = fmt.Sprintf("there is one in %s %s: name it by sqlfence.WithSchema or %s, as with a second one stale writes pass; "+
+			"only if it is another application's, call Setup for one of your own", schema, list(found), path)
+	}
+	return m
+}
+
+// Elsewhere returns the other schemas that have the table, where those that a session sees are, as a rule, one
+// application's. Without an answer there are none.
+func (t Table) Elsewhere(ask Asker) []string {
+	if t.own == nil || !t.own.OneApplication() {
+		return nil
+	}
+	found, err := ask(t.elsewhere)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+func list(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Lacks reports whether err says that there is no such table.
+func Lacks(err error, t Table) bool { return err != nil && lacksTable(err, err.Error(), t.Name) }
 
 func lacksTable(err error, message, name string) bool {
 	if code := dberr.SQLState(err); code != "" {

@@ -3,7 +3,10 @@ package setuperr
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 type stateError struct{ state, text string }
@@ -52,7 +55,7 @@ func TestFind(t *testing.T) {
 		if test.err != nil {
 			test.err = fmt.Errorf("wrapped: %w", test.err)
 		}
-		got, ok := Find(test.err, tables...)
+		got, ok := Find(test.err, nil, tables...)
 		if got.SQL != test.want || ok != (test.want != "") {
 			t.Errorf("Find(%v) = %q, %v, want %q", test.err, got.SQL, ok, test.want)
 		}
@@ -66,8 +69,45 @@ func TestFindNamesTheTable(t *testing.T) {
 		{Name: "shelves", SQL: "shelves", Columns: []Column{{"fence", "fence", "bigint"}}},
 	}
 	for _, text := range []string{`column "fence" of relation "shelves" does not exist`, "column shelves.fence does not exist"} {
-		if got, ok := Find(stateError{"42703", text}, tables...); !ok || got.Name != "column fence of table shelves" {
+		if got, ok := Find(stateError{"42703", text}, nil, tables...); !ok || got.Name != "column fence of table shelves" {
 			t.Errorf("Find(%s) = %v, %v", text, got, ok)
 		}
+	}
+}
+
+// Of a table of sqlfence's own that another schema has, the advice is that schema; where that can't be asked,
+// to look first.
+func TestAnotherSchemaIsLookedFor(t *testing.T) {
+	gone := stateError{"42P01", `relation "fencing_tokens" does not exist`}
+	for _, test := range []struct {
+		name    string
+		ask     Asker
+		has     []string // of the remedy; none for an empty one
+		without string
+	}{
+		{"none", func(string) ([]string, error) { return nil, nil }, nil, ""},
+		{"one", func(string) ([]string, error) { return []string{"shop"}, nil }, []string{"shop", "WithSchema"}, "CREATE"},
+		{"many", func(string) ([]string, error) { return []string{"a", "b", "c", "d", "e", "f"}, nil }, []string{"e and others"}, "CREATE"},
+		{"in a transaction that is over", func(string) ([]string, error) { return nil, stateError{"25P02", "aborted"} }, []string{"look whether", "CREATE"}, ""},
+	} {
+		got, ok := Find(gone, test.ask, Ledger(sqltext.Postgres, "", "SELECT"))
+		if !ok || got.SQL == "" || (got.Remedy == "") != (len(test.has) == 0) || test.without != "" && strings.Contains(got.Remedy, test.without) {
+			t.Errorf("%s: %+v, %v", test.name, got, ok)
+		}
+		for _, part := range test.has {
+			if !strings.Contains(got.Remedy, part) {
+				t.Errorf("%s: %q hasn't %q", test.name, got.Remedy, part)
+			}
+		}
+	}
+	never := func(query string) ([]string, error) { t.Errorf("asked %s", query); return nil, nil }
+	if got, ok := Find(errors.New("no such table: fencing_tokens"), never, Ledger(sqltext.SQLite, "", "SELECT")); !ok || got.Remedy != "" {
+		t.Errorf("on SQLite: %+v, %v", got, ok)
+	}
+	if got, _ := Find(gone, never, Table{Name: "fencing_tokens", Privileges: "SELECT"}); got.SQL != "" {
+		t.Errorf("of a table of the application's: %+v", got)
+	}
+	if got, _ := Find(gone, func(string) ([]string, error) { return nil, nil }, Ledger(sqltext.Postgres, "ten", "SELECT")); got.Name != `table "ten".fencing_tokens` || !strings.Contains(got.SQL, `"ten".fencing_tokens`) {
+		t.Errorf("in a schema: %+v", got)
 	}
 }

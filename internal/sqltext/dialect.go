@@ -23,6 +23,12 @@ type Dialect interface {
 	// CreateLedger creates the ledger's table if there is none.
 	CreateLedger() string
 
+	// LedgerTriggers keep the ledger's tokens from falling, and its names from being lost, and
+	// LedgerState creates a table that they need; empty for none. There are none in PostgreSQL, where
+	// [CreateLedgerFunction] creates them.
+	LedgerTriggers() []Trigger
+	LedgerState() string
+
 	// Quote writes a name so that the database reads just that.
 	Quote(name string) string
 
@@ -71,6 +77,11 @@ type Dialect interface {
 	// Raising returns what stands before, between and behind the parts of a Raise.
 	Raising() (before, between, behind string)
 
+	// Raised returns the text of the database's error in err's chain, without what a wrapper adds
+	// to it; ok is false if its code isn't that of a Raise. What has no code is an error of a driver
+	// that isn't known: ok is true then, and the text alone has to tell.
+	Raised(err error) (text string, ok bool)
+
 	// Turn is the lock at the ledger that orders those who raise the token of a name and,
 	// shared, those who write under the ledger's guard, in the order of their requests.
 	// name is an expression of type text. Empty where there is one writer only, who has
@@ -87,22 +98,25 @@ type Dialect interface {
 	// Floor is the number that all tokens are above; see [Floored].
 	Floor() string
 
-	// FindPeers is a query that returns a row if other servers write to the same database, each
-	// with locks of its own: what two of them change at once is compared when it is committed,
-	// and what one only locks or reads isn't. Empty where there are no such servers.
-	FindPeers() string
+	// FindElsewhere is a query for the other schemas that have one of sqlfence's own tables than the one in which it is
+	// looked for, or, if that is empty, where the session finds it. Empty where a table belongs to the file of
+	// those that it guards.
+	FindElsewhere(schema, table string) string
 
-	// FindSplitCharset is a query that returns the name of the connection's encoding if a byte of
-	// ASCII may be a part of another character in it. Empty where there is no such encoding.
-	FindSplitCharset() string
+	// FindOwnHome is a query for the schema in which the session finds the ledger, the empty text where it finds none;
+	// and MayMove reports whether a statement may change that, of which it is known whether it does more than read and
+	// write rows. Empty and false where no session can be moved.
+	FindOwnHome() string
+	MayMove(query string, more bool) bool
 
-	// FindSimultaneous is a query that returns a row if the session assigns the columns of an upsert all
-	// at once, so that one which is assigned twice doesn't get its last value. Empty where no session does.
-	FindSimultaneous() string
+	// SchemaWords are what messages call a schema, and where the session finds names without one.
+	SchemaWords() (schema, path string)
 
-	// FindSeal is a query that returns a row if a table, in this schema or, if that is empty, in
-	// the search path, is sealed: if its triggers turn a negative mark into a token.
-	FindSeal(schema, table string) string
+	// OneApplication reports whether the schemas that a session sees are, as a rule, one application's.
+	OneApplication() bool
+
+	// placeInCatalogue has what asks the catalogue for one of sqlfence's own tables ask for that of a schema.
+	placeInCatalogue(schema, text string) string
 
 	mark() byte         // the first byte of placeholders
 	numbered() bool     // whether a statement of a package's own numbers its placeholders

@@ -130,23 +130,3 @@ type raisedError struct{ raised, state string }
 
 func (e raisedError) Error() string    { return "invalid input syntax: \"" + e.raised + "\"" }
 func (e raisedError) SQLState() string { return e.state }
-
-// A table that nobody names with its schema is looked for as the guard's statement finds it.
-func TestFindSealQuotes(t *testing.T) {
-	for _, test := range []struct {
-		d             Dialect
-		schema, table string
-		want          string
-	}{
-		{Postgres, "", `it's "x"`, `to_regclass('"it''s ""x"""')`},
-		{Postgres, "shop", "books", `to_regclass('"shop"."books"')`},
-		{SQLite, "", `it's "x"`, "`main`.sqlite_master WHERE type = 'trigger' AND tbl_name = 'it''s \"x\"' COLLATE NOCASE"},
-		{SQLite, "shop", "books", "`shop`.sqlite_master"},
-		{MySQL, "", "it's", "event_object_schema = DATABASE() AND event_object_table = _utf8mb4 X'69742773'"},
-		{MySQL, "shop", "books", "event_object_schema = _utf8mb4'shop' AND"},
-	} {
-		if got := test.d.FindSeal(test.schema, test.table); !strings.Contains(got, test.want) {
-			t.Errorf("%s, want %s in it", got, test.want)
-		}
-	}
-}

@@ -19,7 +19,7 @@ type server struct{ full, lower, timeline error }
 func (s server) send(sent *[]string) func(text string) error {
 	return func(text string) error {
 		switch {
-		case strings.HasPrefix(text, "SELECT LEAST"):
+		case strings.HasPrefix(text, "SELECT (SELECT LEAST"):
 			*sent = append(*sent, "timeline")
 			return s.timeline
 		case strings.Contains(text, Postgres.Floor()):

@@ -1,50 +1,33 @@
 package sqltext
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
 // What a PostgreSQL database may have besides the ledger's table: a function that asks the
-// ledger at less cost than a statement can, and a trigger that holds off those who raise
-// tokens without taking the ledger's turn. docs/adr/0015 has the reasons.
+// ledger at less cost than a statement can, and triggers that hold off those who raise
+// tokens without taking the ledger's turn, and refuse to lower or to lose one. docs/adr/0015 and
+// docs/adr/0030 have the reasons.
 const (
 	// LedgerFunction is the name of the function, in the schema of the ledger. The number
 	// changes with what the arguments, or the locks that are taken, mean.
-	LedgerFunction = "sqlfence_newest_v1"
+	LedgerFunction = "sqlfence_newest_v2"
 
-	// LedgerTrigger is the name of the trigger and of its function.
+	// LedgerTrigger is the name of the trigger for rows that are changed, and of its function.
 	LedgerTrigger = "sqlfence_turn_v1"
+
+	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the same function.
+	LedgerTruncateTrigger = "sqlfence_kept_v1"
+
+	// LedgerKept is the code by which it refuses to lower or to lose a token.
+	LedgerKept = "FTL01"
 )
 
-// CreateLedgerFunction creates both, for the table fencing_tokens that the search path
-// leads to, or brings them up to date. It fails, and changes nothing, where the guard
-// would not be the same: unless the table is an ordinary one, with a unique name that is
-// compared byte by byte, and the role has the powers of its owner.
-const CreateLedgerFunction = `DO $install$
-DECLARE
-	ledger oid := pg_catalog.to_regclass('fencing_tokens');
-	home text;
-	patience text := pg_catalog.current_setting('lock_timeout');
-BEGIN
-	-- Writers wait behind a lock of the table.
-	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
-	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
-	SELECT n.nspname INTO home
-	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-	WHERE c.oid = ledger AND c.relkind = 'r' AND c.relpersistence <> 't' AND NOT c.relhassubclass AND NOT c.relispartition
-		AND pg_catalog.pg_has_role(c.relowner, 'USAGE')
-		AND EXISTS (SELECT FROM pg_catalog.pg_index AS i
-			JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-			LEFT JOIN pg_catalog.pg_collation AS o ON o.oid = a.attcollation
-			WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indnkeyatts = 1 AND i.indpred IS NULL
-				AND a.attname = 'name' AND a.atttypid IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) AND o.collisdeterministic)
-		AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a
-			WHERE a.attrelid = c.oid AND a.attname = 'token' AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype));
-	IF home IS NULL THEN
-		RAISE EXCEPTION 'sqlfence: fencing_tokens has to be an ordinary table with a unique name of type text and a token of type bigint, and the role to have the powers of its owner'
-			USING ERRCODE = 'object_not_in_prerequisite_state';
-	END IF;
-
-	EXECUTE pg_catalog.format($create$
-CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v1(wanted text, given bigint, number integer, asked regclass)
-RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
-AS $function$
+// LedgerFunctionBody is what the function does, as a text for format, of the ledger's schema and of
+// the ledger with its schema.
+const LedgerFunctionBody = `
 DECLARE
 	held bigint;
 	same boolean;
@@ -73,19 +56,30 @@ BEGIN
 	IF same AND rows > 0 THEN
 		RETURN true;
 	ELSIF rows = 0 THEN
-		RETURN int8in(textout(concat('sqlfence:unknown:', number, ':', rows))) IS NULL;
+		RETURN int8in(textout(concat('sqlfence:', nonce, ':unknown:', number, ':', rows))) IS NULL;
 	END IF;
-	RETURN int8in(textout(concat('sqlfence:ledger:', number, ':', held))) IS NULL;
+	RETURN int8in(textout(concat('sqlfence:', nonce, ':ledger:', number, ':', held))) IS NULL;
 END
-$function$$create$, home, pg_catalog.format('%I.fencing_tokens', home));
+`
 
-	EXECUTE pg_catalog.format($create$
-CREATE OR REPLACE FUNCTION %1$I.sqlfence_turn_v1()
-RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
-AS $function$
+// LedgerTriggerBody is what the triggers' function does, as a text for format, of the ledger's schema.
+const LedgerTriggerBody = `
 DECLARE
 	taken integer := COALESCE(NULLIF(current_setting('sqlfence.turns', true), ''), '0');
 BEGIN
+	IF TG_OP = 'TRUNCATE' THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: TRUNCATE is refused'
+			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+	ELSIF TG_OP = 'DELETE' THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be deleted', quote_literal(OLD.name)
+			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+	ELSIF NEW.name IS DISTINCT FROM OLD.name THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be renamed', quote_literal(OLD.name)
+			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+	ELSIF COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0) THEN
+		RAISE EXCEPTION 'sqlfence: tokens never fall: that of %% is %%, and can''t become %%', quote_literal(OLD.name), OLD.token, COALESCE(NEW.token, 0)
+			USING ERRCODE = 'FTL01', HINT = 'Tokens are issued by tokens.Store.Issue, and raised by Adopt and Repair.';
+	END IF;
 	IF taken < 256 THEN
 		PERFORM pg_advisory_xact_lock(hashtextextended(concat('sqlfence-row:', OLD.name), 0)),
 			set_config('sqlfence.turns', (taken + 1)::text, true);
@@ -94,29 +88,103 @@ BEGIN
 	END IF;
 	RETURN NULL;
 END
-$function$$create$, home);
+`
 
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_turn_v1') THEN
-		EXECUTE pg_catalog.format('CREATE TRIGGER sqlfence_turn_v1 AFTER UPDATE OR DELETE ON %1$I.fencing_tokens
-			FOR EACH ROW EXECUTE FUNCTION %1$I.sqlfence_turn_v1()', home);
+// CreateLedgerFunction creates both, for the table fencing_tokens that the search path
+// leads to, or brings them up to date. It fails, and changes nothing, where the guard
+// would not be the same: unless the table is an ordinary one, with a unique name that is
+// compared byte by byte, and the role has the powers of its owner.
+const CreateLedgerFunction = `DO $install$
+DECLARE
+	ledger oid := pg_catalog.to_regclass('fencing_tokens');
+	home text;
+	wanted name;
+	kind int2;
+	definition text;
+	patience text := pg_catalog.current_setting('lock_timeout');
+BEGIN
+	-- Writers wait behind a lock of the table.
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
+	SELECT n.nspname INTO home
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+	WHERE c.oid = ledger AND c.relkind = 'r' AND c.relpersistence <> 't' AND NOT c.relhassubclass AND NOT c.relispartition
+		AND pg_catalog.pg_has_role(c.relowner, 'USAGE')
+		AND EXISTS (SELECT FROM pg_catalog.pg_index AS i
+			JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+			LEFT JOIN pg_catalog.pg_collation AS o ON o.oid = a.attcollation
+			WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indnkeyatts = 1 AND i.indpred IS NULL
+				AND a.attname = 'name' AND a.atttypid IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) AND o.collisdeterministic)
+		AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a
+			WHERE a.attrelid = c.oid AND a.attname = 'token' AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype));
+	IF home IS NULL THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens has to be an ordinary table with a unique name of type text and a token of type bigint, and the role to have the powers of its owner'
+			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A') THEN
-		EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ENABLE ALWAYS TRIGGER sqlfence_turn_v1', home);
-	END IF;
+
+	EXECUTE pg_catalog.format($create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v2(wanted text, given bigint, number integer, nonce text, asked regclass)
+RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
+AS $function$` + LedgerFunctionBody + `$function$$create$, home, pg_catalog.format('%I.fencing_tokens', home));
+
+	EXECUTE pg_catalog.format($create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_turn_v1()
+RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
+AS $function$` + LedgerTriggerBody + `$function$$create$, home);
+
+	FOR wanted, kind, definition IN VALUES
+		('sqlfence_turn_v1', 25::int2, 'AFTER UPDATE OR DELETE ON %1$I.fencing_tokens FOR EACH ROW'),
+		('sqlfence_kept_v1', 34::int2, 'BEFORE TRUNCATE ON %1$I.fencing_tokens FOR EACH STATEMENT')
+	LOOP
+		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgtype = kind AND g.tgqual IS NULL AND g.tgattr = ''
+			AND g.tgfoid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_turn_v1()', home))) THEN
+			EXECUTE pg_catalog.format('DROP TRIGGER IF EXISTS %2$I ON %1$I.fencing_tokens', home, wanted);
+			EXECUTE pg_catalog.format('CREATE TRIGGER %2$I ' || definition || ' EXECUTE FUNCTION %1$I.sqlfence_turn_v1()', home, wanted);
+		END IF;
+		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgenabled = 'A') THEN
+			EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ENABLE ALWAYS TRIGGER %2$I', home, wanted);
+		END IF;
+	END LOOP;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $install$`
 
-// FindLedgerFunction returns the schema of the function if a guard can call it:
-// it belongs to the ledger that the search path leads to, and to someone who has the
-// powers of the ledger's owner anyway; the trigger is on; and the role has the privileges.
-const FindLedgerFunction = `SELECT n.nspname::pg_catalog.text
+// LedgerFunctionIsNamed is a condition: the function p is the one that guards call by its name, in the schema n.
+const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + LedgerFunction + "' AND p.proargtypes = '25 20 23 25 2205'::pg_catalog.oidvector"
+
+// LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the function p, of [LedgerFunctionIsNamed],
+// and the trigger g, of the ledger c in the schema n, are what [CreateLedgerFunction] creates. Each function
+// belongs to a role that has the powers of the ledger's owner anyway.
+var (
+	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody)
+
+	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + LedgerTrigger + "', 25), ('" + LedgerTruncateTrigger + "', 34)) AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
+		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND t.proname = '" + LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) + ")"
+)
+
+// asCreated compares a function with a body by its hash, which is shorter: the text of a question that raises
+// is in the server's log. What the function has is made into a text for format again, its percent signs first,
+// so that no other body leads to the same text. Bytes are compared in the database's encoding: no conversion fails.
+func asCreated(p, body string) string {
+	const ledger = "pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%') || '." + LedgerTable + "'"
+	text := "pg_catalog.replace(" + p + ".prosrc, '%', '%%')"
+	text = "pg_catalog.replace(" + text + ", pg_catalog.quote_literal(" + ledger + "), '%2$L')"
+	text = "pg_catalog.replace(" + text + ", " + ledger + ", '%1$I." + LedgerTable + "')"
+	hash := sha256.Sum256([]byte(body))
+	return strings.NewReplacer("{p}", p, "{text}", text, "{hash}", hex.EncodeToString(hash[:])).Replace(
+		`{p}.prokind = 'f' AND {p}.provolatile = 'v' AND {p}.proparallel = 'u' AND NOT ({p}.prosecdef OR {p}.proisstrict OR {p}.proleakproof OR {p}.proretset)
+	AND {p}.prolang = (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname = 'plpgsql') AND {p}.proconfig = '{"search_path=pg_catalog, pg_temp"}'
+	AND pg_catalog.pg_has_role({p}.proowner, c.relowner, 'USAGE')
+	AND pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())), 'hex') = '{hash}'`)
+}
+
+// FindLedgerFunction returns the schema of the function if a guard can call it: it belongs to the
+// ledger that the search path leads to; it and the triggers are what [CreateLedgerFunction] creates; and the
+// role has the privileges.
+var FindLedgerFunction = `SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid AND p.proname = '` + LedgerFunction + `'
-	AND pg_catalog.strpos(p.prosrc, pg_catalog.quote_ident(n.nspname) || '.` + LedgerTable + ` ') > 0 AND p.proargtypes = '25 20 23 2205'::pg_catalog.oidvector AND p.prorettype = 16 AND p.provolatile = 'v'
-JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = '` + LedgerTrigger + `' AND g.tgenabled = 'A'
-JOIN pg_catalog.pg_proc AS t ON t.oid = g.tgfoid AND t.pronamespace = n.oid
-WHERE c.oid = pg_catalog.to_regclass('` + LedgerTable + `') AND c.relkind = 'r'
-	AND pg_catalog.pg_has_role(p.proowner, c.relowner, 'USAGE') AND pg_catalog.pg_has_role(t.proowner, c.relowner, 'USAGE')
+JOIN pg_catalog.pg_proc AS p ON ` + LedgerFunctionIsNamed + `
+WHERE c.oid = pg_catalog.to_regclass('` + LedgerTable + `') AND c.relkind = 'r' AND ` + LedgerFunctionAsCreated + `
+	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` + LedgerTriggerAsCreated + `) = 2
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`

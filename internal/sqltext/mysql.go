@@ -2,9 +2,12 @@ package sqltext
 
 import (
 	"encoding/hex"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // MySQL is MySQL and MariaDB, on InnoDB. What it writes reads alike under every sql_mode,
@@ -44,16 +47,6 @@ func (mysql) Text(s string) string {
 		}
 	}
 	return "_utf8mb4'" + s + "'"
-}
-
-// FindSeal: a table is sealed once it has all three triggers.
-func (d mysql) FindSeal(schema, table string) string {
-	home := "DATABASE()"
-	if schema != "" {
-		home = d.Text(schema)
-	}
-	return "SELECT MIN(trigger_name) FROM information_schema.triggers WHERE event_object_schema = " + home + " AND event_object_table = " + d.Text(table) +
-		" AND trigger_name LIKE " + d.Text(SealPrefix+"%") + " HAVING COUNT(*) = 3"
 }
 
 func (mysql) Bool(b bool) string {
@@ -110,6 +103,14 @@ func (mysql) Raising() (before, between, behind string) {
 		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"
 }
 
+// Raised: error 1690 quotes the expression, and not what its values were.
+func (mysql) Raised(err error) (text string, ok bool) {
+	if number, ok, own := dberr.MySQLError(err); ok {
+		return own.Error(), number == 1059 || number == 3057 || number == 4163
+	}
+	return err.Error(), true
+}
+
 // Padding is what follows the text of a raise in MySQL's message, or some of it.
 const Padding = " ......"
 
@@ -122,30 +123,35 @@ func (mysql) LockPrivilege() string { return "" }
 // Floor: a promoted replica says nothing of that.
 func (d mysql) Floor() string { return start(d) }
 
-// FindPeers names global variables that can't be set while the server runs, or not while it
-// is part of a group: wsrep_on is a session's, too, and may be set by a connection. Galera's provider is
-// named also where it is switched off.
-func (mysql) FindPeers() string {
-	return "SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_provider' AND LENGTH(Value) > 0 AND Value <> 'none'" +
-		" OR Variable_name = 'group_replication_single_primary_mode' AND Value = 'OFF'"
+func (d mysql) FindElsewhere(schema, table string) string {
+	home := "COALESCE(DATABASE(), " + d.Text("") + ")"
+	if schema != "" {
+		home = d.Text(schema)
+	}
+	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + d.Text(table) + " AND table_schema <> " + home + " ORDER BY table_schema"
 }
 
-// FindSplitCharset names all encodings that a client may have but Big5, GBK, GB18030, Shift JIS and
-// its variant cp932, and the Swedish of seven bits. In EUC-KR a character's second byte may be a letter, which
-// ends nothing.
-func (mysql) FindSplitCharset() string {
-	return "SELECT @@character_set_client FROM DUAL WHERE @@character_set_client NOT IN (" +
-		"'utf8mb4', 'utf8mb3', 'utf8', 'latin1', 'ascii', 'binary', " +
-		"'armscii8', 'cp1250', 'cp1251', 'cp1256', 'cp1257', 'cp850', 'cp852', 'cp866', 'dec8', 'geostd8', 'greek', 'hebrew', " +
-		"'hp8', 'keybcs2', 'koi8r', 'koi8u', 'latin2', 'latin5', 'latin7', 'macce', 'macroman', 'tis620', " +
-		"'eucjpms', 'euckr', 'gb2312', 'ujis')"
+func (mysql) FindOwnHome() string { return "SELECT COALESCE(DATABASE(), " + MySQL.Text("") + ")" }
+
+// MayMove: a block may have a USE in it, and so may a text that is executed, which the server refuses.
+func (mysql) MayMove(query string, more bool) bool { return more && movesMySQL.MatchString(query) }
+
+// A comment that is executed counts as a word's end, as well.
+var movesMySQL = regexp.MustCompile(`(?is)(?:^|[;\s/*!])use\b`)
+
+func (mysql) SchemaWords() (schema, path string) {
+	return "database", "by the database that the connection uses"
 }
 
-// FindSimultaneous: MariaDB stores the first value then, and crashes where there are three. Of an
-// UPDATE it is an error.
-func (mysql) FindSimultaneous() string {
-	return "SELECT @@sql_mode FROM DUAL WHERE FIND_IN_SET(_utf8mb4'SIMULTANEOUS_ASSIGNMENT', @@sql_mode) > 0"
+func (mysql) OneApplication() bool { return false }
+
+func (d mysql) placeInCatalogue(schema, text string) string {
+	return ownInCatalogue.ReplaceAllStringFunc(text, func(asks string) string {
+		return strings.Replace(asks, "DATABASE()", d.Text(schema), 1)
+	})
 }
+
+var ownInCatalogue = regexp.MustCompile(`DATABASE\(\)\)? AND (?:\w+\.)?table_name = _utf8mb4'(?:` + strings.Join(OwnTables, "|") + `)'`)
 
 func (mysql) mark() byte     { return '?' }
 func (mysql) numbered() bool { return false }

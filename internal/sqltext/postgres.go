@@ -1,6 +1,7 @@
 package sqltext
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 // same name in the search path stands before them.
 //
 // Beside the pieces that every dialect has, its statements know {durable}, {turn name},
-// {try name}, which is true if the turn is free and taken, {seen name} and {raise part, part}.
+// {try name}, which is true if the turn is free and taken, and {seen name}.
 var Postgres Dialect = postgres{}
 
 type postgres struct{}
@@ -21,14 +22,8 @@ func (postgres) Convert(x string, t Type) string { return convert(x, t) }
 
 func (postgres) CreateLedger() string { return createLedger }
 
-func (d postgres) FindSeal(schema, table string) string {
-	name := d.Quote(table)
-	if schema != "" {
-		name = d.Quote(schema) + "." + name
-	}
-	return "SELECT 'sealed' FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = pg_catalog.to_regclass(" + d.Text(name) + ")" +
-		" AND g.tgname = '" + SealTrigger + "' AND g.tgenabled IN ('O', 'A')"
-}
+func (postgres) LedgerTriggers() []Trigger { return nil }
+func (postgres) LedgerState() string       { return "" }
 
 func (postgres) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
@@ -81,6 +76,13 @@ func (postgres) Raising() (before, between, behind string) {
 	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"
 }
 
+func (postgres) Raised(err error) (text string, ok bool) {
+	if code, ok, own := dberr.PostgresError(err); ok {
+		return own.Error(), code == dberr.InvalidText
+	}
+	return err.Error(), true
+}
+
 func (d postgres) Turn(name string, shared bool) string {
 	before, behind := d.Turning(shared)
 	return before + name + behind
@@ -97,25 +99,20 @@ func turning(lock string) (before, behind string) {
 	return "pg_catalog." + lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
 }
 
-func (postgres) FindPeers() string { return "" }
-
-// FindSplitCharset: package rewrite refuses a text that such an encoding would read otherwise, and
-// the drivers write UTF-8 or nothing.
-func (postgres) FindSplitCharset() string { return "" }
-
 func (postgres) LockPrivilege() string { return "UPDATE" }
 
-func (postgres) FindSimultaneous() string { return "" }
-
 // Floor: each timeline of the server, which a promotion begins, or the end of a restore,
-// has 10^10 tokens.
+// has 10^10 tokens. Behind the first one it rises with the clock, since two standbys that are promoted one
+// after the other from the same past have the same timeline: docs/adr/0031.
 func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }
 
 // epoch reads the timeline from the first eight hexadecimal digits of the name of the
 // WAL file that is being written. The bound keeps the product within a bigint; there it
-// has reached the highest token.
-const epoch = "LEAST(('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1, 90000)" +
-	" * 10000000000"
+// has reached the highest token. Beyond the first timeline the tenths of seconds since 2026 are added, up to
+// the timeline's last number; the time is that of the statement's start, so that the value is the same throughout it.
+const epoch = "(SELECT LEAST(t.n, 90000) * 10000000000 + LEAST(t.n, 1) * LEAST(GREATEST(" +
+	"(extract(epoch FROM pg_catalog.statement_timestamp()) * 10)::bigint - 17672256000, 0), 9999999999)" +
+	" FROM (SELECT ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1 AS n OFFSET 0) AS t)"
 
 // Durable is an expression that has the statement's transaction wait until its
 // commit is on disk, also where synchronous_commit is off: a server that crashed
@@ -135,11 +132,71 @@ func Seen(name string) string {
 		" ELSE " + Postgres.Raise("'"+unseen+"'", name) + " IS NOT NULL END"
 }
 
-const unseen = "sqlfence:unseen:"
+var unseen = NewMark("unseen")
 
 // IsUnseen reports whether err is what [Seen] raises.
-func IsUnseen(err error) bool {
-	return dberr.SQLState(err) == dberr.InvalidText && strings.Contains(err.Error(), unseen)
+func IsUnseen(err error) bool { return IsRaised(Postgres, err, unseen) }
+
+// FindElsewhere: a temporary table is another session's, or stands before them all.
+func (d postgres) FindElsewhere(schema, table string) string {
+	other := "NOT pg_catalog.pg_table_is_visible(c.oid)"
+	if schema != "" {
+		other = "n.nspname <> " + d.Text(schema)
+	}
+	return "SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
+		" WHERE c.relname = " + d.Text(table) + " AND c.relkind IN ('r', 'p', 'v', 'f') AND c.relpersistence <> 't' AND " + other + " ORDER BY n.nspname"
+}
+
+func (postgres) FindOwnHome() string {
+	return "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
+		" WHERE c.oid = pg_catalog.to_regclass('" + LedgerTable + "')), '')"
+}
+
+// MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it, and code may do so, too.
+func (postgres) MayMove(query string, more bool) bool {
+	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query)
+}
+
+// setsUnseen reports whether a text may set a setting whose name it doesn't show: that of
+// set_config is no plain constant, a view changes them, or names are spelled in Unicode.
+func setsUnseen(query string) bool {
+	spells := strings.Contains(query, `U&"`) || strings.Contains(query, `u&"`)
+	return spells || mentions(query, "pg", "_settings") && changesSettings.MatchString(query) ||
+		mentions(query, "set", "_config") && len(setConfig.FindAllStringIndex(query, -1)) != len(setConfigPlainly.FindAllStringIndex(query, -1))
+}
+
+var (
+	changesSettings  = regexp.MustCompile(`(?is)update.*pg_settings`)
+	setConfig        = regexp.MustCompile(`(?i)set_config`)
+	setConfigPlainly = regexp.MustCompile(`(?i)set_config\s*\(\s*'[a-z0-9_.]+'\s*,`)
+)
+
+// mentions reports whether a name stands in a text, in any case; behind is what it has from its
+// underscore on.
+func mentions(query, before, behind string) bool {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(query[at:], '_')
+		if i < 0 {
+			return false
+		}
+		at += i
+		if at >= len(before) && len(query) >= at+len(behind) && strings.EqualFold(query[at-len(before):at], before) && strings.EqualFold(query[at:at+len(behind)], behind) {
+			return true
+		}
+	}
+}
+
+var movesPostgres = regexp.MustCompile(`(?is)\bset\b.*\b(?:schema|role|authorization)\b|\b(?:reset|discard)\b.*\ball\b`)
+
+func (postgres) SchemaWords() (schema, path string) { return "schema", "by the search_path" }
+
+func (postgres) OneApplication() bool { return true }
+
+func (d postgres) placeInCatalogue(schema, text string) string {
+	for _, table := range OwnTables {
+		text = strings.ReplaceAll(text, "to_regclass('"+table+"')", "to_regclass("+d.Text(d.Quote(schema)+"."+table)+")")
+	}
+	return text
 }
 
 func (postgres) mark() byte     { return '$' }
@@ -156,7 +213,6 @@ var postgresVocabulary = func() Pieces {
 		before, behind := turning("pg_try_advisory_xact_lock(")
 		return before + name + behind
 	})
-	v["raise"] = Func(func(parts string) string { return postgres{}.Raise(parts) })
 	v["seen"] = Func(Seen)
 	return v
 }()

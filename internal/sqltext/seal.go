@@ -57,16 +57,9 @@ func settingName(table string) string {
 	return b.String()
 }
 
-// The codes of a seal's refusals in PostgreSQL.
-const (
-	NotProven   = "FT001" // the write carries no token
-	StaleProof  = "FT002" // a stale one
-	NotIssuable = "FT003" // one that the ledger doesn't know
-)
-
 // ChangesSeal reports whether a statement of sqlfence's own may seal or unseal a table.
 func ChangesSeal(query string) bool {
-	for _, name := range []string{SealTrigger, SealPrefix, "sqlfence_seal_"} { // the last in SQLite
+	for _, name := range []string{SealTrigger, SealPrefix} {
 		if strings.Contains(query, name) {
 			return true
 		}

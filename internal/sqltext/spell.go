@@ -3,6 +3,8 @@ package sqltext
 import (
 	"strings"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
 // quoteText writes a text constant as the SQL standard does.
@@ -23,6 +25,19 @@ func ticks(d, unit time.Duration) int64 {
 func raise(d Dialect, parts []string) string {
 	before, between, behind := d.Raising()
 	return before + strings.Join(parts, between) + behind
+}
+
+// NewMark returns the text that a package's own statement raises with, which no value holds: it
+// is another one in each process.
+func NewMark(kind string) string { return "sqlfence:" + nonce.New() + ":" + kind + ":" }
+
+// IsRaised reports whether err is what a statement has raised with a mark.
+func IsRaised(d Dialect, err error, mark string) bool {
+	if err == nil {
+		return false
+	}
+	text, ok := d.Raised(err)
+	return ok && strings.Contains(text, mark)
 }
 
 // convert casts to a type by the name that most databases know it by.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // SQLite runs in the process, and those who share a file share a machine: its clock is
@@ -14,15 +16,6 @@ var SQLite Dialect = sqlite{}
 type sqlite struct{}
 
 func (sqlite) Convert(x string, t Type) string { return convert(x, t) }
-
-// FindSeal: the search path is main, for those who don't attach other files.
-func (d sqlite) FindSeal(schema, table string) string {
-	if schema == "" {
-		schema = "main"
-	}
-	return "SELECT name FROM " + d.Quote(schema) + ".sqlite_master WHERE type = 'trigger' AND tbl_name = " + d.Text(table) +
-		" COLLATE NOCASE AND name GLOB '" + SQLiteSealDeletes + "*'"
-}
 
 func (sqlite) CreateLedger() string { return createLedger }
 
@@ -71,19 +64,33 @@ func (sqlite) Raising() (before, between, behind string) {
 	return "json_extract('{}', ", " || ", ")"
 }
 
+func (sqlite) Raised(err error) (text string, ok bool) {
+	if code, ok, own := dberr.SQLiteError(err); ok {
+		return own.Error(), code == dberr.SQLiteGeneral
+	}
+	return err.Error(), true
+}
+
 func (sqlite) Turn(string, bool) string             { return "" }
 func (sqlite) Turning(bool) (before, behind string) { return "", "" }
 
-// Floor: SQLite has no timelines.
-func (sqlite) FindPeers() string { return "" }
-
-func (sqlite) FindSplitCharset() string { return "" }
-
 func (sqlite) LockPrivilege() string { return "" }
 
-func (sqlite) FindSimultaneous() string { return "" }
-
+// Floor: SQLite has no timelines.
 func (d sqlite) Floor() string { return start(d) }
+
+// FindElsewhere: each attached file has its own.
+func (sqlite) FindElsewhere(string, string) string { return "" }
+
+func (sqlite) FindOwnHome() string { return "" }
+
+func (sqlite) MayMove(string, bool) bool { return false }
+
+func (sqlite) SchemaWords() (schema, path string) { return "file", "as main" }
+
+func (sqlite) OneApplication() bool { return false }
+
+func (sqlite) placeInCatalogue(_, text string) string { return text }
 
 func (sqlite) mark() byte     { return '?' }
 func (sqlite) numbered() bool { return false } // drivers differ in how they count those

@@ -42,22 +42,8 @@ type Database interface {
 	// need, and how.
 	unsealers(l *look, of []*relation) (who map[string][]string, how string, err error)
 
-	// seals returns what seals relations, by their ids; only for those that have some part of a seal.
-	seals(l *look, of []*relation) (map[string]seal, error)
-
-	// sealAsks is in the body of a seal that compares with the ledger, and sealOnce in that of one
-	// for SingleUse.
-	sealAsks() string
-	sealOnce() string
-
-	// sealLocks is in that of one that lets the columns of an edit lock be written without a token.
-	sealLocks() string
-
-	// sealNames is how a seal's body has a name of tokens; empty if that can't be said.
-	sealNames(name string) string
-
-	// sealReads reports whether a seal's body compares with the ledger of a schema; true if that can't be said.
-	sealReads(body, schema string) bool
+	// seals returns what seals tables, by their relations' ids; only for those that have some part of a seal.
+	seals(l *look, of []target) (map[string]seals, error)
 
 	// cascadesFire reports whether what a foreign key does to other rows fires their triggers.
 	cascadesFire() bool
@@ -65,6 +51,13 @@ type Database interface {
 	// unfit says what is wrong with the table of the ledger, beside its columns; empty for
 	// nothing.
 	unfit(l *look, ledger *relation) (string, error)
+
+	// unkept says what is wrong with the triggers that keep the ledger's tokens and names; empty for
+	// nothing, or where the role can't see it.
+	unkept(l *look, ledger *relation) (string, error)
+
+	// otherFunction returns the name of the ledger's function if it isn't what Setup creates.
+	otherFunction(l *look, ledger *relation) (string, error)
 
 	// isRowNumber reports whether a column that the table hasn't is another name for its
 	// primary key.
@@ -102,6 +95,15 @@ type Database interface {
 
 	// CreateLedger creates the ledger's table.
 	CreateLedger() string
+
+	// placed returns a statement about the ledger with its table in a schema, if that isn't empty.
+	placed(schema, text string) string
+
+	// SchemaWords are what messages call a schema, and where the session finds names without one.
+	SchemaWords() (schema, path string)
+
+	// OneApplication reports whether the schemas that a session sees are, as a rule, one application's.
+	OneApplication() bool
 
 	// LockPrivilege is the privilege on the ledger that a guard takes beside SELECT; empty for none.
 	LockPrivilege() string
@@ -142,6 +144,7 @@ type column struct {
 	generated        bool   // by the database, of other columns or as an identity
 	computed         bool   // of other columns
 	loose            bool   // texts that are not the same count as equal
+	strict           bool   // MySQL: the session refuses a number that doesn't fit
 	reads            bool   // the role may
 	inserts, updates bool
 }

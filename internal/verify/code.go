@@ -58,7 +58,7 @@ func (l *look) readCode(c code, b body) {
 			on = " on " + c.on
 		}
 		f := Finding{Code: c.kind}
-		if c.kind == "procedure" || c.kind == "event" {
+		if c.kind != "trigger" { // MariaDB has packages, too
 			f.Code = "function"
 		}
 		switch {
@@ -114,7 +114,8 @@ var (
 		`truncate\s+(?:table\s+)?(?:only\s+)?|` +
 		`load\s+data\s[^;]*?\binto\s+table\s+|` +
 		`copy\s+)(` + ident + `(?:\s*\.\s*` + ident + `)?)`)
-	joined = regexp.MustCompile(`(?is)\b(?:update|delete)\b[^;]*?\b(?:join|using)\b[^;]*`)
+	truncated = regexp.MustCompile(`(?i)\btruncate\b[^;]*,[^;]*`)
+	joined    = regexp.MustCompile(`(?is)\b(?:update|delete)\b[^;]*?\b(?:join|using)\b[^;]*`)
 )
 
 func newBody(db Database, text string) body {
@@ -126,6 +127,11 @@ func newBody(db Database, text string) body {
 			w.schema = db.same(db.word(parts[0]))
 		}
 		b.targets = append(b.targets, w)
+	}
+	for _, statement := range truncated.FindAllString(b.text, -1) {
+		for _, word := range words.FindAllString(statement, -1) {
+			b.targets = append(b.targets, written{name: db.same(db.word(word))})
+		}
 	}
 	if db.writesJoined() {
 		for _, statement := range joined.FindAllString(b.text, -1) {

@@ -14,6 +14,8 @@ var MySQL Database = mysql{sqltext.MySQL}
 
 type mysql struct{ sqltext.Dialect }
 
+func (d mysql) placed(schema, text string) string { return sqltext.Place(d.Dialect, schema, text) }
+
 func (mysql) same(name string) string { return strings.ToLower(name) }
 
 func (mysql) word(s string) string { return unquoted(s) }
@@ -56,7 +58,8 @@ func (d mysql) named(of []*relation, schema, table string) string {
 // The role's privileges on a column are those on its table, too.
 func (d mysql) columns(l *look, of []*relation) (map[string][]column, error) {
 	rows, err := l.rows("the columns", `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type, is_nullable, COALESCE(column_default, ''),
-	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 1 ELSE 0 END, COALESCE(collation_name, ''), privileges
+	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 1 ELSE 0 END, COALESCE(collation_name, ''), privileges,
+	CASE WHEN @@SESSION.sql_mode LIKE '%STRICT\_%' THEN 1 ELSE 0 END
 FROM information_schema.columns WHERE table_schema `+notTheServers+` AND `+d.named(of, "table_schema", "table_name")+` ORDER BY 1, ordinal_position`)
 	found := make(map[string][]column)
 	for _, r := range rows {
@@ -64,6 +67,7 @@ FROM information_schema.columns WHERE table_schema `+notTheServers+` AND `+d.nam
 			return slices.Contains(strings.Split(strings.ToLower(r[8]), ","), privilege)
 		}
 		c := column{name: r[1], typ: r[2], shown: r[3], nullable: r[4] == "YES", fallback: r[5], generated: r[6] == "1", computed: r[6] == "1", reads: may("select"), inserts: may("insert"), updates: may("update")}
+		c.strict = r[9] == "1"
 		c.loose = r[7] != "" && !strings.HasSuffix(r[7], "_bin") && r[7] != "binary"
 		found[r[0]] = append(found[r[0]], c)
 		for _, rel := range of {
@@ -81,17 +85,28 @@ func (d mysql) similar(l *look) ([]string, error) {
 }
 
 func (mysql) mark(c column) judgement {
-	if c.typ == "bigint" {
+	switch {
+	case c.typ == "bigint":
 		return fine
+	case c.isNarrow() && c.strict:
+		return warning("a token beyond its range can't be stored, and a program where sql_mode isn't strict stores a lower one")
 	}
 	return fault("a token that doesn't fit is cut or rounded in silence where sql_mode isn't strict, and an older one passes")
 }
 
-func (d mysql) serial(c column) judgement {
-	if c.typ == "bigint" {
+func (mysql) serial(c column) judgement {
+	switch {
+	case c.typ == "bigint":
 		return fine
+	case c.isNarrow() && c.strict:
+		return warning("a version beyond its range can't be stored, and a program where sql_mode isn't strict stores a lower one")
 	}
 	return fault("a number that doesn't fit is cut or rounded in silence where sql_mode isn't strict")
+}
+
+// isNarrow reports whether a column holds integers, and not all of them.
+func (c *column) isNarrow() bool {
+	return slices.Contains([]string{"int", "mediumint", "smallint", "tinyint"}, c.typ)
 }
 
 func (mysql) key(c column) judgement {
@@ -120,8 +135,39 @@ func (mysql) storage(l *look, rel *relation) judgement {
 }
 
 func (d mysql) unfit(l *look, _ *relation) (string, error) {
-	rows, err := l.rows("the ledger", sqltext.Unfit(sqltext.LedgerTable, []sqltext.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"))
+	rows, err := l.rows("the ledger", d.placed(l.opts.Schema, sqltext.Unfit(sqltext.LedgerTable, []sqltext.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")))
 	return strings.Join(first(rows), ""), err
+}
+
+func (mysql) otherFunction(*look, *relation) (string, error) { return "", nil }
+
+// unkept: who hasn't the privilege TRIGGER doesn't see the triggers.
+func (d mysql) unkept(l *look, ledger *relation) (string, error) {
+	on := []*relation{ledger}
+	rows, err := l.rows("the ledger's triggers", `SELECT trigger_name, action_statement FROM information_schema.triggers
+WHERE `+d.named(on, "event_object_schema", "event_object_table"))
+	if err != nil {
+		return "", err
+	}
+	if len(rows) == 0 {
+		seen, err := d.seesTriggers(l, ledger)
+		if err != nil || !seen {
+			return "", err
+		}
+	}
+	return wrongTriggers(d.LedgerTriggers(), rows), nil
+}
+
+// seesTriggers reports whether the role sees the triggers of a table, and notes it if not.
+func (d mysql) seesTriggers(l *look, of *relation) (bool, error) {
+	rows, err := l.rows("the privileges", `SELECT '%' FROM information_schema.user_privileges WHERE privilege_type = 'TRIGGER'
+UNION SELECT table_schema FROM information_schema.schema_privileges WHERE privilege_type = 'TRIGGER'
+UNION SELECT '%' FROM information_schema.table_privileges WHERE privilege_type = 'TRIGGER' AND `+d.named([]*relation{of}, "table_schema", "table_name"))
+	sees := slices.ContainsFunc(first(rows), func(pattern string) bool { return matchesPattern(pattern, of.schema) })
+	if err == nil && !sees {
+		l.unseen("the triggers that keep tokens from falling", "that takes the privilege TRIGGER")
+	}
+	return sees, err
 }
 
 func (d mysql) settings(l *look) (map[string]string, error) {

@@ -4,61 +4,80 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-func (mysql) sealAsks() string { return "LOCK IN SHARE MODE" }
-func (mysql) sealOnce() string { return "given <= held" }
+// mysqlSeals is a query for the triggers before rows are written, with what is wrong with the account whose
+// privileges they run with, where the session can see that.
+const mysqlSeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation, t.action_statement, t.trigger_name,
+	CASE WHEN t.definer = CURRENT_USER() OR (SELECT COUNT(DISTINCT p.grantee) FROM information_schema.user_privileges AS p) < 2 THEN ''
+	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer}) THEN CONCAT('there is no account ', t.definer, ' any more, by which they run')
+	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER')
+		AND NOT EXISTS (SELECT 1 FROM information_schema.schema_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER' AND t.event_object_schema LIKE p.table_schema)
+		AND NOT EXISTS (SELECT 1 FROM information_schema.table_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER' AND p.table_schema = t.event_object_schema AND p.table_name = t.event_object_table)
+		THEN CONCAT('the account ', t.definer, ', by which they run, lacks the privilege TRIGGER') ELSE '' END
+FROM information_schema.triggers AS t WHERE t.action_timing = 'BEFORE' AND {these} ORDER BY 1, 2, t.action_order`
 
-func (mysql) sealReads(string, string) bool { return true }
-
-func (mysql) sealLocks() string { return "information_schema.columns" }
-
-// sealNames: the catalogue shows a constant without its character set, and names in hexadecimal in
-// a way of its own.
-func (d mysql) sealNames(name string) string {
-	text, plain := strings.CutPrefix(d.Text(name), "_utf8mb4'")
-	if !plain {
-		return ""
-	}
-	return "'" + text
-}
+const isDefiner = `REPLACE(p.grantee, '''', '') = t.definer`
 
 // seals: a table is sealed by three triggers, which can't be switched off. One that is created later is fired
 // later, and may assign columns of the new row, by their names.
-func (d mysql) seals(l *look, of []*relation) (map[string]seal, error) {
-	rows, err := l.rows("the seals", `SELECT CONCAT(event_object_schema, '.', event_object_table), event_manipulation, action_statement, trigger_name
-FROM information_schema.triggers WHERE action_timing = 'BEFORE' AND `+d.named(of, "event_object_schema", "event_object_table")+` ORDER BY 1, 2, action_order`)
-	events := make(map[string][]string)
-	found := make(map[string]seal)
-	for _, r := range rows {
-		s := found[r[0]]
-		switch ours := strings.HasPrefix(r[3], sqltext.SealPrefix); {
-		case ours:
-			events[r[0]] = append(events[r[0]], r[1])
-			if r[1] != "DELETE" {
-				s.body = r[2]
-			}
-		case strings.HasPrefix(r[3], sqltext.SealBusy):
-			s.problem = "Seal was interrupted, and all writes are refused until it is run again"
-		case r[1] != "DELETE" && slices.Contains(events[r[0]], r[1]):
-			s.others = append(s.others, otherTrigger{
-				problem: "The trigger " + quoteIfNeeded(d, r[3]) + " of " + r[0] + " is fired behind the seal's: it may change the mark or the row's key after they were compared.",
-				remedy:  sealAgain + " That puts the seal's triggers behind it.",
-				columns: r[2],
-			})
-		default:
-			continue
-		}
-		found[r[0]] = s
+func (d mysql) seals(l *look, of []target) (map[string]seals, error) {
+	rels := make([]*relation, len(of))
+	for i, t := range of {
+		rels[i] = t.rel
 	}
-	for id, s := range found {
-		if len(events[id]) < 3 && s.problem == "" {
-			s.problem = "it has triggers for " + strings.Join(events[id], ", ") + " only"
-			found[id] = s
+	these := d.named(rels, "t.event_object_schema", "t.event_object_table")
+	rows, err := l.rows("the seals", strings.NewReplacer("{is definer}", isDefiner, "{these}", these).Replace(mysqlSeals))
+	found := make(map[string]seals)
+	for _, t := range of {
+		mine := slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return r[0] != t.rel.id })
+		if s, has := d.seal(l, t, mine); has {
+			found[t.rel.id] = s
 		}
 	}
 	return found, err
+}
+
+// seal reads the triggers of a table.
+func (d mysql) seal(l *look, t target, rows [][]string) (s seals, has bool) {
+	table, bodies := t.sealed(), make(map[string]string)
+	if ledger := l.ledgerOf(t); ledger != nil && ledger.schema != t.rel.schema {
+		table.LedgerIn = ledger.schema
+	}
+	for _, r := range rows {
+		event, body, name, problem := strings.ToLower(r[1]), r[2], r[3], r[4]
+		_, behind := bodies[event]
+		switch {
+		case strings.HasPrefix(name, sqltext.SealPrefix):
+			bodies[event] = body
+			if problem != "" && s.problem == "" {
+				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or call schema.Seal again as another."
+			}
+		case strings.HasPrefix(name, sqltext.SealBusy):
+			has, s.problem, s.remedy = true, "Seal was interrupted, and all writes are refused until it is run again", ""
+		case event != "delete" && behind:
+			s.others = append(s.others, otherTrigger{
+				problem: "The trigger " + quoteIfNeeded(d, name) + " of " + r[0] + " is fired behind the seal's: it may change the mark or the row's key after they were compared.",
+				remedy:  sealAgain + " That puts the seal's triggers behind it.",
+				columns: body,
+			})
+		}
+	}
+	if len(bodies) == 0 || s.problem != "" {
+		return s, has || len(bodies) > 0
+	}
+	for _, want := range seal.Triggers(table) {
+		body, there := bodies[want.Event]
+		switch wants, is := seal.Stored(want.Body), seal.Stored(body); {
+		case !there:
+			s.problem = "it has no trigger for " + strings.ToUpper(want.Event)
+		case is != wants && s.shape == "":
+			s.shape = differs("its trigger for "+strings.ToUpper(want.Event), wants, is)
+		}
+	}
+	return s, true
 }
 
 // unsealers: who may drop a table may empty it by TRUNCATE, who may alter it may exchange its partitions or

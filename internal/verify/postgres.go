@@ -13,6 +13,8 @@ var Postgres Database = postgres{sqltext.Postgres}
 
 type postgres struct{ sqltext.Dialect }
 
+func (d postgres) placed(schema, text string) string { return sqltext.Place(d.Dialect, schema, text) }
+
 func (postgres) same(name string) string { return name }
 
 func (postgres) word(s string) string {
@@ -151,6 +153,31 @@ END FROM pg_catalog.pg_class AS c WHERE c.oid = `
 
 func (postgres) unfit(l *look, ledger *relation) (string, error) {
 	rows, err := l.rows("the ledger", postgresUnfit+ledger.id)
+	return strings.Join(first(rows), ""), err
+}
+
+const postgresUnkept = `SELECT w.name || CASE WHEN g.oid IS NULL THEN ' is missing' WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `')) AS w (name)
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
+WHERE ({created}) IS NOT TRUE AND c.oid = {ledger} ORDER BY 1`
+
+func (postgres) unkept(l *look, ledger *relation) (string, error) {
+	rows, err := l.rows("the ledger's triggers", strings.NewReplacer("{created}", sqltext.LedgerTriggerAsCreated, "{ledger}", ledger.id).Replace(postgresUnkept))
+	wrong := first(rows)
+	for i := range wrong {
+		wrong[i] = "the trigger " + wrong[i]
+	}
+	return strings.Join(wrong, ", "), err
+}
+
+const postgresOtherFunction = `SELECT p.proname::pg_catalog.text
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_catalog.pg_proc AS p ON {named}
+WHERE ({created}) IS NOT TRUE AND c.oid = {ledger}`
+
+func (postgres) otherFunction(l *look, ledger *relation) (string, error) {
+	rows, err := l.rows("the ledger's function",
+		strings.NewReplacer("{named}", sqltext.LedgerFunctionIsNamed, "{created}", sqltext.LedgerFunctionAsCreated, "{ledger}", ledger.id).Replace(postgresOtherFunction))
 	return strings.Join(first(rows), ""), err
 }
 

@@ -1,92 +1,70 @@
 package verify
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// What package schema calls the triggers of a seal. A table with partitions has another one, as
-// have these.
-var (
-	postgresSeal  = []string{sqltext.SealTrigger, "~sqlfence_before", "~sqlfence_delete", "~sqlfence_truncate"}
-	postgresMoves = "~sqlfence_after"
-)
+// postgresSeal is a query for the parts of a table's seal: the kind, the name, what Seal would create, what is there,
+// and what is wrong with it. A table's partitions and children have triggers of their own.
+const postgresSeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
+	about (root, home, parted, ledger) AS (SELECT s.root, s.home, s.parted, (SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
+		FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({ledger name})) FROM source AS s)
+SELECT 'has', '', '', '', '' FROM source AS s WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger AS g JOIN wanted AS w ON w.name = g.tgname WHERE g.tgrelid = s.root)
+UNION ALL SELECT 'late', pg_catalog.concat(g.tgname, ' of ', tree.oid::pg_catalog.regclass), '', '', 'is fired after it, and may change what it has compared'
+	FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE ` + sqltext.FiredBehindSeal + `
+UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog.regclass), '', '', CASE WHEN g.oid IS NULL THEN 'is missing'
+	WHEN g.tgenabled NOT IN ('O', 'A') THEN 'is switched off' WHEN (` + seal.Same + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ', pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
+	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
+UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}), COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
+	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark + `')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
+) AS parts (kind, name, wants, is_now, problem)`
 
-func (postgres) sealAsks() string               { return "FOR SHARE" }
-func (d postgres) sealNames(name string) string { return d.Text(name) }
+const postgresSealFunction = `
+UNION ALL SELECT 'function', {function}, {body}, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'
+	WHEN p.prosecdef OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
+	WHEN NOT pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER') THEN pg_catalog.concat('belongs to ', pg_catalog.pg_get_userbyid(p.proowner), ', who may replace it, and doesn''t own the table') ELSE '' END
+	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', home, {function}))
+	LEFT JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang`
 
-// sealReads: the ledger is named as format writes it, in quotes where it has to be.
-func (postgres) sealReads(body, schema string) bool {
-	plain := func(s string) string { return strings.ReplaceAll(s, `"`, "") }
-	return strings.Contains(plain(body), "FROM "+plain(schema)+"."+sqltext.LedgerTable+" AS ")
-}
-
-func (postgres) sealOnce() string  { return "int8gt(given, stored)" }
-func (postgres) sealLocks() string { return "record_image_eq(" }
-
-// A table's partitions and children have triggers of their own.
-const postgresSeals = `WITH RECURSIVE tree(root, oid) AS (
-	SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN (%s)
-	UNION SELECT t.root, i.inhrelid FROM tree AS t JOIN pg_catalog.pg_inherits AS i ON i.inhparent = t.oid)
-SELECT t.root::pg_catalog.text, t.oid::pg_catalog.regclass::pg_catalog.text, (t.root = t.oid)::pg_catalog.text, COALESCE(g.tgname::pg_catalog.text, ''), COALESCE(g.tgenabled::pg_catalog.text, ''),
-	COALESCE(p.prosrc, ''),
-	COALESCE((SELECT k.convalidated::pg_catalog.text FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = t.oid AND k.conname = '` + sqltext.SealedMark + `'), '')
-FROM tree AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.oid
-LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = t.oid AND (pg_catalog.starts_with(g.tgname::pg_catalog.text, '~sqlfence_') OR ` + sqltext.FiredBehindSeal + `)
-LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
-WHERE c.relkind IN ('r', 'p') ORDER BY 1, t.oid, 4`
-
-func (d postgres) seals(l *look, of []*relation) (map[string]seal, error) {
-	rows, err := l.rows("the seals", strings.Replace(postgresSeals, "%s", strings.Join(ids(of), ", "), 1))
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]seal)
-	for _, rel := range of {
-		mine := slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return r[0] != rel.id })
-		if !slices.ContainsFunc(mine, func(r []string) bool { return r[2] == "true" && slices.Contains(postgresSeal, r[3]) }) {
+func (d postgres) seals(l *look, of []target) (map[string]seals, error) {
+	var queries []string
+	for _, t := range of {
+		if !strings.HasSuffix(t.rel.kind, "table") || t.rel.kind == "foreign table" {
 			continue
 		}
-		wanted := postgresSeal
-		if rel.kind != "table" {
-			wanted = append(slices.Clone(wanted), postgresMoves)
+		table, functions := t.sealed(), ""
+		for _, f := range seal.Functions(table) {
+			functions += strings.NewReplacer("{function}", d.Text(f.Name), "{body}", f.Body()).Replace(postgresSealFunction)
 		}
-		found[rel.id] = sealOf(mine, wanted)
+		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
+		queries = append(queries, strings.NewReplacer("{id}", d.Text(t.rel.id), "{wanted}", seal.Wanted(table, source), "{functions}", functions,
+			"{ledger name}", d.Text(seal.LedgerName(l.opts.Schema)), "{column}", d.Text(t.Fence)).Replace(postgresSeal))
 	}
-	return found, nil
-}
-
-// sealOf reads the triggers of a table and of its parts, each of which wants these.
-func sealOf(rows [][]string, wanted []string) (s seal) {
-	has := make(map[string][]string)
-	var parts []string
+	rows, err := l.rows("the seals", strings.Join(queries, "\nUNION ALL "))
+	found := make(map[string]seals)
 	for _, r := range rows {
-		part, root, trigger, on := r[1], r[2] == "true", r[3], r[4]
-		if !slices.Contains(parts, part) {
-			parts = append(parts, part)
+		if r[1] == "has" {
+			found[r[0]] = seals{}
 		}
-		has[part] = append(has[part], trigger)
+	}
+	for _, r := range rows {
+		s, has := found[r[0]]
+		if !has || s.problem != "" {
+			continue
+		}
+		kind, name, wants, is, problem := r[1], r[2], r[3], r[4], r[5]
 		switch {
-		case trigger > sqltext.SealTrigger && s.problem == "":
-			s.problem = "the trigger " + trigger + " of " + part + " is fired after it, and may change what it has compared"
-			s.remedy = "Give the trigger a name that is sorted before " + sqltext.SealTrigger + "."
-		case trigger != "" && on != "O" && on != "A" && s.problem == "":
-			s.problem = "the trigger " + trigger + " of " + part + " is switched off"
-		case root && trigger == sqltext.SealTrigger:
-			s.body = r[5]
+		case kind == "late":
+			s.problem, s.remedy = "the trigger "+name+" "+problem, "Give the trigger a name that is sorted before "+sqltext.SealTrigger+"."
+		case problem != "":
+			s.problem = "its " + kind + " " + name + " " + problem
+		case is != wants:
+			s.shape = differs("its "+kind+" "+name, wants, is)
 		}
-		if root && r[6] != "true" && s.problem == "" {
-			s.problem = "it lacks the constraint " + sqltext.SealedMark + ", or that isn't validated"
-		}
+		found[r[0]] = s
 	}
-	for _, part := range parts {
-		for _, trigger := range wanted {
-			if !slices.Contains(has[part], trigger) && s.problem == "" {
-				s.problem = part + " lacks the trigger " + trigger
-			}
-		}
-	}
-	return s
+	return found, err
 }

@@ -20,8 +20,13 @@ func findRelations(l *look) error {
 		return err
 	}
 	for _, rel := range l.relations {
-		if l.db.same(rel.name) == sqltext.LedgerTable && (rel.visible || l.db.keepsLedgers()) {
+		if l.db.same(rel.name) != sqltext.LedgerTable {
+			continue
+		}
+		if l.isAsked(rel) {
 			l.ledgers = append(l.ledgers, rel)
+		} else {
+			l.others = append(l.others, rel)
 		}
 	}
 	for i := range l.tables {
@@ -31,6 +36,14 @@ func findRelations(l *look) error {
 		}
 	}
 	return nil
+}
+
+// isAsked reports whether guards ask this ledger.
+func (l *look) isAsked(ledger *relation) bool {
+	if l.opts.Schema != "" {
+		return ledger.schema == l.opts.Schema
+	}
+	return ledger.visible || l.db.keepsLedgers()
 }
 
 // named returns the relations that a name stands for. Without a schema it is the one that the

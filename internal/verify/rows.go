@@ -33,6 +33,49 @@ func checkRows(l *look) error {
 			return err
 		}
 	}
+	for _, ledger := range l.ledgers {
+		if err := l.checkRange(ledger); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostNames is how many names a finding has.
+const mostNames = 5
+
+// checkRange looks for names whose tokens may run out. One above the highest was replaced on purpose.
+func (l *look) checkRange(ledger *relation) error {
+	if !isLedger(l, ledger) {
+		return nil
+	}
+	rows, err := l.rows("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d ORDER BY token DESC, name LIMIT %d",
+		l.quoted(ledger), l.opts.Warn, l.opts.Max, mostNames+1))
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	severity := Warning
+	var names []string
+	for _, row := range rows {
+		token := number(row[1])
+		name := strconv.Quote(row[0])
+		if row[0] == "" {
+			name = "the number that new names begin above"
+		}
+		names = append(names, fmt.Sprintf("%s at %d, which is %.1f %% of the highest", name, token, 100*float64(token)/float64(l.opts.Max)))
+		if token >= l.opts.Max {
+			severity = Fault
+		}
+	}
+	if len(names) > mostNames {
+		names = append(names[:mostNames], "and others")
+	}
+	l.add(nil, Finding{
+		Severity: severity, Code: "tokens-run-out",
+		Problem: fmt.Sprintf("In the ledger %s tokens are near the end of their range: %s.", l.name(ledger), strings.Join(names, "; ")),
+		Remedy: "Find out what has raised them, such as a repair to too high a floor or an adopted number; replace such a name by tokens.Store.Rotate (sqlfence tokens rotate) before it " +
+			"reaches the highest, from where it gets no token any more.",
+	})
 	return nil
 }
 
@@ -67,15 +110,36 @@ func (l *look) checkMarks(of []target) error {
 		}
 		count, token := newest[i][0], newest[i][1]
 		if high > 0 && high > token && (count > 0 || t.Ledger && isLedger(l, l.ledgerOf(t))) {
-			l.add(t.Table, Finding{
-				Severity: Warning, Code: "mark-above-ledger",
-				Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is %d: nobody with an issued token can write it.",
-					l.name(t.rel), high, l.tokensOf(t), token),
-				Remedy: fmt.Sprintf("Call tokens.Store.Repair with %d if the ledger has lost tokens; if the mark was never issued, lower it under Bypass.", high),
-			})
+			l.add(t.Table, l.highMark(t, high, token))
 		}
 	}
 	return nil
+}
+
+// highMark: the rows are mended, as a ledger that was raised stays so. Only where it has lost tokens it has to rise, to
+// numbers that may have been issued.
+func (l *look) highMark(t target, high, newest int64) Finding {
+	f := Finding{
+		Severity: Fault, Code: "mark-above-ledger",
+		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is %d: no holder of an issued token can write it.",
+			l.name(t.rel), high, l.tokensOf(t), newest),
+		Remedy: "If the mark was never issued, lower it to the newest token of the row under Bypass or by the database's own client",
+	}
+	switch {
+	case t.Sealed:
+		f.Remedy += ", between schema.Unseal and schema.Seal."
+	case t.Key != "":
+		f.Remedy += "."
+	default:
+		f.Remedy += ", as the SQL does."
+		f.SQL = fmt.Sprintf("UPDATE %s SET %s = %d WHERE %[2]s > %[3]d", l.quoted(t.rel), l.db.Quote(t.Fence), newest)
+	}
+	if high < l.opts.Warn {
+		f.Remedy += fmt.Sprintf(" Only if the ledger has lost tokens, as after a restore, raise it by tokens.Store.Repair with %d, which raises all names, for ever.", high)
+	} else {
+		f.Remedy += " Don't raise the ledger to it: all names would have used up a tenth of their tokens, or more, for ever."
+	}
+	return f
 }
 
 func (l *look) tokensOf(t target) string {

@@ -3,14 +3,37 @@ package verify
 import (
 	"cmp"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/seal"
 )
 
-// A seal is what a table has of the triggers that refuse writes without a token.
-type seal struct {
+// A seals is what a table has of the triggers that refuse writes without a token.
+type seals struct {
 	problem string // what isn't as it has to be; empty for nothing
 	remedy  string // empty for another Seal
-	body    string // of what looks at writes
+	shape   string // what isn't as Seal would create it now
 	others  []otherTrigger
+}
+
+// sealed returns what the triggers of the table's seal depend on.
+func (t target) sealed() *seal.Table {
+	return &seal.Table{Name: t.Name, Fence: t.Fence, Resource: t.Resource, Key: t.Key, Serial: t.Serial, Ledger: t.Ledger, SingleUse: t.SingleUse}
+}
+
+// differs says by the first difference of two definitions that there is one.
+func differs(what, wants, is string) string {
+	at := 0
+	for at < min(len(wants), len(is)) && wants[at] == is[at] {
+		at++
+	}
+	return what + " has `" + around(is, at) + "`, where Seal would write `" + around(wants, at) + "`"
+}
+
+// around returns the part of a definition in which it begins to differ from another one.
+func around(definition string, at int) string {
+	const before, behind = 30, 150
+	part := definition[max(0, at-before):min(len(definition), at+behind)]
+	return strings.Join(strings.Fields(strings.ToValidUTF8(part, "")), " ")
 }
 
 // An otherTrigger is a trigger of the application's that a seal doesn't go well with.
@@ -25,16 +48,15 @@ const sealAgain = "Call schema.Seal again, or sqlfence seal --apply."
 
 // checkSeals compares the seals with what is registered.
 func checkSeals(l *look) error {
-	of := l.guarded()
-	if len(of) == 0 {
+	if len(l.targets) == 0 {
 		return nil
 	}
-	seals, err := l.db.seals(l, of)
+	found, err := l.db.seals(l, l.targets)
 	if err != nil {
 		return err
 	}
 	for _, t := range l.targets {
-		s, has := seals[t.rel.id]
+		s, has := found[t.rel.id]
 		if has {
 			t.rel.sealed = s.problem == ""
 		}
@@ -50,12 +72,10 @@ func checkSeals(l *look) error {
 		case has && s.problem != "":
 			l.add(t.Table, Finding{Severity: Warning, Code: "seal-broken",
 				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: cmp.Or(s.remedy, sealAgain)})
-		case has:
-			if why := l.misfit(t, s.body); why != "" {
-				l.add(t.Table, Finding{Severity: Warning, Code: "seal-shape",
-					Problem: "The seal of table " + name + " was made for other rules: " + why + ".", Remedy: sealAgain})
-			}
-		case t.Sealed:
+		case has && s.shape != "":
+			l.add(t.Table, Finding{Severity: Warning, Code: "seal-shape",
+				Problem: "The seal of table " + name + " isn't what Seal would create now (it is that of other rules or of an older version, or was changed): " + s.shape + ".", Remedy: sealAgain})
+		case t.Sealed && !has:
 			l.add(t.Table, Finding{Severity: Warning, Code: "not-sealed",
 				Problem: "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused.",
 				Remedy:  "Call schema.Seal, or sqlfence seal --apply."})
@@ -73,36 +93,4 @@ func (l *look) checkOtherTriggers(t target, all []otherTrigger) {
 			l.add(t.Table, Finding{Severity: Warning, Code: "seal-trigger", Problem: b.problem, Remedy: b.remedy})
 		}
 	}
-}
-
-// misfit says in what a seal's trigger differs from the rules of the table; empty for nothing.
-func (l *look) misfit(t target, body string) string {
-	asks := strings.Contains(body, l.db.sealAsks())
-	twice := strings.Contains(body, l.db.sealOnce())
-	locks := strings.Contains(body, l.db.sealLocks())
-	name, ledger := t.Resource, l.ledgerOf(t)
-	if t.Key != "" {
-		name += "/"
-	}
-	switch {
-	case t.Fence != "" && !strings.Contains(body, "NEW."+l.db.Quote(t.Fence)):
-		return "it doesn't look at the fence column " + quoteIfNeeded(l.db, t.Fence)
-	case t.Ledger && !asks:
-		return "it doesn't compare with the ledger"
-	case !t.Ledger && asks:
-		return "it compares with the ledger"
-	case t.Ledger && !strings.Contains(body, l.db.sealNames(name)):
-		return "it doesn't ask the ledger for the tokens " + l.tokensOf(t)
-	case t.Ledger && ledger != nil && !l.db.sealReads(body, ledger.schema):
-		return "it compares with another ledger than " + l.spell(ledger.schema, ledger.name)
-	case t.By != "" && !locks:
-		return "no edit lock can be taken"
-	case t.By == "" && locks:
-		return "some columns can be written without a token, as those of an edit lock"
-	case t.SingleUse != twice && t.SingleUse:
-		return "it lets a token write a row twice, which SingleUse forbids"
-	case t.SingleUse != twice:
-		return "it lets a token write a row once only"
-	}
-	return ""
 }

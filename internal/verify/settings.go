@@ -16,14 +16,7 @@ func checkSettings(l *look) error {
 		return err
 	}
 	l.db.checkSession(l, settings)
-	if !l.asksLedger() {
-		return nil
-	}
-	peers, err := l.rows("other servers", l.opts.Peers)
-	if err != nil {
-		return err
-	}
-	if len(peers) > 0 {
+	if l.opts.Peers {
 		for i := range l.tables {
 			if t := &l.tables[i]; t.Ledger {
 				l.add(t, Finding{

@@ -16,6 +16,8 @@ var SQLite Database = sqlite{sqltext.SQLite}
 
 type sqlite struct{ sqltext.Dialect }
 
+func (d sqlite) placed(schema, text string) string { return sqltext.Place(d.Dialect, schema, text) }
+
 // same folds ASCII letters, as SQLite does.
 func (sqlite) same(name string) string { return foldASCII(name) }
 
@@ -243,7 +245,24 @@ func (sqlite) checkSession(l *look, files map[string]string) {
 
 func (sqlite) writers(*look, []*relation) (map[string][]string, error) { return nil, nil }
 
+// seals: no table can be sealed.
+func (sqlite) seals(*look, []target) (map[string]seals, error) { return nil, nil }
+
 func (sqlite) unsealers(*look, []*relation) (map[string][]string, string, error) { return nil, "", nil }
+
+func (sqlite) otherFunction(*look, *relation) (string, error) { return "", nil }
+
+func (d sqlite) unkept(l *look, ledger *relation) (string, error) {
+	rows, err := l.rows("the ledger's triggers", "SELECT name, sql FROM "+d.Quote(ledger.schema)+".sqlite_master WHERE type = 'trigger' AND tbl_name = "+d.Text(ledger.name)+" COLLATE NOCASE")
+	if err != nil {
+		return "", err
+	}
+	triggers := d.LedgerTriggers()
+	if withoutRowid.MatchString(ledger.definition) {
+		triggers = sqltext.WithoutRowID(triggers)
+	}
+	return wrongTriggers(triggers, rows), nil
+}
 
 // unfit: the ledger's guard takes the highest of several rows of a name, but Issue needs to find one.
 func (d sqlite) unfit(l *look, ledger *relation) (string, error) {

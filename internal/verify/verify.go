@@ -57,8 +57,14 @@ type Options struct {
 	// Rows has the rows of the tables read, too, for marks that can't be right.
 	Rows bool
 
-	// Peers is the question whether other servers write to the database; empty for none.
-	Peers string
+	// Peers: other servers write to the same database, each with locks of its own.
+	Peers bool
+
+	// Warn and Max are the tokens from which a name is reported, and the highest.
+	Warn, Max int64
+
+	// Schema is where the ledger is by the options; empty for where the session finds it.
+	Schema string
 }
 
 // Run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
@@ -87,7 +93,8 @@ type look struct {
 
 	relations []*relation // with the name of a registered table, or of the ledger
 	targets   []target
-	ledgers   []*relation // the table of the ledger, in each schema
+	ledgers   []*relation // the tables that guards ask, and others of that name in other schemas
+	others    []*relation
 	found     []Finding
 }
 

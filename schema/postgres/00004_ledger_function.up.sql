@@ -4,6 +4,9 @@ DO $install$
 DECLARE
 	ledger oid := pg_catalog.to_regclass('fencing_tokens');
 	home text;
+	wanted name;
+	kind int2;
+	definition text;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
 	-- Writers wait behind a lock of the table.
@@ -26,7 +29,7 @@ BEGIN
 	END IF;
 
 	EXECUTE pg_catalog.format($create$
-CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v1(wanted text, given bigint, number integer, asked regclass)
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v2(wanted text, given bigint, number integer, nonce text, asked regclass)
 RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
@@ -57,9 +60,9 @@ BEGIN
 	IF same AND rows > 0 THEN
 		RETURN true;
 	ELSIF rows = 0 THEN
-		RETURN int8in(textout(concat('sqlfence:unknown:', number, ':', rows))) IS NULL;
+		RETURN int8in(textout(concat('sqlfence:', nonce, ':unknown:', number, ':', rows))) IS NULL;
 	END IF;
-	RETURN int8in(textout(concat('sqlfence:ledger:', number, ':', held))) IS NULL;
+	RETURN int8in(textout(concat('sqlfence:', nonce, ':ledger:', number, ':', held))) IS NULL;
 END
 $function$$create$, home, pg_catalog.format('%I.fencing_tokens', home));
 
@@ -70,6 +73,19 @@ AS $function$
 DECLARE
 	taken integer := COALESCE(NULLIF(current_setting('sqlfence.turns', true), ''), '0');
 BEGIN
+	IF TG_OP = 'TRUNCATE' THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: TRUNCATE is refused'
+			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+	ELSIF TG_OP = 'DELETE' THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be deleted', quote_literal(OLD.name)
+			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+	ELSIF NEW.name IS DISTINCT FROM OLD.name THEN
+		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be renamed', quote_literal(OLD.name)
+			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+	ELSIF COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0) THEN
+		RAISE EXCEPTION 'sqlfence: tokens never fall: that of %% is %%, and can''t become %%', quote_literal(OLD.name), OLD.token, COALESCE(NEW.token, 0)
+			USING ERRCODE = 'FTL01', HINT = 'Tokens are issued by tokens.Store.Issue, and raised by Adopt and Repair.';
+	END IF;
 	IF taken < 256 THEN
 		PERFORM pg_advisory_xact_lock(hashtextextended(concat('sqlfence-row:', OLD.name), 0)),
 			set_config('sqlfence.turns', (taken + 1)::text, true);
@@ -80,13 +96,19 @@ BEGIN
 END
 $function$$create$, home);
 
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_turn_v1') THEN
-		EXECUTE pg_catalog.format('CREATE TRIGGER sqlfence_turn_v1 AFTER UPDATE OR DELETE ON %1$I.fencing_tokens
-			FOR EACH ROW EXECUTE FUNCTION %1$I.sqlfence_turn_v1()', home);
-	END IF;
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A') THEN
-		EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ENABLE ALWAYS TRIGGER sqlfence_turn_v1', home);
-	END IF;
+	FOR wanted, kind, definition IN VALUES
+		('sqlfence_turn_v1', 25::int2, 'AFTER UPDATE OR DELETE ON %1$I.fencing_tokens FOR EACH ROW'),
+		('sqlfence_kept_v1', 34::int2, 'BEFORE TRUNCATE ON %1$I.fencing_tokens FOR EACH STATEMENT')
+	LOOP
+		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgtype = kind AND g.tgqual IS NULL AND g.tgattr = ''
+			AND g.tgfoid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_turn_v1()', home))) THEN
+			EXECUTE pg_catalog.format('DROP TRIGGER IF EXISTS %2$I ON %1$I.fencing_tokens', home, wanted);
+			EXECUTE pg_catalog.format('CREATE TRIGGER %2$I ' || definition || ' EXECUTE FUNCTION %1$I.sqlfence_turn_v1()', home, wanted);
+		END IF;
+		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgenabled = 'A') THEN
+			EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ENABLE ALWAYS TRIGGER %2$I', home, wanted);
+		END IF;
+	END LOOP;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $install$;

@@ -16,7 +16,8 @@ func Nothing(t testing.TB, db *sql.DB) {
 		t.Fatal(err)
 	}
 	for _, f := range found {
-		if f.Severity > sqlfence.Note {
+		// The examples are tested at once, on one server, in a schema each.
+		if f.Severity > sqlfence.Note && f.Code != "several-ledgers" {
 			t.Error(f)
 		}
 	}

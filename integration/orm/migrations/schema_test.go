@@ -90,9 +90,11 @@ func TestSchemaFiles(t *testing.T) {
 		_, texts := schemaFiles(t, schemaDir(b))
 		for _, text := range texts {
 			body, ok := strings.CutPrefix(text, "-- +goose Up\n")
-			if one, whole := strings.CutPrefix(body, "-- +goose StatementBegin\n"); whole { // with semicolons in it
-				body = strings.TrimSuffix(one, "-- +goose StatementEnd\n")
-				files = append(files, strings.TrimSuffix(body, ";\n"))
+			if strings.HasPrefix(body, "-- +goose StatementBegin\n") { // with semicolons in it
+				for _, one := range strings.Split(strings.TrimSuffix(body, "-- +goose StatementEnd\n"), "-- +goose StatementEnd\n") {
+					body = strings.TrimPrefix(one, "-- +goose StatementBegin\n")
+					files = append(files, strings.TrimSuffix(body, ";\n"))
+				}
 			} else {
 				files = append(files, strings.Split(strings.TrimSuffix(body, ";\n"), ";\n\n")...)
 			}

@@ -35,7 +35,7 @@ const (
 	LeadingAssignment                 // an assignment and a comma, at the beginning of a SET list
 	BeforeRowValue                    // the head of a CASE around a value of a row to insert
 	BehindRowValue                    // and its END
-	SetList                           // all of an UPDATE's SET, with that word
+	Tail                              // LIMIT or OFFSET behind the query of an INSERT
 )
 
 // isWhole reports whether a piece of the kind closes what it opens, and begins no

@@ -10,6 +10,22 @@ func TestReturning(t *testing.T) { testKind(t, Returning, returnings) }
 
 func TestOrAbort(t *testing.T) { testKind(t, OrAbort, orAborts) }
 
+func TestTail(t *testing.T) { testKind(t, Tail, offsets) }
+
+// An OFFSET stands behind the query of an INSERT.
+var offsets = map[string]bool{
+	"INSERT INTO books (id) SELECT 1« OFFSET (2)»":                                                   true,
+	"INSERT INTO books (id) SELECT a FROM pens WHERE b ORDER BY 1 LIMIT 3« OFFSET (2)» RETURNING id": true,
+	"INSERT INTO books (id) (SELECT 1)« OFFSET (2)»":                                                 true,
+	"INSERT INTO books (id) SELECT f(1« OFFSET (2)»)":                                                false,
+	"INSERT INTO books (id) SELECT 1 FROM pens WHERE CASE WHEN a THEN b« OFFSET (2)» END":            false,
+	"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 1« OFFSET (2)»":            false,
+	"INSERT INTO books (id) SELECT 1 WHERE a AND« OFFSET (2)»":                                       false,
+	"UPDATE books SET a = 1« OFFSET (2)»":                                                            false,
+	"SELECT 1« OFFSET (2)»":                                                                          false,
+	"INSERT INTO books (id) SELECT 1« LIMITED (2)»":                                                  false,
+}
+
 // A column stands in the list of those that an INSERT names.
 var columns = map[string]bool{
 	"INSERT INTO books (id«, fence») VALUES (1)":    true,

@@ -15,12 +15,6 @@ func (c *Check) belongs(p *Piece) bool {
 		return c.assigns(f, p) && f.ended && c.sign == ','
 	case LeadingAssignment:
 		return f.leading && c.assigns(f, p) && endsWithComma(c.text[p.Lo:p.Hi])
-	case SetList:
-		if f.part != inTarget || f.verb != kwUpdate || c.sign != kwSet || !c.isOwn(f, p) {
-			return false
-		}
-		f.part, f.full, f.cases = inSet, true, 0
-		return true
 	case BeforeValue:
 		f := c.valueOf()
 		return f != nil && c.assigns(f, p)
@@ -29,7 +23,8 @@ func (c *Check) belongs(p *Piece) bool {
 	case Condition:
 		return c.checks(f, p)
 	case AndCondition:
-		return c.filtersRows(f) || f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
+		return c.filtersRows(f) || f.cases == 0 && c.joinsArm(f, 0) ||
+			f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
 	case Column:
 		f.full = true
 		return len(c.frames) > 1 && c.parent().writes(kwInsert) && !f.partition &&
@@ -39,20 +34,22 @@ func (c *Check) belongs(p *Piece) bool {
 		row := len(c.frames) > 1 && c.parent().part == inValues
 		return (row || f.part == inSelect) && c.rowsOf(kwInsert)
 	case BeforeRowValue:
-		if !c.beginsValue(f) {
+		if !c.beginsValue(f) && !c.comparesColumn(f) {
 			return false
 		}
 		f.cases++
 		return true
 	case BehindRowValue:
 		f.cases--
-		return f.ended && f.cases == 0 && c.holdsValue(f)
+		return f.ended && f.cases == 0 && (c.holdsValue(f) || c.filters(f))
 	case WithItems:
 		return f.head
 	case OrAbort:
 		return c.before(0) == kwUpdate || c.before(0) == kwInsert
 	case Returning:
 		return f.verb == kwInsert
+	case Tail:
+		return f.verb == kwInsert && f.arm == 0 && f.cases == 0 && f.ended && c.sign == kwTail
 	}
 	return false
 }
@@ -101,7 +98,10 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 		return false
 	}
 	if f.part == inArm {
-		return c.before(first) == kwAnd && (c.before(first+1) == kwMatched || c.before(first+1) == kwMatchedBy)
+		if c.before(first) == kwAnd && c.before(first+1) == signNumber { // behind an AndCondition
+			first += 2
+		}
+		return c.joinsArm(f, first)
 	}
 	if c.before(first) == kwAnd && c.before(first+1) == signNumber { // behind an AndCondition
 		first += 2
@@ -110,6 +110,24 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 		first += 2
 	}
 	return f.inWriteWhere() && c.before(first) == kwWhere
+}
+
+// joinsArm reports whether the first condition of a MERGE's arm begins with the current token, or
+// with what stands some tokens before it.
+func (c *Check) joinsArm(f *frame, before int) bool {
+	return f.part == inArm && c.before(before) == kwAnd &&
+		(c.before(before+1) == kwMatched || c.before(before+1) == kwMatchedBy)
+}
+
+// comparesColumn reports whether the current token begins what a column is compared with in the
+// WHERE of a write.
+func (c *Check) comparesColumn(f *frame) bool {
+	return c.filters(f) && f.cases == 0 && c.before(0) == '='
+}
+
+// filters reports whether a frame is the WHERE of a write, or a bracket in it.
+func (c *Check) filters(f *frame) bool {
+	return f.inWriteWhere() || f.verb == 0 && len(c.frames) > 1 && c.parent().inWriteWhere()
 }
 
 // beginsValue reports whether the current token begins a value of a row to insert.

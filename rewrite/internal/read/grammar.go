@@ -51,6 +51,7 @@ type Grammar struct {
 	pipesMayBeOr   bool // || is OR, by a setting
 	arrowMayFail   bool // -> and ->>
 	mathMayFail    bool // casts and arithmetic
+	wholeNumbers   bool // the lexer knows where a number ends
 	namedParams    bool // placeholders may have a name, or none
 	typedConstants bool // 1::bigint and bigint '1'
 	keepingTypes   []string

@@ -25,6 +25,10 @@ func (t *Text) joinCondition(join *Join) bool {
 	for t.i < t.stop && (t.tok().Label || !t.endsTable()) {
 		t.i = t.skip(t.i)
 	}
+	if t.i == lo {
+		t.i-- // ON without a condition: what reads on finds it there
+		return false
+	}
 	t.spans = append(t.spans, span(lo, t.i))
 	return true
 }

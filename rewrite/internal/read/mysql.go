@@ -44,6 +44,7 @@ var MySQL = &Grammar{
 	pipesMayBeOr:  true,
 	arrowMayFail:  true,
 	mathMayFail:   true,
+	wholeNumbers:  true,
 	keepingTypes:  []string{"char"},
 }
 

@@ -67,7 +67,8 @@ func (p *phrase) word(t *Text, i int, opened bool) (isKeyword bool) {
 	case tok.Label:
 		p.place = labelled
 		return false
-	case i > 0 && t.Tokens[i-1].Kind == lex.Number && t.Tokens[i-1].End == tok.Start: // 1e5
+	case i > 0 && t.Tokens[i-1].Kind == lex.Number && t.Tokens[i-1].End == tok.Start:
+		p.doubtful = p.doubtful || !t.goesOn(i)
 		return false
 	}
 	k := t.grammar.keyword(t.Src[tok.Start:tok.End])
@@ -95,6 +96,28 @@ func (p *phrase) word(t *Text, i int, opened bool) (isKeyword bool) {
 		return p.arm(k.word != "else", opened)
 	}
 	return p.end()
+}
+
+// goesOn reports whether the word i, right behind a number, is a part of it: 1e5, 1e-5, 0x1F or 1_000. MySQL's
+// numbers have no such parts. Any other word, as in 4WHERE or 4e0WHERE, is one of its own to some servers, and
+// an error for others.
+func (t *Text) goesOn(i int) bool {
+	if t.grammar.wholeNumbers {
+		return false
+	}
+	number, tok := &t.Tokens[i-1], &t.Tokens[i]
+	word := t.Src[tok.Start:tok.End]
+	if t.Src[number.Start:number.End] == "0" && strings.IndexByte("xob", tok.Char) >= 0 {
+		return len(word) > 1 && strings.Trim(word[1:], "0123456789abcdefABCDEF_") == ""
+	}
+	digits, exponent := word, ""
+	if e := strings.IndexAny(word, "eE"); e >= 0 {
+		digits, exponent = word[:e], word[e+1:]
+		if next := &t.Tokens[i+1]; exponent == "" && !(next.Is('+') || next.Is('-')) {
+			return false
+		}
+	}
+	return (digits == "" || digits[0] == '_') && strings.Trim(digits, "0123456789_") == "" && strings.Trim(exponent, "0123456789_") == ""
 }
 
 // begin reads a CASE. Behind an operand it is a label; what looks like one may be the

@@ -12,16 +12,17 @@ import (
 
 // A Child is a command that runs. On Unix it has a process group of its own, so that what it
 // starts gets its signals, too; but not on a terminal, which sends signals itself, and lets
-// only one group read. There, on Linux, what it has started is found in /proc. On Linux it is killed when this
-// process dies.
+// only one group read. On Linux all that it has started is ended with it, in whatever group or session: this
+// process becomes the parent of what loses its own, and finds its descendants in /proc. There the command is
+// killed when this process dies.
 type Child struct {
 	cmd      *exec.Cmd
 	grouped  bool
+	others   []process     // what this process had started before
 	ended    chan struct{} // closed when the command has ended
 	err      error         // from then on: of Wait
 	mu       sync.Mutex
 	finished bool
-	family   []process // what it had started when it was asked to end, if it isn't grouped
 }
 
 // Start starts a command. terminal says whether this process's input is one, or it is in the foreground of one.
@@ -33,9 +34,11 @@ func Start(cmd *exec.Cmd, terminal bool) (*Child, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		prepare(cmd, c.grouped)
+		c.others = adopt()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
+			go reap(cmd.Process.Pid, c.ended)
 			c.err = cmd.Wait()
 			c.finish()
 		}
@@ -91,32 +94,42 @@ func (c *Child) send(s os.Signal) {
 	}
 }
 
-// End ends the command: it asks by SIGTERM, and kills after the grace what hasn't ended then.
-// It returns when the command has ended.
+// killLimit is how long what can't be killed at once is waited for.
+const killLimit = time.Second
+
+// End ends the command and what it has started: it asks by SIGTERM, and kills after the grace what hasn't
+// ended then, until nothing is left. It returns when the command has ended.
 func (c *Child) End(grace time.Duration) {
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	c.sendAll(syscall.SIGTERM)
 	if !c.gone(late.C) {
-		c.sendAll(os.Kill)
+		limit := time.Now().Add(killLimit)
+		for {
+			c.sendAll(os.Kill)
+			if c.gone(time.After(pause)) || time.Now().After(limit) {
+				break
+			}
+		}
 	}
 	<-c.ended
 }
 
 // sendAll sends a signal to the command and to all that it has started.
 func (c *Child) sendAll(s os.Signal) {
-	if !c.grouped {
-		c.mu.Lock()
-		if !c.finished {
-			c.family = append(alive(c.family), descendants(c.cmd.Process.Pid)...)
-		}
-		c.mu.Unlock()
-	}
+	pid := c.cmd.Process.Pid
+	together := c.grouped || leads(pid)
+	family := descendants(c.others)
 	c.send(s)
-	for _, p := range alive(c.family) {
-		p.signal(s)
+	for _, p := range family {
+		if p.pid != pid && !(together && p.group == pid) {
+			p.signal(s)
+		}
 	}
 }
+
+// pause is that between two looks at what is left.
+const pause = 20 * time.Millisecond
 
 // gone waits until the command and what it has started have ended, or it is late.
 func (c *Child) gone(late <-chan time.Time) bool {
@@ -125,9 +138,9 @@ func (c *Child) gone(late <-chan time.Time) bool {
 	case <-late:
 		return false
 	}
-	again := time.NewTicker(20 * time.Millisecond)
+	again := time.NewTicker(pause)
 	defer again.Stop()
-	for c.grouped && groupLives(c.cmd.Process.Pid) || len(alive(c.family)) > 0 {
+	for c.leaves() {
 		select {
 		case <-again.C:
 		case <-late:

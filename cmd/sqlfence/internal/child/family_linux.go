@@ -3,14 +3,18 @@ package child
 import (
 	"bytes"
 	"os"
+	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // A process is one, by the time at which it began: its number may be given to another one.
 type process struct {
-	pid, parent int
-	began       string
+	pid, parent, group int
+	began              string
 }
 
 // InForeground reports whether this process's group is the one that its terminal reads for. In a pipe of a shell's
@@ -26,45 +30,90 @@ func (p process) signal(s os.Signal) {
 	syscall.Kill(p.pid, s.(syscall.Signal)) // it may have ended
 }
 
-// descendants returns what a process has started, directly or not, and is alive.
-func descendants(pid int) (found []process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	children := make(map[int][]process)
-	for _, e := range entries {
-		if number, err := strconv.Atoi(e.Name()); err == nil {
-			if p, ok := look(number); ok {
-				children[p.parent] = append(children[p.parent], p)
+// adopt makes this process the parent of all descendants that lose theirs, and returns its children.
+func adopt() []process {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // since Linux 3.4; without it some may get away
+	return slices.DeleteFunc(processes(), func(p process) bool { return p.parent != os.Getpid() })
+}
+
+// reap waits for adopted processes as they end, until the command, whose number is pid, has ended.
+func reap(pid int, ended <-chan struct{}) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-ended:
+			return
+		case <-signals:
+			for _, p := range dead() {
+				if p.parent == os.Getpid() && p.pid != pid {
+					_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+				}
 			}
 		}
 	}
-	found = children[pid]
+}
+
+// leaves reports whether something is left that the command has started.
+func (c *Child) leaves() bool {
+	return slices.ContainsFunc(descendants(c.others), func(p process) bool { return p.pid != c.cmd.Process.Pid })
+}
+
+// descendants returns what this process has started, directly or not, and is alive, but for others and what
+// those have started.
+func descendants(others []process) (found []process) {
+	children := make(map[int][]process)
+	for _, p := range processes() {
+		if !slices.ContainsFunc(others, func(o process) bool { return o.pid == p.pid && o.began == p.began }) {
+			children[p.parent] = append(children[p.parent], p)
+		}
+	}
+	found = children[os.Getpid()]
 	for i := 0; i < len(found); i++ {
 		found = append(found, children[found[i].pid]...)
 	}
 	return found
 }
 
-// alive returns those that are.
-func alive(all []process) (left []process) {
-	for _, p := range all {
-		if now, ok := look(p.pid); ok && now.began == p.began {
-			left = append(left, p)
+func processes() []process { return list(look) }
+func dead() []process      { return list(lookDead) }
+
+func list(look func(pid int) (process, bool)) (all []process) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if number, err := strconv.Atoi(e.Name()); err == nil {
+			if p, ok := look(number); ok {
+				all = append(all, p)
+			}
 		}
 	}
-	return left
+	return all
 }
 
 // look reads a process; ok is false for none, and for one that has ended and isn't waited for.
-// In its line the name is in parentheses, and may have anything in it.
 func look(pid int) (p process, ok bool) {
+	p, state, ok := read(pid)
+	return p, ok && state != 'Z' && state != 'X'
+}
+
+// lookDead reads one that has ended and isn't waited for.
+func lookDead(pid int) (p process, ok bool) {
+	p, state, ok := read(pid)
+	return p, ok && state == 'Z'
+}
+
+// read reads a process. In its line the name is in parentheses, and may have anything in it.
+func read(pid int) (p process, state byte, ok bool) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	if err != nil || len(fields) < 20 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-		return process{}, false
+	if err != nil || len(fields) < 20 {
+		return process{}, 0, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
-	return process{pid, parent, string(fields[19])}, err == nil
+	group, err2 := strconv.Atoi(string(fields[2]))
+	return process{pid, parent, group, string(fields[19])}, fields[0][0], err == nil && err2 == nil
 }

@@ -5,13 +5,18 @@ package child
 import "os"
 
 // A process is one that a command has started; here they aren't known.
-type process struct{}
+type process struct{ pid, group int }
 
 func (process) signal(os.Signal) {}
 
 // InForeground isn't known here.
 func InForeground() bool { return false }
 
-func descendants(int) []process { return nil }
+func adopt() []process { return nil }
 
-func alive([]process) []process { return nil }
+func reap(int, <-chan struct{}) {}
+
+func descendants([]process) []process { return nil }
+
+// leaves reports whether something is left in the command's group.
+func (c *Child) leaves() bool { return c.grouped && groupLives(c.cmd.Process.Pid) }

@@ -19,8 +19,6 @@ func signalGroup(leader int, s os.Signal) {
 	syscall.Kill(-leader, s.(syscall.Signal)) // there may be nobody left
 }
 
-func groupLives(leader int) bool { return syscall.Kill(-leader, 0) == nil }
-
 // leads reports whether a process has a group of its own.
 func leads(pid int) bool {
 	group, err := syscall.Getpgid(pid)

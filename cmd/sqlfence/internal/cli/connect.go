@@ -31,8 +31,23 @@ func (a *app) source(create bool) (database.Source, error) {
 	if err != nil {
 		return s, usage(err)
 	}
+	if s, err = a.inSchema(s); err != nil {
+		return s, err
+	}
 	if a.dsn != "" && len(s.Secrets) > 0 {
 		return s, usage(errors.New("--dsn has a password, which everybody on this machine can see and your shell remembers: put the data source name into " + dsnVariable + " or a file for --dsn-file"))
+	}
+	return s, nil
+}
+
+// inSchema returns the source with the schema that was given.
+func (a *app) inSchema(s database.Source) (database.Source, error) {
+	if a.schema == "" {
+		return s, nil
+	}
+	s, err := s.In(a.schema)
+	if err != nil {
+		return s, usage(fmt.Errorf("--schema: %w", err))
 	}
 	return s, nil
 }
@@ -53,7 +68,7 @@ func (a *app) dataSource() (string, error) {
 	return dsn, nil
 }
 
-// withDatabase calls f with the database that the command is about, which isn't fenced. create says
+// withDatabase calls f with the database that the command is about, in which no table is guarded. create says
 // that a file which isn't there is made.
 func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error) error {
 	source, err := a.source(create)
@@ -93,5 +108,5 @@ func (a *app) text(create bool) (database.Source, error) {
 	if err != nil {
 		return database.Source{}, usage(fmt.Errorf("--dialect: %w", err))
 	}
-	return d.Nowhere(), nil
+	return a.inSchema(d.Nowhere())
 }

@@ -53,6 +53,48 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
+// A password of a letter is hidden where it stands for one, and nowhere else.
+func TestRedactorOfAShortPassword(t *testing.T) {
+	for _, dsn := range []string{"postgres://ada:a@h/db", "mysql://ada:a@h/db", "postgres://ada@h/db?password=a&x=y", "postgres://ada@h/db?password=a"} {
+		s, err := database.Parse(dsn, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		r := database.NewRedactor(&out)
+		r.Hide(s.Secrets)
+		const text = "a table of Ada's can't be reached"
+		if _, err := r.Write([]byte(text + ": " + dsn)); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.HasPrefix(got, text) || strings.Contains(got, ":a@") || strings.Contains(got, "password=a") || !strings.Contains(got, "xxxxx") {
+			t.Errorf("%s: it says %s", dsn, got)
+		}
+	}
+	var out bytes.Buffer
+	r := database.NewRedactor(&out)
+	r.Hide([]string{""})
+	if _, err := r.Write([]byte("a: \"\"")); err != nil || out.String() != "a: \"\"" {
+		t.Errorf("no password: %s, %v", out.String(), err)
+	}
+}
+
+// What a terminal would act on is quoted in a token that is printed for a program, and only that.
+func TestQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"books:000000000000001":    "books:000000000000001",
+		"bücher 1:000000000000001": "bücher 1:000000000000001",
+		"a\x1b[2J:000000000000001": `"a\x1b[2J:000000000000001"`,
+		"a\n:000000000000001":      `"a\n:000000000000001"`,
+		"a\u009b:000000000000001":  `"a\u009b:000000000000001"`,
+		"a\u202e:000000000000001":  `"a\u202e:000000000000001"`,
+	} {
+		if got := quoted(text); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
 // No password gets through a Redactor, in whatever form an error has it.
 func TestRedactor(t *testing.T) {
 	for _, dsn := range []string{

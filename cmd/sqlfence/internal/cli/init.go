@@ -34,7 +34,7 @@ as it is, so it can be run again. Nothing is sent to the database without --appl
 			if err != nil {
 				return err
 			}
-			files, err := ownFiles(source.Name)
+			files, err := ownFiles(source)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,8 @@ type change struct {
 }
 
 // ownFiles returns the files of package schema for a database.
-func ownFiles(folder string) (changes []change, err error) {
+func ownFiles(source database.Source) (changes []change, err error) {
+	folder := source.Name
 	entries, err := fs.Glob(schema.Files, folder+"/*.sql")
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func ownFiles(folder string) (changes []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{Name: name[len(folder)+1:], SQL: string(text)})
+		changes = append(changes, change{Name: name[len(folder)+1:], SQL: source.File(source.Place(string(text)))})
 	}
 	return changes, nil
 }

@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 func (a *app) migrate() *cobra.Command {
@@ -47,7 +48,7 @@ it, and bring tables that an older version has made up to date.`,
 
 // lacks returns the files of package schema whose work isn't done.
 func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []change, err error) {
-	files, err := ownFiles(source.Name)
+	files, err := ownFiles(source)
 	if err != nil {
 		return nil, err
 	}
@@ -68,22 +69,23 @@ func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []c
 func isDone(ctx context.Context, source database.Source, db *sql.DB, file string) (bool, error) {
 	if question, ok := source.LaterFiles[file]; ok {
 		var found int
-		err := db.QueryRowContext(ctx, question).Scan(&found)
+		err := db.QueryRowContext(trusted.Context(ctx, question), question).Scan(&found)
 		if errors.Is(err, sql.ErrNoRows) {
 			return false, nil
 		}
 		return err == nil, err
 	}
 	_, table, _ := strings.Cut(strings.TrimSuffix(file, ".up.sql"), "_")
-	rows, err := db.QueryContext(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
+	look := "SELECT 1 FROM " + table + " WHERE 1 = 0"
+	rows, err := db.QueryContext(trusted.Context(ctx, look), look)
 	if err == nil {
 		err = errors.Join(rows.Err(), rows.Close())
 	}
 	if err != nil && source.IsMissing(err) {
 		return false, nil
 	}
-	if thing, denied := setuperr.Find(err, setuperr.Table{Name: table, SQL: table, Privileges: "SELECT"}); denied {
-		err = &sqlfence.SetupError{Missing: thing.Name, SQL: thing.SQL, Err: err}
+	if err != nil {
+		err = dialectopt.Explain(ctx, db, err, setuperr.Table{Name: table, SQL: source.Place(table), Privileges: "SELECT"})
 	}
 	return err == nil, err
 }

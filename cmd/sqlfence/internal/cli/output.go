@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // answers is the standard output. It keeps the first error, so that no command has to look at each line's.
@@ -52,12 +54,24 @@ func visible(cell string) string {
 		return "-"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if isHidden(r) {
 			return '\ufffd'
 		}
 		return r
 	}, cell)
 }
+
+// quoted returns a text that a program reads as it is, or as a string of Go's where a terminal would
+// do something else with it than show it.
+func quoted(text string) string {
+	if strings.ContainsFunc(text, isHidden) {
+		return strconv.QuoteToASCII(text)
+	}
+	return text
+}
+
+// isHidden reports whether a terminal acts on a character, or writes others in another order for it.
+func isHidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // moment is a time as all commands write it, in whole milliseconds.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

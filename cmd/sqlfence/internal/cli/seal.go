@@ -17,11 +17,10 @@ import (
 
 func (a *app) seal() *cobra.Command {
 	s := sealing{
-		sql:   func(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) { return schema.SealSQL(d, t) },
+		sql:   schema.SealSQL,
 		plan:  schema.SealPlan,
 		apply: schema.Seal,
 		done:  "sealed",
-		looks: true,
 	}
 	cmd := &cobra.Command{
 		Use:   "seal --table NAME=row-fence:COLUMN,sealed…",
@@ -29,8 +28,8 @@ func (a *app) seal() *cobra.Command {
 		Long: `Print the SQL that seals the tables that are registered as sealed; or with --apply seal them:
 from then on the database refuses every write without a token, whoever sends it. First
 deploy the programs that write to them with sqlfence.Sealed; they go on while it runs.
-It may be run again. Without --dialect it looks at what the SQL depends on, and changes nothing; for
-SQLite there is no --dialect, as that is the table's indexes and triggers.`,
+It may be run again. Without --dialect it looks at what the SQL depends on, and changes nothing.
+A table of SQLite can't be sealed.`,
 		Example: `  sqlfence seal --table books=row-fence:fence_token,sealed --dialect postgres
   sqlfence seal --table books=row-fence:fence_token,sealed --apply`,
 	}
@@ -44,7 +43,6 @@ type sealing struct {
 	plan  func(context.Context, *sql.DB) ([]schema.TablePlan, error)
 	apply func(context.Context, *sql.DB) error
 	done  string
-	looks bool // sql doesn't do where Database.SealLooks
 }
 
 // sealing makes a command of it.
@@ -84,9 +82,6 @@ func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Op
 	source, err := a.text(false)
 	if err != nil {
 		return err
-	}
-	if a.dialect != "" && s.looks && source.SealLooks {
-		return usage(fmt.Errorf("on %s the SQL of a seal depends on the table's indexes and triggers: leave --dialect out, and name the database", source.Name))
 	}
 	db, err := source.Open(options...)
 	if err != nil {

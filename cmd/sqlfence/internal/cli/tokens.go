@@ -10,7 +10,9 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -50,14 +52,12 @@ func (a *app) withLedger(f func(*ledger) error) error {
 // the ledger's own.
 func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
 	found, err := l.read(ctx)
-	if missing, lacks := setuperr.Find(err, setuperr.Ledger(l.source.Text, "SELECT")); lacks {
-		err = &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Err: err}
-	}
-	return found, err
+	return found, dialectopt.Explain(ctx, l.db, err, setuperr.Ledger(l.source.Text, l.source.Schema, "SELECT"))
 }
 
 func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
-	rows, err := l.db.QueryContext(ctx, "SELECT name, COALESCE(token, 0) FROM fencing_tokens WHERE name <> '' ORDER BY name")
+	const query = "SELECT name, COALESCE(token, 0) FROM fencing_tokens WHERE name <> '' ORDER BY name"
+	rows, err := l.db.QueryContext(trusted.Context(ctx, query), query)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ has written. A program that holds a lease of this name loses its writes, and isn
 					tokenRow
 					record
 				}{newTokenRow(token), r}, "issued "+token.String(), r, func() {
-					fmt.Fprintf(a.out, "%s\n", token)
+					fmt.Fprintf(a.out, "%s\n", quoted(token.String()))
 				})
 			})
 		},

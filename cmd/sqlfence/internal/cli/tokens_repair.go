@@ -1,39 +1,121 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 func (a *app) tokensRepair() *cobra.Command {
 	var reason string
 	var floor int64
+	var dry, force bool
 	cmd := &cobra.Command{
 		Use:   "repair --floor N --reason TEXT",
 		Short: "Raise all tokens to a floor, after a restore that may have lost some",
 		Long: `Raise every token below the floor to the floor, and have new names begin above it: after a
 restore from a dump or a copy of a file, and after a failover that may have lost tokens. The
-floor is at least the highest token that may ever have been issued.`,
-		Example: `  sqlfence tokens repair --floor 5000 --reason "restored last night's dump"`,
-		Args:    cobra.NoArgs,
+floor is at least the highest token that may ever have been issued. Nothing lowers the tokens
+again: see with --dry-run what it would raise. A floor above 90000000000000, a tenth of the highest
+token, is refused without --force.`,
+		Example: `  sqlfence tokens repair --floor 5000 --reason "restored last night's dump" --dry-run
+  sqlfence tokens repair --floor 5000 --reason "restored last night's dump"`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withLedger(func(l *ledger) error {
-				if err := l.Repair(cmd.Context(), floor); err != nil {
+				if !force && floor > sqlfence.WarnToken && floor <= sqlfence.MaxToken {
+					if err := a.planRepair(cmd.Context(), l, floor); err != nil {
+						return err
+					}
+					return a.withoutForce(floor, dry)
+				}
+				if dry {
+					return a.planRepair(cmd.Context(), l, floor)
+				}
+				var done tokens.Repaired
+				if err := l.Repair(cmd.Context(), floor, tokens.AboveWarnToken(), tokens.ReportTo(&done)); err != nil {
 					return tooHigh(err)
 				}
 				r := newRecord(reason)
-				return a.writeDone(struct {
-					Floor int64 `json:"floor"`
-					record
-				}{floor, r}, fmt.Sprintf("raised all tokens to %d", floor), r, func() {
-					fmt.Fprintf(a.out, "no token is below %d\n", floor)
-				})
+				answer := newRepaired(floor, done)
+				answer.At, answer.By, answer.Reason = r.At, r.By, r.Reason
+				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(done.Names), floor), r, func() { a.printRepaired(done, "have risen", "has risen") })
 			})
 		},
 	}
 	cmd.Flags().Int64Var(&floor, "floor", 0, "the floor, from 1 on")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be raised, and raise nothing")
+	cmd.Flags().BoolVar(&force, "force", false, "also to a floor by which a tenth of all tokens is used up, for ever")
 	cmd.MarkFlagRequired("floor")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
 	reasonFlag(cmd, &reason)
 	return cmd
+}
+
+// repaired is what a repair has raised, or would, as JSON.
+type repaired struct {
+	Floor    int64      `json:"floor"`
+	At       string     `json:"at,omitempty"`
+	By       string     `json:"by,omitempty"`
+	Raised   []riseLine `json:"raised"`
+	NewAbove int64      `json:"new_above"`
+	Reason   string     `json:"reason,omitempty"`
+}
+
+type riseLine struct {
+	Name string `json:"name"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+}
+
+func newRepaired(floor int64, done tokens.Repaired) repaired {
+	answer := repaired{Floor: floor, Raised: []riseLine{}, NewAbove: done.NewAbove}
+	for _, r := range done.Names {
+		answer.Raised = append(answer.Raised, riseLine(r))
+	}
+	return answer
+}
+
+// planRepair says what a repair would raise.
+func (a *app) planRepair(ctx context.Context, l *ledger, floor int64) error {
+	var plan tokens.Repaired
+	if err := l.Repair(ctx, floor, tokens.DryRun(), tokens.ReportTo(&plan)); err != nil {
+		return tooHigh(err)
+	}
+	return a.write(newRepaired(floor, plan), func() { a.printRepaired(plan, "would rise", "would rise") })
+}
+
+// printRepaired says for people what has risen; several and one are the verb.
+func (a *app) printRepaired(done tokens.Repaired, several, one string) {
+	for _, r := range done.Names {
+		fmt.Fprintf(a.out, "%s: %d -> %d, %s of the highest\n", visible(r.Name), r.From, r.To, percent(r.To))
+	}
+	switch len(done.Names) {
+	case 0:
+		fmt.Fprintf(a.out, "no name %s\n", one)
+	case 1:
+		fmt.Fprintf(a.out, "1 name %s\n", one)
+	default:
+		fmt.Fprintf(a.out, "%d names %s\n", len(done.Names), several)
+	}
+	fmt.Fprintf(a.out, "new names begin above %d, %s of the highest\n", done.NewAbove, percent(done.NewAbove))
+}
+
+// withoutForce refuses a floor that can't be meant, unless nothing was to be done.
+func (a *app) withoutForce(floor int64, dry bool) error {
+	if dry {
+		return nil
+	}
+	return usage(errors.New("nothing was raised: a floor of " + fmt.Sprint(floor) + " uses up " + percent(floor) +
+		" of the tokens of every name above, and of every new one, for ever. A row whose mark was never issued is mended by lowering that mark. If the floor is meant, add --force"))
+}
+
+// percent says how much of the tokens that a name can have are below a token.
+func percent(token int64) string {
+	return fmt.Sprintf("%.3g %%", 100*float64(token)/float64(sqlfence.MaxToken))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A Database is one kind of database.
@@ -31,10 +32,6 @@ type Database struct {
 
 	// leases are the options by which a release wakes those who wait; nil where they ask.
 	leases func(dsn string) []lease.Option
-
-	// SealLooks is true if the SQL of a seal depends on more of the table than its registration
-	// says, so that it can't be written without the database.
-	SealLooks bool
 
 	// delimiter is what the database's own client needs behind a statement that has semicolons in it; empty
 	// if it knows where such a statement ends.
@@ -70,7 +67,23 @@ type Source struct {
 	*Database
 	dsn     string
 	Secrets []string // the passwords in it, in each form that an error may have
+
+	Schema string // of sqlfence's own tables, as the database stores it; empty for where a session finds them
+	schema string // as it was given
 }
+
+// In returns the source with sqlfence's own tables in a schema, an SQL identifier.
+func (s Source) In(schema string) (Source, error) {
+	home, name, err := rewrite.SpellName(s.Dialect, schema)
+	if err == nil && home != "" {
+		err = errors.New("a schema's name has one part")
+	}
+	s.Schema, s.schema = name, schema
+	return s, err
+}
+
+// Place returns a statement of sqlfence's own with its tables in the schema.
+func (s Source) Place(statement string) string { return sqltext.Place(s.Text, s.Schema, statement) }
 
 // Parse reads a data source name. No error of it has a part of the name but its scheme.
 // create is true if the database may be made where it is a file that doesn't exist.
@@ -79,7 +92,7 @@ func Parse(dsn string, create bool) (Source, error) {
 		for _, scheme := range d.schemes {
 			if strings.HasPrefix(dsn, scheme) {
 				parsed, secrets, err := d.parse(dsn, create)
-				return Source{d, parsed, secrets}, err
+				return Source{Database: d, dsn: parsed, Secrets: secrets}, err
 			}
 		}
 	}
@@ -89,8 +102,11 @@ func Parse(dsn string, create bool) (Source, error) {
 // Nowhere returns a source that nothing may be sent to, for what needs no connection.
 func (d *Database) Nowhere() Source { return Source{Database: d, dsn: d.nowhere} }
 
-// Open opens it, fenced if there are options.
+// Open opens it, fenced if there are options or a schema.
 func (s Source) Open(options ...sqlfence.Option) (*sql.DB, error) {
+	if s.schema != "" {
+		options = append(options, sqlfence.WithSchema(s.schema))
+	}
 	if len(options) == 0 {
 		return sql.Open(s.driver, s.dsn)
 	}
@@ -107,6 +123,17 @@ func (s Source) Leases(db *sql.DB, options ...lease.Option) (*lease.Leases, erro
 
 // IsMissing reports whether an error says that a table doesn't exist.
 func (d *Database) IsMissing(err error) bool { return d.isMissing(err) }
+
+// File returns a file of package schema for the database's own client. Goose's lines say where
+// statements with semicolons in them begin and end, which a client has to know, too.
+func (d *Database) File(text string) string {
+	const begin, end = "-- +goose StatementBegin\n", "-- +goose StatementEnd\n"
+	head, rest, found := strings.Cut(text, begin)
+	if d.delimiter == "" || !found {
+		return text
+	}
+	return head + d.Script(strings.Split(strings.TrimSuffix(rest, end), end+begin))
+}
 
 // Script returns statements as a text for the database's own client, such as psql.
 func (d *Database) Script(statements []string) string {

@@ -22,7 +22,14 @@ var mysqlServer = &Database{
 	parse:     parseMySQL,
 	delimiter: ";;",
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
+	LaterFiles: map[string]string{
+		"00004_ledger_update.up.sql": ledgerTriggerMySQL + "'sqlfence_ledger_update_v1'",
+		"00005_ledger_delete.up.sql": ledgerTriggerMySQL + "'sqlfence_ledger_delete_v1'",
+	},
 }
+
+const ledgerTriggerMySQL = "SELECT 1 FROM (SELECT trigger_name, event_object_schema AS table_schema, event_object_table AS table_name FROM information_schema.triggers) AS t " +
+	"WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'fencing_tokens' AND t.trigger_name = "
 
 // parseMySQL makes a URL what the driver takes. The parameters are the driver's own, and
 // socket, the path of a Unix socket.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	_ "modernc.org/sqlite" // the driver sqlite, which needs no C compiler
@@ -23,8 +24,10 @@ var sqlite = &Database{
 	Dialect:   sqlfence.SQLite,
 	Text:      sqltext.SQLite,
 	parse:     parseSQLite,
-	SealLooks: true,
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
+	LaterFiles: map[string]string{
+		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'sqlfence_ledger_%') >= " + strconv.Itoa(len(sqltext.SQLite.LedgerTriggers())),
+	},
 }
 
 // parseSQLite makes sqlite:PATH?PARAMETERS a URI of SQLite's. A file that doesn't exist is

@@ -1,0 +1,81 @@
+package sqlfence_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A refusal for want of a token says which tokens there are, and one in a Bypass without a reason that it
+// bypasses nothing.
+func TestRefusalsSayWhatTheContextHas(t *testing.T) {
+	db := (&fake{}).open(t, sqlfence.WithTable("customers", fenced))
+	orders := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "orders", Value: 7})
+	many := sqlfence.WithFence(orders, sqlfence.Token{Name: "a", Value: 1}, sqlfence.Token{Name: "b", Value: 1}, sqlfence.Token{Name: "c", Value: 1})
+	for _, test := range []struct {
+		ctx     context.Context
+		has     []string
+		without string
+	}{
+		{t.Context(), []string{`no token called "customers"`}, "Resource"},
+		{orders, []string{`no token called "customers"`, `it carries "orders"`, "Resource"}, "Bypass"},
+		{many, []string{`it carries "orders", "a", "b", …:`}, `"c"`},
+		{sqlfence.Bypass(t.Context(), ""), []string{"Bypass has an empty reason"}, ""},
+	} {
+		for way, run := range runs {
+			err := run(test.ctx, db, "UPDATE customers SET price = 1")
+			if !errors.Is(err, sqlfence.ErrNoFence) {
+				t.Fatalf("%s: %v", way, err)
+			}
+			for _, part := range test.has {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%s: %v, want %q", way, err, part)
+				}
+			}
+			if test.without != "" && strings.Contains(err.Error(), test.without) {
+				t.Errorf("%s: %v, with %q", way, err, test.without)
+			}
+		}
+	}
+}
+
+// What Observe lets through is logged by default, unless it goes elsewhere.
+func TestObserveIsHeard(t *testing.T) {
+	var text bytes.Buffer
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
+	ignore := func(context.Context, sqlfence.Event) {}
+	for name, test := range map[string]struct {
+		opts []sqlfence.Option
+		want bool
+	}{
+		"alone":                       {[]sqlfence.Option{sqlfence.WithMode(sqlfence.Observe)}, true},
+		"a table's own mode":          {nil, true},
+		"an observer of other events": {[]sqlfence.Option{sqlfence.WithObserver(ignore, sqlfence.Bypassed)}, true},
+		"an observer":                 {[]sqlfence.Option{sqlfence.WithObserver(ignore)}, false},
+		"a logger":                    {[]sqlfence.Option{sqlfence.WithLogger(slog.New(slog.DiscardHandler))}, false},
+	} {
+		text.Reset()
+		db := (&fake{}).open(t, append(test.opts, sqlfence.WithTable("books", fenced, sqlfence.InMode(sqlfence.Observe)))...)
+		if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "a test"), "UPDATE books SET price = 1"); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(text.String(), "would refuse"); got != map[bool]int{true: 1}[test.want] || strings.Contains(text.String(), "bypass") {
+			t.Errorf("%s: logged %q", name, text.String())
+		}
+	}
+	text.Reset()
+	db := (&fake{}).open(t, sqlfence.WithTable("books", fenced))
+	if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrNoFence) || text.Len() > 0 {
+		t.Errorf("where it is enforced: %v, logged %q", err, text.String())
+	}
+}

@@ -1,0 +1,245 @@
+package guarantees_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// A pretender stands for another server: what is asked on its connections is asked otherwise.
+type pretender struct {
+	base driver.Driver
+	dsn  string
+	as   *strings.Replacer
+}
+
+func (p pretender) Open(string) (driver.Conn, error) { return p.Connect(context.Background()) }
+func (p pretender) Driver() driver.Driver            { return p }
+func (p pretender) Connect(context.Context) (driver.Conn, error) {
+	c, err := p.base.Open(p.dsn)
+	return pretending{c, p.as}, err
+}
+
+type pretending struct {
+	driver.Conn
+	as *strings.Replacer
+}
+
+func (c pretending) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, c.as.Replace(query), args)
+}
+
+func (c pretending) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, c.as.Replace(query), args)
+}
+
+func (c pretending) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	return c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, c.as.Replace(query))
+}
+
+func (c pretending) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts)
+}
+
+func (c pretending) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.Conn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// pretend opens a shop on a server that is another one by what is replaced in the questions.
+func pretend(t *testing.T, sh *harness.Shop, rules []sqlfence.Rule, replaced []string, opts ...sqlfence.Option) *sql.DB {
+	t.Helper()
+	opts = append([]sqlfence.Option{sqlfence.WithDialect(sh.Dialect), harness.Books(rules...)}, opts...)
+	db, err := sqlfence.OpenDB(pretender{sh.Raw(t, sh.Source).Driver(), sh.Source, strings.NewReplacer(replaced...)}, opts...)
+	return harness.CloseAtEnd(t, db, err)
+}
+
+// unraised are texts that have the raise of each database yield a value, as on a server that folds it, or that
+// computes without looking for what is out of range.
+var unraised = []string{
+	"pg_catalog.int8in(pg_catalog.textout(", "pg_catalog.length(pg_catalog.concat(",
+	"json_extract('{}', ", "printf('%s', ",
+	"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(", "(1 + GREATEST(1, LENGTH(RPAD(",
+}
+
+// allRules are the rules whose guards raise.
+var allRules = map[string][]sqlfence.Rule{
+	"row fence": {sqlfence.RowFence("fence_token")},
+	"ledger":    {sqlfence.Ledger()},
+	"key":       {sqlfence.RowFence("fence_token"), sqlfence.Key("id")},
+	"serial":    {sqlfence.Serial("version")},
+	"edit lock": {sqlfence.EditLock("editedby", "editedsince", "editedexpiry")},
+}
+
+// On a server that doesn't raise what guards raise nothing guarded is written, by any rule and way, and the
+// database isn't opened with WithVerify.
+func TestG11AServerThatDoesNotRaise(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b)
+		sh.Reset(t, 9)
+		sh.Exec(t, "CREATE TABLE "+others+" (n integer)")
+		unchanged := sh.Unchanged(t)
+		for name, rules := range allRules {
+			db := pretend(t, sh, rules, unraised)
+			ctx := sqlfence.WithSerial(sqlfence.WithFence(harness.Holding(t, 8), sqlfence.Token{Name: "books/1", Value: 8}), 1)
+			for _, f := range b.Forms() {
+				for _, w := range harness.RowWrites[:2] { // not every rule guards an upsert
+					wantRefused(t, name+", "+w.Name+" by "+f.Name, "", func() error { _, err := f.Run(ctx, db, w.As(b.Dialect)); return err })
+				}
+			}
+			opened := pretend(t, sh, rules, unraised, sqlfence.WithVerify())
+			if err := opened.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "unproven-server") {
+				t.Errorf("%s: WithVerify opens it: %v", name, err)
+			}
+			found, err := sqlfence.Verify(t.Context(), db)
+			if err != nil || len(found) != 1 || found[0].Code != "unproven-server" || found[0].Severity != sqlfence.Fault {
+				t.Errorf("%s: Verify finds %v, %v", name, found, err)
+			}
+			reported := 0
+			observed := pretend(t, sh, rules, unraised, sqlfence.WithMode(sqlfence.Observe), sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) {
+				if refused := (*sqlfence.ServerError)(nil); errors.As(e.Err, &refused) {
+					reported++
+				}
+			}, sqlfence.WouldRefuse))
+			if _, err := observed.ExecContext(ctx, "UPDATE books SET price = price WHERE id = 1"); err != nil || reported != 1 {
+				t.Errorf("%s, observed: %v, %d events", name, err, reported)
+			}
+			if _, err := db.Exec("UPDATE " + others + " SET n = 2"); err != nil {
+				t.Errorf("another table: %v", err)
+			}
+		}
+		unchanged()
+	})
+}
+
+// others is a table that isn't registered.
+const others = "g11_others"
+
+func wantRefused(t *testing.T, what, server string, write func() error) {
+	t.Helper()
+	err := write()
+	var refused *sqlfence.ServerError
+	var temporary interface{ Temporary() bool }
+	if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrUnguardable) || refused.Server != server || !errors.As(err, &temporary) || temporary.Temporary() {
+		t.Errorf("%s: %v, want a ServerError about %q", what, err, server)
+	}
+}
+
+// Servers that speak the protocol of a known one, and aren't it, are refused by their names, at the first
+// guarded write of a connection, until the application takes the risk.
+func TestG11ServersAreRefusedByName(t *testing.T) {
+	version := func(d sqlfence.Dialect, says string) []string {
+		if d == sqlfence.Postgres {
+			return []string{"pg_catalog.version()", "'" + says + "'::text"}
+		}
+		says, comment, _ := strings.Cut(says, "|")
+		return []string{"VERSION()", "_utf8mb4'" + says + "'", "SHOW VARIABLES WHERE", "SELECT 'version_comment', '" + comment +
+			"' UNION ALL SELECT 'sql_mode', '' UNION ALL SELECT 'character_set_client', 'utf8mb4' UNION ALL SELECT variable_name, '' FROM information_schema.global_variables WHERE 1 = 0 AND"}
+	}
+	servers := map[sqlfence.Dialect]map[string]string{
+		sqlfence.Postgres: {
+			"CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu, built 2023/09/27 01:53:43, go1.19.10)":                                                      "CockroachDB",
+			"PostgreSQL 11.2-YB-2.19.3.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 16.0.6, 64-bit":                                           "YugabyteDB",
+			"PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc (GCC) 3.4.2 20041017 (Red Hat 3.4.2-6.fc3), Redshift 1.0.56754":                 "Redshift",
+			"PostgreSQL 12.12 (Greenplum Database 7.0.0 build commit:0a7a3566873325aca1789ae6f818c80f17a9402d) on x86_64-pc-linux-gnu, compiled by gcc": "Greenplum",
+			"PostgreSQL 13.14.0-RisingWave-2.0.0 (a1b2c3)":                                                                                              "RisingWave",
+			"v0.87.2 (Materialize)": "Materialize",
+			"SomethingElse 1.2":     "SomethingElse",
+			"PostgreSQL 15.4 on aarch64-unknown-linux-gnu, compiled by gcc (GCC) 9.5.0, 64-bit": "", // as Aurora says
+			"PostgreSQL 16.1, compiled by Visual C++ build 1937, 64-bit":                        "",
+			"PostgreSQL 18beta1 (Debian 18~beta1-1.pgdg120+1) on x86_64-pc-linux-gnu":           "",
+		},
+		sqlfence.MySQL: {
+			"8.0.11-TiDB-v7.5.0|TiDB Server (Apache License 2.0) Community Edition, MySQL 8.0 compatible": "TiDB",
+			"8.0.30-Vitess|Version: 19.0.0 (Git revision 1)":                                              "Vitess",
+			"5.7.32|SingleStoreDB source distribution (compatible; MySQL Enterprise)":                     "SingleStore",
+			"8.0.33|Dolt": "Dolt",
+			"5.7.25-OceanBase-v4.2.1.0|OceanBase 4.2.1.0":   "OceanBase",
+			"8.0.33|StarRocks version 3.2.3":                "StarRocks",
+			"SomethingElse|a server":                        "SomethingElse",
+			"8.4.3|MySQL Community Server - GPL":            "",
+			"8.0.36-28|Percona Server (GPL), Release 28":    "",
+			"11.4.2-MariaDB-ubu2404-log|mariadb.org binary": "",
+		},
+	}
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if servers[b.Dialect] == nil {
+			t.Skip("it is in the process")
+		}
+		sh := harness.NewShop(t, b)
+		sh.Reset(t, 7)
+		for says, name := range servers[b.Dialect] {
+			rules := []sqlfence.Rule{sqlfence.RowFence("fence_token")}
+			write := func(db *sql.DB) error {
+				_, err := db.ExecContext(harness.Holding(t, 8), "UPDATE books SET price = 9 WHERE id = 1")
+				return err
+			}
+			db := pretend(t, sh, rules, version(b.Dialect, says))
+			if name == "" {
+				if err := write(db); err != nil {
+					t.Errorf("%s: %v", says, err)
+				}
+				continue
+			}
+			wantRefused(t, says, name, func() error { return write(db) })
+			taken := pretend(t, sh, rules, version(b.Dialect, says), sqlfence.WithUntestedServer(strings.ToLower(name)))
+			if err := write(taken); err != nil {
+				t.Errorf("%s, with its risk taken: %v", says, err)
+			}
+			wantRefused(t, says+", another's risk is taken", name, func() error {
+				return write(pretend(t, sh, rules, version(b.Dialect, says), sqlfence.WithUntestedServer("another")))
+			})
+			unproven := pretend(t, sh, rules, append(version(b.Dialect, says), unraised...), sqlfence.WithUntestedServer(name))
+			wantRefused(t, says+", which doesn't raise", "", func() error { return write(unproven) })
+			found, err := sqlfence.Verify(t.Context(), db)
+			if err != nil || len(found) != 1 || found[0].Code != "untested-server" || !strings.Contains(found[0].Remedy, name) {
+				t.Errorf("%s: Verify finds %v, %v", says, found, err)
+			}
+		}
+	})
+}
+
+// The question leaves alone a transaction that sqlfence didn't begin, and its answer is the same there.
+func TestG11InATransactionOfAStatement(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b)
+		sh.Reset(t, 7)
+		for name, replaced := range map[string][]string{"raises": {"\x00", ""}, "doesn't raise": unraised} {
+			c, err := pretend(t, sh, []sqlfence.Rule{sqlfence.RowFence("fence_token")}, replaced).Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, query := range []string{"BEGIN", "UPDATE books SET price = 77 WHERE id = 2"} {
+				if _, err := c.ExecContext(sqlfence.Bypass(t.Context(), "begins"), query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = c.ExecContext(harness.Holding(t, 8), "UPDATE books SET price = 78 WHERE id = 1")
+			if name == "raises" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if name != "raises" {
+				wantRefused(t, name, "", func() error { return err })
+			}
+			if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			var price int
+			if err := sh.Raw(t, sh.Source).QueryRow("SELECT price FROM books WHERE id = 2").Scan(&price); err != nil || price != 77 {
+				t.Errorf("%s: the transaction didn't live on: %d, %v", name, price, err)
+			}
+			sh.Exec(t, "UPDATE books SET price = 1 WHERE id = 2")
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package parsers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// TestQuestionInPlace spoils guarded texts in which the ledger is asked before the first row: what
+// compares them with the statement has to see it.
+func TestQuestionInPlace(t *testing.T) {
+	t.Parallel()
+	const (
+		ofLedger = 1
+		ofBoth   = 2
+	)
+	t.Run("PostgreSQL", func(t *testing.T) {
+		c := newChecker(t, postgres{})
+		const offset = " OFFSET (newer)"
+		for _, s := range []spoiled{
+			{ofLedger, "UPDATE books SET n = 1 WHERE id = 1 OR n = 2", "asks AND ", ""},
+			{ofLedger, "UPDATE books SET n = 1 WHERE id = 1 OR n = 2", " IS NULL AND (id", " IS NULL OR (id"},
+			{ofLedger, "UPDATE books SET n = 1 WHERE id = 1 OR n = 2", " IS NULL AND (id", " IS NOT NULL AND (id"},
+			{ofLedger, "UPDATE books SET n = 1 WHERE id = 1 OR n = 2", "(id = 1 OR n = 2)", "id = 1 OR n = 2"},
+			{ofLedger, "UPDATE books SET n = 1 WHERE id = 1 AND n = 2", "(id = 1 AND n = 2)", "id = 1 AND n = 2"},
+			{ofLedger, "UPDATE books SET n = 1 WHERE id = 1", "n = 1 WHERE", "n = CASE WHEN asks THEN 1 END WHERE"},
+			{ofLedger, "DELETE FROM books", " WHERE asks", ""},
+			{ofLedger, "DELETE FROM books", ") IS NULL", " FOR SHARE) IS NULL"},
+			{ofLedger, "DELETE FROM books", " AND NOT ", " OR NOT "},
+			{ofBoth, "DELETE FROM books WHERE id = 1", "asks AND ", ""},
+			{ofLedger, "MERGE INTO books USING s ON true WHEN NOT MATCHED THEN INSERT (id) VALUES (1)", "NOT MATCHED AND asks", "NOT MATCHED"},
+			{ofLedger, "INSERT INTO books (id) SELECT n FROM s", offset, ""},
+			{ofLedger, "INSERT INTO books (id) SELECT n FROM s", offset, " OFFSET 1"},
+			{ofLedger, "INSERT INTO books (id) SELECT n FROM s", offset, " LIMIT (newer)"},
+			{ofLedger, "INSERT INTO books (id) SELECT n FROM s", offset, " WHERE asks"},
+			{ofLedger, "INSERT INTO books (id, n) VALUES ($1, 2)", " WHERE asks", ""},
+			{ofLedger, "INSERT INTO books (id, n) VALUES ($1, 2)", " WHERE asks", " FROM s WHERE asks"},
+			{ofLedger, "INSERT INTO books (id, n) VALUES ($1, 2)", ", 2", ", 3"},
+			{ofLedger, "INSERT INTO books (id) VALUES (1), (2)", " THEN 1 END", " THEN 1 ELSE 2 END"},
+			{ofLedger, "INSERT INTO books (id) VALUES (1), (2)", "CASE WHEN asks THEN 1 END", "1"},
+			{ofBoth, "INSERT INTO books (id) VALUES ($1), ($2)", "CASE WHEN asks THEN ", "CASE WHEN true THEN "},
+		} {
+			s.isSeen(t, c)
+		}
+	})
+	t.Run("SQLite", func(t *testing.T) {
+		c := newChecker(t, newSQLite(t))
+		around := func(value string) string { return "CASE WHEN asks THEN " + value + " END" }
+		for _, s := range []spoiled{
+			{ofLedger, "DELETE FROM books WHERE id = ? AND n > 1", "AND (id", "OR (id"},
+			{ofLedger, "DELETE FROM books WHERE id = ? AND n > 1", around("?"), "CASE WHEN n THEN ? END"},
+			{ofLedger, "DELETE FROM books WHERE id = ? AND n > 1", " THEN ? END", " THEN ? ELSE 1 END"},
+			{ofLedger, "DELETE FROM books WHERE id = ? AND n > 1", " > 1", " > " + around("1")},
+			{ofLedger, "DELETE FROM books WHERE id = 1", "id = " + around("1"), "id = " + around("2")},
+			{ofLedger, "DELETE FROM books WHERE id = 1", "id = " + around("1"), "n = " + around("1")},
+			{ofLedger, "DELETE FROM books WHERE id = 1", "id = " + around("1"), "id <> " + around("1")},
+			{ofLedger, "DELETE FROM books WHERE id = 1", "(id = 1)", "(id = " + around("1") + ")"},
+			{ofLedger, "INSERT INTO books (id) SELECT s_id FROM src", " LIMIT " + around("-1"), ""},
+			{ofLedger, "INSERT INTO books (id) SELECT s_id FROM src", around("-1"), around("1")},
+			{ofLedger, "INSERT INTO books (id) SELECT s_id FROM src", around("-1"), "-1"},
+		} {
+			s.isSeen(t, c)
+		}
+	})
+}
+
+// spoiled is a query, and what of its guarded text becomes what. In both, asks stands for the condition
+// that asks the ledger first, and newer for PostgreSQL's query in it.
+type spoiled struct {
+	rules    int // of ruleSets
+	query    string
+	was, now string
+}
+
+// isSeen checks that the guarded text is taken for what it is, and the spoiled one isn't.
+func (s spoiled) isSeen(t *testing.T, c *checker) {
+	t.Helper()
+	const all = "DELETE FROM books"
+	_, asks := c.literalText(t, s.rules, all)
+	_, asks, _ = strings.Cut(asks, all+" WHERE ")
+	asks, _, _ = strings.Cut(asks, " AND CASE")
+	names := strings.NewReplacer("asks", asks, "newer", strings.TrimSuffix(asks, " IS NULL"))
+	was, now := names.Replace(s.was), names.Replace(s.now)
+
+	plan, text := c.literalText(t, s.rules, s.query)
+	if err := c.compare(t, s, plan, text); err != "" {
+		t.Errorf("%s: %s\n\t=> %s", s.query, err, text)
+	}
+	at := strings.LastIndex(text, was)
+	if at < 0 {
+		t.Errorf("%s: there is no %q in it\n\t=> %s", s.query, was, text)
+		return
+	}
+	bad := text[:at] + now + text[at+len(was):]
+	if err := c.compare(t, s, plan, bad); err == "" {
+		t.Errorf("%s: it isn't seen that %q is %q\n\t=> %s", s.query, s.was, s.now, bad)
+	}
+}
+
+// literalText returns the plan of a query, and its text with the guard's values in it.
+func (c *checker) literalText(t *testing.T, rules int, query string) (*rewrite.Plan, string) {
+	t.Helper()
+	plan := c.rewriters[rules].Plan(query)
+	rendered, err := render(plan, true)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return plan, rendered.SQL
+}
+
+// compare returns how a guarded text differs from the query.
+func (c *checker) compare(t *testing.T, s spoiled, plan *rewrite.Plan, text string) string {
+	t.Helper()
+	tree, err := c.db.parse(s.query)
+	if err != nil {
+		t.Fatalf("%s: %v", s.query, err)
+	}
+	guarded, err := c.db.parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v\n\t=> %s", s.query, err, text)
+	}
+	c.db.renumber(guarded, plan.Inputs, nil)
+	if err := c.db.unguard(guarded, ruleSets[s.rules], 1, plan.AsksLate); err != nil {
+		return err.Error()
+	}
+	return c.db.difference(tree, guarded)
+}

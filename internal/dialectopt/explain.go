@@ -1,0 +1,67 @@
+package dialectopt
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/lost"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// Queries is a database or a transaction.
+type Queries interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Explain returns err as a [sqlfence.SetupError] if it says that one of tables is missing, or privileges on
+// it; else as it is, but for a context's end by a loss. Whether another schema has the table it asks db, which is the transaction where there is one.
+func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Table) error {
+	if missing, ok := setuperr.Find(err, asker(ctx, db), tables...); ok {
+		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}
+	}
+	return lost.Explain(ctx, err)
+}
+
+// WarnOfSecond logs that another schema has the table that Setup is about to create, unless an option says in
+// which one it has to be.
+func (o *Options) WarnOfSecond(ctx context.Context, db Queries, log *slog.Logger, t setuperr.Table) {
+	if o.Schema != "" {
+		return
+	}
+	if found := t.Elsewhere(asker(ctx, db)); len(found) > 0 {
+		log.Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see each other's tokens; "+
+			"name the schema by sqlfence.WithSchema if they are to share one", "others", found)
+	}
+}
+
+// patience is for a pool that has no connection to spare: the answer only makes a message better.
+const patience = 2 * time.Second
+
+func asker(ctx context.Context, db Queries) setuperr.Asker {
+	return func(query string) (found []string, err error) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return Texts(ctx, db, query)
+	}
+}
+
+// Texts returns the only column of the rows of one of sqlfence's own queries.
+func Texts(ctx context.Context, db Queries, query string) (all []string, err error) {
+	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
+}

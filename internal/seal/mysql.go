@@ -1,0 +1,178 @@
+package seal
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A Trigger is one of MySQL's, of rows before an event: there are no others.
+type Trigger struct{ Event, Body string }
+
+// Triggers returns, for MySQL, the triggers of a table's seal.
+func Triggers(t *Table) []Trigger {
+	return []Trigger{t.trigger("insert", mysqlWrite), t.trigger("update", mysqlWrite), t.trigger("delete", mysqlDelete)}
+}
+
+// OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a constraint would copy the
+// table, and IGNORE would skip its rows.
+func OpenTriggers(t *Table) []Trigger {
+	return []Trigger{t.trigger("insert", mysqlOpen), t.trigger("update", mysqlOpen)}
+}
+
+// Stored returns a trigger's body as the catalogue shows it, which leaves out the character sets of constants.
+func Stored(body string) string {
+	return strings.TrimSpace(strings.ReplaceAll(body, "_utf8mb4", ""))
+}
+
+func (t *Table) trigger(event, text string) Trigger {
+	body, _ := sqltext.Render(sqltext.MySQL, text, t.pieces(event))
+	return Trigger{event, body}
+}
+
+// ledger names the ledger, and writes its database. In a trigger a name without a database is that of its
+// table's, as is DATABASE(), also after the database was restored by another name.
+func (t *Table) ledger() (table, home string) {
+	d := sqltext.MySQL
+	if t.LedgerIn == "" {
+		return d.Quote(sqltext.LedgerTable), "DATABASE()"
+	}
+	return d.Quote(t.LedgerIn) + "." + d.Quote(sqltext.LedgerTable), d.Text(t.LedgerIn)
+}
+
+// pieces are what the triggers' texts name.
+func (t *Table) pieces(event string) sqltext.Pieces {
+	d := sqltext.MySQL
+	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
+	only := func(applies bool, text string) sqltext.Piece {
+		if !applies {
+			return sqltext.Raw("")
+		}
+		return sqltext.SQL(text)
+	}
+	said, mark := "sqlfence: table "+t.Name+" is sealed: ", d.Quote(t.Fence)
+	held, row, less := "0", "NEW", "<"
+	unproven := said + "the write carries no fencing token (set " + t.Fence + " to minus the token)"
+	if event != "insert" {
+		held = "ABS(COALESCE(OLD." + mark + ", 0))"
+		less = t.than("<=", "<")
+	}
+	if event == "delete" {
+		row = "OLD"
+		unproven = said + "the DELETE lacks AND LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT('" + t.Name + ":', NOW(6), ':', <token>)) > 0"
+	}
+	name, key, serial := d.Text(t.Resource), "."+d.Quote(t.Key), "."+d.Quote(t.Serial)
+	if t.Key != "" {
+		name = "CONCAT(" + d.Text(t.Resource+"/") + ", CONVERT(" + row + key + " USING utf8mb4))"
+	}
+	moves := t.Ledger && t.Key != "" && event == "update"
+	raises := t.Serial != "" && event == "update"
+	ledger, home := t.ledger()
+	errno := func(r sqltext.SealRefusal) sqltext.Piece {
+		return sqltext.Raw(strconv.Itoa(int(sqltext.SealErrno[r])))
+	}
+	return sqltext.Pieces{
+		"mark": raw(mark), "held": raw(held), "less": raw(less), "max": raw(MaxToken),
+		"name": raw(name), "proof": raw(d.Text(t.Name + ":")), "variable": raw(sqltext.DeleteProofVariable), "colon": raw(d.Text(":")),
+		"ledger": raw(ledger), "home": raw(home),
+		"refuses": sqltext.SQL(mysqlRefuse), "asks": only(t.Ledger, mysqlLedger),
+		"several": only(event == "delete", mysqlSeveral), "seen": sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
+		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, mysqlKey),
+		"moves":  raw("NOT CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY)"),
+		"raised": only(raises, " AND {raises}"), "kept": only(raises, mysqlSerial),
+		"raises":   raw("COALESCE(NEW", serial, " > COALESCE(OLD", serial, ", 0), FALSE)"),
+		"unproven": raw(d.Text(unproven)),
+		"otherkey": raw(d.Text(said + "changing the key of a row is not allowed (delete and insert it)")),
+		"sameold":  raw(d.Text(said + "the write doesn't raise the serial (set " + t.Serial + " to itself plus 1)")),
+		"stale":    raw(d.Text("sqlfence: stale token ")), "than": raw(d.Text(" for table " + t.Name + ", which has ")),
+		"high": raw(d.Text("sqlfence: token ")), "unissued": raw(d.Text(" for table " + t.Name + " is not issued, the newest is ")),
+		"open":    raw(d.Text("sqlfence: table " + t.Name + " isn't sealed, and stores no negative mark (" + sqltext.SealedMark + ")")),
+		"noproof": errno(sqltext.NotProven), "isstale": errno(sqltext.StaleProof), "ishigh": errno(sqltext.NotIssuable),
+		"isserial": errno(sqltext.SerialKept), "isopen": errno(sqltext.NotSealed),
+	}
+}
+
+// mysqlWrite declares its variables where it needs them, which is seldom.
+const mysqlWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{raised}{samekey}{seen -NEW.{mark}} THEN
+	SET NEW.{mark} = -NEW.{mark};
+ELSE BEGIN
+	DECLARE given, held, newest BIGINT DEFAULT 0;
+	DECLARE refusal INT DEFAULT {isstale};
+	DECLARE problem VARCHAR(512) CHARACTER SET utf8mb4;
+	SET given = -COALESCE(NEW.{mark}, 0), held = {held};{refuses}
+	SET NEW.{mark} = given;
+END; END IF`
+
+// mysqlDelete reads a proof of this statement: it has the time at which that began.
+const mysqlDelete = `BEGIN
+	DECLARE given, held, newest BIGINT DEFAULT 0;
+	DECLARE refusal INT DEFAULT {isstale};
+	DECLARE problem, head, proof VARCHAR(16000) CHARACTER SET utf8mb4;
+	SET head = CONCAT({proof}, NOW(6), {colon}), proof = CONVERT(@{variable} USING utf8mb4), held = {held};
+	IF COALESCE(CAST(LEFT(proof, CHAR_LENGTH(head)) AS BINARY) = CAST(head AS BINARY), FALSE) THEN
+		SET proof = SUBSTRING(proof, CHAR_LENGTH(head) + 1);
+		SET given = CAST(SUBSTRING_INDEX(proof, ',', 1) AS SIGNED);
+	END IF;{refuses}
+END`
+
+// mysqlRefuse compares the token that was given.
+const mysqlRefuse = `
+	IF given <= 0 THEN
+		SET refusal = {noproof}, problem = {unproven};
+	ELSEIF given > {max} THEN
+		SET refusal = {ishigh}, problem = CONCAT({high}, given, {unissued}, held);
+	ELSEIF given {less} held THEN
+		SET problem = CONCAT({stale}, given, {than}, held);{movedkey}
+	END IF;{asks}{kept}
+	IF problem IS NOT NULL THEN
+		SET problem = LEFT(problem, 128);
+		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = refusal, MESSAGE_TEXT = problem;
+	END IF;`
+
+// mysqlLedger notes what it has compared for the statement's other rows, with the ledger, of which a statement may have
+// several, but not where the session's time may stand still, and be that of a later statement, too. With
+// --sysdate-is-now both times do.
+const mysqlLedger = `
+	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
+		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
+		IF given < newest THEN
+			SET problem = CONCAT({stale}, given, {than}, newest);
+		ELSEIF given > newest THEN
+			SET refusal = {ishigh}, problem = CONCAT({high}, given, {unissued}, newest);
+		ELSEIF SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 1 SECOND THEN
+			SET @sqlfence_seen = CONCAT(NOW(6), ':', given, ':', LENGTH({home}), ':', {home}, ':', {name});
+		END IF;
+	END IF;`
+
+// mysqlSeveral: of a proof's tokens it may be any.
+const mysqlSeveral = `
+		IF FIND_IN_SET(newest, proof) > 0 THEN
+			SET given = newest;
+		END IF;`
+
+// mysqlKey refuses what takes a row out of the scope of its token by that of another one.
+const mysqlKey = `
+	ELSEIF {moves} THEN
+		SET refusal = {noproof}, problem = {otherkey};`
+
+// mysqlSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
+const mysqlSerial = `
+	IF problem IS NULL AND NOT {raises} THEN
+		SET refusal = {isserial}, problem = {sameold};
+	END IF;`
+
+// seen returns a condition by which the statement has the lock of the ledger's row already, and
+// so nobody has raised the token.
+func (t *Table) seen(given, home, name string) string {
+	if !t.Ledger {
+		return ""
+	}
+	return " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', " + given + ", ':', LENGTH(" + home + "), ':', " + home + ", ':', " + name + ") AS BINARY), FALSE)"
+}
+
+const mysqlOpen = `BEGIN
+	IF NEW.{mark} < 0 THEN
+		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {isopen}, MESSAGE_TEXT = {open};
+	END IF;
+END`

@@ -1,0 +1,264 @@
+package seal
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A Function is one of those that PostgreSQL's triggers call. What it calls is named with its schema, and no
+// operator is used that the search path could lead elsewhere: a setting of its own would take
+// longer than all the rest.
+type Function struct {
+	Name string
+	text string   // for format
+	args []string // of format, behind the schema and the ledger: what a table with partitions has besides
+}
+
+// Body is an expression of PostgreSQL's for the function's body, where there are the columns or variables home, the
+// table's schema, ledger, the ledger's name with its schema in quotes, and parted, whether the table has partitions.
+func (f *Function) Body() string {
+	body := "pg_catalog.format($sqlfence_create$" + f.text + "$sqlfence_create$, home, ledger"
+	for _, part := range f.args {
+		body += ", CASE WHEN parted THEN $sqlfence_part$" + part + "$sqlfence_part$ END"
+	}
+	return body + ")"
+}
+
+// LedgerName is the ledger's name as to_regclass reads it. own is the schema of sqlfence's own tables; empty for the one
+// that the session finds.
+func LedgerName(own string) string {
+	if own == "" {
+		return sqltext.LedgerTable
+	}
+	return sqltext.Postgres.Quote(own) + "." + sqltext.LedgerTable
+}
+
+// Functions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, and
+// of TRUNCATE.
+func Functions(t *Table) []Function {
+	write := func(text string) string { return t.fill(text, true) }
+	part := func(text string) string { return t.fill(text, false) }
+	return []Function{
+		{t.own("sqlfence_write_"), write(postgresWrite), []string{part(movedHere), part(movesAway)}},
+		{t.own("sqlfence_delete_"), write(postgresDelete), []string{part(deletedMove)}},
+		{t.own("sqlfence_clear_"), write(postgresClear), []string{part(clearedMove)}},
+		{t.own("sqlfence_truncate_"), write(postgresTruncate), nil},
+	}
+}
+
+// triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the
+// trigger, its function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none.
+// What a statement on a parent deletes doesn't clear before it, so what is left is cleared behind it.
+func triggerRows(t *Table) string {
+	f := Functions(t)
+	text := sqltext.Postgres.Text
+	return "VALUES (1, '" + sqltext.SealTrigger + "', " + text(f[0].Name) + ", 23), (2, '~sqlfence_delete', " + text(f[1].Name) + ", 11), " +
+		"(3, '~sqlfence_before', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 30 ELSE 10 END), " +
+		"(4, '~sqlfence_after', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 28 WHEN s.parents THEN 8 END), " +
+		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)"
+}
+
+// Wanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
+// have, and made is whether they are created there, and not on a parent. source is a query for the table's oid, its
+// schema, and whether it has partitions.
+func Wanted(t *Table, source string) string {
+	return `source (root, home, parted) AS (` + source + `),
+	tree (oid) AS (SELECT s.root FROM source AS s UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid),
+	sealed_tree (root, home, parted, parents) AS (SELECT s.root, s.home, s.parted, EXISTS (
+		SELECT FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = tree.oid WHERE i.inhparent NOT IN (SELECT t.oid FROM tree AS t)) FROM source AS s),
+	wanted AS (SELECT c.oid AS part, v.turn, v.name, v.function, v.type, pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', s.home, v.function)) AS calls,
+		v.turn > 2 OR NOT c.relispartition OR c.oid = s.root AS made
+		FROM sealed_tree AS s CROSS JOIN tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid
+		CROSS JOIN LATERAL (` + triggerRows(t) + `) AS v (turn, name, function, type)
+		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
+}
+
+// Same is a condition by which the trigger g of pg_trigger is w of wanted, and nothing else.
+const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND g.tgqual IS NULL AND " +
+	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
+
+// fill fills in a text. In one for format percent signs in the table's names are doubled.
+func (t *Table) fill(text string, forFormat bool) string {
+	d := sqltext.Postgres
+	in := func(part string) string {
+		if forFormat {
+			return strings.ReplaceAll(part, "%", "%%")
+		}
+		return part
+	}
+	name := func(row string) string { // as a guard reads the key: some collations take 'a' for 'A'
+		if t.Key == "" {
+			return in(d.Text(t.Resource))
+		}
+		return in("pg_catalog.concat(" + d.Text(t.Resource+"/") + ", " + row + "." + d.Quote(t.Key) + `::pg_catalog.text COLLATE pg_catalog."C")`)
+	}
+	seen := func(given, row string) string {
+		return strings.NewReplacer("{given}", given, "{token name}", "{name of "+row+"}").Replace(seenLedger)
+	}
+	compared := func(row, several string) string {
+		return strings.NewReplacer("{token name}", "{name of "+row+"}", "{one of several}", several).Replace(postgresLedger)
+	}
+	parts := make(map[string]string)
+	if t.Ledger {
+		parts["{ledger}"], parts["{seen}"] = compared("new", ""), seen("pg_catalog.int8um(NEW.{mark})", "new")
+		parts["{ledger of deleted}"], parts["{seen by deleted}"] = compared("old", oneOfSeveral), seen("given", "old")
+	}
+	if t.Ledger && t.Key != "" {
+		parts["{same key}"], parts["{moved key}"] = " AND NOT "+movesKey, postgresKey
+	}
+	if t.Serial != "" {
+		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, postgresSerial
+	}
+	for _, part := range []string{"{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
+		text = strings.ReplaceAll(text, part, parts[part])
+	}
+	return strings.NewReplacer( // at once, as a name may look like a part of the text
+		"{mark}", in(d.Quote(t.Fence)), "{mark name}", in(d.Text(t.Fence)), "{name}", in(d.Text(t.Name)),
+		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
+		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
+		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
+		"{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
+	).Replace(text)
+}
+
+const postgresWrite = `
+DECLARE
+	given pg_catalog.int8;
+	stored pg_catalog.int8;
+	newest pg_catalog.int8;
+	token_name pg_catalog.text;
+BEGIN
+	IF pg_catalog.int8lt(NEW.{mark}, 0) AND pg_catalog.int8ge(NEW.{mark}, -{max}) AND pg_catalog.{fresh}(pg_catalog.int8um(NEW.{mark}), COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)){raised}{same key}{seen} THEN
+		NEW.{mark} := pg_catalog.int8um(NEW.{mark});
+		%4$s
+		RETURN NEW;
+	END IF;
+	given := pg_catalog.int8um(NEW.{mark});
+	stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
+	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
+		%3$s
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
+			USING ERRCODE = 'FT001';
+	ELSIF pg_catalog.int8gt(given, {max}) THEN
+		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
+	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
+		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
+	END IF;{moved key}{ledger}{kept}
+	NEW.{mark} := given;
+	%4$s
+	RETURN NEW;
+END `
+
+// movedHere lets a row in that comes from another partition, where it was compared: it has the same token,
+// and with Key the same name.
+const movedHere = `
+		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting({move}, true), pg_catalog.concat('to:', NEW.{mark}, ':', {name of new})) THEN
+			PERFORM pg_catalog.set_config({move}, '', true);
+			RETURN NEW;
+		END IF;`
+
+const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
+			PERFORM pg_catalog.set_config({move}, pg_catalog.concat('from:', NEW.{mark}, ':', {name of new}), true);
+		END IF;`
+
+const postgresDelete = `
+DECLARE
+	proof pg_catalog.text := pg_catalog.current_setting({setting}, true);
+	move pg_catalog.text;
+	given pg_catalog.int8;
+	stored pg_catalog.int8 := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
+	newest pg_catalog.int8;
+	token_name pg_catalog.text;
+BEGIN
+	%3$s
+	IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (add AND set_config(''%%'', ''<token>'', true) IS NOT NULL to its WHERE)', {name}, {setting}
+			USING ERRCODE = 'FT001';
+	END IF;
+	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
+	IF pg_catalog.int8le(given, 0) OR pg_catalog.int8gt(given, {max}) THEN
+		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
+	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
+		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
+	END IF;
+	IF true{seen by deleted} THEN
+		RETURN OLD;
+	END IF;{ledger of deleted}
+	RETURN OLD;
+END `
+
+// deletedMove has the UPDATE that moves a row delete it by its own proof.
+const deletedMove = `
+	move := pg_catalog.current_setting({move}, true);
+	IF pg_catalog.starts_with(move, 'from:') THEN
+		move := pg_catalog.substr(move, 6);
+		PERFORM pg_catalog.set_config({move}, pg_catalog.concat('to:', move), true);
+		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+			proof := pg_catalog.split_part(move, ':', 1);
+		END IF;
+	END IF;`
+
+const postgresClear = `
+BEGIN
+	%3$sPERFORM pg_catalog.set_config({setting}, '', true);
+	RETURN NULL;
+END `
+
+// clearedMove clears the move beside a DELETE, whose rows may have been found.
+const clearedMove = `PERFORM pg_catalog.set_config({move}, '', true);
+	IF NOT pg_catalog.texteq(TG_OP, 'DELETE') THEN
+		RETURN NULL;
+	END IF;
+	`
+
+const postgresTruncate = `
+BEGIN
+	RAISE EXCEPTION 'sqlfence: table %% is sealed: TRUNCATE carries no fencing token (write DELETE)', TG_TABLE_NAME
+		USING ERRCODE = 'FT001';
+END `
+
+// seenLedger is a condition by which the transaction has the lock of the ledger's row already,
+// and so nobody has raised the token. The setting that says so is undone with what has locked it,
+// and names the ledger: a transaction may write to tables that have different ones.
+const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
+	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
+
+// postgresLedger compares with the ledger, whose turn it takes and whose row it locks, as a guard does.
+const postgresLedger = `
+	token_name := {token name};
+	PERFORM pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', token_name), 0));
+	SELECT t.token INTO newest FROM %2$s AS t WHERE t.name OPERATOR(pg_catalog.=) token_name FOR SHARE;
+	newest := COALESCE(newest, 0);{one of several}
+	IF pg_catalog.int8lt(given, newest) THEN
+		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, newest USING ERRCODE = 'FT002';
+	ELSIF pg_catalog.int8gt(given, newest) THEN
+		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, newest USING ERRCODE = 'FT003';
+	END IF;
+	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
+
+// raisesSerial is a condition by which an UPDATE raises the row's version.
+const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, COALESCE(OLD.{serial}, 0)), false))"
+
+// postgresSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
+const postgresSerial = `
+	IF NOT ` + raisesSerial + ` THEN
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write doesn''t raise the serial (set %% to itself plus 1)', {name}, {serial name}
+			USING ERRCODE = 'FT004';
+	END IF;`
+
+// movesKey is a condition by which an UPDATE gives the row another token's name.
+const movesKey = "(pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne({name of old}, {name of new}))"
+
+// postgresKey refuses what takes a row out of the scope of its token by that of another one.
+const postgresKey = `
+	IF ` + movesKey + ` THEN
+		RAISE EXCEPTION 'sqlfence: table %% is sealed: changing the key of a row is not allowed (delete and insert it)', {name}
+			USING ERRCODE = 'FT001';
+	END IF;`
+
+// oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
+const oneOfSeveral = `
+	IF pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', newest, ',')), 0) THEN
+		RETURN OLD;
+	END IF;`

@@ -1,0 +1,44 @@
+// Package seal says what the triggers of a sealed table are: package schema creates them, and package
+// verify compares a database's with them.
+package seal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// MaxToken is that of package sqlfence.
+const MaxToken = "900000000000000"
+
+// A Table is a table to be sealed, as the database stores its names.
+type Table struct {
+	Name     string // without its schema
+	Fence    string // the column
+	Resource string // of its tokens
+	Key      string // the column; empty for none
+	Serial   string // the column; empty for none
+
+	Ledger, SingleUse bool
+
+	// LedgerIn is the schema of the ledger where that isn't the table's own. MySQL alone asks for it.
+	LedgerIn string
+}
+
+// than returns the comparison of a row's mark with a token that may write the row once only, or again.
+func (t *Table) than(once, again string) string {
+	if t.SingleUse {
+		return once
+	}
+	return again
+}
+
+// Own returns a name that belongs to a table, of limited length.
+func Own(kind, table string) string {
+	if len(table) > 32 {
+		sum := sha256.Sum256([]byte(table))
+		table = hex.EncodeToString(sum[:16])
+	}
+	return kind + table
+}
+
+func (t *Table) own(kind string) string { return Own(kind, t.Name) }

@@ -1,0 +1,76 @@
+package session
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Database is what the connections of one pool know together: what is there in the database. It
+// is safe for concurrent use, and the zero value knows nothing.
+type Database struct {
+	seals      sync.Map    // of Name to whether the table is sealed
+	sealsKnown atomic.Bool // of all tables
+
+	function atomic.Pointer[string] // the schema of the ledger's function; nil if it isn't known to be there
+	looked   atomic.Int64           // when a connection looked for it, in nanoseconds of Unix time; 0 for at once
+}
+
+// LookAgain is how long the connections of a pool go by what one of them has seen of the ledger's function.
+const LookAgain = time.Minute
+
+// Function returns the schema of the function that asks the ledger; empty if it isn't known to
+// be there.
+func (d *Database) Function() string {
+	if schema := d.function.Load(); schema != nil {
+		return *schema
+	}
+	return ""
+}
+
+// LoseFunction notes that the function can't be called. It is used again once a connection has
+// found it.
+func (d *Database) LoseFunction() { d.function.Store(nil) }
+
+// LookForFunction has the next connection that can look for the function.
+func (d *Database) LookForFunction() { d.looked.Store(0) }
+
+// isDue reports whether it is time to look, to one connection.
+func (d *Database) isDue() bool {
+	now, last := time.Now().UnixNano(), d.looked.Load()
+	return now-last >= int64(LookAgain) && d.looked.CompareAndSwap(last, now)
+}
+
+// IsSealed reports whether a table is known to be sealed. In doubt it isn't: a sealed table
+// refuses what is written to another, but one without a seal would store a negative mark.
+func (d *Database) IsSealed(name Name) bool {
+	sealed, known := d.seals.Load(name)
+	return known && sealed.(bool)
+}
+
+// Seal notes whether a table is sealed.
+func (d *Database) Seal(name Name, sealed bool) { d.seals.Store(name, sealed) }
+
+// ForgetSeals has all seals asked for again.
+func (d *Database) ForgetSeals() {
+	d.sealsKnown.Store(false)
+	d.seals.Clear()
+}
+
+// learn notes what a connection was answered.
+func (d *Database) learn(w *wanted) {
+	if w.function {
+		d.looked.Store(time.Now().UnixNano())
+		if w.schema == "" {
+			d.function.Store(nil)
+		} else if d.Function() != w.schema {
+			d.function.Store(&w.schema)
+		}
+	}
+	for i, name := range w.sealed {
+		d.Seal(name, w.found[i])
+	}
+	if w.seals {
+		d.sealsKnown.Store(true)
+	}
+}

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A guard is worth what its raise is worth: a server that folds the expression, or gives a value
+// where it should fail, applies every stale write. So each connection has to fail a statement with
+// the same expression first, and with the code and the text of a raise. Its dialect says which server it
+// should be; the proof says what it does.
+
+// A Refusal is why nothing that is guarded is written on a server.
+type Refusal struct {
+	Server  string // its name, if guards aren't known to hold on it
+	Version string // what it says of itself; empty if it says nothing
+
+	Unproven bool  // it didn't raise what a guard raises
+	Err      error // what it answered instead; nil if it raised nothing
+}
+
+func (r *Refusal) Error() string {
+	switch {
+	case r.Unproven && r.Err != nil:
+		return fmt.Sprintf("the server %q doesn't raise the error by which guards refuse: %v", r.Version, r.Err)
+	case r.Unproven:
+		return fmt.Sprintf("the server %q doesn't raise the error by which guards refuse", r.Version)
+	}
+	return fmt.Sprintf("the server is %s (%q), of which locks and isolation aren't known to be those that guards rely on", r.Server, r.Version)
+}
+
+// Unwrap returns what the server answered instead.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// mark begins what is raised. Its halves stand apart in the statement, so that an error which
+// quotes the statement isn't taken for one that it has raised.
+var mark = sqltext.NewMark("server")
+
+// raising is an expression that raises the mark, with a detail behind it.
+func raising(d sqltext.Dialect, detail string) string {
+	half := len(mark) / 2
+	return d.Raise(d.Text(mark[:half]), d.Text(mark[half:]), detail)
+}
+
+// IsQuestion reports whether a statement is one that a connection asks its server, for tests that look at all
+// that is sent.
+func IsQuestion(query string) bool {
+	return strings.Contains(query, mark[len(mark)/2:]) || query == showVariables
+}
+
+// prove has the server raise, and reads what that says.
+func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *wanted) error {
+	raised, err := s.raise(ctx, c, m, w)
+	if err != nil {
+		return unanswered(err)
+	}
+	if detail, ok := proves(s.dialect, raised); ok {
+		w.proven = true
+		return s.dialect.readProof(w, detail)
+	}
+	if raised != nil && !isAnswer(ctx, raised) {
+		return unanswered(raised)
+	}
+	refusal := &Refusal{Unproven: true, Err: raised}
+	if !m.InTx || !s.dialect.errorEndsTx() {
+		rows, err := c.Query(ctx, s.dialect.version())
+		if err == nil && len(rows) > 0 {
+			refusal.Version = strings.TrimSpace(strings.Join(rows[0], " "))
+		}
+	}
+	return refusal
+}
+
+// raise has the server raise. Where that would end a transaction, one may be open that isn't known of, and one
+// that is believed to be open may have ended.
+func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *wanted) (raised, err error) {
+	ends := s.dialect.errorEndsTx()
+	if m.InTx && ends {
+		raised, open, err := s.raiseInTx(ctx, c, w)
+		if open || err != nil {
+			return raised, err
+		}
+	}
+	if raised = c.Exec(ctx, s.dialect.canary(w, false)); raised == nil && ends {
+		raised, _, err = s.raiseInTx(ctx, c, w)
+	}
+	return raised, err
+}
+
+// raiseInTx has the server raise behind a savepoint, so that the transaction lives on, if one is open.
+func (s *Session) raiseInTx(ctx context.Context, c Conn, w *wanted) (raised error, open bool, err error) {
+	switch err := c.Exec(ctx, "SAVEPOINT sqlfence_server"); {
+	case dberr.SQLState(err) == dberr.NoActiveTransaction:
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	raised = c.Exec(ctx, s.dialect.canary(w, true))
+	for _, end := range []string{"ROLLBACK TO SAVEPOINT sqlfence_server", "RELEASE SAVEPOINT sqlfence_server"} {
+		if err := c.Exec(ctx, end); err != nil {
+			return nil, true, err
+		}
+	}
+	return raised, true, nil
+}
+
+// proves reports whether err is what [raising] raises, and returns the text behind the mark.
+func proves(d Dialect, err error) (detail string, ok bool) {
+	if err == nil {
+		return "", false
+	}
+	text, ok := d.text().Raised(err)
+	_, detail, found := strings.Cut(text, mark)
+	return detail, ok && found
+}
+
+// isAnswer reports whether an error that proves nothing is the server's answer, rather than about what is going on
+// around it.
+func isAnswer(ctx context.Context, err error) bool {
+	_, result := dberr.SQLiteCode(err)
+	return (dberr.SQLState(err) != "" || result && !dberr.IsBusy(err)) && ctx.Err() == nil && !dberr.IsPassing(err) && !dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
+}
+
+var errNoFacts = errors.New("the server's answer can't be read")

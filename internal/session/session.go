@@ -1,0 +1,191 @@
+// Package session keeps what a connection knows of its server and of its session: that the server
+// raises what guards raise, and facts that guards rely on, which no statement's text shows. They are
+// asked for in one place, before the first guarded write of a connection, and forgotten in one.
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Conn is a connection of the base driver's.
+type Conn interface {
+	// Query sends a query without arguments, and returns its rows. NULL is the empty text.
+	Query(ctx context.Context, query string) ([][]string, error)
+
+	// Exec executes a statement without arguments.
+	Exec(ctx context.Context, query string) error
+}
+
+// Wants are what a fenced database needs to know beside the facts of every server.
+type Wants struct {
+	Schema   string   // of the ledger by the options; empty for where the session finds it
+	Function bool     // whether there is a function that asks the ledger
+	Sealed   []Name   // the tables that may be sealed
+	Untested []string // the names of servers whose risk is taken
+	Nothing  bool     // there is no server, but a mock
+}
+
+// A Name is a table's name as the database stores it; Schema is empty for the one that the
+// session finds by itself.
+type Name struct{ Schema, Table string }
+
+// A Session is what one connection knows. Like the connection, one goroutine at a time uses it.
+type Session struct {
+	// Facts are what the server has answered; those of nothing if it wasn't asked.
+	Facts
+
+	dialect  Dialect
+	database *Database
+	wants    *Wants
+	proven   bool // that it raises
+	asked    bool // for the facts
+	changed  bool // the session may have, since it was asked
+	refusal  error
+}
+
+// Facts are those of a server and a session. The zero value is that nothing stands in the way of
+// a guard.
+type Facts struct {
+	// Version is what the server says of itself, and Comment what its makers do.
+	Version, Comment string
+
+	// Peers: other servers write to the same database, each with locks of its own.
+	Peers bool
+
+	// SplitCharset is the name of the connection's encoding if a byte of ASCII may be a part of
+	// another character in it; else empty.
+	SplitCharset string
+
+	// AssignsAtOnce: the columns of a SET list get their values all at once, so that one which is
+	// assigned twice doesn't get its last value.
+	AssignsAtOnce bool
+}
+
+// New returns what a new connection knows, which is nothing.
+func New(d Dialect, db *Database, w *Wants) Session {
+	return Session{dialect: d, database: db, wants: w, proven: w.Nothing, asked: w.Nothing}
+}
+
+// A Moment is when a connection asks.
+type Moment struct {
+	// InTx: a transaction is open.
+	InTx bool
+
+	// Settings: it matters what the session has set. Else what was known before the session may
+	// have changed will do.
+	Settings bool
+}
+
+// Know asks the server for what isn't known. The error is a [*Refusal] if guards don't hold on the
+// server, or aren't known to; another one is that of the question, and nothing is known then.
+func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
+	if s.knows(m) {
+		return s.refusal
+	}
+	w := s.missing(m)
+	if err := s.ask(ctx, c, m, w); err != nil {
+		s.database.LookForFunction()
+		return err
+	}
+	if w.server {
+		s.Facts, s.asked, s.changed = w.facts, true, false
+		s.refusal = s.judge()
+	}
+	s.database.learn(w)
+	return s.refusal
+}
+
+func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *wanted) error {
+	if !s.proven {
+		if err := s.prove(ctx, c, m, w); err != nil {
+			return err
+		}
+		s.proven = true
+	}
+	for _, query := range s.dialect.questions(w) {
+		rows, err := c.Query(ctx, query)
+		if err != nil {
+			return unanswered(err)
+		}
+		for _, row := range rows {
+			s.dialect.read(w, row)
+		}
+	}
+	return nil
+}
+
+// AskForSeals asks for all seals, whatever is known of them. An error is that of the question.
+func (s *Session) AskForSeals(ctx context.Context, c Conn) error {
+	w := &wanted{seals: true, sealed: s.wants.Sealed}
+	for _, query := range s.dialect.questions(w) {
+		rows, err := c.Query(ctx, query)
+		if err != nil {
+			return fmt.Errorf("asking for the seals: %w", err)
+		}
+		for _, row := range rows {
+			s.dialect.read(w, row)
+		}
+	}
+	s.database.learn(w)
+	return nil
+}
+
+func unanswered(err error) error { return fmt.Errorf("asking the server about itself: %w", err) }
+
+// judge refuses a server on which guards aren't known to hold, unless its risk is taken.
+func (s *Session) judge() error {
+	name := s.dialect.unlike(&s.Facts)
+	if name == "" || slices.ContainsFunc(s.wants.Untested, func(taken string) bool { return strings.EqualFold(taken, name) }) {
+		return nil
+	}
+	return &Refusal{Server: name, Version: s.Version}
+}
+
+// knows reports whether nothing is missing at a moment.
+func (s *Session) knows(m Moment) bool {
+	return s.asked && !(s.changed && m.Settings) &&
+		(m.InTx && !s.dialect.asksInTx() || len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
+		(m.InTx || !s.wants.Function || !s.database.isDue()) || s.wants.Nothing
+}
+
+// missing returns what has to be asked for at a moment.
+func (s *Session) missing(m Moment) *wanted {
+	w := &wanted{home: s.wants.Schema, server: !s.asked || s.changed && m.Settings, facts: Facts{Version: s.Version}}
+	w.function = s.wants.Function && (!s.asked || !m.InTx)
+	if w.seals = !m.InTx || s.dialect.asksInTx(); !w.seals {
+		return w
+	}
+	for _, name := range s.wants.Sealed {
+		if _, known := s.database.seals.Load(name); !known {
+			w.sealed = append(w.sealed, name)
+		}
+	}
+	return w
+}
+
+// Changed notes that a statement may have changed the session.
+func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.hasSettings() }
+
+// HasSettings reports whether a session's settings, which its statements can change, are among the facts.
+func (s *Session) HasSettings() bool { return s.dialect.hasSettings() }
+
+// Follows reports whether the session is to be told of statements that may change it.
+func (s *Session) Follows() bool { return s.asked && !s.changed && s.dialect.hasSettings() }
+
+// Peers asks whether other servers write to the same database, each with locks of its own.
+func Peers(ctx context.Context, d Dialect, query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {
+	w := &wanted{server: true, proven: true}
+	for _, question := range d.questions(w) {
+		rows, err := query(ctx, question)
+		if err != nil {
+			return false, unanswered(err)
+		}
+		for _, row := range rows {
+			d.read(w, row)
+		}
+	}
+	return w.facts.Peers, nil
+}

@@ -1,0 +1,147 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// An answering server raises, with what its text says, and answers questions by what stands in them.
+type answering struct {
+	raises error // nil for what is to be raised
+	says   string
+	rows   map[string][][]string
+	fails  error
+	asked  []string
+}
+
+func (s *answering) Query(_ context.Context, query string) (rows [][]string, err error) {
+	s.asked = append(s.asked, query)
+	for part, answer := range s.rows {
+		if strings.Contains(query, part) {
+			rows = append(rows, answer...)
+		}
+	}
+	return rows, s.fails
+}
+
+func (s *answering) Exec(_ context.Context, query string) error {
+	s.asked = append(s.asked, query)
+	if s.fails != nil || s.raises != nil {
+		return errors.Join(s.fails, s.raises)
+	}
+	return fakedb.Proof(query, func(string) (string, error) { return s.says, nil })
+}
+
+func (s *answering) wantAsked(t *testing.T, want ...string) {
+	t.Helper()
+	if len(s.asked) != len(want) {
+		t.Errorf("asked %q, want %q", s.asked, want)
+		return
+	}
+	for i := range want {
+		if !strings.Contains(s.asked[i], want[i]) {
+			t.Errorf("asked %q, want %q in it", s.asked[i], want[i])
+		}
+	}
+	s.asked = nil
+}
+
+// What the session has set is asked for again where it matters, once it may have changed.
+func TestSettingsAreForgotten(t *testing.T) {
+	srv := &answering{says: "8.4.0 ......", rows: map[string][][]string{"SHOW": {{"character_set_client", "gbk"}, {"sql_mode", "A,SIMULTANEOUS_ASSIGNMENT"}, {"Wsrep_provider", "lib"}}}}
+	s := New(MySQL, new(Database), new(Wants))
+	know := func(m Moment) {
+		t.Helper()
+		if err := s.Know(t.Context(), srv, m); err != nil {
+			t.Error(err)
+		}
+	}
+	know(Moment{InTx: true})
+	if want := (Facts{Version: "8.4.0", Peers: true, SplitCharset: "gbk", AssignsAtOnce: true}); s.Facts != want {
+		t.Errorf("%+v, want %+v", s.Facts, want)
+	}
+	know(Moment{Settings: true})
+	srv.wantAsked(t, "IS_FREE_LOCK", "SHOW VARIABLES")
+	s.Changed()
+	if s.Follows() {
+		t.Error("it follows what it has forgotten")
+	}
+	know(Moment{})
+	srv.wantAsked(t)
+	srv.rows = map[string][][]string{"SHOW": {{"character_set_client", "utf8mb4"}, {"sql_mode", ""}, {"wsrep_provider", "none"}, {"group_replication_single_primary_mode", "ON"}}}
+	know(Moment{Settings: true})
+	srv.wantAsked(t, "SHOW VARIABLES")
+	if s.Facts != (Facts{Version: "8.4.0"}) || !s.Follows() {
+		t.Errorf("%+v", s.Facts)
+	}
+}
+
+// Without an answer nothing is known, and the next write asks again.
+func TestWithoutAnAnswer(t *testing.T) {
+	srv := &answering{says: `{"version": "PostgreSQL 15"}`, fails: errors.New("down")}
+	s := New(Postgres, new(Database), &Wants{Function: true})
+	for range 2 {
+		if err := s.Know(t.Context(), srv, Moment{}); !errors.Is(err, srv.fails) {
+			t.Error(err)
+		}
+	}
+	srv.wantAsked(t, "pg_proc", "pg_proc")
+	srv.fails = nil
+	for range 2 {
+		if err := s.Know(t.Context(), srv, Moment{}); err != nil {
+			t.Error(err)
+		}
+	}
+	srv.wantAsked(t, "pg_proc")
+}
+
+// Seals are the pool's. A table whose seal isn't known is asked for, on MySQL outside of transactions.
+func TestSealsAreAskedForTogether(t *testing.T) {
+	books, pens := Name{"", `it's "x"`}, Name{"shop", "pens"}
+	for d, want := range map[Dialect][]string{
+		Postgres: {`to_regclass('"it''s ""x"""')`, `to_regclass('"shop"."pens"')`},
+		MySQL:    {"event_object_schema = DATABASE() AND event_object_table = _utf8mb4 X'6974277320227822'", "event_object_schema = _utf8mb4'shop' AND"},
+	} {
+		srv := &answering{says: map[Dialect]string{Postgres: `{"version": "PostgreSQL 15", "sealed": [1]}`, MySQL: "8.4.0 ......"}[d],
+			rows: map[string][][]string{"json_build_object": {{`{"sealed": [1]}`}}, "'sealed'": {{"sealed", "1"}}}}
+		db, wants := new(Database), &Wants{Sealed: []Name{books, pens}}
+		first, second := New(d, db, wants), New(d, db, wants)
+		if err := first.Know(t.Context(), srv, Moment{InTx: !d.asksInTx()}); err != nil {
+			t.Error(err)
+		}
+		if !d.asksInTx() {
+			srv.asked = slices.DeleteFunc(srv.asked, func(query string) bool { return !strings.Contains(query, "trigger") })
+			srv.wantAsked(t)
+			if db.IsSealed(pens) {
+				t.Errorf("%T: sealed, by no answer", d)
+			}
+			if err := first.Know(t.Context(), srv, Moment{}); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, text := range want {
+			if len(srv.asked) != 1 || !strings.Contains(srv.asked[0], text) {
+				t.Errorf("%T: asked %q, want %s in it", d, srv.asked, text)
+			}
+		}
+		if db.IsSealed(books) || !db.IsSealed(pens) {
+			t.Errorf("%T: sealed %v and %v", d, db.IsSealed(books), db.IsSealed(pens))
+		}
+		srv.asked = nil
+		if err := second.Know(t.Context(), srv, Moment{}); err != nil {
+			t.Error(err)
+		}
+		srv.asked = slices.DeleteFunc(srv.asked, func(query string) bool { return !strings.Contains(query, "trigger") })
+		srv.wantAsked(t)
+		db.Seal(pens, false)
+		db.ForgetSeals()
+		if err := second.Know(t.Context(), srv, Moment{}); err != nil || !db.IsSealed(pens) {
+			t.Errorf("%T: forgotten, and not asked again: %v", d, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package sqltext
+
+import (
+	"slices"
+	"strings"
+)
+
+// The ground that guards and seals stand on: what a database has of sqlfence's own. Package
+// rewrite refuses to change it, Verify looks at it, and Setup and Seal make it. What is added
+// to a database has to be named here, or has to have a name that [OwnsName] owns.
+
+// OwnTables are the tables that sqlfence's packages keep, in any schema.
+var OwnTables = []string{LedgerTable, LeaseTable, LocksTable, SQLiteLedgerState}
+
+// The tables beside the ledger.
+const (
+	LeaseTable = "fencing_leases"
+	LocksTable = "rowlocks"
+)
+
+// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes.
+// Such a name may have a ~ before it, by which it is sorted last.
+const OwnPrefix = "sqlfence"
+
+// OwnsName reports whether a function, trigger or constraint of this name is sqlfence's: it
+// begins with the prefix and _, - or :, in letters of either case.
+func OwnsName(name string) bool {
+	name = strings.TrimPrefix(name, "~")
+	return len(name) > len(OwnPrefix) && strings.EqualFold(name[:len(OwnPrefix)], OwnPrefix) && strings.IndexByte("_-:", name[len(OwnPrefix)]) >= 0
+}
+
+// ownSettings are the settings of a session that guards and seals rely on, and of which no client
+// proves anything: by the first one PostgreSQL fires no triggers but those that are ENABLE ALWAYS,
+// and by the others the triggers remember what they have compared and locked. One that ends
+// with _ begins the names of several.
+var ownSettings = []string{TriggerSetting, "sqlfence.seen", "sqlfence.turns", "sqlfence.move_"}
+
+// TriggerSetting is the setting of PostgreSQL that turns triggers off.
+const TriggerSetting = "session_replication_role"
+
+// OwnsSetting reports whether a setting of PostgreSQL is one that only sqlfence changes, or by
+// which triggers are turned off.
+func OwnsSetting(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(ownSettings, func(own string) bool {
+		return name == own || strings.HasSuffix(own, "_") && strings.HasPrefix(name, own)
+	})
+}
+
+// SeenVariable is the variable in which the triggers of MySQL's seals remember what they have
+// compared.
+const SeenVariable = "sqlfence_seen"

@@ -1,0 +1,34 @@
+package sqltext
+
+import "strings"
+
+// A Trigger is one that keeps the ledger's tokens from falling and its names from being lost,
+// whatever client writes. docs/adr/0030 has the reasons.
+type Trigger struct {
+	Name string
+
+	// Create creates it if there is none of its name, and Body is the end of that text, which
+	// the catalogue shows of a trigger that is there.
+	Create, Body string
+}
+
+// ledgerTriggerPrefix begins their names.
+const ledgerTriggerPrefix = "sqlfence_ledger_"
+
+// newTrigger returns the trigger of a name, on an event such as "BEFORE DELETE ON fencing_tokens".
+func newTrigger(name, event, body string) Trigger {
+	return Trigger{Name: name, Create: "CREATE TRIGGER IF NOT EXISTS " + name + " " + event + "\n" + body, Body: body}
+}
+
+// lost is what the triggers say of a name that would be lost, and fallen of a token.
+const (
+	lost   = "sqlfence: " + LedgerTable + " keeps its names, so that no token is issued twice: "
+	fallen = "sqlfence: tokens in " + LedgerTable + " never fall"
+)
+
+// Differs reports whether a trigger of the name has another body than t. found has the
+// catalogue's texts by the names.
+func (t Trigger) Differs(found map[string]string) bool {
+	text, ok := found[t.Name]
+	return ok && !strings.HasSuffix(strings.TrimSpace(text), t.Body)
+}

@@ -1,0 +1,53 @@
+package sqltext
+
+import "github.com/sqlfence/sqlfence/internal/dberr"
+
+// A SealRefusal is what a seal, or what is left of one, has refused.
+type SealRefusal uint8
+
+// The refusals, in the order of their codes.
+const (
+	NoSealRefusal SealRefusal = iota
+	NotProven                 // the write carries no token
+	StaleProof                // a stale one
+	NotIssuable               // one that the ledger doesn't know
+	SerialKept                // the write doesn't raise the row's serial
+	NotSealed                 // the write carries a proof, and the table isn't sealed
+)
+
+// SealState and SealErrno have the codes of the refusals, but for PostgreSQL's NotSealed, which is a constraint's. They
+// are sqlfence's own: no value that a statement writes makes the server raise one. MySQL leaves the numbers
+// from 50,000 to 51,999 to others.
+var (
+	SealState = [...]string{NotProven: "FT001", StaleProof: "FT002", NotIssuable: "FT003", SerialKept: "FT004"}
+	SealErrno = [...]uint16{NotProven: 51001, StaleProof: 51002, NotIssuable: 51003, SerialKept: 51004, NotSealed: 51005}
+)
+
+// checkViolation is PostgreSQL's.
+const checkViolation = "23514"
+
+// ReadSealRefusal returns what a seal says by an error. It reads the codes alone, never the text, in which there may
+// be what a user has written.
+func ReadSealRefusal(err error) SealRefusal {
+	if err == nil {
+		return NoSealRefusal
+	}
+	if number, ok := dberr.MySQLNumber(err); ok {
+		for refusal, own := range SealErrno {
+			if own != 0 && own == number {
+				return SealRefusal(refusal)
+			}
+		}
+		return NoSealRefusal
+	}
+	state := dberr.SQLState(err)
+	if state == checkViolation && dberr.Constraint(err) == SealedMark {
+		return NotSealed
+	}
+	for refusal, own := range SealState {
+		if own != "" && own == state {
+			return SealRefusal(refusal)
+		}
+	}
+	return NoSealRefusal
+}

@@ -1,0 +1,223 @@
+package rewrite
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// Where the ledger is asked once the statement has locked its rows, a stale holder would first
+// get the error of a constraint that its row breaks. So the ledger is asked before the first
+// row as well: by a query without a lock, which raises if the snapshot has a newer token, and
+// has nothing against any other. It saves no write from anything, so where it has no place the
+// statement goes without it, and its plan says so.
+
+// asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
+func (p *planner) asksTwice() bool {
+	return p.target.rules.Ledger && !p.dialect.ledgerInWhere() && !p.askedOnce
+}
+
+// asksInMark reports whether, of several rows to insert, the mark of the first one asks.
+func (p *planner) asksInMark(w *read.Write, ins *read.Insertion) bool {
+	return p.asksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
+		ins.Source == read.Values && !p.isBareRow(ins)
+}
+
+// askBeforeRows has the ledger asked before the rows to insert.
+//
+// A row of values that can be nothing else becomes a query with a condition, as a CASE would
+// make a text of a value without a type. VALUES and the brackets stay, in comments. To a
+// query is added an OFFSET, which is evaluated first, and is NULL for none.
+func (p *planner) askBeforeRows(w *read.Write, ins *read.Insertion) {
+	if w.Verb == read.Merge { // its arm asks
+		return
+	}
+	at := p.After(ins.Rows.Hi)
+	switch {
+	case ins.Rows.Empty():
+	case ins.Source == read.Query:
+		if !p.limits(ins.Rows) {
+			p.insert(at, opTail, setOf(ruleLedger), "")
+			return
+		}
+	case p.isBareRow(ins):
+		row := ins.Arms[0].Rows[0]
+		p.insertText(p.Offset(ins.SourceAt), "/*")
+		p.insertText(p.After(ins.SourceAt+1), "*/ SELECT")
+		p.insertText(p.Offset(row.Lo-1), "/*")
+		p.insertText(p.After(row.Lo), "*/")
+		p.insertText(p.Offset(row.Hi), "/*")
+		p.insertText(at, "*/ WHERE ")
+		p.insert(at, opAnd, setOf(ruleLedger), "")
+		return
+	case p.asksInMark(w, ins):
+		return
+	case len(ins.Arms) == 1 && len(ins.Arms[0].Rows) > 0:
+		row := ins.Arms[0].Rows[0]
+		for n := 0; !p.Item(row, n).Empty(); n++ {
+			if v := p.Item(row, n); p.hasType(v) {
+				p.insert(p.Offset(v.Lo), opBeforeRow, setOf(ruleLedger), "")
+				p.insert(p.After(v.Hi), opBehindRow, setOf(ruleLedger), "")
+				return
+			}
+		}
+	}
+	p.plan.AsksLate = true
+}
+
+// limits reports whether a query may end with clauses behind which there is no place for an OFFSET.
+// A query in brackets and what stands behind them are one, unless it is combined with another.
+func (p *planner) limits(rows read.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
+
+// endsLimited reports whether a query may end with one of the clauses, or a bracketed one that it
+// consists of with these or a LIMIT.
+func (p *planner) endsLimited(rows read.Span, clauses ...string) bool {
+	bare, limited, combined := false, false, false
+	for i := rows.Lo; i < rows.Hi; i++ {
+		switch {
+		case p.Word(i, clauses...):
+			return true
+		case p.Word(i, "select", "table"):
+			bare = true
+		case p.Word(i, "union", "intersect", "except"):
+			combined = true
+		case p.Tokens[i].Is('('):
+			in := read.Span{Lo: i + 1, Hi: p.Tokens[i].Mate}
+			limited = limited || !bare && !p.isItem(i) && p.endsLimited(in, "limit", "offset", "fetch", "for")
+			i = in.Hi
+		}
+	}
+	return limited && !combined
+}
+
+// isItem reports whether the query of an item of WITH is in the bracket.
+func (p *planner) isItem(bracket int32) bool {
+	return p.Word(bracket-1, "as") || p.Word(bracket-1, "materialized") && p.Word(bracket-2, "as", "not")
+}
+
+// isBareRow reports whether the rows are one whose values are placeholders and constants: of
+// those a query returns what VALUES does.
+func (p *planner) isBareRow(ins *read.Insertion) bool {
+	if ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) != 1 {
+		return false
+	}
+	row := ins.Arms[0].Rows[0]
+	if row.Empty() || ins.SourceAt+1 != row.Lo-1 || row.Hi+1 != ins.Rows.Hi {
+		return false
+	}
+	for n := 0; ; n++ {
+		switch v := p.Item(row, n); {
+		case v.Empty():
+			return n > 0
+		case !p.isBare(v):
+			return false
+		}
+	}
+}
+
+// isBare reports whether a value is a placeholder or a constant, also with a cast.
+func (p *planner) isBare(value read.Span) bool {
+	if n := value.Hi - value.Lo; n == 4 && p.isCast(value.Lo+1) {
+		value.Hi = value.Lo + 1
+	}
+	return p.isPlain(value) || p.isConstant(value)
+}
+
+// isCast reports whether a cast to a type of one word stands at a token.
+func (p *planner) isCast(token int32) bool {
+	_, named := p.Name(int(token) + 2)
+	return named && p.Tokens[token].Is(':') && p.Tokens[token+1].Is(':')
+}
+
+// isConstant reports whether a value is a number with a minus, or a word for one.
+func (p *planner) isConstant(value read.Span) bool {
+	switch value.Hi - value.Lo {
+	case 1:
+		return p.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
+	case 2:
+		return p.Tokens[value.Lo].Is('-') && p.isNumber(value.Lo+1)
+	}
+	return false
+}
+
+// hasType reports whether the value has a type without the column's, which it keeps inside of a
+// CASE. A row hasn't, of which the column makes its own.
+func (p *planner) hasType(value read.Span) bool {
+	first, next := value.Lo, value.Lo+1
+	switch n := value.Hi - value.Lo; {
+	case n == 1 && p.isNumber(first), p.isConstant(value):
+		return true
+	case n == 4 && p.isCast(next):
+		return p.isPlain(read.Span{Lo: first, Hi: next})
+	}
+	// Another function, also within the brackets, may return a set, which stands in no CASE.
+	if value.Hi-value.Lo < 3 || !p.Tokens[next].Is('(') || p.Tokens[next].Mate != value.Hi-1 {
+		return false
+	}
+	for i := next + 1; i < value.Hi-1; i++ {
+		if p.Tokens[i].Is('(') {
+			return false
+		}
+	}
+	return p.Word(first, "coalesce", "greatest", "least", "abs", "concat", "length", "lower", "md5", "now", "upper")
+}
+
+// tail writes the clause that asks behind a query.
+func (w *writer) tail() {
+	if precedence[ruleLedger].refuses(w) {
+		w.dialect.ledgerTail(w)
+	}
+}
+
+// askInKeys has the ledger asked where the value of a column is compared that an index may have no
+// row for. A constant is compared once more, before the condition, as the index of some rows is
+// known by it.
+func (p *planner) askInKeys(c read.Condition, at int32) {
+	const most = 4 // each is a subquery more for SQLite to compile
+	ask := setOf(ruleLedger)
+	for n, part := range p.conjuncts(c.Span) {
+		if n == most {
+			return
+		}
+		value, ok := p.comparedValue(part)
+		switch {
+		case !ok:
+		case p.Tokens[value.Lo].Kind == lex.Param:
+			p.insert(p.Offset(value.Lo), opBeforeRow, ask, "")
+			p.insert(p.After(value.Hi), opBehindRow, ask, "")
+		default:
+			p.insertText(at, p.Source(read.Span{Lo: part.Lo, Hi: value.Lo})+" ")
+			p.insert(at, opBeforeRow, ask, "")
+			p.insertText(at, p.Source(value))
+			p.insert(at, opBehindRow, ask, "")
+			p.insertText(at, " AND ")
+		}
+	}
+}
+
+// conjuncts returns the parts between which AND stands; none in doubt.
+func (p *planner) conjuncts(s read.Span) (parts []read.Span) {
+	from := s.Lo
+	for i := s.Lo; i < s.Hi; i++ {
+		switch {
+		case p.Tokens[i].Is('('):
+			i = p.Tokens[i].Mate
+		case p.Word(i, "and"):
+			parts = append(parts, read.Span{Lo: from, Hi: i})
+			from = i + 1
+		case p.Word(i, "or", "case", "between", "not"):
+			return nil
+		}
+	}
+	return append(parts, read.Span{Lo: from, Hi: s.Hi})
+}
+
+// comparedValue returns the placeholder or constant of a part that is column = value.
+func (p *planner) comparedValue(part read.Span) (value read.Span, ok bool) {
+	value = read.Span{Lo: part.Hi - 1, Hi: part.Hi}
+	switch column := value.Lo - 1 - part.Lo; {
+	case column == 3 && !p.Tokens[part.Lo+1].Is('.'), column != 1 && column != 3, !p.Tokens[value.Lo-1].Is('='):
+		return value, false
+	}
+	_, ok = p.Name(int(value.Lo) - 2)
+	return value, ok && !p.Word(value.Lo, "null") && p.isPlain(value)
+}

@@ -1,0 +1,41 @@
+package rewrite
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/fault"
+)
+
+// TestMain has each test of this package see the panics of planning.
+func TestMain(m *testing.M) {
+	fault.Crashes = true
+	os.Exit(m.Run())
+}
+
+// A panic while a statement is planned is a refusal of that statement, and the next ones are planned.
+func TestFaultIsRefusal(t *testing.T) {
+	fault.Crashes = false
+	defer func() { fault.Crashes = true }()
+	r, err := New(SQLite, []Table{{Name: "books", FenceColumn: "fence_token"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const update = "UPDATE books SET price = 1 WHERE id = 1"
+	registers := r.registers
+	r.registers = func(string, string) bool { panic("a fault") }
+	for _, plan := range []func(string) *Plan{r.Plan, r.VersionedPlan} {
+		p := plan(update)
+		if p.Verdict != Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "a fault") {
+			t.Errorf("%v %+v", p.Verdict, p.Refusal)
+		}
+		if _, err := p.Render(Values{}); err == nil {
+			t.Error("it can be rendered")
+		}
+	}
+	r.registers = registers
+	if p := r.Plan(update); p.Verdict != Guard {
+		t.Errorf("afterwards: %v %+v", p.Verdict, p.Refusal)
+	}
+}

@@ -1,0 +1,165 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// groundNames are functions, triggers and constraints that guards and seals rely on, and names
+// that a later version of sqlfence could give to some.
+var groundNames = map[Dialect][]string{
+	Postgres: {
+		sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.SealTrigger, "~sqlfence_delete", "~sqlfence_before", "~sqlfence_after", "~sqlfence_truncate",
+		"sqlfence_write_books", "sqlfence_delete_books", "sqlfence_clear_books", "sqlfence_truncate_books", sqltext.SealedMark, "sqlfence_later_v2", "sqlfence-x",
+	},
+	MySQL: {
+		sqltext.SealPrefix + "insert:books", sqltext.SealPrefix + "delete:books", sqltext.OpenPrefix + "update:books", sqltext.SealBusy + "insert:books",
+		"sqlfence_later_v2",
+	},
+	SQLite: {"sqlfence_ledger_update_v1", "sqlfence_later_v2"},
+}
+
+// groundShapes define, change or drop something that is called @.
+var groundShapes = map[Dialect][]string{
+	Postgres: {
+		"CREATE FUNCTION @(wanted text, given bigint, number integer, asked regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+		"CREATE OR REPLACE FUNCTION @(text, bigint, integer, regclass) RETURNS boolean RETURN true",
+		"CREATE OR REPLACE FUNCTION @() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NEW; END$$",
+		"CREATE OR REPLACE PROCEDURE @() LANGUAGE sql AS ''", "CREATE AGGREGATE @ (int) (sfunc = f, stype = int)",
+		"ALTER FUNCTION @ STABLE", "ALTER FUNCTION @(text, bigint, integer, regclass) STABLE", "ALTER FUNCTION @ RENAME TO f", "ALTER FUNCTION f() RENAME TO @",
+		"ALTER FUNCTION @() OWNER TO someone", "ALTER FUNCTION @ SET SCHEMA other", "ALTER FUNCTION @ SET search_path = evil", "ALTER FUNCTION @ DEPENDS ON EXTENSION x",
+		"ALTER ROUTINE @ SECURITY DEFINER", "ALTER PROCEDURE @ RENAME TO f", "DROP FUNCTION @", "DROP FUNCTION IF EXISTS f, @ CASCADE", "DROP FUNCTION f(int), @(text, bigint, integer, regclass), g",
+		"DROP ROUTINE @", "DROP PROCEDURE IF EXISTS @", "DROP AGGREGATE @ (int)",
+		"CREATE TRIGGER @ BEFORE UPDATE ON log FOR EACH ROW EXECUTE FUNCTION f()", "CREATE OR REPLACE TRIGGER @ AFTER INSERT ON log EXECUTE FUNCTION f()",
+		"CREATE CONSTRAINT TRIGGER @ AFTER UPDATE ON log FOR EACH ROW EXECUTE FUNCTION f()", "CREATE TRIGGER t BEFORE UPDATE ON log FOR EACH ROW EXECUTE FUNCTION @()",
+		"CREATE EVENT TRIGGER e ON sql_drop EXECUTE FUNCTION @()", "DROP TRIGGER @ ON part_of_books", "DROP TRIGGER IF EXISTS @ ON log CASCADE", "ALTER TRIGGER @ ON log RENAME TO t",
+		"ALTER TRIGGER t ON log RENAME TO @", "ALTER TABLE part_of_books DISABLE TRIGGER @", "ALTER TABLE IF EXISTS log ENABLE REPLICA TRIGGER @", "ALTER TABLE log ENABLE TRIGGER @",
+		"ALTER TABLE log ADD COLUMN x int, DISABLE TRIGGER @", "ALTER TABLE part_of_books DROP CONSTRAINT @", "ALTER TABLE log RENAME CONSTRAINT @ TO k",
+		"SELECT 1; DROP FUNCTION @", "UPDATE log SET x = 1; ALTER FUNCTION @ STABLE", "CREATE SCHEMA s CREATE TRIGGER @ BEFORE UPDATE ON log EXECUTE FUNCTION f()",
+		"DO $$BEGIN DROP FUNCTION @; END$$", "DO 'BEGIN ALTER FUNCTION x.@ STABLE; END'", "ALTER EXTENSION x ADD FUNCTION @()", "DROP TRANSFORM FOR int LANGUAGE @",
+	},
+	MySQL: {
+		"CREATE TRIGGER @ BEFORE UPDATE ON log FOR EACH ROW SET NEW.x = 1", "CREATE OR REPLACE TRIGGER @ BEFORE DELETE ON log FOR EACH ROW BEGIN END", "CREATE TRIGGER IF NOT EXISTS @ AFTER INSERT ON log FOR EACH ROW SET @x = 1",
+		"CREATE DEFINER = root@localhost TRIGGER @ BEFORE INSERT ON log FOR EACH ROW FOLLOWS t SET NEW.x = 1", "CREATE TRIGGER t BEFORE UPDATE ON log FOR EACH ROW PRECEDES @ SET NEW.x = 1",
+		"DROP TRIGGER @", "DROP TRIGGER IF EXISTS @", "DROP FUNCTION @", "DROP PROCEDURE IF EXISTS @", "CREATE FUNCTION @() RETURNS int RETURN 1", "CREATE OR REPLACE PROCEDURE @() SELECT 1", "ALTER PROCEDURE @ SQL SECURITY INVOKER",
+		"BEGIN NOT ATOMIC DROP TRIGGER @; END", "SELECT 1; DROP TRIGGER @", "ALTER TABLE log DROP CONSTRAINT @",
+	},
+	SQLite: {
+		"CREATE TRIGGER @ AFTER UPDATE ON log BEGIN SELECT 1; END", "CREATE TEMP TRIGGER IF NOT EXISTS @ BEFORE INSERT ON log BEGIN SELECT 1; END", "DROP TRIGGER @", "DROP TRIGGER IF EXISTS @", "SELECT 1; DROP TRIGGER @",
+	},
+}
+
+// groundSpellings are ways to write a name.
+var groundSpellings = map[Dialect][]string{
+	Postgres: {`"@"`, `public."@"`, `"other" . "@"`, "public/* */.\n\"@\"", `db.public."@"`},
+	MySQL:    {"`@`", "shop.`@`", "`other` . `@`", "shop/* */.\n`@`"},
+	SQLite:   {`"@"`, "`@`", "[@]", "'@'", `main."@"`, "main/* */.\n[@]"},
+}
+
+// spelledGround returns the spellings of a name.
+func spelledGround(d Dialect, name string) (all []string) {
+	for _, s := range groundSpellings[d] {
+		all = append(all, strings.ReplaceAll(s, "@", name), strings.ReplaceAll(s, "@", strings.ToUpper(name)))
+	}
+	if !strings.ContainsAny(name, "~-:") {
+		all = append(all, name, strings.ToUpper(name), "public."+name)
+	}
+	if d == Postgres {
+		var escaped strings.Builder
+		for _, c := range name {
+			escaped.WriteString(`\00` + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]))
+		}
+		all = append(all, `U&"`+escaped.String()+`"`)
+	}
+	return all
+}
+
+// Through a fenced database nobody but sqlfence's packages defines, changes or drops what guards and
+// seals rely on, in any shape of statement and in any spelling.
+func TestTheGroundIsKept(t *testing.T) {
+	answers(t, groundShapes)
+	for d := range answers(t, groundNames) {
+		for _, tables := range [][]Table{nil, {{Name: "books", Ledger: true}}} {
+			r, err := New(d, tables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range groundNames[d] {
+				for _, spelling := range spelledGround(d, name) {
+					for _, shape := range groundShapes[d] {
+						query := strings.ReplaceAll(shape, "@", spelling)
+						if strings.HasPrefix(shape, "DO '") && strings.Contains(spelling, "'") || strings.Contains(shape, "@x") || strings.Contains(shape, "root@") {
+							query = strings.NewReplacer("root@", "root@", "@x", "@x", "@", spelling).Replace(shape)
+						}
+						if p := r.Plan(query); p.Verdict != Refuse || p.Refusal.Reason == "" {
+							t.Errorf("%v, %d tables: %s: %v, want refuse", d, len(tables), query, p.Verdict)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What only looks like that, or only names it, passes.
+func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
+	for d, queries := range answers(t, map[Dialect][]string{
+		Postgres: {
+			"CREATE TABLE sqlfence_versions (id int)", "INSERT INTO sqlfence_versions VALUES (1)", "DROP TABLE sqlfence_versions", "ALTER TABLE sqlfence_versions ADD COLUMN x int",
+			"SELECT sqlfence_newest_v1('books', 1, 0, 'fencing_tokens')", "COMMENT ON FUNCTION sqlfence_newest_v1 IS 'x'", "GRANT EXECUTE ON FUNCTION sqlfence_newest_v1 TO someone",
+			"CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN END$$", "DROP FUNCTION f", "CREATE TRIGGER t BEFORE UPDATE ON log EXECUTE FUNCTION f()", "DROP TRIGGER t ON log", "DROP FUNCTION sqlfencing",
+			"SELECT trigger FROM sqlfence_versions", "UPDATE sqlfence_versions SET trigger = 1", "DROP SCHEMA tenant CASCADE", "DROP SCHEMA public", "DROP EXTENSION postgis CASCADE",
+			"SHOW session_replication_role", "RESET session_replication_role", "SET session_replication_role = origin", "SET LOCAL session_replication_role TO DEFAULT", "SELECT current_setting('session_replication_role')",
+			"SELECT set_config('sqlfence.tokens', 'books:000000000000001', true)", "SELECT set_config('sqlfence.delete_pens', '1', true)", "SET sqlfence.tokens = ''",
+		},
+		MySQL: {
+			"CREATE TABLE sqlfence_versions (id int)", "DROP TABLE sqlfence_versions", "CREATE TRIGGER t BEFORE UPDATE ON log FOR EACH ROW SET NEW.x = 1", "DROP TRIGGER t",
+			"GRANT TRIGGER, CREATE ON shop.* TO sqlfence_app", "SET @sqlfence_delete = '1'", "DROP DATABASE other", "CREATE DATABASE shop", "SELECT DATABASE()",
+		},
+		SQLite: {"CREATE TABLE sqlfence_versions (id)", "DROP TABLE sqlfence_versions", "CREATE TRIGGER t AFTER UPDATE ON log BEGIN SELECT 1; END", "DROP TRIGGER t"},
+	}) {
+		r, err := New(d, []Table{{Name: "books", Schema: "shop", Ledger: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range queries {
+			if p := r.Plan(query); p.Verdict != Pass {
+				t.Errorf("%v: %s: %v (%s), want pass", d, query, p.Verdict, p.Refusal.Reason)
+			}
+		}
+	}
+}
+
+// Settings by which triggers aren't fired, or don't compare, and what drops tables and functions that it doesn't
+// name. Without a registered table these pass.
+func TestSettingsAndSchemasAreKept(t *testing.T) {
+	for d, queries := range answers(t, map[Dialect][]string{
+		Postgres: {
+			"SET session_replication_role = replica", "SET session_replication_role TO 'replica'", "SET LOCAL Session_Replication_Role = REPLICA", `SET SESSION "session_replication_role" = replica`,
+			"SELECT set_config('session_replication_role', 'replica', false)", "SELECT pg_catalog.set_config('Session_Replication_Role', $1, $2)", "SELECT set_config($$session_replication_role$$, 'replica', false)", "SELECT \"set_config\"(E'session_replication_role', 'replica', false)",
+			"UPDATE log SET x = set_config('session_replication_role', 'replica', true)", "WITH w AS (SELECT set_config('session_replication_role', 'replica', true)) UPDATE log SET x = 1",
+			"ALTER ROLE someone SET session_replication_role = replica", "ALTER DATABASE shop SET session_replication_role = replica", "ALTER SYSTEM SET session_replication_role = replica",
+			"CREATE FUNCTION f() RETURNS int LANGUAGE sql SET session_replication_role = replica AS 'SELECT 1'", "UPDATE pg_settings SET setting = 'replica' WHERE name = 'session_replication_role'",
+			"SET sqlfence.seen = '1:2'", "SET LOCAL sqlfence.turns TO 9", "SELECT set_config('sqlfence.seen', 'x', true)", "SELECT set_config('sqlfence.move_books', 'to:1', true)", `SET "sqlfence"."seen" = 'x'`, `SET U&"sqlf\0065nce".seen = 'x'`,
+			"DO $$BEGIN PERFORM set_config('sqlfence.seen', 'x', true); END$$", "DO $$BEGIN SET session_replication_role = replica; END$$", "SELECT 1; SET session_replication_role = replica",
+			"DROP SCHEMA public CASCADE", "DROP SCHEMA IF EXISTS other, shop CASCADE", `DROP SCHEMA "public" CASCADE`, "DROP OWNED BY someone", "DROP EXTENSION plpgsql CASCADE", "DROP LANGUAGE IF EXISTS plpgsql CASCADE", "DROP PROCEDURAL LANGUAGE plpgsql CASCADE",
+		},
+		MySQL: {
+			"SET @sqlfence_seen = '1'", "SET @x = 1, @`sqlfence_seen` := 'y'", "SELECT @sqlfence_seen := 'x'", "SELECT 'x' INTO @SQLFENCE_SEEN", "UPDATE log SET x = @sqlfence_seen := 1",
+			"DROP DATABASE shop", "DROP SCHEMA IF EXISTS `shop`",
+		},
+		SQLite: {},
+	}) {
+		r, err := New(d, []Table{{Name: "books", Schema: "shop", Ledger: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range queries {
+			if p := r.Plan(query); p.Verdict != Refuse || p.Refusal.Reason == "" {
+				t.Errorf("%v: %s: %v, want refuse", d, query, p.Verdict)
+			}
+		}
+	}
+}

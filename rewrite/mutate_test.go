@@ -1,0 +1,235 @@
+package rewrite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+)
+
+// A mutator makes new texts of the golden statements of a dialect, token by token. It finds what changes of single
+// bytes hardly meet: a clause that is empty, twice there, or behind the one that it belongs before.
+type mutator struct {
+	*rand.Rand
+	samples [][]string // their tokens, with the blanks behind them
+	tokens  []string   // all of them
+}
+
+func newMutator(t testing.TB, d Dialect, seed uint64) *mutator {
+	t.Helper()
+	m := &mutator{Rand: rand.New(rand.NewPCG(seed, uint64(d)))}
+	seen := map[string]bool{}
+	for _, s := range corpus(t, d) {
+		if len(s.sql) > 4<<10 {
+			continue
+		}
+		pieces := []string{s.sql}
+		if toks, err := scan(d, s.sql); err == nil {
+			pieces = pieces[:0]
+			for i := range toks[:len(toks)-1] {
+				pieces = append(pieces, s.sql[toks[i].Start:toks[i+1].Start])
+			}
+		}
+		m.samples = append(m.samples, pieces)
+		for _, piece := range pieces {
+			if !seen[piece] {
+				seen[piece] = true
+				m.tokens = append(m.tokens, piece)
+			}
+		}
+	}
+	return m
+}
+
+func (m *mutator) sample() []string { return m.samples[m.IntN(len(m.samples))] }
+
+// cut returns two places of a text, the first before the second.
+func (m *mutator) cut(text []string) (lo, hi int) {
+	lo, hi = m.IntN(len(text)+1), m.IntN(len(text)+1)
+	if m.IntN(2) == 0 {
+		hi = lo + 1 + m.IntN(3)
+	}
+	return min(lo, hi), min(max(lo, hi), len(text))
+}
+
+// text appends a new text to room.
+func (m *mutator) text(room []string) (string, []string) {
+	text := append(room[:0], m.sample()...)
+	for range 1 + m.IntN(4) {
+		lo, hi := m.cut(text)
+		if len(text) > 1000 {
+			text = text[:1000]
+			continue
+		}
+		switch m.IntN(9) {
+		case 0, 1:
+			text = append(text[:lo], text[hi:]...)
+		case 2:
+			text = append(text[:hi], append(append([]string(nil), text[lo:hi]...), text[hi:]...)...)
+		case 3:
+			if i, j := m.IntN(len(text)+1), m.IntN(len(text)+1); i < len(text) && j < len(text) {
+				text[i], text[j] = text[j], text[i]
+			}
+		case 4:
+			if lo < len(text) {
+				text[lo] = m.tokens[m.IntN(len(m.tokens))]
+			}
+		case 5:
+			text = append(text[:lo], append([]string{m.tokens[m.IntN(len(m.tokens))], " "}, text[lo:]...)...)
+		case 6: // a part of another one
+			other := m.sample()
+			from, to := m.cut(other)
+			text = append(text[:lo], append(append([]string{" "}, other[from:to]...), text[hi:]...)...)
+		case 7:
+			text = append(text[:lo], append(append(append([]string{"("}, text[lo:hi]...), ")"), text[hi:]...)...)
+		case 8: // bytes
+			if lo < len(text) && text[lo] != "" {
+				piece := []byte(text[lo])
+				piece[m.IntN(len(piece))] = hazards[m.IntN(len(hazards))]
+				text[lo] = string(piece)
+			}
+		}
+	}
+	return strings.Join(text, ""), text
+}
+
+// hazards are bytes by which a text may be split into other tokens.
+const hazards = "'\"`;()$?:@.,*\\/-#\x00\xff 0eEnNxXqb[]{}=\n"
+
+// A rewriterOf is a rewriter with the name of its rules.
+type rewriterOf struct {
+	*Rewriter
+	rules string
+}
+
+func allRewriters(t testing.TB, d Dialect) (all []rewriterOf) {
+	t.Helper()
+	for _, rules := range rulesetsOf(t, d) {
+		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rewriterOf{r, rules})
+		if with := r.WithLedgerFunction("public"); with != r {
+			all = append(all, rewriterOf{with, rules})
+		}
+	}
+	return all
+}
+
+// planned plans a text and renders it, in each way in turn, and returns what is wrong with it.
+func (r rewriterOf) planned(d Dialect, sql string, n int) (wrong string, guards bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			wrong = fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if n%32 == 0 {
+		Verb(d, sql)
+		Fingerprint(d, sql)
+		InTransaction(d, sql, n%64 == 0)
+		r.search.finds(sql)
+	}
+	p := r.read(sql, isVersioned(r.rules))
+	switch p.Verdict {
+	case Refuse:
+		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.tables) {
+			return fmt.Sprintf("refused as %+v", f), false
+		}
+	case Guard:
+		if _, err := p.Default(); err != nil && err != errNoParams && err != errAmbiguous {
+			return err.Error(), true
+		}
+		v := p.values(r.rules)
+		v.Literal = v.Literal || n%4 == 0
+		v.Observe = v.Observe || n%16 == 1
+		if _, err := insertions(p, v); err != nil && err != errAmbiguous {
+			return err.Error(), true
+		}
+		p.Inlines()
+		return "", true
+	}
+	return "", false
+}
+
+// number returns a setting of the environment.
+func number(t testing.TB, name string, usual int) int {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestMutatedStatements plans texts that are made of the golden statements' tokens: each gets a verdict, and a guard
+// only inserts. SQLFENCE_SEED and SQLFENCE_ROUNDS are which and how many of each dialect.
+func TestMutatedStatements(t *testing.T) {
+	oneGoroutine(t)
+	usual := 300_000
+	if testing.Short() {
+		usual = 20_000
+	}
+	seed, rounds := number(t, "SQLFENCE_SEED", 1), number(t, "SQLFENCE_ROUNDS", usual)
+	for _, d := range guardedDialects(t) {
+		t.Run(d.String(), func(t *testing.T) {
+			m, rewriters := newMutator(t, d, uint64(seed)), allRewriters(t, d)
+			var room []string
+			var sql string
+			guarded, failures := 0, map[string]bool{}
+			for n := range rounds {
+				sql, room = m.text(room)
+				r := rewriters[m.IntN(len(rewriters))]
+				wrong, guards := r.planned(d, sql, n)
+				if guards {
+					guarded++
+				}
+				if kind := kindOf(wrong); kind != "" && !failures[kind] {
+					failures[kind] = true
+					t.Errorf("%s, %q: %s", r.rules, sql, wrong)
+				}
+			}
+			t.Logf("seed %d: %d texts, of which %d are guarded", seed, rounds, guarded)
+			if guarded < rounds/20 {
+				t.Error("too few are guarded")
+			}
+		})
+	}
+}
+
+// kindOf shortens what is wrong to what tells it from other faults.
+func kindOf(wrong string) string {
+	_, at, isPanic := strings.Cut(wrong, "panic.go")
+	if !isPanic {
+		return wrong[:min(len(wrong), 30)]
+	}
+	lines := strings.SplitN(at, "\n", 4)
+	return lines[min(2, len(lines)-1)]
+}
+
+// FuzzLex shows that the tokens of any text are in order, and within it.
+func FuzzLex(f *testing.F) {
+	oneGoroutine(f)
+	addCorpus(f)
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, d := range guardedDialects(t) {
+			toks, err := scan(d, sql)
+			last := int32(0)
+			for _, tok := range toks {
+				if err == nil && (tok.Start < last || tok.End < tok.Start || int(tok.End) > len(sql) || tok.End == tok.Start && tok.Kind != lex.End) {
+					t.Fatalf("%v: token %+v behind %d", d, tok, last)
+				}
+				last = tok.End
+			}
+		}
+	})
+}

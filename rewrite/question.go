@@ -1,0 +1,25 @@
+package rewrite
+
+// Question returns a query without arguments that raises if the ledger refuses one of the tokens
+// that a statement was rendered with, by the markers of its guard: what an error that came
+// before the guard leaves open. It is empty where there is nothing to ask.
+func (p *Plan) Question(v Values) string {
+	if v.check(p) != nil || v.Observe {
+		return ""
+	}
+	w := newWriter(&p.source)
+	defer w.release()
+	w.take(&v)
+	w.literal = true
+	separator := "SELECT "
+	asked := make([]bool, len(p.Tables))
+	for i := range p.Targets {
+		w.choose(i)
+		if !asked[w.table] && precedence[ruleLedger].refuses(w) {
+			w.write(separator)
+			w.check(setOf(ruleLedger))
+			separator, asked[w.table] = " AND ", true
+		}
+	}
+	return w.b.String()
+}

@@ -1,0 +1,178 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+)
+
+// What a guard relies on, beside the statement's text, is the server's and the session's. A
+// connection asks for it before its first guarded write, and nothing is written without an answer.
+
+const (
+	needsOneServer = "Ledger holds only where one server writes to the database, and this is one of several (Galera, " +
+		"or Group Replication with several primaries); compare the token in the row, with RowFence"
+
+	// needsPlainCharset has the name of the encoding within it.
+	needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's character_set_client is %.40s, " +
+		"in which a backslash or a quote may be a part of a character; connect with utf8mb4"
+
+	// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
+	assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
+		"where the row is checked and marked; leave it out of the session's sql_mode"
+)
+
+// know has the connection ask for what it doesn't know of its server and session.
+func (s *connState) know(ctx context.Context, m session.Moment) error {
+	err := s.session.Know(ctx, (*asking)(s), m)
+	if err == nil {
+		return nil
+	}
+	if refusal := (*session.Refusal)(nil); errors.As(err, &refusal) {
+		return serverError(refusal)
+	}
+	return fmt.Errorf("sqlfence: %w", err)
+}
+
+// asking is a connection as it is asked. One that is lost isn't, so that database/sql takes another.
+type asking connState
+
+func (a *asking) ready(ctx context.Context) error {
+	if a.inTx {
+		return ctx.Err() // pgx would say that the connection is bad
+	}
+	return (*connState)(a).ready(ctx)
+}
+
+func (a *asking) Query(ctx context.Context, query string) ([][]string, error) {
+	if err := a.ready(ctx); err != nil {
+		return nil, err
+	}
+	return queryTexts(ctx, a.base, query)
+}
+
+func (a *asking) Exec(ctx context.Context, query string) error {
+	if err := a.ready(ctx); err != nil {
+		return err
+	}
+	_, err := execBase(ctx, a.base, query, nil)
+	if !isSkip(err) {
+		return err
+	}
+	s, err := prepareBase(ctx, a.base, query)
+	if err != nil {
+		return err
+	}
+	_, err = execStmt(ctx, s, nil)
+	return closing(s.Close, err)
+}
+
+// knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is
+// no answer matters to the first of these writes, which asks again.
+func (s *connState) knowBefore(ctx context.Context, opts driver.TxOptions) {
+	if s.settings.profile.errorEndsTx() && !opts.ReadOnly && len(s.settings.tables) > 0 && s.settings.bypass == "" {
+		_ = s.know(ctx, session.Moment{})
+	}
+}
+
+// refuses returns why nothing guarded is written on the server, after it couldn't prepare a guarded statement:
+// that may be the reason. It isn't asked in a transaction, which an error may have ended.
+func (s *connState) refuses(ctx context.Context) error {
+	if s.inTx || s.settings.observes() {
+		return nil
+	}
+	err := s.know(ctx, session.Moment{})
+	if refused := (*ServerError)(nil); errors.As(err, &refused) {
+		return refused
+	}
+	return nil
+}
+
+// checkSession refuses a guarded write where the server or the session isn't as a guard needs it.
+func (e *execution) checkSession(ctx context.Context) error {
+	s, before := e.state, e.rewriter()
+	beyondASCII := s.session.HasSettings() && !e.isASCII()
+	if err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: beyondASCII || e.plan.AssignsTwice}); err != nil {
+		return err
+	}
+	if r := e.rewriter(); r != before {
+		e.planAgain(r)
+	}
+	if err := e.checkLedgerHome(ctx); err != nil {
+		return err
+	}
+	switch facts := &s.session.Facts; {
+	case facts.SplitCharset != "" && beyondASCII:
+		return unguardable(e.table(0).name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
+	case facts.AssignsAtOnce && e.plan.AssignsTwice:
+		return unguardable(e.table(0).name, assignsTwice)
+	case facts.Peers:
+		return e.checkPeers()
+	}
+	return nil
+}
+
+// checkPeers refuses a write that compares a token with the ledger where the ledger's lock
+// holds off only who writes on the same server: a newer token may be issued on another one at
+// the same time, and both commit.
+func (e *execution) checkPeers() error {
+	for i := range e.plan.Tables {
+		if t := e.table(i); t.rules.Ledger && len(e.held.of(i)) > 0 {
+			return unguardable(t.name, needsOneServer)
+		}
+	}
+	return nil
+}
+
+// isASCII reports whether nothing in the statement, nor what a driver writes into it of its arguments, can read
+// otherwise in another encoding: in GBK, Big5 or Shift JIS the byte that escapes a quote may be the second
+// one of a character, and an argument end its string.
+func (e *execution) isASCII() bool {
+	return isASCII(e.read.query) && !slices.ContainsFunc(e.read.args, mayExceedASCII)
+}
+
+func isASCII[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// mayExceedASCII reports whether a driver may write other bytes than ASCII for the argument.
+func mayExceedASCII(a driver.NamedValue) bool {
+	switch v := a.Value.(type) {
+	case nil, int64, uint64, float64, bool, time.Time:
+		return false
+	case string:
+		return !isASCII(v)
+	case []byte:
+		return !isASCII(v)
+	}
+	return true
+}
+
+// followSession forgets what is known of the session where a statement that is about to be sent may
+// change it: as may a SET, a block, or a text that it executes.
+func (s *connState) followSession(query string) {
+	if s.session.Follows() && changesSession(query) {
+		s.session.Changed()
+	}
+}
+
+// wants notes what the rules of the tables need to know.
+func (s *settings) wants() {
+	s.wanted.Schema, s.wanted.Function = s.schema, s.ledgers
+	for _, t := range s.tables {
+		if t.rules.Sealed {
+			s.wanted.Sealed = append(s.wanted.Sealed, t.spelled)
+		}
+	}
+}

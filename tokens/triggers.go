@@ -1,0 +1,127 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// A keeping is how a database is made to keep the ledger's tokens and names itself: by triggers that
+// refuse to lower a token, or to lose a name, whatever client writes.
+type keeping struct {
+	// whole is one statement that installs everything or brings it up to date, and installed a
+	// query that has a row where it is installed. Empty where triggers are installed one by one.
+	whole, installed string
+
+	// find is a query for the triggers that are there: their names and texts. before and behind are
+	// sent around what creates some, on the same connection.
+	find           string
+	before, behind []string
+
+	// findRowID is a query for the numbers of rows, and noRowID what its error says of a table without them.
+	findRowID, noRowID string
+}
+
+// keepLedger installs what keeps the tokens and names, and on PostgreSQL the function that guards ask the
+// ledger by. It fails only if the context has ended: a role that can't install it may find it
+// installed.
+func (s *Store) keepLedger(ctx context.Context) error {
+	k := s.dialect.keeping
+	var err error
+	if k.whole != "" {
+		err = s.exec(ctx, k.whole)
+	} else {
+		err = s.createTriggers(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if found, _ := s.has(ctx, k.installed); k.installed == "" || !found {
+		s.log().Warn("tokens: the triggers that keep tokens from falling can't be installed, so every client that may write to "+
+			sqltext.LedgerTable+" can lower one; see docs/tokens.md", "error", err)
+	}
+	return ctx.Err()
+}
+
+// createTriggers creates the triggers that are missing or have another text.
+func (s *Store) createTriggers(ctx context.Context) error {
+	triggers := s.dialect.LedgerTriggers()
+	if s.dialect.keeping.findRowID != "" {
+		if _, err := s.has(ctx, s.dialect.keeping.findRowID); err != nil && strings.Contains(err.Error(), s.dialect.keeping.noRowID) {
+			triggers = sqltext.WithoutRowID(triggers)
+		}
+	}
+	found, err := s.triggers(ctx)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "no such table"):
+		return nil // a substitute for SQLite, which has no catalogue and no triggers
+	case err != nil:
+		return err
+	}
+	var texts []string
+	for _, t := range triggers {
+		_, there := found[t.Name]
+		differs := t.Differs(found)
+		if differs {
+			texts = append(texts, "DROP TRIGGER IF EXISTS "+t.Name)
+		}
+		if !there || differs {
+			texts = append(texts, t.Create)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	if state := s.dialect.LedgerState(); state != "" {
+		texts = append([]string{state}, texts...)
+	}
+	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })
+}
+
+// onOne sends statements on one connection, between those that come before and behind.
+func (s *Store) onOne(ctx context.Context, texts []string) (err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	send := func(ctx context.Context, texts []string) error {
+		for _, text := range texts {
+			if _, err := conn.ExecContext(trusted.Context(ctx, text), text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := send(ctx, s.dialect.keeping.before); err != nil {
+		return err
+	}
+	err = send(ctx, texts)
+	if behind := send(context.WithoutCancel(ctx), s.dialect.keeping.behind); err == nil {
+		err = behind
+	}
+	return err
+}
+
+// triggers returns the texts of the ledger's triggers by their names.
+func (s *Store) triggers(ctx context.Context) (map[string]string, error) {
+	query := s.dialect.keeping.find
+	rows, err := s.db.QueryContext(trusted.Context(ctx, query), query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := make(map[string]string)
+	for rows.Next() {
+		var name string
+		var text sql.NullString
+		if err := rows.Scan(&name, &text); err != nil {
+			return nil, err
+		}
+		found[name] = text.String
+	}
+	return found, rows.Err()
+}
