@@ -1,8 +1,8 @@
 package rewrite
 
 import (
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // Where the ledger is asked once the statement has locked its rows, a stale holder would first

@@ -1,6 +1,6 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // isWordByte holds for the bytes of words, which are those of names but $.
 func isWordByte(c byte) bool { return c != '$' && lex.IsNamePart(c) }

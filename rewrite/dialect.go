@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.

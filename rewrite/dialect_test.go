@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // guardedDialects are those that a rewriter takes tables for.
@@ -100,7 +100,7 @@ func TestDialectsAreTestedBelow(t *testing.T) {
 		if !slices.Contains(confirm.All(), says.secondLook()) {
 			t.Errorf("confirm.All lacks %v", d)
 		}
-		if _, err := os.Stat(filepath.Join("internal", "read", goldenFile(d))); err != nil {
+		if _, err := os.Stat(filepath.Join("..", "internal", "sql", "read", "testdata", filepath.Base(goldenFile(d)))); err != nil {
 			t.Errorf("package read has no samples of %v: %v", d, err)
 		}
 	}

@@ -3,7 +3,7 @@ package rewrite
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Fingerprint returns a statement without its values: constants and placeholders are ?, a

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // An index finds tables by their names, as fast among many as among few.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // An insertion has the facts about the columns of an INSERT that is being planned.

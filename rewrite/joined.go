@@ -1,8 +1,8 @@
 package rewrite
 
 import (
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // joined decides about a write of joined tables, of which the target is one. The others may

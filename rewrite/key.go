@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // A key is the column that selects each row's token. A row of which none of the

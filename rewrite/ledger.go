@@ -3,8 +3,8 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A ledger compares the tokens with the newest ones issued, in a table of their own.

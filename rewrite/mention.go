@@ -3,7 +3,7 @@ package rewrite
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // registered returns the index of the table that a normalised name may mean, or -1.

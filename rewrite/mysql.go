@@ -3,9 +3,9 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // mysql is MySQL and MariaDB. They read the rows that a statement writes in their newest

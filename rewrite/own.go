@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // The tables that sqlfence's packages keep, in any schema. Another client that wrote to

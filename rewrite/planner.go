@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // A planner goes through what was read of a text, and notes the edits that guard it. A

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // postgres is PostgreSQL. What the guard calls is named with its schema, and casts and

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // insertions renders the plan and checks that it is the statement with text

@@ -3,7 +3,7 @@ package rewrite
 import (
 	"math/bits"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // precedence is the order in which a table's rules are asked about a row that is there:

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Rendered is a guarded statement. It is not to be changed.

@@ -3,7 +3,7 @@ package rewrite
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // repeats are the placeholders without numbers in the parts of conditions that are

@@ -1,6 +1,6 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import "github.com/sqlfence/sqlfence/internal/sql/read"
 
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.
 type rowFence struct{}

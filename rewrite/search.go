@@ -3,7 +3,7 @@ package rewrite
 import (
 	"math"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A search finds the texts that have to be read: those in which the name of a table may

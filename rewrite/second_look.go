@@ -1,6 +1,6 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/confirm"
+import "github.com/sqlfence/sqlfence/internal/sql/confirm"
 
 // unconfirmed is why a statement is refused that can't be confirmed.
 const unconfirmed = "it can't be confirmed that the guard would be in the right clause; simplify the statement, and put names that are keywords in quotes"

@@ -1,8 +1,8 @@
 package rewrite
 
 import (
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it

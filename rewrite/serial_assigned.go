@@ -1,6 +1,6 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import "github.com/sqlfence/sqlfence/internal/sql/read"
 
 // A statement may assign the serial itself, as applications do that compare it in
 // their own WHERE. The value is guarded where it stands, so that it is evaluated

@@ -3,9 +3,9 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // sqlite is SQLite, where a column of any type holds values of all types.

@@ -3,8 +3,8 @@ package rewrite
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // statement plans the statement that was read last, part by part.

@@ -3,8 +3,8 @@ package rewrite
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // A target is the table that a write is to, while it is being planned.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Verb returns which kind of statement a text is, in capitals, for logs and metrics:

@@ -3,7 +3,7 @@ package rewrite
 import (
 	"math/bits"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // wordSet is a set of words of ASCII letters, digits and _, which are found in either

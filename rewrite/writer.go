@@ -4,8 +4,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/confirm"
 )
 
 // A writer writes one rendering of a statement.

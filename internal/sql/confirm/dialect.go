@@ -3,7 +3,7 @@ package confirm
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A Dialect is what the check knows of the SQL that a database speaks.

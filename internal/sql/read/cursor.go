@@ -1,6 +1,6 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // tok returns the current token, or the end.
 func (t *Text) tok() *lex.Token { return t.peek(0) }

@@ -3,7 +3,7 @@ package read
 import (
 	"strconv"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Inputs is what is known of the placeholders of a text.

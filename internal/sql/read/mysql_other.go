@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // mysqlClass returns the class of a statement that isn't a write of rows. One that isn't

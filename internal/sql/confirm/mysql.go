@@ -3,7 +3,7 @@ package confirm
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // MySQL is the dialect of MySQL and MariaDB. What depends on sql_mode or on the server's

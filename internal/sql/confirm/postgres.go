@@ -1,6 +1,6 @@
 package confirm
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // Postgres is PostgreSQL's dialect. Backslashes in plain strings are characters: a
 // text that reads otherwise without standard_conforming_strings isn't rendered.

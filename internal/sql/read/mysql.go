@@ -3,7 +3,7 @@ package read
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // MySQL is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of

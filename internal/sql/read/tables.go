@@ -1,6 +1,6 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // A source is what an UPDATE or DELETE of MySQL takes its rows from.
 type source struct {

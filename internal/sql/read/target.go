@@ -1,6 +1,6 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // target reads the name and alias of the table written to, behind the verb and its
 // words, which head has, and adds the write; nil means that there is no name. The

@@ -3,7 +3,7 @@ package read
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // SQLite is the grammar of SQLite, src/parse.y.

@@ -1,6 +1,6 @@
 package confirm
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // SQLite is SQLite's dialect.
 //

@@ -3,7 +3,7 @@ package read
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // other reads a statement that isn't a write of rows by its first words.

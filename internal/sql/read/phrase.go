@@ -3,7 +3,7 @@ package read
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A phrase follows expressions, lists of them and the clauses around them, token

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // role is what a word is where it stands as a keyword.

@@ -3,7 +3,7 @@ package confirm
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // belongs reports whether a piece may begin with the current token.

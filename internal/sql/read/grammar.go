@@ -1,6 +1,6 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // A Grammar says which statements a database knows. It is immutable and safe for
 // concurrent use.

@@ -1,6 +1,6 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // with reads WITH, after that word, and the statement behind it. top says
 // whether it is the statement's own WITH and not that of a part.

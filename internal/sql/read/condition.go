@@ -3,7 +3,7 @@ package read
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Repeatable returns the parts of a condition that it is the conjunction of and that

@@ -1,6 +1,6 @@
 package read
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/lex"
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // insert reads INSERT, or SQLite's REPLACE, after its first word.
 //

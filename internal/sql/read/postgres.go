@@ -3,7 +3,7 @@ package read
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Postgres is the grammar of PostgreSQL, src/backend/parser/gram.y.

@@ -3,7 +3,7 @@ package read
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Code returns the code that a DO runs and its token, or p.Hi if there is none: then

@@ -3,7 +3,7 @@ package read
 import (
 	"sync"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A Text is a text of statements, which are read one by one. It is not safe for
