@@ -40,7 +40,8 @@ func (s *Store) keepLedger(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if found, _ := s.has(ctx, k.installed); k.installed == "" || !found {
-		s.log().Warn("tokens: the triggers that keep tokens from falling can't be installed, so every client that may write to "+
+		// On MySQL a role that may not create them doesn't see them, either.
+		s.log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless another one has, every client that may write to "+
 			sqltext.LedgerTable+" can lower one; see docs/tokens.md", "error", err)
 	}
 	return ctx.Err()

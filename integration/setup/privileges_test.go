@@ -91,9 +91,11 @@ type role struct {
 	name      string
 	revoke    string // takes all privileges on tables from it
 	owner, db *sql.DB
-	token     sqlfence.Token
-	writes    int64
-	keys      int
+
+	source, ownerSource string
+	token               sqlfence.Token
+	writes              int64
+	keys                int
 }
 
 func newRole(t *testing.T, b harness.Base, p part) *role {
@@ -132,6 +134,7 @@ func newRole(t *testing.T, b harness.Base, p part) *role {
 		harness.MustExec(t, r.owner, "DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO "+r.name+"', current_schema()); END $$")
 	}
 	r.grantOnly(t, slices.Concat(p.own, p.added))
+	r.source, r.ownerSource = source, sh.Source
 	r.db = b.Fenced(t, source, harness.Books(p.rules...))
 	return r
 }
