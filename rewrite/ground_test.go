@@ -163,3 +163,47 @@ func TestSettingsAndSchemasAreKept(t *testing.T) {
 		}
 	}
 }
+
+// A setting that a text doesn't show may be one of these: its name is an argument, or put together, or in a text that is run.
+func TestSettingsThatAreNotShown(t *testing.T) {
+	r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"$1", "$1::text", "'session_' || 'replication_role'", "'session_'\n'replication_role'", `E'session\x5freplication_role'`, `U&'session\005freplication_role'`,
+		"CAST('x' AS text)", "format('%s', $1)", "('x')", "name", "(SELECT name FROM pens)", "setting_name => 'app.user'", "'app.user' COLLATE \"C\"", "'app.user'::text || ''", "lower('X')"}
+	for _, name := range names {
+		for _, call := range []string{"set_config(@, $2, false)", "pg_catalog.set_config(@, 'x', true)", `"set_config"(@, 'x', true)`, `U&"set\005fconfig"(@, 'x', true)`, "SET_CONFIG /* */ (@, 'x', true)",
+			"query_to_xml(@, true, false, '')", "pg_catalog.ts_stat(@)", "ts_rewrite('a', @)", "crosstab('SELECT 1', @)"} {
+			call = strings.ReplaceAll(call, "@", name)
+			queries := []string{"SELECT " + call, "VALUES (" + call + ")", "UPDATE pens SET x = " + call, "INSERT INTO pens SELECT " + call, "WITH w AS (SELECT " + call + ") DELETE FROM pens", "PREPARE p AS SELECT " + call,
+				"DECLARE c CURSOR FOR SELECT " + call, "COPY (SELECT " + call + ") TO STDOUT", "CREATE TABLE t AS SELECT " + call, "EXPLAIN ANALYZE SELECT " + call, "SELECT 1; SELECT " + call, "SELECT * FROM " + call + " AS f"}
+			if !strings.Contains(call, "$") {
+				queries = append(queries, "DO $do$BEGIN PERFORM "+call+"; END$do$")
+			}
+			for _, query := range queries {
+				if p := r.Plan(query); p.Verdict != Refuse {
+					t.Errorf("%s: %v, want refuse", query, p.Verdict)
+				}
+			}
+		}
+	}
+	for _, query := range []string{
+		"UPDATE pg_settings SET setting = $1 WHERE name = $2", "UPDATE ONLY (pg_catalog.pg_settings) AS s SET setting = 'x'", `WITH w AS (UPDATE "pg_settings" SET setting = 'x' RETURNING 1) SELECT 1`,
+		"SELECT query_to_xml('SELECT set_config(''a'' || ''b'', ''x'', false)', true, false, '')", "SELECT * FROM ts_stat('SELECT v FROM query_to_xml(''x'')')", `SELECT ts_stat('SELECT U&"x"')`,
+		"SELECT query_to_xml(query => $1)", "SELECT set_config()", "SELECT set_config(VARIADIC $1)",
+	} {
+		if p := r.Plan(query); p.Verdict != Refuse {
+			t.Errorf("%s: %v, want refuse", query, p.Verdict)
+		}
+	}
+	for _, query := range []string{
+		"SELECT set_config('app.user', $1, true)", "SELECT pg_catalog.set_config('app.user'::text, $1::text, true)", "SELECT set_config($$app.user$$, 'x', true), set_config(E'app.x', $1, false)", "SELECT set_config FROM pens",
+		"SELECT name, setting FROM pg_settings WHERE name = $1", "SELECT setting FROM pens, pg_settings FOR UPDATE OF pens", "SELECT query_to_xml('SELECT * FROM books', true, false, '')", "SELECT * FROM ts_stat('SELECT v FROM books')", "SELECT ts_rewrite($1, $2, $3)",
+		"DO $$BEGIN PERFORM set_config('app.user', 'x', true); END$$", "SELECT current_setting($1)", "UPDATE pens SET x = (SELECT setting FROM pg_settings WHERE name = $1)",
+	} {
+		if p := r.Plan(query); p.Verdict != Pass {
+			t.Errorf("%s: %v (%s), want pass", query, p.Verdict, p.Refusal.Reason)
+		}
+	}
+}

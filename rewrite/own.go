@@ -57,6 +57,10 @@ type ground struct {
 	// may change one only if it has one of the names; if there are none, in any way.
 	setting func(t *read.Text, i int32) string
 	setters []string
+
+	// unseen returns why what stands at a token may change a setting that the text doesn't show; nil
+	// where nothing can.
+	unseen func(t *read.Text, i int32) string
 }
 
 // keepsObjects refuses a statement that defines, changes or drops a function, trigger or constraint of
@@ -111,6 +115,12 @@ func (p *planner) keepsSettings() bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		if name := g.setting(p.Text, i); name != "" && !p.firesTriggers(name, i) {
 			return p.refuseNamed(name, i, ownSetting)
+		}
+		if g.unseen == nil {
+			continue
+		}
+		if reason := g.unseen(p.Text, i); reason != "" {
+			return p.refuse(-1, i, reason)
 		}
 	}
 	return true

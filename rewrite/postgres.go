@@ -42,14 +42,14 @@ func (postgres) searches(s *search, tables []Table) {
 	s.findCode(complete)
 	s.find("client_encoding", noTable)
 	s.findWord("names") // SET NAMES
-	for _, word := range []string{sqltext.TriggerSetting, "schema", "owned", "plpgsql"} {
+	for _, word := range append([]string{sqltext.TriggerSetting, "schema", "owned", "plpgsql"}, setterNames...) {
 		s.findWord(word)
 	}
 }
 
 func (postgres) ground() *ground { return postgresGround }
 
-var postgresGround = &ground{code: "plpgsql", home: "public", cascades: true, setting: postgresSetting, setters: []string{"set_config", "pg_settings"}}
+var postgresGround = &ground{code: "plpgsql", home: "public", cascades: true, setting: postgresSetting, setters: setterNames, unseen: postgresUnseen}
 
 // maxInputs: they are counted in two bytes.
 func (postgres) maxInputs() int { return 65535 }

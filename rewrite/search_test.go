@@ -36,7 +36,7 @@ func newEveryByte(d Dialect, r *Rewriter) *everyByte {
 		return e
 	}
 	if d == Postgres {
-		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), []string{"names", "schema", "owned", "plpgsql"}, true
+		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append([]string{"names", "schema", "owned", "plpgsql"}, setterNames...), true
 		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {
 		e.whole = append(e.whole, schemaTables...)

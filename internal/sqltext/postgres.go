@@ -152,9 +152,10 @@ func (postgres) FindOwnHome() string {
 		" WHERE c.oid = pg_catalog.to_regclass('" + LedgerTable + "')), '')"
 }
 
-// MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it, and code may do so, too.
+// MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it, RESET ROLE and code may do so, too. A
+// role's own schema may be in the path.
 func (postgres) MayMove(query string, more bool) bool {
-	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query)
+	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) || mentions(query, "set", "_config") && setsRole.MatchString(query)
 }
 
 // setsUnseen reports whether a text may set a setting whose name it doesn't show: that of
@@ -169,6 +170,7 @@ var (
 	changesSettings  = regexp.MustCompile(`(?is)update.*pg_settings`)
 	setConfig        = regexp.MustCompile(`(?i)set_config`)
 	setConfigPlainly = regexp.MustCompile(`(?i)set_config\s*\(\s*'[a-z0-9_.]+'\s*,`)
+	setsRole         = regexp.MustCompile(`(?i)'(?:role|session_authorization)'`)
 )
 
 // mentions reports whether a name stands in a text, in any case; behind is what it has from its
@@ -186,7 +188,7 @@ func mentions(query, before, behind string) bool {
 	}
 }
 
-var movesPostgres = regexp.MustCompile(`(?is)\bset\b.*\b(?:schema|role|authorization)\b|\b(?:reset|discard)\b.*\ball\b`)
+var movesPostgres = regexp.MustCompile(`(?is)\bset\b.*\b(?:schema|role|authorization)\b|\b(?:reset|discard)\b.*\b(?:all|role|authorization)\b`)
 
 func (postgres) SchemaWords() (schema, path string) { return "schema", "by the search_path" }
 
