@@ -17,13 +17,16 @@ import (
 )
 
 // ownSchema is what a statement may read the books by, besides by their name.
-const ownSchema = `CREATE VIEW mine AS SELECT id, grp, price FROM books;
+const ownSchema = `ALTER TABLE books ADD dearer int AS (price * 2 + grp) VIRTUAL, ADD twice int AS (grp * 2) STORED, ADD KEY (dearer), ADD KEY (twice, price);
+CREATE VIEW mine AS SELECT id, grp, price FROM books;
 CREATE VIEW cheap AS SELECT grp, MIN(price) AS price, MAX(id) AS id FROM books GROUP BY grp;
 CREATE FUNCTION dearest(x int) RETURNS int READS SQL DATA RETURN (SELECT MAX(price) + x FROM books);
 CREATE FUNCTION rank_of(x int) RETURNS int READS SQL DATA RETURN (SELECT COUNT(*) FROM mine WHERE price > x)`
 
 // ownTriggers read the books for each row of them that is written.
 const ownTriggers = `CREATE TRIGGER looks BEFORE UPDATE ON books FOR EACH ROW SET @seen = (SELECT MAX(fence_token) FROM books);
+CREATE TRIGGER looks_first BEFORE INSERT ON books FOR EACH ROW SET @seen = (SELECT MIN(fence_token) FROM books);
+CREATE TRIGGER changes BEFORE UPDATE ON books FOR EACH ROW SET NEW.grp = NEW.grp % 4;
 CREATE TRIGGER looks_last AFTER DELETE ON books FOR EACH ROW SET @seen = (SELECT COUNT(*) FROM mine)`
 
 // switches are the ways in which MariaDB may execute what reads a table twice.
@@ -88,7 +91,7 @@ func (r random) ownCondition(outer string) string {
 		not := r.pick("", "", "", "NOT ")
 		return strings.ReplaceAll(r.pick("@id "+not+"IN ("+r.sub(outer, false)+")", "@grp "+not+"IN ("+r.sub(outer, false)+")", "@price > ("+r.sub(outer, true)+")",
 			not+"EXISTS ("+r.sub(outer, false)+")", "@price >= ALL ("+r.sub(outer, false)+")", "@price = ANY ("+r.sub(outer, false)+")", "(@id, @grp) IN (SELECT z.id, z.grp FROM "+r.rows(outer)+")",
-			"@price < dearest(0)", "rank_of(@price) < ?", "@id > ?", "@grp = ?", "@id IN (SELECT id FROM mine)", "(@price, @grp) = (SELECT MAX(z.price), z.grp FROM books z WHERE z.id = @id)"), "@", outer)
+			"@price < dearest(0)", "@dearer > ?", "@twice = ?", "@twice IN ("+r.sub(outer, false)+")", "rank_of(@price) < ?", "@id > ?", "@grp = ?", "@id IN (SELECT id FROM mine)", "(@price, @grp) = (SELECT MAX(z.price), z.grp FROM books z WHERE z.id = @id)"), "@", outer)
 	}
 	if r.IntN(3) > 0 {
 		return c()
@@ -100,7 +103,7 @@ func (r random) ownSet(outer string) string {
 	var items []string
 	for range 1 + r.IntN(2) {
 		items = append(items, outer+strings.ReplaceAll(r.pick("price = ?", "price = 5", "price = @price + 1", "title = CONCAT('t', @id)", "title = 'u'", "price = ("+r.sub(outer, true)+")",
-			"grp = ("+r.sub(outer, true)+")", "price = dearest(1)", "title = CONCAT(COALESCE(@fence_token, 0), '-', @id)", "grp = @grp + 1"), "@", outer))
+			"grp = ("+r.sub(outer, true)+")", "price = dearest(1)", "title = CONCAT(COALESCE(@fence_token, 0), '-', @id)", "grp = @grp + 1", "price = @dearer", "title = CONCAT('d', @twice)"), "@", outer))
 	}
 	return strings.Join(items, ", ")
 }
@@ -108,7 +111,7 @@ func (r random) ownSet(outer string) string {
 func (r random) ownTail(outer string) string {
 	s := ""
 	if r.IntN(2) == 0 {
-		s = " ORDER BY " + strings.ReplaceAll(r.pick("RAND()", "UUID()", "@price, @id", "@id DESC", "("+r.sub(outer, true)+"), @id", "dearest(@id), @id", "@grp, RAND()", "rank_of(@price), @id", "@price + RAND()"), "@", outer)
+		s = " ORDER BY " + strings.ReplaceAll(r.pick("RAND()", "UUID()", "@price, @id", "@id DESC", "("+r.sub(outer, true)+"), @id", "dearest(@id), @id", "@grp, RAND()", "rank_of(@price), @id", "@price + RAND()", "@dearer DESC, @id", "@twice, RAND()", "@twice + @dearer"), "@", outer)
 	}
 	if r.IntN(2) == 0 {
 		s += " LIMIT " + r.pick("1", "2", "3", "?")
@@ -127,11 +130,12 @@ func (r random) ownStatement() string {
 		where = " WHERE " + r.ownCondition(alias)
 	}
 	index := r.pick("", "", "", " FORCE INDEX (grp)", " IGNORE INDEX (PRIMARY)")
-	switch r.IntN(12) {
+	returning := r.pick("", "", "", " RETURNING id, fence_token", " RETURNING id, price + ?")
+	switch r.IntN(13) {
 	case 0, 1, 2, 3, 4:
 		return r.pick("UPDATE ", "UPDATE ", "UPDATE LOW_PRIORITY ", "UPDATE IGNORE ") + "books" + as + index + " SET " + r.ownSet(alias) + where + r.ownTail(alias)
 	case 5, 6, 7:
-		return r.pick("DELETE", "DELETE", "DELETE QUICK") + " FROM books" + strings.ReplaceAll(where, "b.", "books.") + r.ownTail("books.")
+		return r.pick("DELETE", "DELETE", "DELETE QUICK") + " FROM books" + strings.ReplaceAll(where, "b.", "books.") + r.ownTail("books.") + returning
 	case 8, 9:
 		from := r.ownJoin()
 		return r.pick("UPDATE ", "UPDATE ", "UPDATE IGNORE ") + from + " SET " + r.ownSet("b.") + r.pick("", " WHERE "+r.ownCondition("b."), " WHERE z.price > ?", " WHERE z.id = b.id") + r.pick("", "", "", " ORDER BY RAND()")
@@ -140,7 +144,10 @@ func (r random) ownStatement() string {
 		return r.pick("DELETE b FROM ", "DELETE FROM b USING ", "DELETE b.* FROM ") + from + r.pick("", " WHERE "+r.ownCondition("b."), " WHERE z.price > ?")
 	}
 	query := "SELECT z.id" + r.pick("", " + 3", " + ?") + ", z.price FROM " + r.rows("books.") + r.pick("", " WHERE z.price > ?", " WHERE z.grp = 1", " GROUP BY z.id, z.price") + r.pick("", " ORDER BY RAND()", " ORDER BY z.price, z.id LIMIT 2")
-	return r.pick("INSERT INTO", "INSERT IGNORE INTO") + " books (id, price) " + query + " ON DUPLICATE KEY UPDATE " + r.pick("books.price = 5", "books.title = CONCAT('t', books.id)", "books.price = VALUES(price) + 1", "books.price = (SELECT COUNT(*) FROM pens)", "books.grp = books.grp + 1")
+	if r.IntN(3) == 0 {
+		return r.pick("REPLACE INTO", "REPLACE INTO", "INSERT INTO") + " books (id, price) " + r.pick(query, query, "VALUES (?, 5)", "VALUES (?, dearest(1)), (8, 9)") + returning
+	}
+	return r.pick("INSERT INTO", "INSERT IGNORE INTO") + " books (id, price) " + query + " ON DUPLICATE KEY UPDATE " + r.pick("books.price = 5", "books.title = CONCAT('t', books.id)", "books.price = VALUES(price) + 1", "books.price = (SELECT COUNT(*) FROM pens)", "books.grp = books.grp + 1", "books.price = books.dearer") + returning
 }
 
 // ownJoin returns joined tables, b the books that are written.
