@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/rewrite/internal/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // Reasons why a statement is refused that may change a setting which its text doesn't show.
