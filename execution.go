@@ -274,6 +274,9 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	}
 	began := e.begin()
 	got, err := try(ctx, e, c)
+	if isSkip(err) { // no refusal: it is prepared next
+		return got, err
+	}
 	if err != nil && e.sent.kept != nil && e.unkeep(err) {
 		got, err = sendOnceMore(ctx, e, c, err)
 	}

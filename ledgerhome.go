@@ -24,7 +24,7 @@ type ledgerHome struct{ schema atomic.Pointer[string] }
 // watchNames notes that a statement which is about to be sent may have the session find names elsewhere.
 // sqlfence's own statements don't.
 func (s *connState) watchNames(ctx context.Context, query string) {
-	if s.strayed || !s.mayStray(query) || trusted.Is(ctx, query) {
+	if s.strayed || trusted.Is(ctx, query) || !s.mayStray(query) {
 		return
 	}
 	if s.found.home.schema.Load() == nil {
