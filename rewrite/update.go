@@ -21,6 +21,7 @@ func (p *planner) update(w *read.Write) bool {
 		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would report as gone; write UPDATE without it")
 	}
 	p.orAbort(w)
+	p.sortsNoView(w)
 	p.changes()
 	return p.assignments(&w.Set, false) && p.where(w)
 }
@@ -44,7 +45,7 @@ func (p *planner) countsNoRows(w *read.Write) bool {
 // sortsNoQuery refuses an UPDATE with ORDER BY and a subquery where the guard in its SET list may see
 // another row than the one that is written.
 func (p *planner) sortsNoQuery(w *read.Write) bool {
-	if w.Limit == 0 || !p.Word(w.Limit, "order") || len(p.target.rules.columns) == 0 || !p.dialect.sortsAside() {
+	if !p.sortsAside(w) {
 		return true
 	}
 	for i := w.At; i < p.Hi; i++ {
@@ -53,6 +54,25 @@ func (p *planner) sortsNoQuery(w *read.Write) bool {
 		}
 	}
 	return true
+}
+
+// sortsNoView has the database refuse an UPDATE with ORDER BY of a view, which may be one of joined tables: these are sorted
+// in the same way. An index hint is for tables alone, and this one changes nothing, as an UPDATE has no GROUP BY.
+func (p *planner) sortsNoView(w *read.Write) {
+	set := w.Set.Lo - 1
+	for i := w.At; i < set; i++ {
+		if p.Word(i, "use", "force", "ignore") && p.Word(i+1, "index", "key") {
+			return // the statement has a hint of its own
+		}
+	}
+	if p.sortsAside(w) {
+		p.insertText(p.After(set), " USE INDEX FOR GROUP BY ()")
+	}
+}
+
+// sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
+func (p *planner) sortsAside(w *read.Write) bool {
+	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.columns) > 0 && p.dialect.sortsAside()
 }
 
 // delete plans a DELETE.

@@ -276,7 +276,8 @@ func ownRows(t *testing.T, r random, name string, plain, guarded *sql.DB, tally 
 		}
 	case want.err != nil:
 		tally["error"]++
-		if got.err == nil {
+		var null *mysql.MySQLError
+		if got.err == nil && !(errors.As(want.err, &null) && null.Number == 1048) { // in a joined UPDATE, as with a guard, a trigger has NULL stored as 0
 			fail("no error")
 		}
 	case got.err != nil:

@@ -120,6 +120,7 @@ func (c *Check) mysqlWord(f *frame) (ok bool) {
 		f.tables.hi, f.leading = c.lo, true
 	case (c.sign == kwIndexHint || c.sign == kwModifier) && behind:
 		f.part = inTables
+	case c.inIndexHint(f):
 	case c.sign == kwUpdate && f.verb == kwInsert && c.before(0) == kwKey && c.before(1) == kwDuplicate && c.before(2) == kwOn:
 		f.arm, f.part, f.ended, f.cases = kwUpdate, inSet, false, 0
 		f.leading = true
@@ -129,6 +130,16 @@ func (c *Check) mysqlWord(f *frame) (ok bool) {
 		return false
 	}
 	return true
+}
+
+// inIndexHint reports whether the current token says what an index hint is for.
+//
+//	{USE | FORCE | IGNORE} INDEX FOR {JOIN | ORDER BY | GROUP BY} (...)
+func (c *Check) inIndexHint(f *frame) bool {
+	if c.sign == kwTail {
+		return f.part == inTables && c.before(1) == kwIndexHint
+	}
+	return f.part == inTables && c.before(0) == kwTail && c.before(2) == kwIndexHint && (c.sign == kwJoin || c.sign == kwOrder || c.sign == kwGroup)
 }
 
 // filtersRows reports whether the current token begins the WHERE or HAVING of the query of an INSERT, which may
