@@ -102,22 +102,14 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 }
 
 func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
-	settings, rewriter := c.state.settings, c.state.rewriter()
-	plan := rewriter.Plan(query)
-	c.state.cache.follow(query)
+	settings, plan := c.state.settings, c.state.rewriter().Plan(query)
+	c.state.follow(ctx, query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
 	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
 		return prepareBase(ctx, c.base, settings.placed(ctx, query))
 	}
 	s, err := prepare(ctx, c.state, query, plan)
-	switch {
-	case rewriter == settings.rewriter || !c.state.missesFunction(err):
-	case c.state.inTx:
-		err = &functionLost{err}
-	default:
-		s, err = prepare(ctx, c.state, query, settings.rewriter.Plan(query))
-	}
 	if err != nil {
 		return nil, err
 	}

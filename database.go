@@ -42,10 +42,6 @@ type database interface {
 	// time that it is prepared, and the same at each execution.
 	readsOnce(query string) bool
 
-	// asksReturned is a query for whether the session has each write return a row, which no text
-	// shows; empty where there is no such setting.
-	asksReturned() string
-
 	// errorEndsTx reports whether an error ends the transaction that it occurs in.
 	errorEndsTx() bool
 
@@ -107,7 +103,6 @@ func (postgres) text() sqltext.Dialect      { return sqltext.Postgres }
 func (postgres) session() session.Dialect   { return session.Postgres }
 func (postgres) catalogue() verify.Database { return verify.Postgres }
 func (postgres) remote() bool               { return true }
-func (postgres) asksReturned() string       { return "" }
 func (postgres) errorEndsTx() bool          { return true }
 func (postgres) goesOnAfterRollback() bool  { return false }
 func (postgres) storesBytesAsText() bool    { return false } // they may become \x3432, by column and driver
@@ -144,7 +139,6 @@ func (sqlite) session() session.Dialect   { return session.SQLite }
 func (sqlite) catalogue() verify.Database { return verify.SQLite }
 func (sqlite) remote() bool               { return false }
 func (sqlite) readsOnce(string) bool      { return false }
-func (sqlite) asksReturned() string       { return "PRAGMA count_changes" }
 func (sqlite) errorEndsTx() bool          { return false }
 func (sqlite) goesOnAfterRollback() bool  { return false }
 func (sqlite) storesBytesAsText() bool    { return true }
@@ -181,7 +175,6 @@ func (mysql) session() session.Dialect   { return session.MySQL }
 func (mysql) catalogue() verify.Database { return verify.MySQL }
 func (mysql) remote() bool               { return true }
 func (mysql) readsOnce(string) bool      { return false }
-func (mysql) asksReturned() string       { return "" }
 func (mysql) errorEndsTx() bool          { return false }
 func (mysql) goesOnAfterRollback() bool  { return true }
 func (mysql) storesBytesAsText() bool    { return true }

@@ -94,9 +94,7 @@ func perform[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 	case guarded:
 		return run(ctx, e, c)
 	}
-	e.state.cache.follow(e.sent.query)
-	e.state.followSession(e.sent.query)
-	e.state.watchNames(ctx, e.sent.query)
+	e.state.follow(ctx, e.sent.query)
 	commits := e.state.commits(e.sent.query)
 	if err := ctx.Err(); commits && err != nil {
 		var nothing T
@@ -264,45 +262,6 @@ func run[T any](ctx context.Context, rendered execution, c call[T]) (T, error) {
 	}
 	got, err := send(ctx, e, c)
 	return c.finish(ctx, e, got, err)
-}
-
-// enforce sends a guarded execution whose guards hold.
-func enforce[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
-	if err := e.ready(ctx); err != nil {
-		var nothing T
-		return nothing, err
-	}
-	began := e.begin()
-	got, err := try(ctx, e, c)
-	if isSkip(err) { // no refusal: it is prepared next
-		return got, err
-	}
-	if err != nil && e.sent.kept != nil && e.unkeep(err) {
-		got, err = sendOnceMore(ctx, e, c, err)
-	}
-	if again, lost := e.withoutFunction(err); again {
-		got, err = sendOnceMore(ctx, e, c, lost)
-	} else {
-		err = lost
-	}
-	for range sealTurns {
-		again, typed := e.resealed(ctx, err)
-		if err = typed; !again {
-			break
-		}
-		got, err = sendOnceMore(ctx, e, c, typed)
-	}
-	if err == nil {
-		e.state.link.touch()
-		e.end(began)
-	} else {
-		err = e.staleFirst(ctx, err)
-	}
-	err, raised := e.answered(ctx, err)
-	if !raised {
-		e.reportSent(ctx, err)
-	}
-	return got, err
 }
 
 // hold returns the execution at an address. The rows of a query go on using it; an Exec is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -91,69 +90,4 @@ func (e *execution) executed() {
 		c.args = e.sent.args[:0]
 	}
 	e.release()
-}
-
-// sendOnceMore sends the statement as it would have been sent without a cache, after it
-// failed with first. If it turns out to be in a transaction, begun by a statement, that error
-// has ended it.
-func sendOnceMore[T any](ctx context.Context, e *execution, c call[T], first error) (T, error) {
-	got, err := try(ctx, e, c)
-	if dberr.SQLState(err) == dberr.InFailedTransaction {
-		err = first
-	}
-	return got, err
-}
-
-// changesSession reports whether a statement may do more than read and write rows, and
-// begin and end transactions. In doubt it does; so does an EXPLAIN, by which SQLite executes a PRAGMA.
-func changesSession(query string) bool {
-	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
-		return true
-	}
-	switch word := firstWord(query); len(word) {
-	case 3:
-		return !strings.EqualFold(word, "END")
-	case 4:
-		return !strings.EqualFold(word, "WITH")
-	case 5:
-		return !strings.EqualFold(word, "BEGIN") && !strings.EqualFold(word, "START") && !strings.EqualFold(word, "MERGE")
-	case 6:
-		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") && !strings.EqualFold(word, "UPDATE") &&
-			!strings.EqualFold(word, "DELETE") && !strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
-	case 7:
-		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE")
-	case 8:
-		return !strings.EqualFold(word, "ROLLBACK")
-	case 9:
-		return !strings.EqualFold(word, "SAVEPOINT")
-	}
-	return true
-}
-
-// firstWord returns the letters that a statement begins with, behind blanks and comments; in
-// doubt none: databases differ in whether a comment may have others inside, and whether
-// a carriage return ends one.
-func firstWord(query string) string {
-	for {
-		query = strings.TrimLeft(query, " \t\r\n\f\v(")
-		var comment string
-		var found bool
-		switch {
-		case strings.HasPrefix(query, "--"):
-			comment, query, found = strings.Cut(query[2:], "\n")
-			found = found && strings.IndexByte(strings.TrimSuffix(comment, "\r"), '\r') < 0
-		case strings.HasPrefix(query, "/*"):
-			comment, query, found = strings.Cut(query[2:], "*/")
-			found = found && !strings.Contains(comment, "/*")
-		default:
-			end := strings.IndexFunc(query, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
-			if end < 0 {
-				end = len(query)
-			}
-			return query[:end]
-		}
-		if !found {
-			return ""
-		}
-	}
 }

@@ -226,52 +226,6 @@ func TestLedgerFunctionIsInstalled(t *testing.T) {
 	}
 }
 
-// Other errors say nothing about the function.
-func TestLedgerFunctionIsNotLost(t *testing.T) {
-	s := &connState{found: new(found)}
-	if s.missesFunction(codedError("42883")) {
-		t.Error("lost before it was found")
-	}
-	s.found.calling.Store(&callingRewriter{schema: "shop"})
-	for _, err := range []error{
-		nil, errors.New(sqltext.LedgerFunction), codedError("22P02"), codedError("40001"),
-		says("3F000", `schema "other" does not exist`),
-		says("42P01", `relation "fencing_tokens" does not exist`),
-		says("42501", "permission denied for table fencing_tokens"),
-		says("42501", "permission denied for schema other"),
-		says("42501", "permission denied for table shop"),
-
-		// These are of values.
-		quoted(`function "shop.` + sqltext.LedgerFunction + `(text)" does not exist`),
-		quoted(`function "" shop.` + sqltext.LedgerFunction + `(" (text)" does not exist`),
-		says("3F000", `schema "shops" does not exist`),
-		says("42P01", `relation "shop.fencing_tokens2" does not exist`),
-	} {
-		if s.missesFunction(err) {
-			t.Errorf("lost by %v", err)
-		}
-	}
-	for _, err := range []error{
-		codedError("42501"), codedError("42883"),
-		says("3F000", `schema "shop" does not exist`),
-		says("42501", "permission denied for schema shop"),
-		says("42P01", `relation "shop.fencing_tokens" does not exist`),
-	} {
-		if !s.missesFunction(err) {
-			t.Errorf("not lost by %v", err)
-		}
-	}
-}
-
-// quoted is the error of a function that a value names.
-type quoted string
-
-func (e quoted) Error() string  { return string(e) }
-func (quoted) SQLState() string { return "42883" }
-
-// says is an error of the server's.
-func says(code, text string) error { return fmt.Errorf("%s: %w", text, coded(code)) }
-
 // Each connection that had prepared a call of the function does without, not only the one
 // that misses it first.
 func TestLedgerFunctionIsLostToEachConnection(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -95,7 +96,9 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	saved := s.savepoint(ctx)
 	began := e.begin()
 	got, err := try(ctx, e, c)
-	e.lostFunction(err)
+	if fact := e.wrong(err); fact == session.Function {
+		e.state.found.Forget(fact)
+	}
 	switch {
 	case err == nil:
 		e.end(began)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/lost"
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // What must not be sent twice, nor called failed when it may have been applied, is a
@@ -46,24 +47,6 @@ func (e *execution) linked(ctx context.Context) error {
 	}
 	s.pending = true
 	return nil
-}
-
-// ready looks whether the guarded statement may be sent, and prepares it if it is to
-// be. Errors mean that nothing of it was executed.
-func (e *execution) ready(ctx context.Context) error {
-	if err := e.linked(ctx); err != nil {
-		return err
-	}
-	err := e.prepare(ctx)
-	if again, lost := e.withoutFunction(err); again {
-		err = e.prepare(ctx)
-	} else {
-		err = lost
-	}
-	if err != nil {
-		err, _ = e.reported(ctx, e.staleFirst(ctx, err))
-	}
-	return err
 }
 
 // prepare prepares the statement, if it is to be sent prepared and isn't.
@@ -119,7 +102,7 @@ func (s *connState) followCommit(err error) error {
 // mayCommit reports whether a text commits a transaction that was begun before it. In doubt it does. A pool
 // may have lost the connection on which a script begins one of its own: that script is sent again.
 func mayCommit(query string) bool {
-	switch word := firstWord(query); {
+	switch word := session.FirstWord(query); {
 	case word == "":
 		return true
 	case strings.EqualFold(word, "COMMIT"), strings.EqualFold(word, "END"):

@@ -3,6 +3,8 @@ package sqlfence
 import (
 	"context"
 	"database/sql/driver"
+
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // guardedRows are the rows of a guarded query. The guard may refuse a row after the
@@ -58,8 +60,9 @@ func (r *guardedRows) typed(err error) error {
 		typed, _ := r.execution.classify(err)
 		return typed
 	}
-	if r.execution.lostFunction(err) {
-		err = &functionLost{err}
+	if e := r.execution; e.wrong(err) == session.Function {
+		e.state.found.Forget(session.Function)
+		err = &outdated{session.Function, err}
 	}
 	typed, raised := r.execution.answered(r.ctx, err)
 	r.refused = raised
@@ -83,7 +86,7 @@ func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Ro
 		switch {
 		case observes:
 			return failedRows{columns, err}, closing(rows.Close, err)
-		case raised || e.misjudged(err):
+		case raised || e.wrong(err) == session.Seals:
 			return nil, closing(rows.Close, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package sqlfence
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -58,99 +57,33 @@ func (e *execution) writesSealed() bool {
 	return false
 }
 
-// misjudged reports whether err may be about a guarded statement that was written for a sealed
-// table which isn't, or the reverse. Only the database knows.
-func (e *execution) misjudged(err error) bool {
-	if err == nil || !e.writesSealed() {
-		return false
-	}
-	switch sqltext.ReadSealRefusal(err) {
-	case sqltext.NotSealed:
-		return e.proves
-	case sqltext.NotProven:
-		return e.unsealed && e.isSealed(sealOf(err))
-	}
-	return false
-}
-
-// isSealed reports whether the statement writes to a table that may be sealed and has this name.
-func (e *execution) isSealed(name string) bool {
+// maySeal reports whether the statement writes to a table that may be sealed and has this name.
+func (e *execution) maySeal(name string) bool {
 	return slices.ContainsFunc(e.plan.Tables, func(i int) bool {
 		t := e.registry.tables[i]
 		return t.rules.Sealed && t.isCalled(name)
 	})
 }
 
-// judge asks for the seals, and notes those of the statement's tables. For this statement the answers hold
-// whatever other connections learn meanwhile. Without an answer it is false.
-func (e *execution) judge(ctx context.Context) bool {
-	s := e.state
-	if err := s.session.AskForSeals(ctx, (*asking)(s)); err != nil {
-		return false
+// judge notes which of the statement's tables are sealed, now that the database was asked. For this statement that
+// holds whatever other connections learn meanwhile.
+func (e *execution) judge() {
+	e.unsealed, e.proves = false, false
+	if !e.writesSealed() {
+		return
 	}
 	e.judged = make(map[*table]bool)
 	for i := range e.plan.Tables {
 		t := e.table(i)
-		e.judged[t] = s.found.IsSealed(t.spelled)
+		e.judged[t] = e.state.found.IsSealed(t.spelled)
 	}
-	return true
 }
-
-// sealTurns is how often a statement is sent again at most: a seal may come or go while it
-// waits for a lock.
-const sealTurns = 10
-
-// resealed looks at the error of a guarded statement. If that may say that the statement was written for
-// another state of the seals than that of the database, the database is asked, and the statement, of which nothing was
-// applied, is rendered anew, to be sent again; once if that changes nothing. Where the error has ended its transaction, nothing can be asked, and
-// typed says why; else typed is err.
-func (e *execution) resealed(ctx context.Context, err error) (again bool, typed error) {
-	if !e.misjudged(err) {
-		return false, err
-	}
-	if s := e.state; s.inTx && s.settings.profile.errorEndsTx() {
-		s.found.ForgetSeals()
-		if e.plan.Several > 0 {
-			return false, err
-		}
-		return false, &sealMissed{err}
-	}
-	if !e.judge(ctx) || e.plan.Several > 0 { // those before it may have been applied
-		return false, err
-	}
-	before := e.sent.query
-	e.unsealed, e.proves = false, false
-	decided, _ := e.render()
-	if e.sent.query == before { // the seal may have come and gone since the refusal
-		if e.sentAgain {
-			return false, err
-		}
-		e.sentAgain = true
-	}
-	return decided == guarded, err
-}
-
-// sealMissed is the error of a statement in a transaction that was written for another
-// state of the table's seal, and that can be run again in a new transaction.
-type sealMissed struct{ error }
-
-func (e *sealMissed) Unwrap() error   { return e.error }
-func (e *sealMissed) Temporary() bool { return true }
 
 // What the triggers of a seal say, in every database. The code says which of these it is.
 var (
-	saysSealed    = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
 	saysStale     = regexp.MustCompile(`(?s)sqlfence: stale token (\d+) for table (.+), which has (\d+)`)
 	saysNotIssued = regexp.MustCompile(`(?s)sqlfence: token (\d+) for table (.+) is not issued, the newest is (\d+)`)
 )
-
-// sealOf returns the table whose seal has refused a write; empty if the message doesn't say.
-func sealOf(err error) string {
-	if m := saysSealed.FindStringSubmatch(err.Error()); m != nil {
-		return m[1]
-	}
-	return ""
-}
 
 // isCalled reports whether the table has this name in the database.
 func (t *table) isCalled(name string) bool { return strings.EqualFold(t.rules.Name, name) }
@@ -163,9 +96,9 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 	case sqltext.NoSealRefusal, sqltext.NotSealed:
 		return err, false
 	case sqltext.NotProven:
-		return s.unprovenWrite(sealOf(err), err), true
+		return s.unprovenWrite(sqltext.SealOf(err), err), true
 	case sqltext.SerialKept:
-		table, _ := s.sealedTable(sealOf(err))
+		table, _ := s.sealedTable(sqltext.SealOf(err))
 		return &refusal{sentinel: ErrNoSerial, err: err, table: table,
 			reason: fmt.Sprintf("table %q is sealed, and the write didn't raise its serial (docs/sealed.md)", table)}, true
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // What a guard relies on, beside the statement's text, is the server's and the session's. A
@@ -97,16 +98,17 @@ func (s *connState) refuses(ctx context.Context) error {
 // checkSession refuses a guarded write where the server or the session isn't as a guard needs it.
 func (e *execution) checkSession(ctx context.Context) error {
 	s, before := e.state, e.rewriter()
-	beyondASCII := s.session.HasSettings() && !e.isASCII()
+	beyondASCII := s.session.HasCharset() && !e.isASCII()
 	if err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: beyondASCII || e.plan.AssignsTwice}); err != nil {
 		return err
 	}
 	if r := e.rewriter(); r != before {
 		e.planAgain(r)
 	}
-	if err := e.checkLedgerHome(ctx); err != nil {
+	if err := e.checkHome(ctx); err != nil {
 		return err
 	}
+	s.follow(ctx, e.read.query)
 	switch facts := &s.session.Facts; {
 	case facts.SplitCharset != "" && beyondASCII:
 		return unguardable(e.table(0).name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
@@ -116,6 +118,40 @@ func (e *execution) checkSession(ctx context.Context) error {
 		return e.checkPeers()
 	}
 	return nil
+}
+
+// checkHome refuses a write that needs the ledger where the session finds another one than its pool's, or may
+// before it writes.
+func (e *execution) checkHome(ctx context.Context) error {
+	s := e.state
+	i := slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].rules.Ledger })
+	switch {
+	case i < 0:
+		return nil
+	case e.plan.Several > 0 && s.session.MayMove(e.read.query):
+		return unguardable(e.table(i).name, "the text may change where the session finds names (search_path) before it writes; send each statement by itself")
+	}
+	return s.checkHome(ctx, e.table(i).name)
+}
+
+// checkHome refuses what needs the ledger, for a table, where the session finds another one than its pool's.
+func (s *connState) checkHome(ctx context.Context, table string) error {
+	err := s.session.CheckHome(ctx, (*asking)(s))
+	if moved := (*session.Moved)(nil); errors.As(err, &moved) {
+		return unguardable(table, moved.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("sqlfence: %w", err)
+	}
+	return nil
+}
+
+// checkOwn is checkHome for a statement of sqlfence's packages, if it names one of their tables.
+func (s *connState) checkOwn(ctx context.Context, query string) error {
+	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.text(), "s", query) == query {
+		return nil
+	}
+	return s.checkHome(ctx, sqltext.LedgerTable)
 }
 
 // checkPeers refuses a write that compares a token with the ledger where the ledger's lock
@@ -159,17 +195,9 @@ func mayExceedASCII(a driver.NamedValue) bool {
 	return true
 }
 
-// followSession forgets what is known of the session where a statement that is about to be sent may
-// change it: as may a SET, a block, or a text that it executes.
-func (s *connState) followSession(query string) {
-	if s.session.Follows() && changesSession(query) {
-		s.session.Changed()
-	}
-}
-
 // wants notes what the rules of the tables need to know.
 func (s *settings) wants() {
-	s.wanted.Schema, s.wanted.Function = s.schema, s.ledgers
+	s.wanted.Schema, s.wanted.Ledger = s.schema, s.ledgers
 	for _, t := range s.tables {
 		if t.rules.Sealed {
 			s.wanted.Sealed = append(s.wanted.Sealed, t.spelled)

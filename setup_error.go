@@ -66,7 +66,7 @@ func (e *execution) explain(ctx context.Context, err error) error {
 		}
 	}
 	ask := func(query string) ([]string, error) {
-		rows, err := queryTexts(ctx, e.state.base, query)
+		rows, err := (*asking)(e.state).Query(ctx, query)
 		found := make([]string, len(rows))
 		for i := range rows {
 			found[i] = rows[i][0]

@@ -31,7 +31,7 @@ func (e *execution) staleFirst(ctx context.Context, err error) error {
 	if question == "" {
 		return err
 	}
-	_, refused := queryTexts(ctx, e.state.base, question)
+	_, refused := (*asking)(e.state).Query(ctx, question)
 	if refused == nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -39,6 +40,13 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 		return nil, err
 	}
 	if err := s.use(ctx, text, added); err != nil {
+		if fact := state.found.Wrong(err, session.Written{Query: text}); fact == session.Function {
+			state.found.Forget(fact)
+			if state.endsTx() {
+				return nil, &outdated{fact, err}
+			}
+			return prepare(ctx, state, query, state.settings.rewriter.Plan(query))
+		}
 		if refused := state.refuses(ctx); refused != nil {
 			return nil, refused
 		}

@@ -4,7 +4,8 @@ import (
 	"container/list"
 	"context"
 	"database/sql/driver"
-	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // A stmtCache keeps the guarded statements that a connection has executed prepared: see
@@ -13,11 +14,9 @@ import (
 type stmtCache struct {
 	base    driver.Conn
 	size    int
-	rows    bool        // of statements that return rows, too
-	returns string      // asks whether writes return rows; empty where they don't, or may
-	asked   bool        // since something was sent that may have changed the answer
-	none    bool        // they do: nothing is kept
-	answers func() bool // whether the connection is in the middle of an answer; nil if that doesn't matter
+	rows    bool                       // of statements that return rows, too
+	none    func(context.Context) bool // whether nothing can be prepared at present; nil for never
+	answers func() bool                // whether the connection is in the middle of an answer; nil if that doesn't matter
 
 	direct bool                // base is the driver's own, which keeps no arguments
 	args   []driver.NamedValue // room for those of the next execution
@@ -65,9 +64,6 @@ func newStmtCache(s *settings, base driver.Conn) stmtCache {
 			return stmtCache{}
 		}
 	}
-	if !c.rows && !s.wanted.Nothing {
-		c.returns = s.profile.asksReturned()
-	}
 	c.stmts = make(map[string]*list.Element)
 	return c
 }
@@ -88,7 +84,7 @@ func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
 		k.inUse = true
 		return k, nil
 	}
-	if c.mayReturn(ctx) {
+	if c.none != nil && c.none(ctx) {
 		return nil, nil
 	}
 	if len(c.stmts) == c.size {
@@ -102,20 +98,6 @@ func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
 	k := &keptStmt{text: text, base: base, inUse: true}
 	c.stmts[text] = c.recent.PushFront(k)
 	return k, nil
-}
-
-// mayReturn reports whether a write may return rows that its text doesn't show, by what the session has
-// set: the driver would leave it at the first of them, with its transaction open.
-func (c *stmtCache) mayReturn(ctx context.Context) bool {
-	if c.asked || c.returns == "" {
-		return c.none
-	}
-	rows, err := queryTexts(ctx, c.base, c.returns)
-	if err != nil {
-		return true
-	}
-	c.asked, c.none = true, slices.ContainsFunc(rows, func(row []string) bool { return !slices.Equal(row, []string{"0"}) })
-	return c.none
 }
 
 // room returns an empty list with room for n arguments.
@@ -153,7 +135,6 @@ func (c *stmtCache) drop(k *keptStmt) {
 
 // expire drops all statements, and closes them if that is possible now.
 func (c *stmtCache) expire() {
-	c.asked = false
 	for e := c.recent.Front(); e != nil; e = c.recent.Front() {
 		c.drop(e.Value.(*keptStmt))
 	}
@@ -178,7 +159,7 @@ func (c *stmtCache) isBusy() bool { return c.answers != nil && c.answers() }
 // they mean: SQLite executes some as it prepares them. The database sees that itself where it changes a table; but not that a name
 // means another table now, or that the session has forgotten its statements.
 func (c *stmtCache) follow(query string) {
-	if (len(c.stmts) > 0 || c.asked) && changesSession(query) {
+	if len(c.stmts) > 0 && session.Changes(query) {
 		c.expire()
 	}
 }

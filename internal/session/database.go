@@ -13,7 +13,10 @@ type Database struct {
 	sealsKnown atomic.Bool // of all tables
 
 	function atomic.Pointer[string] // the schema of the ledger's function; nil if it isn't known to be there
+	last     atomic.Pointer[string] // where it was known to be last; nil if it never was
 	looked   atomic.Int64           // when a connection looked for it, in nanoseconds of Unix time; 0 for at once
+
+	home home
 }
 
 // LookAgain is how long the connections of a pool go by what one of them has seen of the ledger's function.
@@ -27,10 +30,6 @@ func (d *Database) Function() string {
 	}
 	return ""
 }
-
-// LoseFunction notes that the function can't be called. It is used again once a connection has
-// found it.
-func (d *Database) LoseFunction() { d.function.Store(nil) }
 
 // LookForFunction has the next connection that can look for the function.
 func (d *Database) LookForFunction() { d.looked.Store(0) }
@@ -51,12 +50,6 @@ func (d *Database) IsSealed(name Name) bool {
 // Seal notes whether a table is sealed.
 func (d *Database) Seal(name Name, sealed bool) { d.seals.Store(name, sealed) }
 
-// ForgetSeals has all seals asked for again.
-func (d *Database) ForgetSeals() {
-	d.sealsKnown.Store(false)
-	d.seals.Clear()
-}
-
 // learn notes what a connection was answered.
 func (d *Database) learn(w *wanted) {
 	if w.function {
@@ -65,6 +58,7 @@ func (d *Database) learn(w *wanted) {
 			d.function.Store(nil)
 		} else if d.Function() != w.schema {
 			d.function.Store(&w.schema)
+			d.last.Store(&w.schema)
 		}
 	}
 	for i, name := range w.sealed {

@@ -39,6 +39,12 @@ type Dialect interface {
 	// hasSettings reports whether a statement can change one of the facts.
 	hasSettings() bool
 
+	// hasCharset reports whether the connection's encoding is one of these.
+	hasCharset() bool
+
+	// hasCounts reports whether a session may have each write return a row.
+	hasCounts() bool
+
 	// asksInTx reports whether seals are asked for in a transaction, too. Where an error doesn't end it, a
 	// refusal has them asked for as well.
 	asksInTx() bool
@@ -47,6 +53,7 @@ type Dialect interface {
 // wanted is what is asked for, and what was answered.
 type wanted struct {
 	server   bool
+	counts   bool   // whether writes return them, too
 	home     string // the schema of the ledger, as in Wants
 	function bool
 	seals    bool   // of all tables; else of none

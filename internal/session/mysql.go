@@ -129,5 +129,9 @@ var plainCharsets = []string{
 
 func (mysql) hasSettings() bool { return true }
 
+func (mysql) hasCharset() bool { return true }
+
+func (mysql) hasCounts() bool { return false }
+
 // asksInTx: information_schema may be read by what would be the transaction's snapshot.
 func (mysql) asksInTx() bool { return false }

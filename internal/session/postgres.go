@@ -106,4 +106,8 @@ func (postgres) errorEndsTx() bool { return true }
 // UTF-8 or nothing.
 func (postgres) hasSettings() bool { return false }
 
+func (postgres) hasCharset() bool { return false }
+
+func (postgres) hasCounts() bool { return false }
+
 func (postgres) asksInTx() bool { return true }

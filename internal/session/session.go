@@ -22,7 +22,7 @@ type Conn interface {
 // Wants are what a fenced database needs to know beside the facts of every server.
 type Wants struct {
 	Schema   string   // of the ledger by the options; empty for where the session finds it
-	Function bool     // whether there is a function that asks the ledger
+	Ledger   bool     // some table is compared with the ledger: where it is, and which function asks it
 	Sealed   []Name   // the tables that may be sealed
 	Untested []string // the names of servers whose risk is taken
 	Nothing  bool     // there is no server, but a mock
@@ -42,7 +42,9 @@ type Session struct {
 	wants    *Wants
 	proven   bool // that it raises
 	asked    bool // for the facts
+	counted  bool // whether writes return counts is one of them
 	changed  bool // the session may have, since it was asked
+	strayed  bool // the session may find names elsewhere than in the beginning
 	refusal  error
 }
 
@@ -62,6 +64,9 @@ type Facts struct {
 	// AssignsAtOnce: the columns of a SET list get their values all at once, so that one which is
 	// assigned twice doesn't get its last value.
 	AssignsAtOnce bool
+
+	// ReturnsCounts: the session has each write return a row, which no text shows.
+	ReturnsCounts bool
 }
 
 // New returns what a new connection knows, which is nothing.
@@ -77,6 +82,9 @@ type Moment struct {
 	// Settings: it matters what the session has set. Else what was known before the session may
 	// have changed will do.
 	Settings bool
+
+	// Counts: it matters whether writes return counts, which isn't asked for otherwise.
+	Counts bool
 }
 
 // Know asks the server for what isn't known. The error is a [*Refusal] if guards don't hold on the
@@ -91,7 +99,7 @@ func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 		return err
 	}
 	if w.server {
-		s.Facts, s.asked, s.changed = w.facts, true, false
+		s.Facts, s.asked, s.counted, s.changed = w.facts, true, w.counts, false
 		s.refusal = s.judge()
 	}
 	s.database.learn(w)
@@ -105,31 +113,23 @@ func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *wanted) error {
 		}
 		s.proven = true
 	}
-	for _, query := range s.dialect.questions(w) {
-		rows, err := c.Query(ctx, query)
-		if err != nil {
-			return unanswered(err)
-		}
-		for _, row := range rows {
-			s.dialect.read(w, row)
-		}
+	if err := s.question(ctx, c, w); err != nil {
+		return unanswered(err)
 	}
 	return nil
 }
 
-// AskForSeals asks for all seals, whatever is known of them. An error is that of the question.
-func (s *Session) AskForSeals(ctx context.Context, c Conn) error {
-	w := &wanted{seals: true, sealed: s.wants.Sealed}
+// question asks for what isn't in the proof.
+func (s *Session) question(ctx context.Context, c Conn, w *wanted) error {
 	for _, query := range s.dialect.questions(w) {
 		rows, err := c.Query(ctx, query)
 		if err != nil {
-			return fmt.Errorf("asking for the seals: %w", err)
+			return err
 		}
 		for _, row := range rows {
 			s.dialect.read(w, row)
 		}
 	}
-	s.database.learn(w)
 	return nil
 }
 
@@ -146,15 +146,18 @@ func (s *Session) judge() error {
 
 // knows reports whether nothing is missing at a moment.
 func (s *Session) knows(m Moment) bool {
-	return s.asked && !(s.changed && m.Settings) &&
+	return s.asked && !(s.changed && m.Settings) && !s.missesCounts(m) &&
 		(m.InTx && !s.dialect.asksInTx() || len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
-		(m.InTx || !s.wants.Function || !s.database.isDue()) || s.wants.Nothing
+		(m.InTx || !s.wants.Ledger || !s.database.isDue()) || s.wants.Nothing
 }
+
+// missesCounts reports whether it isn't known, and matters, whether writes return counts.
+func (s *Session) missesCounts(m Moment) bool { return m.Counts && !s.counted && s.dialect.hasCounts() }
 
 // missing returns what has to be asked for at a moment.
 func (s *Session) missing(m Moment) *wanted {
-	w := &wanted{home: s.wants.Schema, server: !s.asked || s.changed && m.Settings, facts: Facts{Version: s.Version}}
-	w.function = s.wants.Function && (!s.asked || !m.InTx)
+	w := &wanted{home: s.wants.Schema, server: !s.asked || s.changed && m.Settings || s.missesCounts(m), counts: m.Counts, facts: Facts{Version: s.Version}}
+	w.function = s.wants.Ledger && (!s.asked || !m.InTx)
 	if w.seals = !m.InTx || s.dialect.asksInTx(); !w.seals {
 		return w
 	}
@@ -166,14 +169,26 @@ func (s *Session) missing(m Moment) *wanted {
 	return w
 }
 
-// Changed notes that a statement may have changed the session.
+// Changed notes that the session may have been changed.
 func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.hasSettings() }
 
-// HasSettings reports whether a session's settings, which its statements can change, are among the facts.
-func (s *Session) HasSettings() bool { return s.dialect.hasSettings() }
+// HasCharset reports whether an encoding that a session can change is among the facts.
+func (s *Session) HasCharset() bool { return s.dialect.hasCharset() }
 
-// Follows reports whether the session is to be told of statements that may change it.
-func (s *Session) Follows() bool { return s.asked && !s.changed && s.dialect.hasSettings() }
+// Follow forgets what a statement, which is about to be sent, may change.
+func (s *Session) Follow(ctx context.Context, c Conn, query string) {
+	if s.asked && !s.changed && s.dialect.hasSettings() && Changes(query) {
+		s.changed = true
+	}
+	if !s.strayed && s.MayMove(query) {
+		s.leave(ctx, c)
+	}
+}
+
+// Follows reports whether a statement has to be looked at each time that it is sent.
+func (s *Session) Follows(query string) bool {
+	return s.dialect.hasSettings() && Changes(query) || s.MayMove(query)
+}
 
 // Peers asks whether other servers write to the same database, each with locks of its own.
 func Peers(ctx context.Context, d Dialect, query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {

@@ -1,8 +1,12 @@
 package session
 
-import "github.com/sqlfence/sqlfence/internal/sqltext"
+import (
+	"slices"
 
-// SQLite is SQLite, of which nothing has to be known but that it raises.
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// SQLite is SQLite.
 var SQLite Dialect = sqlite{}
 
 type sqlite struct{}
@@ -15,9 +19,16 @@ func (d sqlite) canary(*wanted, bool) string {
 
 func (sqlite) readProof(*wanted, string) error { return nil }
 
-func (sqlite) questions(*wanted) []string { return nil }
+func (sqlite) questions(w *wanted) []string {
+	if !w.counts {
+		return nil
+	}
+	return []string{"PRAGMA count_changes"}
+}
 
-func (sqlite) read(*wanted, []string) {}
+func (sqlite) read(w *wanted, row []string) {
+	w.facts.ReturnsCounts = !slices.Equal(row, []string{"0"})
+}
 
 func (sqlite) version() string { return "SELECT sqlite_version()" }
 
@@ -25,6 +36,10 @@ func (sqlite) unlike(*Facts) string { return "" }
 
 func (sqlite) errorEndsTx() bool { return false }
 
-func (sqlite) hasSettings() bool { return false }
+func (sqlite) hasSettings() bool { return true }
+
+func (sqlite) hasCharset() bool { return false }
+
+func (sqlite) hasCounts() bool { return true }
 
 func (sqlite) asksInTx() bool { return true }

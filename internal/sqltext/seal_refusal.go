@@ -1,6 +1,10 @@
 package sqltext
 
-import "github.com/sqlfence/sqlfence/internal/dberr"
+import (
+	"regexp"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+)
 
 // A SealRefusal is what a seal, or what is left of one, has refused.
 type SealRefusal uint8
@@ -50,4 +54,14 @@ func ReadSealRefusal(err error) SealRefusal {
 		}
 	}
 	return NoSealRefusal
+}
+
+var saysSealed = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
+
+// SealOf returns the table whose seal has refused a write; empty if the message doesn't say.
+func SealOf(err error) string {
+	if m := saysSealed.FindStringSubmatch(err.Error()); m != nil {
+		return m[1]
+	}
+	return ""
 }

@@ -1,0 +1,122 @@
+package sqlfence
+
+import (
+	"context"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/session"
+)
+
+// mostTurns is how often a statement is sent at most: a seal may come or go while it waits for a lock.
+const mostTurns = 10
+
+// enforce sends a guarded execution whose guards hold. A guard is written by what is known of the session; where the
+// error says that a fact was wrong, the fact is corrected, and the statement written anew and sent again. Nothing else
+// is sent twice.
+func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err error) {
+	if err := e.linked(ctx); err != nil {
+		return got, err
+	}
+	began := e.begin()
+	got, sent, err := attempt(ctx, e, c)
+	for turn := 1; err != nil && !isSkip(err) && turn < mostTurns; turn++ {
+		again, typed := e.correct(ctx, err)
+		if !again {
+			err = typed
+			break
+		}
+		if got, sent, err = attempt(ctx, e, c); dberr.SQLState(err) == dberr.InFailedTransaction {
+			err = typed // of a transaction that a statement has begun
+			break
+		}
+	}
+	if isSkip(err) { // no refusal: it is prepared next
+		return got, err
+	}
+	if err == nil {
+		e.state.link.touch()
+		e.end(began)
+	} else {
+		err = e.staleFirst(ctx, err)
+	}
+	if !sent {
+		err, _ = e.reported(ctx, err)
+		return got, err
+	}
+	err, raised := e.answered(ctx, err)
+	if !raised {
+		e.reportSent(ctx, err)
+	}
+	return got, err
+}
+
+// attempt prepares the statement, where it is to be sent prepared, and sends it. Unless it was sent, nothing of it
+// was executed.
+func attempt[T any](ctx context.Context, e *execution, c call[T]) (got T, sent bool, err error) {
+	if err := e.prepare(ctx); err != nil {
+		return got, false, err
+	}
+	got, err = try(ctx, e, c)
+	return got, true, err
+}
+
+// correct looks at the error of a guarded statement, of which nothing was applied. If a fact by which it was written was
+// wrong, it is corrected, and the statement written anew, to be sent again; once if that changes nothing. Where the
+// error has ended its transaction, nothing can be sent, and typed says why; else typed is err.
+func (e *execution) correct(ctx context.Context, err error) (again bool, typed error) {
+	kept := e.sent.kept != nil && e.unkeep(err)
+	fact := e.wrong(err)
+	switch s := e.state; {
+	case kept:
+		e.keeps = false
+		return true, err
+	case fact == session.NoFact:
+		return false, err
+	case e.plan.Several > 0: // those before it may have been applied
+		s.found.Forget(fact)
+		return false, err
+	case s.endsTx():
+		s.found.Forget(fact)
+		return false, &outdated{fact, err}
+	case s.session.Correct(ctx, (*asking)(s), fact) != nil:
+		return false, err
+	}
+	before := e.sent.query
+	e.planAgain(e.rewriter())
+	e.judge()
+	decided, _ := e.render()
+	if e.sent.query == before { // the fact may have changed and changed back since the error
+		if e.sentAgain {
+			return false, err
+		}
+		e.sentAgain = true
+	}
+	return decided == guarded, &outdated{fact, err}
+}
+
+// wrong returns the fact by which the statement was written that its error says was wrong.
+func (e *execution) wrong(err error) session.Fact {
+	return e.state.found.Wrong(err, session.Written{Query: e.sent.query, Proven: e.proves, Unproven: e.unsealed, MaySeal: e.maySeal})
+}
+
+// endsTx reports whether an error has ended the transaction that is open.
+func (s *connState) endsTx() bool { return s.inTx && s.settings.profile.errorEndsTx() }
+
+// outdated is the error of a guarded statement that was written by a fact which isn't so any more, and that can be
+// run again in a new transaction.
+type outdated struct {
+	fact session.Fact
+	err  error
+}
+
+func (e *outdated) Error() string {
+	if e.fact == session.Function {
+		return "sqlfence: the ledger's function was dropped, and guards do without it from now on; retry the transaction: " + e.err.Error()
+	}
+	return e.err.Error()
+}
+
+func (e *outdated) Unwrap() error { return e.err }
+
+// Temporary returns true: see [Retry].
+func (e *outdated) Temporary() bool { return true }

@@ -1,0 +1,58 @@
+package session
+
+import "strings"
+
+// Changes reports whether a statement may do more than read and write rows, and begin and end
+// transactions: it may change its session, or the tables. In doubt it may; so may an EXPLAIN,
+// by which SQLite executes a PRAGMA.
+func Changes(query string) bool {
+	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
+		return true
+	}
+	switch word := FirstWord(query); len(word) {
+	case 3:
+		return !strings.EqualFold(word, "END")
+	case 4:
+		return !strings.EqualFold(word, "WITH")
+	case 5:
+		return !strings.EqualFold(word, "BEGIN") && !strings.EqualFold(word, "START") && !strings.EqualFold(word, "MERGE")
+	case 6:
+		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") && !strings.EqualFold(word, "UPDATE") &&
+			!strings.EqualFold(word, "DELETE") && !strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
+	case 7:
+		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE")
+	case 8:
+		return !strings.EqualFold(word, "ROLLBACK")
+	case 9:
+		return !strings.EqualFold(word, "SAVEPOINT")
+	}
+	return true
+}
+
+// FirstWord returns the letters that a statement begins with, behind blanks and comments; in
+// doubt none: databases differ in whether a comment may have others inside, and whether
+// a carriage return ends one.
+func FirstWord(query string) string {
+	for {
+		query = strings.TrimLeft(query, " \t\r\n\f\v(")
+		var comment string
+		var found bool
+		switch {
+		case strings.HasPrefix(query, "--"):
+			comment, query, found = strings.Cut(query[2:], "\n")
+			found = found && strings.IndexByte(strings.TrimSuffix(comment, "\r"), '\r') < 0
+		case strings.HasPrefix(query, "/*"):
+			comment, query, found = strings.Cut(query[2:], "*/")
+			found = found && !strings.Contains(comment, "/*")
+		default:
+			end := strings.IndexFunc(query, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
+			if end < 0 {
+				end = len(query)
+			}
+			return query[:end]
+		}
+		if !found {
+			return ""
+		}
+	}
+}
