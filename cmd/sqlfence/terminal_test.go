@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -121,5 +122,36 @@ func TestInterruptOnATerminal(t *testing.T) {
 				t.Errorf("%v, interrupted %d times; want status 9, once", err, said)
 			}
 		})
+	}
+}
+
+// On a narrow terminal texts are broken at their words, and a long statement is cut around the place that is meant.
+func TestNarrowTerminal(t *testing.T) {
+	program := newProgram(t)
+	keys, screen := terminal(t)
+	const width = 60
+	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width}); err != nil {
+		t.Fatal(err)
+	}
+	explain := exec.Command(program)
+	explain.Args = []string{"sqlfence", "explain", "--dialect", "postgres", "--table", "books",
+		"UPDATE pens SET price = 30, title = 'a long one', note = 'longer'; CREATE RULE r AS ON INSERT TO books DO INSTEAD NOTHING"}
+	explain.Stdout, explain.Stderr = screen, screen
+	if err := explain.Start(); err != nil {
+		t.Fatal(err)
+	}
+	screen.Close()
+	var lines []string
+	for said := bufio.NewScanner(keys); said.Scan(); {
+		lines = append(lines, said.Text())
+		if utf8.RuneCountInString(said.Text()) > width {
+			t.Errorf("wider than the terminal: %q", said.Text())
+		}
+	}
+	if err := explain.Wait(); explain.ProcessState.ExitCode() != 3 {
+		t.Fatalf("%v: %q", err, lines)
+	}
+	if n := len(lines); n < 4 || !strings.HasPrefix(lines[n-2], "  …") || strings.TrimSpace(lines[n-1]) != "^" {
+		t.Errorf("%q, want a part of the statement, and a caret", lines)
 	}
 }

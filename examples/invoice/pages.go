@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 var pages string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock": func(t time.Time) string { return t.Local().Format("15:04:05") },
+	"clock": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
 	// The key of an invoice is its number alone: [1].
 	"number": func(key string) string { return strings.Trim(key, "[]") },
 }).Parse(pages))
@@ -33,6 +34,11 @@ type page struct {
 	Invoices    []invoice
 	Locks       []rowlock.HeldLock
 	Deleted     bool
+}
+
+// Merged reports whether the form has a text of the user's that isn't in the saved invoice.
+func (p page) Merged() bool {
+	return slices.ContainsFunc(p.Differences, func(d difference) bool { return !d.Both && !d.Taken })
 }
 
 // A countdown is a lock beside the time that is left of it: the browser's clock

@@ -34,6 +34,7 @@ func TestDefaultSaveKeepsTheOthersChange(t *testing.T) {
 	ada.click("save", 409)
 	ada.want("#differs-customer .merged", "theirs")
 	ada.want("#differs-total .merged", "yours")
+	ada.want("#holds", "The form holds their changes and yours. Look at it and save.")
 	ada.click("save", 200)
 	ada.want("#customer", "Babbage")
 	ada.want("#total", "160")
@@ -49,6 +50,7 @@ func TestDefaultSaveKeepsTheOthersChange(t *testing.T) {
 	ada.click("save", 409)
 	ada.want("#differs-total .merged", "theirs; you decide")
 	ada.want("#both-total .typed", "170")
+	ada.want("#holds", "The form holds the saved invoice. Look at it and save.")
 	ada.wantField("total", "180")
 	ada.press("mine-total") // which has to be pressed
 	ada.wantField("total", "170")

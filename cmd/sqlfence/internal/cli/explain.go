@@ -96,14 +96,14 @@ func (a *app) writeExplanation(query string, x sqlfence.Explanation) error {
 	place := ""
 	if errors.As(x.Err, &refusal) {
 		answer.Table, answer.Reason, answer.Offset = refusal.Table, refusal.Reason, &refusal.Offset
-		place = answer.point(query)
+		place = answer.point(query, columns(a.out))
 	}
 	err := a.write(answer, func() {
 		what := answer.Verdict
 		if answer.Table != "" {
 			what += ", table " + visible(answer.Table)
 		}
-		fmt.Fprintf(a.out, "%s: %s\n%s", what, visible(answer.Reason), place)
+		fmt.Fprintf(a.out, "%s\n%s", folded(what+": "+visible(answer.Reason), columns(a.out), "  "), place)
 	})
 	return no(err)
 }

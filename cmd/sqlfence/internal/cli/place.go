@@ -10,8 +10,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// point sets the line and the column of the place, and returns the line with a caret below.
-func (x *explanation) point(query string) string {
+// point sets the line and the column of the place, and returns the line with a caret below: as much of it as
+// fits into the columns of a terminal, and all of it for none.
+func (x *explanation) point(query string, columns int) string {
 	offset := *x.Offset
 	if offset < 0 || offset > len(query) {
 		return ""
@@ -20,9 +21,14 @@ func (x *explanation) point(query string) string {
 	line, _, _ := strings.Cut(query[start:], "\n")
 	x.Line = strings.Count(query[:start], "\n") + 1
 	x.Column = utf8.RuneCountInString(query[start:offset]) + 1
-	shown, _ := shownLine(strings.TrimSuffix(line, "\r"))
-	_, below := shownLine(query[start:offset])
-	return fmt.Sprintf("%d:%d\n  %s\n  %s^\n", x.Line, x.Column, shown, below)
+	const indent = "  "
+	line, at := strings.TrimSuffix(line, "\r"), min(offset-start, len(strings.TrimSuffix(line, "\r")))
+	if columns > 0 {
+		line, at = excerpt(line, at, columns-len(indent))
+	}
+	shown, _ := shownLine(line)
+	_, below := shownLine(line[:at])
+	return fmt.Sprintf("%d:%d\n%s%s\n%s%s^\n", x.Line, x.Column, indent, shown, indent, below)
 }
 
 // shownLine returns a line as a terminal can show it, and blanks that take as much room. What isn't to be seen,
@@ -31,21 +37,25 @@ func shownLine(line string) (shown, below string) {
 	var s, b strings.Builder
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRuneInString(line[i:])
-		text, cells := line[i:i+size], cells(r)
-		switch {
-		case r == '\t':
-			b.WriteByte('\t')
-			cells = 0
-		case r == utf8.RuneError && size == 1, !unicode.IsGraphic(r):
-			quoted := strconv.QuoteToASCII(text)
-			text = quoted[1 : len(quoted)-1]
-			cells = len(text)
-		}
+		text, cells := shownRune(r, line[i:i+size])
 		s.WriteString(text)
-		b.WriteString(strings.Repeat(" ", cells))
+		if r == '\t' {
+			b.WriteByte('\t')
+		} else {
+			b.WriteString(strings.Repeat(" ", cells))
+		}
 		i += size
 	}
 	return s.String(), b.String()
+}
+
+// shownRune returns a character, which is written as text, as a terminal can show it, and the cells that it takes.
+func shownRune(r rune, text string) (string, int) {
+	if r != '\t' && (r == utf8.RuneError && len(text) == 1 || !unicode.IsGraphic(r)) {
+		quoted := strconv.QuoteToASCII(text)
+		return quoted[1 : len(quoted)-1], len(quoted) - 2
+	}
+	return text, cells(r)
 }
 
 // cells returns how many cells of a terminal a character takes.

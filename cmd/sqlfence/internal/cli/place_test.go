@@ -1,6 +1,9 @@
 package cli
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The caret stands below the place, whatever is before it.
 func TestCaret(t *testing.T) {
@@ -25,6 +28,52 @@ func TestCaret(t *testing.T) {
 	} {
 		if shown, below := shownLine(test.before); shown != test.shown || below != test.below {
 			t.Errorf("%+q: shown as %+q above %q, want %+q above %q", test.before, shown, below, test.shown, test.below)
+		}
+	}
+}
+
+// Of a line that is wider than the terminal the part around the place is shown, with the caret below the place.
+func TestCaretOnANarrowTerminal(t *testing.T) {
+	const before, behind = "UPDATE books SET title = '価格', price = 30, ", "owner = 'ada', note = 'long' WHERE id = 1"
+	for _, test := range []struct {
+		query         string
+		at, columns   int
+		shown, behind string // the whole line, and what stands above the caret and behind
+	}{
+		{before + behind, len(before), 0, before + behind, behind},
+		{before + behind, len(before), 200, before + behind, behind},
+		{before + behind, len(before), 40, "…e = '価格', price = 30, owner = 'ada…", "owner = 'ada…"},
+		{before + behind, 0, 20, "UPDATE books SET…", "UPDATE books SET…"},
+		{before + behind, len(before + behind), 20, "…ERE id = 1", ""},
+		{"SELECT 1;\n\t\x1b" + behind, 12, 20, " \\x1bowner = 'ad…", "owner = 'ad…"},
+	} {
+		x := explanation{Offset: &test.at}
+		lines := strings.Split(x.point(test.query, test.columns), "\n")
+		shown, caret := strings.TrimPrefix(lines[1], "  "), strings.TrimSuffix(strings.TrimPrefix(lines[2], "  "), "^")
+		_, above := shownLine(strings.TrimSuffix(shown, test.behind))
+		if shown != test.shown || caret != above {
+			t.Errorf("%d columns, %d: %q, caret behind %q; want %q and %q", test.columns, test.at, shown, caret, test.shown, above)
+		}
+		if _, all := shownLine(lines[1]); test.columns > 0 && len(all) > test.columns {
+			t.Errorf("%d columns: %q takes %d", test.columns, lines[1], len(all))
+		}
+	}
+}
+
+func TestFolded(t *testing.T) {
+	for _, test := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"the table books isn't there", 0, "the table books isn't there"},
+		{"the table books isn't there", 12, "the table\n  books\n  isn't\n  there"},
+		{"  the table books", 12, "  the table\n  books"},
+		{"a very_long_word_indeed b", 8, "a\n  very_long_word_indeed\n  b"},
+		{"価格 価格 価格", 9, "価格 価格\n  価格"},
+	} {
+		if got := folded(test.text, test.columns, "  "); got != test.want {
+			t.Errorf("%q in %d columns: %q, want %q", test.text, test.columns, got, test.want)
 		}
 	}
 }

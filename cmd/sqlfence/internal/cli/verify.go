@@ -63,8 +63,9 @@ func (a *app) writeFindings(found []sqlfence.Finding, strict bool) error {
 		failed = failed || f.Severity >= bad
 	}
 	err := a.write(answer, func() {
+		paragraph := func(text string) string { return folded("  "+visible(text), columns(a.out), "  ") }
 		for _, f := range answer {
-			fmt.Fprintf(a.out, "%s: %s (%s)\n  %s\n  %s\n", f.Severity, visible(cmp.Or(f.Table, "the database")), f.Code, visible(f.Problem), visible(f.Remedy))
+			fmt.Fprintf(a.out, "%s: %s (%s)\n%s\n%s\n", f.Severity, visible(cmp.Or(f.Table, "the database")), f.Code, paragraph(f.Problem), paragraph(f.Remedy))
 			if f.SQL != "" {
 				fmt.Fprintf(a.out, "  %s\n", f.SQL)
 			}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// columns returns how wide the terminal is that a text goes to; 0 where it goes elsewhere, and isn't broken.
+func columns(w io.Writer) int {
+	if a, ok := w.(*answers); ok {
+		w = a.w
+	}
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// folded breaks a text at its blanks, so that no line has more columns and each but the first is indented. A
+// word that is longer stays whole, to be copied.
+func folded(text string, columns int, indent string) string {
+	if columns <= 0 {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Split(text, " ") {
+		_, room := shownLine(word)
+		switch {
+		case i == 0:
+		case at+1+len(room) > columns:
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(room)
+	}
+	return b.String()
+}
+
+// excerpt returns the part of a line around a place, in bytes from its start, that fits into the columns, and
+// the place in it. What it leaves out is an ellipsis.
+func excerpt(line string, at, columns int) (string, int) {
+	line = strings.ReplaceAll(line, "\t", " ") // which takes as much room as the terminal likes
+	before, behind := line[:at], line[at:]
+	room := columns - 2 // for the ellipses
+	from, used := len(before), 0
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(before[:from])
+		_, cells := shownRune(r, before[from-size:from])
+		if used+cells > room*2/3 {
+			break
+		}
+		from, used = from-size, used+cells
+	}
+	to := 0
+	for to < len(behind) {
+		r, size := utf8.DecodeRuneInString(behind[to:])
+		_, cells := shownRune(r, behind[to:to+size])
+		if used+cells > room {
+			break
+		}
+		to, used = to+size, used+cells
+	}
+	before, behind = before[from:], behind[:to]
+	if from > 0 {
+		before = "…" + before
+	}
+	if at+to < len(line) {
+		behind += "…"
+	}
+	return before + behind, len(before)
+}
