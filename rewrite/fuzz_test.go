@@ -1,10 +1,12 @@
 package rewrite
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Seeds are the statements of the golden files, which are grouped by hazard.
@@ -76,3 +78,33 @@ func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
 		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.Offset, r.SQL, err.Reason)
 	}
 }
+
+// FuzzReadMarker shows that a driver's error is read as a marker or not at all, whatever its text is.
+func FuzzReadMarker(f *testing.F) {
+	oneGoroutine(f)
+	for _, s := range []string{"stale:0:9", "ledger:1:-9", "scope:0:O''Brien'", "locked:0:1,2,ada", "serial:2:x", "gone:0:", "stale:99999999999999999999:9", "", ":::", "unknown:0:" + sqltext.Padding} {
+		f.Add("", s, "22P02")
+		f.Add(`invalid input syntax for type bigint: "`, s+`"`, "22P02")
+		f.Add("bad JSON path: '", s+"'", "")
+	}
+	f.Fuzz(func(t *testing.T, before, marker, state string) {
+		for _, d := range guardedDialects(t) {
+			r := reader(t, d)
+			for _, err := range []error{errors.New(before + "sqlfence:nonce:" + marker), stateError{before + "sqlfence:nonce:" + marker, state}, errors.New(before + marker)} {
+				m, ok := r.ReadMarker(err)
+				if ok != (m.Kind != 0) || m.Token < 0 || m.Table < 0 || !ok && m != (Marker{}) {
+					t.Fatalf("%v: %q is %+v, %v", d, err, m, ok)
+				}
+				if ok && m.Kind != NotInteger && !strings.Contains(err.Error(), "sqlfence:nonce:") {
+					t.Fatalf("%v: %q has no nonce, and is %+v", d, err, m)
+				}
+			}
+		}
+	})
+}
+
+// A stateError is an error as PostgreSQL's drivers have it.
+type stateError struct{ text, state string }
+
+func (e stateError) Error() string    { return e.text }
+func (e stateError) SQLState() string { return e.state }
