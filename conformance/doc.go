@@ -1,6 +1,6 @@
 // Package conformance tests whether sqlfence works around a database/sql driver. It
-// lets the author of a driver or wrapper check compatibility on their own. It imports
-// the standard library and sqlfence only.
+// lets the author of a driver or wrapper check compatibility on their own. It is a module
+// of its own, and imports the standard library and sqlfence only.
 //
 //	func TestSQLFence(t *testing.T) {
 //		conformance.Run(t, conformance.Harness{

@@ -11,11 +11,10 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/memdb"
 )
 
 var onFake = Harness{
-	Connector: func(testing.TB) driver.Connector { return memdb.New().Connector(memdb.Full) },
+	Connector: func(t testing.TB) driver.Connector { return NewDatabase(t, Full) },
 	Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 }
 
@@ -81,7 +80,7 @@ func TestWays(t *testing.T) {
 	if len(ways) != len(want) {
 		t.Fatalf("there are %d ways, want %d", len(ways), len(want))
 	}
-	rec := (&kit{connector: memdb.New().Connector(memdb.Full)}).recorder()
+	rec := (&kit{connector: NewDatabase(t, Full)}).recorder()
 	db := sql.OpenDB(rec)
 	defer db.Close()
 	if _, err := db.Exec("CREATE TABLE pens (id integer)"); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/conformance"
-	"github.com/sqlfence/sqlfence/internal/memdb"
 )
 
 // The suite must be able to fail. Each sabotage is a fault that a driver or a
@@ -161,7 +160,7 @@ func withoutSession(c *faultyConn) driver.Conn {
 
 // sabotaged returns a harness whose fenced databases have the fault, and the options.
 func sabotaged(f fault, options ...sqlfence.Option) conformance.Harness {
-	h := harness(memdb.Full)
+	h := harness(conformance.Full)
 	h.Open = func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
 		return sqlfence.OpenDB(faulty{c, f}, append(opts, options...)...)
 	}
@@ -229,7 +228,7 @@ func TestEachCheckCanFail(t *testing.T) {
 // A connection that claims to be kept, where the driver's doesn't, is noticed.
 func TestClaimedInterfacesAreNoticed(t *testing.T) {
 	t.Parallel()
-	h := harness(memdb.Checks)
+	h := harness(conformance.Checks)
 	h.Open = func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
 		return sqlfence.OpenDB(keeping{c}, opts...)
 	}

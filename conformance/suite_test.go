@@ -13,29 +13,28 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/conformance"
-	"github.com/sqlfence/sqlfence/internal/memdb"
 )
 
-// The suite is tested on a fake driver here, most of it in synctest's bubbles,
-// where deadlines take no time. What it says of real drivers is tested with them.
+// The suite is tested on SQLite here, most of it in synctest's bubbles, where deadlines take no time.
+// What it says of other drivers is tested with them.
 
-// harness is of a fake driver that speaks SQLite's SQL.
-func harness(form memdb.Form) conformance.Harness {
+// harness is of SQLite, by a driver of the form.
+func harness(form conformance.Form) conformance.Harness {
 	return conformance.Harness{
-		Connector: func(testing.TB) driver.Connector { return memdb.New().Connector(form) },
+		Connector: func(t testing.TB) driver.Connector { return conformance.NewDatabase(t, form) },
 		Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 	}
 }
 
 // Full is what the other tests are with.
 func TestDriversOfLesserFormsPass(t *testing.T) {
-	for name, form := range map[string]memdb.Form{
-		"bare": memdb.Bare, "old": memdb.Old, "contexts": memdb.Contexts, "skips": memdb.Skips, "checks": memdb.Checks,
+	for name, form := range map[string]conformance.Form{
+		"bare": conformance.Bare, "old": conformance.Old, "contexts": conformance.Contexts, "skips": conformance.Skips, "checks": conformance.Checks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := harness(form)
-			if form == memdb.Bare {
+			if form == conformance.Bare {
 				h.Skip = map[string]string{"valuers": "sqlfence's connection has ExecerContext where the driver's has nothing like it, so a Valuer is asked once more"}
 			}
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +51,7 @@ func TestDriversOfLesserFormsPass(t *testing.T) {
 // Run makes a subtest of each check, in the order of the report.
 func TestRunReportsAll(t *testing.T) {
 	t.Parallel()
-	h := harness(memdb.Full)
+	h := harness(conformance.Full)
 	h.Skip = map[string]string{"deadline": "it takes its time", "errors/registered": "to see one of two skipped"}
 	report := conformance.Run(t, h)
 	var names []string
@@ -138,10 +137,10 @@ func (t *recordingT) Fatal(a ...any) {
 }
 
 func TestWrongHarnessFailsTheTest(t *testing.T) {
-	unknown := harness(memdb.Full)
+	unknown := harness(conformance.Full)
 	unknown.Skip = allBut()
 	unknown.Skip["valeus"] = "a slip of the pen"
-	stranger := harness(memdb.Full)
+	stranger := harness(conformance.Full)
 	stranger.Options = nil
 	for want, h := range map[string]conformance.Harness{`Skip names "valeus"`: unknown, "WithDialect": stranger} {
 		r := &recordingT{TB: t}
@@ -160,8 +159,10 @@ func TestWrongHarnessFailsTheTest(t *testing.T) {
 // A driver that can't even be set up fails each check with its own error, and no
 // sooner than there.
 func TestUnusableDatabaseFailsEachCheck(t *testing.T) {
-	h := harness(memdb.Full)
-	h.Connector = func(testing.TB) driver.Connector { return closedConnector{memdb.New().Connector(memdb.Full)} }
+	h := harness(conformance.Full)
+	h.Connector = func(t testing.TB) driver.Connector {
+		return closedConnector{conformance.NewDatabase(t, conformance.Full)}
+	}
 	for _, r := range conformance.Check(t, h).Results {
 		if r.Outcome != conformance.Failed || !strings.Contains(r.Reason, errSabotage.Error()) {
 			t.Errorf("%s: %v: %s", r.Name, r.Outcome, r.Reason)

@@ -6,17 +6,29 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/coverage"
-	"github.com/sqlfence/sqlfence/internal/memdb"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/nonce"
 )
+
+func init() { nonce.Fix("nonce") }
+
+// answer stands for SQLite with a row that the holder of token 7 has written.
+func answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	if slices.Contains(c.Args, any(int64(6))) {
+		return fakedb.Answer{}, errors.New("bad JSON path: 'sqlfence:nonce:stale:0:7'")
+	}
+	return fakedb.Answer{}, nil
+}
 
 // A shop that is being converted: books are enforced, authors observed, and some writes of
 // orders have no token yet.
 func Example() {
 	seen := coverage.New()
-	db, err := sqlfence.OpenDB(memdb.New().Connector(memdb.Full), sqlfence.WithDialect(sqlfence.SQLite), seen.Option(),
+	db, err := sqlfence.OpenDB(fakedb.New(answer), sqlfence.WithDialect(sqlfence.SQLite), seen.Option(),
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
 		sqlfence.WithTable("authors", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe)),
 		sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.Optional()))

@@ -4,6 +4,8 @@ go 1.26.0
 
 replace github.com/sqlfence/sqlfence => ..
 
+replace github.com/sqlfence/sqlfence/conformance => ../conformance
+
 require (
 	github.com/DATA-DOG/go-sqlmock v1.5.2
 	github.com/XSAM/otelsql v0.44.0
@@ -14,7 +16,8 @@ require (
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/ncruces/go-sqlite3 v0.32.0
 	github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79
-	github.com/sqlfence/sqlfence v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence v0.0.0
+	github.com/sqlfence/sqlfence/conformance v0.0.0-00010101000000-000000000000
 	go.opentelemetry.io/otel v1.46.0
 	go.opentelemetry.io/otel/trace v1.46.0
 	modernc.org/sqlite v1.60.0

@@ -7,7 +7,6 @@ import (
 	"log"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/memdb"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -25,11 +24,7 @@ func ExampleElection() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	db, err := sqlfence.OpenDB(memdb.New().Connector(memdb.Full), sqlfence.WithDialect(sqlfence.SQLite),
-		sqlfence.WithTable("books"), sqlfence.WithTokens(election.Tokens))
-	if err != nil {
-		log.Fatal(err)
-	}
+	db := openShop(sqlfence.WithTokens(election.Tokens)) // by sqlfence.Open, with these
 	defer db.Close()
 	leases, err := lease.New(db)
 	if err != nil {
@@ -38,11 +33,8 @@ func ExampleElection() {
 	if err := leases.Setup(context.Background()); err != nil { // once, or by your own migration
 		log.Fatal(err)
 	}
-	if _, err := db.Exec("CREATE TABLE books (id integer PRIMARY KEY, price integer)"); err != nil {
-		log.Fatal(err)
-	}
 
-	const insert = "INSERT INTO books (id, price) VALUES (?, 10)"
+	const insert = "INSERT INTO books (id, price) VALUES ($1, 10)"
 	_, err = db.Exec(insert, 1)
 	fmt.Println("a candidate writes:", err)
 

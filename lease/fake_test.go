@@ -15,13 +15,11 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/memdb"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
 // A database answers the statements of package lease, and a test can look at them and
-// have them fail. SQLite's are computed by memdb; PostgreSQL's are recognised by a
-// [server]. Its clock is that of the test's bubble: it moves only when everybody waits.
+// have them fail. PostgreSQL's are recognised by a [server], SQLite's by a [file]. Its clock is that of the test's bubble: it moves only when everybody waits.
 type database struct {
 	*fakedb.DB
 	db      *sql.DB
@@ -57,9 +55,7 @@ func on(t *testing.T, dialect sqlfence.Dialect, test func(t *testing.T, d *datab
 			d.server = &server{locks: map[int64]int{}}
 			d.handle = d.server.answer
 		} else {
-			computed := sql.OpenDB(memdb.New().Connector(memdb.Full))
-			defer computed.Close()
-			d.handle = forward(computed)
+			d.handle = newFile().answer
 		}
 		d.DB = fakedb.New(d.answer)
 		d.db = sql.OpenDB(d.DB)
@@ -177,72 +173,6 @@ func isRelease(c fakedb.Call) bool {
 
 // isShared reports whether the call serves several callers; on PostgreSQL.
 func isShared(c fakedb.Call) bool { return strings.Contains(c.Query, "json_to_recordset") }
-
-// forward runs the calls on a database, each transaction in one of that.
-func forward(db *sql.DB) fakedb.Handler {
-	var mu sync.Mutex
-	open := map[int]*sql.Tx{}
-	return func(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
-		mu.Lock()
-		tx := open[c.Conn]
-		mu.Unlock()
-		switch c.Kind {
-		case fakedb.Begin:
-			// The end of ctx is for database/sql to act on, by a Rollback.
-			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
-			mu.Lock()
-			defer mu.Unlock()
-			open[c.Conn] = tx
-			return fakedb.Answer{}, err
-		case fakedb.Commit, fakedb.Rollback:
-			mu.Lock()
-			delete(open, c.Conn)
-			mu.Unlock()
-			if c.Kind == fakedb.Commit {
-				return fakedb.Answer{}, tx.Commit()
-			}
-			return fakedb.Answer{}, tx.Rollback()
-		}
-		var on interface {
-			QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-			ExecContext(context.Context, string, ...any) (sql.Result, error)
-		} = db
-		if tx != nil {
-			on = tx
-		}
-		if c.Kind == fakedb.Exec {
-			result, err := on.ExecContext(ctx, c.Query, c.Args...)
-			if err != nil {
-				return fakedb.Answer{}, err
-			}
-			n, err := result.RowsAffected()
-			return fakedb.Answer{Affected: n}, err
-		}
-		rows, err := on.QueryContext(ctx, c.Query, c.Args...)
-		if err != nil {
-			return fakedb.Answer{}, err
-		}
-		return read(rows)
-	}
-}
-
-func read(rows *sql.Rows) (answer fakedb.Answer, err error) {
-	defer rows.Close()
-	if answer.Columns, err = rows.Columns(); err != nil {
-		return answer, err
-	}
-	for rows.Next() {
-		values, targets := make([]any, len(answer.Columns)), make([]any, len(answer.Columns))
-		for i := range values {
-			targets[i] = &values[i]
-		}
-		if err := rows.Scan(targets...); err != nil {
-			return answer, err
-		}
-		answer.Rows = append(answer.Rows, values)
-	}
-	return answer, rows.Err()
-}
 
 // logs keeps what is logged.
 type logs struct {

@@ -4,6 +4,8 @@ go 1.26.0
 
 replace github.com/sqlfence/sqlfence => ../..
 
+replace github.com/sqlfence/sqlfence/conformance => ../../conformance
+
 replace github.com/sqlfence/sqlfence/integration => ..
 
 require (
@@ -19,7 +21,7 @@ require (
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/pressly/goose/v3 v3.28.0
-	github.com/sqlfence/sqlfence v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence v0.0.0
 	github.com/sqlfence/sqlfence/integration v0.0.0-00010101000000-000000000000
 	github.com/upper/db/v4 v4.10.0
 	github.com/uptrace/bun v1.3.0

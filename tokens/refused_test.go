@@ -1,0 +1,99 @@
+package tokens_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+func newStore(t *testing.T, db *sql.DB, opts ...tokens.Option) *tokens.Store {
+	t.Helper()
+	store, err := tokens.New(db, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func issue(t *testing.T, store *tokens.Store, name string) int64 {
+	t.Helper()
+	token, err := store.Issue(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := sqlfence.ParseToken(token.String()); token != want || token.Name == "" {
+		t.Fatalf("token %+v", token)
+	}
+	return token.Value
+}
+
+// onlyRefuses returns a Store on a database of which a test says that it is sent nothing.
+func onlyRefuses(t *testing.T) *tokens.Store {
+	t.Helper()
+	fake := fakedb.New(fakedb.Script())
+	db := sql.OpenDB(fake)
+	t.Cleanup(func() {
+		db.Close()
+		if sent := fake.Sent(); len(sent) > 0 {
+			t.Errorf("sent: %v", sent)
+		}
+	})
+	return newStore(t, db, tokens.WithDialect(sqlfence.SQLite))
+}
+
+// Invalid names and tokens are refused before anything is sent, by every method.
+func TestInvalidArgumentsAreRefused(t *testing.T) {
+	store := onlyRefuses(t)
+	for _, name := range []string{"", strings.Repeat("x", 513), "a\x00b", "\xff"} {
+		for method, call := range map[string]func(ctx context.Context) error{
+			"Issue":   func(ctx context.Context) error { _, err := store.Issue(ctx, name); return err },
+			"Ensure":  func(ctx context.Context) error { return store.Ensure(ctx, "books", name) },
+			"Current": func(ctx context.Context) error { _, err := store.Current(ctx, name); return err },
+			"Adopt":   func(ctx context.Context) error { return store.Adopt(ctx, sqlfence.Token{Name: name, Value: 1}) },
+			"Rotate":  func(ctx context.Context) error { _, err := store.Rotate(ctx, name); return err },
+		} {
+			if err := call(t.Context()); !errors.Is(err, sqlfence.ErrInvalid) {
+				t.Errorf("%s of %.10q: %v", method, name, err)
+			}
+		}
+	}
+	for value, want := range map[int64]error{0: sqlfence.ErrInvalid, -1: sqlfence.ErrInvalid, sqlfence.MaxToken + 1: sqlfence.ErrTokenLimit} {
+		if err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: value}); !errors.Is(err, want) {
+			t.Errorf("Adopt %d: %v, want %v", value, err, want)
+		}
+		if err := store.Repair(t.Context(), value); !errors.Is(err, want) {
+			t.Errorf("Repair to %d: %v, want %v", value, err, want)
+		}
+	}
+	for _, mark := range []tokens.Mark{{Table: "books; DROP TABLE books", Column: "fence_token"}, {Table: "books", Column: "a.b"}} {
+		if _, err := store.Rotate(t.Context(), "books", mark); !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Errorf("Rotate, %v: %v", mark, err)
+		}
+	}
+}
+
+// A call whose context has ended sends nothing.
+func TestEndedContext(t *testing.T) {
+	store := onlyRefuses(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for method, call := range map[string]func() error{
+		"Setup":   func() error { return store.Setup(ctx) },
+		"Issue":   func() error { _, err := store.Issue(ctx, "books"); return err },
+		"Ensure":  func() error { return store.Ensure(ctx, "pens") },
+		"Current": func() error { _, err := store.Current(ctx, "books"); return err },
+		"Adopt":   func() error { return store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 9}) },
+		"Repair":  func() error { return store.Repair(ctx, 9) },
+		"Rotate":  func() error { _, err := store.Rotate(ctx, "books"); return err },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
