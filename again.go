@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
@@ -19,7 +20,7 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err er
 	}
 	began := e.begin()
 	got, sent, err := attempt(ctx, e, c)
-	for turn := 1; err != nil && !isSkip(err) && turn < mostTurns; turn++ {
+	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
 		again, typed := e.correct(ctx, err)
 		if !again {
 			err = typed
@@ -30,11 +31,11 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err er
 			break
 		}
 	}
-	if isSkip(err) { // no refusal: it is prepared next
+	if basedriver.IsSkip(err) { // no refusal: it is prepared next
 		return got, err
 	}
 	if err == nil {
-		e.state.link.touch()
+		e.state.liveness.Touch()
 		e.end(began)
 	} else {
 		err = e.staleFirst(ctx, err)
@@ -64,12 +65,11 @@ func attempt[T any](ctx context.Context, e *execution, c call[T]) (got T, sent b
 // wrong, it is corrected, and the statement written anew, to be sent again; once if that changes nothing. Where the
 // error has ended its transaction, nothing can be sent, and typed says why; else typed is err.
 func (e *execution) correct(ctx context.Context, err error) (again bool, typed error) {
-	kept := e.sent.kept != nil && e.unkeep(err)
+	if e.sent.kept != nil {
+		e.unkeep(err)
+	}
 	fact := e.wrong(err)
 	switch s := e.state; {
-	case kept:
-		e.keeps = false
-		return true, err
 	case fact == session.NoFact:
 		return false, err
 	case e.plan.Several > 0: // those before it may have been applied

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -58,15 +59,12 @@ func newConn(s *settings, base driver.Conn, f *found) (driver.Conn, error) {
 	return c, nil
 }
 
-// Close implements driver.Conn. What a remote database keeps prepared ends with its
-// session, without a round trip for each.
+// Close implements driver.Conn.
 func (c *conn) Close() error {
 	if c.state.closed {
 		return nil // a driver may not expect it twice
 	}
-	if !c.state.settings.profile.remote() {
-		c.state.cache.expire()
-	}
+	c.state.cache.expire()
 	return c.base.Close()
 }
 
@@ -106,8 +104,8 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	c.state.follow(ctx, query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
-	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.noOptions || len(settings.tables) == 0) && !c.state.follows(query) {
-		return prepareBase(ctx, c.base, settings.placed(ctx, query))
+	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.NoOptions || len(settings.tables) == 0) && !c.state.follows(query) {
+		return basedriver.Prepare(ctx, c.base, settings.placed(ctx, query))
 	}
 	s, err := prepare(ctx, c.state, query, plan)
 	if err != nil {
@@ -118,7 +116,7 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if !canExec(c.base) {
+	if !basedriver.CanExec(c.base) {
 		return nil, driver.ErrSkip
 	}
 	return execute(ctx, c.execution(query, args, false), execCall)
@@ -126,7 +124,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !canQuery(c.base) {
+	if !basedriver.CanQuery(c.base) {
 		return nil, driver.ErrSkip
 	}
 	return execute(ctx, c.execution(query, args, true), queryCall)

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"sync/atomic"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
@@ -15,7 +16,7 @@ type connState struct {
 	settings *settings
 	base     driver.Conn
 	sqlmw    *interceptor
-	link     link
+	liveness basedriver.Liveness
 	cache    stmtCache
 	session  session.Session
 	found    *found // in the connection's database
@@ -39,7 +40,10 @@ type found struct {
 }
 
 func newConnState(s *settings, base driver.Conn, f *found) (*connState, error) {
-	state := &connState{settings: s, base: base, found: f, link: newLink(s.profile.database, base), cache: newStmtCache(s, base)}
+	state := &connState{settings: s, base: base, found: f, cache: newStmtCache(s, base)}
+	if s.profile.remote() {
+		state.liveness = basedriver.NewLiveness(base)
+	}
 	state.session = session.New(s.profile.session(), &f.Database, &s.wanted)
 	if !state.cache.rows {
 		state.cache.none = state.returnsCounts

@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -33,14 +34,6 @@ type database interface {
 	// keepsTx reports whether the server may have the transaction open still, in a session that
 	// goes on, after a COMMIT or ROLLBACK that failed with err.
 	keepsTx(err error) bool
-
-	// outdated reports whether a statement may have failed with err only because what it
-	// was prepared for has changed since. It was not executed then.
-	outdated(err error) bool
-
-	// readsOnce reports whether a constant of the statement may mean something else each
-	// time that it is prepared, and the same at each execution.
-	readsOnce(query string) bool
 
 	// errorEndsTx reports whether an error ends the transaction that it occurs in.
 	errorEndsTx() bool
@@ -74,7 +67,11 @@ type database interface {
 }
 
 // databases holds one of each.
-var databases = [...]database{postgres{}, sqlite{}, mysql{}}
+var databases = [...]database{
+	basedriver.PostgreSQL - 1: postgres{},
+	basedriver.SQLite - 1:     sqlite{},
+	basedriver.MySQL - 1:      mysql{},
+}
 
 // databaseOf returns the database that speaks d.
 func databaseOf(d Dialect) (database, bool) {
@@ -116,13 +113,6 @@ func (postgres) answered(err error) bool {
 	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
 }
 
-// A plan that must not change its rows, a statement that the session has forgotten, and
-// whatever else an analysis finds with the types that the arguments had once.
-func (postgres) outdated(err error) bool {
-	code := dberr.SQLState(err)
-	return code == dberr.FeatureNotSupported || code == dberr.UnknownStatement || strings.HasPrefix(code, dberr.SyntaxClass)
-}
-
 // Without a savepoint a failed statement has left nothing if the server says so;
 // an error without a code may be the driver's, about an answer that it can't read.
 func (postgres) leftNothing(f failure) bool {
@@ -138,7 +128,6 @@ func (sqlite) text() sqltext.Dialect      { return sqltext.SQLite }
 func (sqlite) session() session.Dialect   { return session.SQLite }
 func (sqlite) catalogue() verify.Database { return verify.SQLite }
 func (sqlite) remote() bool               { return false }
-func (sqlite) readsOnce(string) bool      { return false }
 func (sqlite) errorEndsTx() bool          { return false }
 func (sqlite) goesOnAfterRollback() bool  { return false }
 func (sqlite) storesBytesAsText() bool    { return true }
@@ -153,9 +142,6 @@ func (sqlite) answered(err error) bool {
 }
 
 func (sqlite) keepsTx(error) bool { return false } // of a busy file the application may try again
-
-// outdated: SQLite prepares a statement again by itself.
-func (sqlite) outdated(error) bool { return false }
 
 // Rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
 // also where a table declares them, and by the RAISE of a trigger.
@@ -174,7 +160,6 @@ func (mysql) text() sqltext.Dialect      { return sqltext.MySQL }
 func (mysql) session() session.Dialect   { return session.MySQL }
 func (mysql) catalogue() verify.Database { return verify.MySQL }
 func (mysql) remote() bool               { return true }
-func (mysql) readsOnce(string) bool      { return false }
 func (mysql) errorEndsTx() bool          { return false }
 func (mysql) goesOnAfterRollback() bool  { return true }
 func (mysql) storesBytesAsText() bool    { return true }
@@ -197,9 +182,6 @@ func (mysql) keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 // choosesKey: where AUTO_INCREMENT makes the key, 0 stands for the next one, and an empty text is
 // 0 unless sql_mode is strict.
 func (mysql) choosesKey(key string) bool { return key == "0" || key == "" }
-
-// outdated: the server prepares a statement again by itself.
-func (mysql) outdated(error) bool { return false }
 
 // A deadlock's error has rolled back the transaction, and so have some others: not those about
 // what isn't there, or is another role's.

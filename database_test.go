@@ -31,15 +31,6 @@ func TestEachDialectHasADatabase(t *testing.T) {
 	}
 }
 
-// Each known driver is known with its database.
-func TestProfilesAreComplete(t *testing.T) {
-	for path, p := range profiles {
-		if p.database == nil {
-			t.Errorf("%s has no database", path)
-		}
-	}
-}
-
 // A failure of the driver's own, without a code of the server's, may have left
 // anything.
 func TestLeftNothing(t *testing.T) {

@@ -48,8 +48,7 @@
 //     context has a [Bypass] with a reason, or the database [WithBypass].
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
-//     "no such row". [WithStatementCache] can save some of them. Before its first
-//     guarded write a connection asks its server once, in a round trip or two.
+//     "no such row". Before its first guarded write a connection asks its server once, in a round trip or two.
 //   - Known servers only: a connection's server has to prove that it raises the error by
 //     which guards refuse, and one that only speaks the protocol of PostgreSQL or MySQL is
 //     refused by its name ([ServerError], [WithUntestedServer]).

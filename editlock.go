@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/editlock"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -67,7 +68,7 @@ func (e *execution) findEditor(ctx context.Context) error {
 	if b, ok := user.([]byte); ok {
 		user = string(b)
 	}
-	text, _, ok := textOf(user, e.state.settings.profile.database)
+	text, _, ok := basedriver.Text(user, e.state.settings.profile.storesBytesAsText())
 	if !ok || editlock.IsNobody(text) {
 		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
 	}

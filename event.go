@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // What an execution tells observers.
@@ -65,7 +67,7 @@ func (e *execution) tablesWhere(is func(i int) bool) (names []string) {
 // reportSent reports the pending events once the statement was sent. On ErrSkip it
 // drops them: database/sql will retry through Prepare.
 func (e *execution) reportSent(ctx context.Context, err error) {
-	if isSkip(err) {
+	if basedriver.IsSkip(err) {
 		return
 	}
 	for _, event := range e.events {

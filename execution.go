@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -110,7 +111,7 @@ func perform[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 		err = e.state.followCommit(err)
 	}
 	if err == nil {
-		e.state.link.touch()
+		e.state.liveness.Touch()
 		e.state.changesDatabase(ctx, e.read.query)
 	}
 	err, _ = e.state.settings.refusedBySeal(err)
@@ -305,9 +306,9 @@ func sendExec(ctx context.Context, s *connState, r request) (driver.Result, erro
 	case r.stmt != nil:
 		return r.stmt.exec(ctx, &r)
 	case r.kept != nil:
-		return execStmt(ctx, r.kept.base, r.args)
+		return basedriver.ExecStmt(ctx, r.kept.base, r.args)
 	}
-	return execBase(ctx, s.base, r.query, r.args)
+	return basedriver.Exec(ctx, s.base, r.query, r.args)
 }
 
 func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error) {
@@ -315,9 +316,9 @@ func sendQuery(ctx context.Context, s *connState, r request) (driver.Rows, error
 	case r.stmt != nil:
 		return r.stmt.rows(ctx, &r)
 	case r.kept != nil:
-		return queryStmt(ctx, r.kept.base, r.args)
+		return basedriver.QueryStmt(ctx, r.kept.base, r.args)
 	}
-	return queryBase(ctx, s.base, r.query, r.args)
+	return basedriver.Query(ctx, s.base, r.query, r.args)
 }
 
 func finishResult(ctx context.Context, e *execution, res driver.Result, err error) (driver.Result, error) {

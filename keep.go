@@ -13,13 +13,11 @@ import (
 // of it.
 
 // mayKeep reports whether the statement can be kept with the guard's values as arguments. A
-// prepared statement of the application's is kept by the application; without arguments a
-// remote database executes a text in one round trip, too.
-func (e *execution) mayKeep(given []driver.NamedValue) bool {
-	c, p, db := &e.state.cache, e.plan, e.state.settings.profile.database
+// prepared statement of the application's is kept by the application.
+func (e *execution) mayKeep() bool {
+	c, p := &e.state.cache, e.plan
 	return c.size > 0 && !e.observes() && e.read.stmt == nil && e.options == 0 &&
-		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText &&
-		(len(given) > 0 || !db.remote()) && !db.readsOnce(e.read.query)
+		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText
 }
 
 // useKept has the execution use a kept statement, if it is one that can be kept. An error
@@ -56,22 +54,13 @@ func sizeOf(args []driver.NamedValue) (n int) {
 }
 
 // unkeep ends the use of a kept statement that failed with err, and drops it if it could
-// be the reason. It reports whether the execution is to be sent once more without it: the
-// database has executed nothing because what it had prepared doesn't hold any more.
-func (e *execution) unkeep(err error) (again bool) {
+// be the reason.
+func (e *execution) unkeep(err error) {
 	k, s := e.sent.kept, e.state
-	e.sent.kept = nil
-	s.cache.release(k)
-	db := s.settings.profile.database
-	if _, raised := e.classify(err); raised || !db.answered(err) || dberr.IsConstraint(err) {
-		return false
+	e.release()
+	if _, raised := e.classify(err); !raised && s.settings.profile.answered(err) && !dberr.IsConstraint(err) {
+		s.cache.drop(k)
 	}
-	s.cache.drop(k)
-	if s.inTx || !db.outdated(err) {
-		return false
-	}
-	s.cache.closeDropped() // pgx would use it for the same text
-	return true
 }
 
 // release ends the use of a kept statement.

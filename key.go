@@ -4,12 +4,12 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -192,7 +192,7 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 		}
 	}
 	if i >= 0 && i < len(given) {
-		if key, read, ok := textOf(given[i].Value, e.state.settings.profile.database); ok {
+		if key, read, ok := basedriver.Text(given[i].Value, e.state.settings.profile.storesBytesAsText()); ok {
 			e.keep(e.options+i, read)
 			return key, t.canonical(key)
 		}
@@ -234,8 +234,7 @@ func (e *execution) argNames(given []driver.NamedValue) map[string]int {
 // keep sends v as the argument i, instead of what may answer otherwise when the
 // driver asks it again. The application's slice is not changed.
 func (e *execution) keep(i int, v any) {
-	was := e.read.args[i].Value
-	if _, ok := was.(driver.Valuer); !ok && reflect.TypeOf(was).Kind() != reflect.Pointer {
+	if !basedriver.MayChange(e.read.args[i].Value) {
 		return
 	}
 	if len(e.asked.args) > 0 && &e.read.args[0] == &e.asked.args[0] {

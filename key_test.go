@@ -2,46 +2,6 @@ package sqlfence
 
 import "testing"
 
-type labelled int64
-
-func (labelled) String() string { return "42" }
-
-func TestTextOfKey(t *testing.T) {
-	three := 3
-	for _, tt := range []struct {
-		value any
-		want  string
-		ok    bool
-	}{
-		{int64(7), "7", true},
-		{uint8(7), "7", true},
-		{&three, "3", true},
-		{labelled(42), "42", true},
-		{labelled(1), "", false}, // by the column's type the one or the other is stored
-		{"a", "a", true},
-		{[]byte("a"), "a", true},
-		{[16]byte{15: 1}, "00000000-0000-0000-0000-000000000001", true},
-		{nil, "", false},
-		{1.5, "", false},
-	} {
-		if got, _, ok := textOf(tt.value, sqlite{}); got != tt.want || ok != tt.ok {
-			t.Errorf("textOf(%v) = %q, %v; want %q, %v", tt.value, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
-func TestTextOfBytesInPostgres(t *testing.T) {
-	value := []byte("42")
-	for _, v := range []any{value, &value} {
-		if got, _, ok := textOf(v, postgres{}); ok {
-			t.Errorf("textOf(%v) = %q, which may be stored as \\x3432", v, got)
-		}
-	}
-	if got, _, ok := textOf("42", postgres{}); got != "42" || !ok {
-		t.Errorf("textOf(42) = %q, %v", got, ok)
-	}
-}
-
 func TestCanonicalKey(t *testing.T) {
 	var books table
 	for key, ok := range map[string]bool{

@@ -72,10 +72,7 @@ func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
 		return fakedb.Answer{Affected: 1}, nil
 	})
 	c.Facts = func(query string) (string, error) { c.note(query); return c.facts(query) }
-	const known = "github.com/sqlfence/sqlfence/internal/fakedb"
-	profiles[known] = profile{database: postgres{}, noOptions: true}
-	t.Cleanup(func() { delete(profiles, known) })
-	db, err := OpenDB(c.DB, append([]Option{WithTable("books")}, opts...)...)
+	db, err := OpenDB(c.DB, append([]Option{WithTable("books"), WithDialect(Postgres)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

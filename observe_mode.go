@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -201,7 +202,7 @@ func (s *connState) savepoint(ctx context.Context) bool {
 // and its transaction is as it was.
 func (e *execution) undo(ctx context.Context, err error, saved bool) bool {
 	switch {
-	case isSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
+	case basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return false
 	case dberr.IsPassing(err): // the guard has no part in it
 		return false

@@ -189,31 +189,20 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithStatementCache sets how many guarded statements each connection keeps prepared, so
-// that their next execution by DB.Exec, Tx.Query and so on isn't prepared, nor compiled, by
-// the database again. The least recently used is closed first, and all with the
-// connection. 0 keeps none; negative is refused; of several the last holds.
+// WithStatementCache sets how many guarded statements each connection to a SQLite database keeps
+// prepared, so that SQLite doesn't compile them again when DB.Exec, Tx.Query and so on execute them
+// next. The least recently used is closed first, and all with the
+// connection. 0 keeps none; negative is refused; of several the last holds. It has no effect with
+// PostgreSQL and MySQL: pgx has a cache of its own, and sql.Stmt works with all drivers.
 //
-// The default is 64 with the SQLite drivers mattn/go-sqlite3 and modernc.org/sqlite, where a
+// The default is 64 with the drivers mattn/go-sqlite3 and modernc.org/sqlite, where a
 // guarded write is faster then than the plain one, and 0 with all others, or if
-// another wrapper stands between sqlfence and the driver. In PostgreSQL it saves a
-// round trip for each write with arguments through lib/pq, and two for one that is
-// refused through pgx; closing a statement to make room for another takes one. But a
-// pooler that gives each transaction another session, as PgBouncer does before version
-// 1.21, doesn't know a session's statements; and the arguments keep the types that the columns
-// had when the statement was prepared, so the connections should be renewed after a migration
-// that changes types.
+// another wrapper stands between sqlfence and the driver.
 //
 // Statements of at most 16 KiB are kept if the guard adds arguments to them, and none of
-// their tables is in Observe mode. Besides,
+// their tables is in Observe mode. With mattn/go-sqlite3 they must not return rows.
 //
-//   - with PostgreSQL they need arguments of their own, and no constant that may be a time, as
-//     'now', which would stay the same;
-//   - with lib/pq and mattn/go-sqlite3 they must not return rows;
-//   - with pgx they are kept only where it prepares statements itself, not with the query
-//     modes exec and simple_protocol.
-//
-// Statements that may change what the kept ones mean, such as CREATE, SET or ATTACH, and
+// Statements that may change what the kept ones mean, such as CREATE, PRAGMA or ATTACH, and
 // [BaseConn], have the connection drop them first. An authorizer of SQLite's is asked when a
 // statement is prepared, not at each execution.
 func WithStatementCache(n int) Option {

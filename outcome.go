@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/lost"
 	"github.com/sqlfence/sqlfence/internal/session"
@@ -25,7 +26,7 @@ func (s *connState) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.lost || !s.link.alive(ctx) {
+	if s.lost || !s.liveness.Alive(ctx) {
 		if err := ctx.Err(); err != nil { // a Ping that was cut short tells nothing
 			return err
 		}
@@ -59,7 +60,7 @@ func (e *execution) prepare(ctx context.Context) error {
 
 // commit commits a transaction. It fails if guarded writes of it were rolled back.
 func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
-	guarded := s.guardedTx && !s.link.closed() // else the base driver has nowhere to send it
+	guarded := s.guardedTx && !s.liveness.Closed() // else the base driver has nowhere to send it
 	rolledBack := s.checkRollback()
 	s.inTx, s.guardedTx, s.rolledBack = false, false, nil
 	s.ended()
@@ -122,7 +123,7 @@ var (
 // muted returns the context's error after an Exec without an error, if the base driver may
 // have stopped there without saying so.
 func (s *connState) muted(ctx context.Context) error {
-	if !s.settings.profile.mutesEnd {
+	if !s.settings.profile.MutesEnd {
 		return nil
 	}
 	return ctx.Err()
@@ -155,7 +156,7 @@ func (s *connState) settle(err error, resent bool) error {
 // ended because its holder has lost what its token stands for. Then nothing is sent again on
 // another connection.
 func (s *connState) explain(ctx context.Context, err error) error {
-	if err == nil || isSkip(err) {
+	if err == nil || basedriver.IsSkip(err) {
 		return err
 	}
 	cause := lost.Cause(ctx)
@@ -174,15 +175,15 @@ func (s *connState) explain(ctx context.Context, err error) error {
 func (s *connState) mayHaveLanded(err error) bool {
 	db := s.settings.profile.database
 	switch {
-	case isSkip(err), db.answered(err):
+	case basedriver.IsSkip(err), db.answered(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers return it for statements that were sent, too: see docs/adr/0013.
-		return db.remote() && !s.link.open() && !s.settings.profile.badConnUnsent
+		return db.remote() && !s.liveness.Open() && !s.settings.profile.BadConnUnsent
 	case isInterrupted(err, db.remote()):
 		return !isUnsent(err)
 	}
-	return dberr.IsSessionEnd(err) || s.link.closed() || s.link.invalid() // which it wasn't before
+	return dberr.IsSessionEnd(err) || s.liveness.Closed() || s.liveness.Invalid() // which it wasn't before
 }
 
 // isInterrupted reports whether err is the end of a context or the network's. What has

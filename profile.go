@@ -3,72 +3,14 @@ package sqlfence
 import (
 	"database/sql/driver"
 	"fmt"
-	"net"
-	"reflect"
-	"slices"
-	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // A profile has the facts about a base driver and its database.
 type profile struct {
 	database
-
-	// cachesQueries: a query without arguments goes through a cache of prepared
-	// statements. A token written into its text would be prepared anew each
-	// time, at a round trip more; so it is passed as an argument.
-	cachesQueries bool
-
-	// noOptions: arguments are never options of the execution (see driverOptions).
-	noOptions bool
-
-	// skipsArgCheck: NumInput is -1 although placeholders are numbered.
-	skipsArgCheck bool
-
-	// mutesEnd: an Exec may report success although it stopped when its context ended, with
-	// none of the text executed or a part of it.
-	mutesEnd bool
-
-	// badConnUnsent: driver.ErrBadConn means what database/sql takes it for, that the server can't have
-	// executed the statement.
-	badConnUnsent bool
-
-	// statements is how many guarded statements a connection keeps prepared, unless
-	// [WithStatementCache] says otherwise.
-	statements int
-
-	// keepsRows: statements that return rows can be kept, too. By Exec the driver runs them
-	// to their end, and for a query it names the columns that the rows have at that time.
-	keepsRows bool
-
-	// answers returns what tells whether a connection of the driver's is in the middle of
-	// an answer, where a prepared statement must not be touched; nil for a connection
-	// that can keep none. For a driver without this field it doesn't matter.
-	answers func(driver.Conn) func() bool
-
-	// reach returns the network connection of one of the driver's connections, and
-	// what tells whether the driver has closed it; nil for what can't be reached.
-	reach func(driver.Conn) (net.Conn, closer)
-}
-
-// profiles are the drivers that are known, by the import path of their package.
-var profiles = map[string]profile{
-	"github.com/lib/pq":              {database: postgres{}, noOptions: true, reach: reachPq, answers: answersPq},
-	"github.com/jackc/pgx/v5/stdlib": {database: postgres{}, cachesQueries: true, reach: reachPgx, keepsRows: true, answers: answersPgx},
-	"github.com/mattn/go-sqlite3":    {database: sqlite{}, noOptions: true, statements: 64},
-	"modernc.org/sqlite":             {database: sqlite{}, noOptions: true, skipsArgCheck: true, statements: 64, keepsRows: true},
-	"github.com/go-sql-driver/mysql": {database: mysql{}, noOptions: true, badConnUnsent: true}, // since its version 1.4
-
-	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
-	// nothing to keep.
-	"github.com/glebarez/go-sqlite": {database: sqlite{}, noOptions: true, skipsArgCheck: true, mutesEnd: true},
-}
-
-// mocks are drivers without a database, which expect each statement: there is no server to be asked.
-var mocks = []string{"github.com/DATA-DOG/go-sqlmock", "github.com/zhashkevych/go-sqlxmock"}
-
-// isMock reports whether a base is of such a driver.
-func isMock(base any) bool {
-	return base != nil && slices.Contains(mocks, packageOf(reflect.TypeOf(base)))
+	basedriver.Driver
 }
 
 // DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
@@ -109,50 +51,11 @@ func resolve(d Dialect, bases ...any) (profile, error) {
 	return profile{database: db}, nil
 }
 
-// profileOf looks for a known driver in v and in the drivers that v wraps.
+// profileOf returns the profile of a known driver, which v is or wraps.
 func profileOf(v any) (profile, bool) {
-	return findProfile(reflect.ValueOf(v), 8)
-}
-
-var (
-	driverType    = reflect.TypeFor[driver.Driver]()
-	connectorType = reflect.TypeFor[driver.Connector]()
-)
-
-// findProfile reads types only, so that fields a wrapper keeps to itself will do.
-func findProfile(v reflect.Value, depth int) (profile, bool) {
-	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
-		v = v.Elem()
-	}
-	if !v.IsValid() || depth == 0 {
+	d, ok := basedriver.Find(v)
+	if !ok {
 		return profile{}, false
 	}
-	if p, ok := profiles[packageOf(v.Type())]; ok {
-		return p, true
-	}
-	if v.Kind() != reflect.Struct {
-		return profile{}, false
-	}
-	for i := range v.NumField() {
-		field := v.Type().Field(i).Type
-		if field.Implements(driverType) || field.Implements(connectorType) {
-			if p, ok := findProfile(v.Field(i), depth-1); ok {
-				return p, true
-			}
-		}
-	}
-	return profile{}, false
-}
-
-// packageOf returns the import path of a type's package, or of the type's that it
-// points to.
-func packageOf(t reflect.Type) string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	path := t.PkgPath()
-	if _, vendored, ok := strings.Cut(path, "/vendor/"); ok {
-		return vendored
-	}
-	return path
+	return profile{databases[d.Server-1], d}, true
 }

@@ -4,18 +4,20 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // queryTexts returns the rows of a query without arguments, as texts. NULL is the empty one.
 func queryTexts(ctx context.Context, c driver.Conn, query string) ([][]string, error) {
-	rows, err := queryBase(ctx, c, query, nil)
-	if isSkip(err) {
-		s, failed := prepareBase(ctx, c, query)
+	rows, err := basedriver.Query(ctx, c, query, nil)
+	if basedriver.IsSkip(err) {
+		s, failed := basedriver.Prepare(ctx, c, query)
 		if failed != nil {
 			return nil, failed
 		}
 		defer s.Close()
-		rows, err = queryStmt(ctx, s, nil)
+		rows, err = basedriver.QueryStmt(ctx, s, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -24,10 +26,10 @@ func queryTexts(ctx context.Context, c driver.Conn, query string) ([][]string, e
 	row := make([]driver.Value, len(rows.Columns()))
 	for {
 		switch err := rows.Next(row); {
-		case isEnd(err):
+		case basedriver.IsEnd(err):
 			return all, rows.Close()
 		case err != nil:
-			return nil, closing(rows.Close, err)
+			return nil, basedriver.Closing(rows.Close, err)
 		}
 		all = append(all, valueTexts(row))
 	}

@@ -11,7 +11,7 @@ import (
 // that can't be done.
 func (e *execution) render() (outcome, error) {
 	given := e.read.args[e.options:]
-	e.keeps = e.mayKeep(given)
+	e.keeps = e.mayKeep()
 	e.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
@@ -89,7 +89,7 @@ func (e *execution) needsLiteral(given []driver.NamedValue) bool {
 	case e.read.stmt != nil, e.keeps:
 		return false
 	}
-	return !e.rows || !e.state.settings.profile.cachesQueries
+	return !e.rows || !e.state.settings.profile.CachesQueries
 }
 
 func hasNamed(args []driver.NamedValue) bool {
@@ -99,7 +99,7 @@ func hasNamed(args []driver.NamedValue) bool {
 // misplaced reports whether pgx, in its simple protocol, would write values into the
 // text at other places than those that the server reads as placeholders.
 func (e *execution) misplaced() bool {
-	return !e.state.settings.profile.noOptions && !e.plan.Inlines()
+	return !e.state.settings.profile.NoOptions && !e.plan.Inlines()
 }
 
 // errMisplaced refuses such a statement on every connection of pgx's: which protocol

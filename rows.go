@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -47,7 +48,7 @@ func (r *guardedRows) close() error {
 
 // answered returns the error that the application gets.
 func (r *guardedRows) answered(err error) error {
-	if err == nil || isEnd(err) {
+	if err == nil || basedriver.IsEnd(err) {
 		return err
 	}
 	return r.execution.state.explain(r.ctx, r.typed(err))
@@ -80,19 +81,19 @@ func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Ro
 	columns := rows.Columns()
 	row := make([]driver.Value, len(columns))
 	err := rows.Next(row)
-	end := isEnd(err)
+	end := basedriver.IsEnd(err)
 	if err != nil && !end {
 		_, raised := e.classify(err)
 		switch {
 		case observes:
-			return failedRows{columns, err}, closing(rows.Close, err)
+			return failedRows{columns, err}, basedriver.Closing(rows.Close, err)
 		case raised || e.wrong(err) == session.Seals:
-			return nil, closing(rows.Close, err)
+			return nil, basedriver.Closing(rows.Close, err)
 		}
 	}
 	if end && e.plan.Versioned {
 		if gone := e.gone(ctx); gone != nil {
-			return nil, closing(rows.Close, gone)
+			return nil, basedriver.Closing(rows.Close, gone)
 		}
 	}
 	e.first = &firstRow{row, err}

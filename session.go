@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -62,16 +63,16 @@ func (a *asking) Exec(ctx context.Context, query string) error {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
-	_, err := execBase(ctx, a.base, query, nil)
-	if !isSkip(err) {
+	_, err := basedriver.Exec(ctx, a.base, query, nil)
+	if !basedriver.IsSkip(err) {
 		return err
 	}
-	s, err := prepareBase(ctx, a.base, query)
+	s, err := basedriver.Prepare(ctx, a.base, query)
 	if err != nil {
 		return err
 	}
-	_, err = execStmt(ctx, s, nil)
-	return closing(s.Close, err)
+	_, err = basedriver.ExecStmt(ctx, s, nil)
+	return basedriver.Closing(s.Close, err)
 }
 
 // knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -55,7 +56,7 @@ func newSettings(opts []Option, bases ...any) (*settings, error) {
 	if o.statements != nil {
 		s.statements = *o.statements
 	}
-	s.wanted.Untested, s.wanted.Nothing = o.untested, slices.ContainsFunc(bases, isMock)
+	s.wanted.Untested, s.wanted.Nothing = o.untested, slices.ContainsFunc(bases, basedriver.IsMock)
 	s.findSchema(&o)
 	s.addTables(&o)
 	s.listen(o.mode == Observe || s.observed)

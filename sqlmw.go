@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/ngrok/sqlmw"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // An interceptor uses ngrok/sqlmw for what outlives the call that began it:
@@ -59,7 +61,10 @@ func (i *interceptor) wrap(ctx context.Context, r *guardedRows) (driver.Rows, er
 	if err != nil {
 		return nil, err
 	}
-	return withColumnScanner(rows, r), nil
+	if r.execution.first != nil { // a row has been read ahead, and can't be scanned again
+		return rows, nil
+	}
+	return basedriver.WithScanner(rows, r.base, r.answered), nil
 }
 
 // rowsKey is the key by which the context that sqlmw keeps for its rows carries the
@@ -94,7 +99,7 @@ func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opt
 	if i.state.lost { // database/sql takes another
 		return ctx, nil, driver.ErrBadConn
 	}
-	tx, err := beginBase(ctx, i.state.base, opts)
+	tx, err := basedriver.Begin(ctx, i.state.base, opts)
 	i.state.rolledBack = nil
 	if i.state.inTx = err == nil; err == nil {
 		i.state.begun(ctx)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -57,7 +58,7 @@ func prepare(ctx context.Context, state *connState, query string, plan *rewrite.
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:
 		s.inputs -= len(added)
-	case len(added) > 0 && !profile.checksArgCount() && !profile.skipsArgCheck:
+	case len(added) > 0 && !profile.checksArgCount() && !profile.SkipsArgCheck:
 		// The guard numbers the placeholders, and a driver may leave the counting of
 		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
 		s.inputs = plan.Inputs
@@ -101,7 +102,7 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg) error 
 	if s.base != nil && s.text == text {
 		return nil
 	}
-	base, err := prepareBase(ctx, s.state.base, text)
+	base, err := basedriver.Prepare(ctx, s.state.base, text)
 	if err != nil {
 		return err
 	}
@@ -121,12 +122,12 @@ func (s *stmt) NumInput() int { return s.inputs }
 
 // Exec implements driver.Stmt.
 func (s *stmt) Exec(args []driver.Value) (driver.Result, error) {
-	return s.ExecContext(context.Background(), named(args))
+	return s.ExecContext(context.Background(), basedriver.Named(args))
 }
 
 // Query implements driver.Stmt.
 func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
-	return s.QueryContext(context.Background(), named(args))
+	return s.QueryContext(context.Background(), basedriver.Named(args))
 }
 
 // ExecContext implements driver.StmtExecContext.
@@ -148,7 +149,7 @@ func (s *stmt) exec(ctx context.Context, r *request) (driver.Result, error) {
 	if err := s.use(ctx, r.query, r.added); err != nil {
 		return nil, err
 	}
-	return execStmt(ctx, s.base, r.args)
+	return basedriver.ExecStmt(ctx, s.base, r.args)
 }
 
 // rows queries by the base statement for this request.
@@ -156,7 +157,7 @@ func (s *stmt) rows(ctx context.Context, r *request) (driver.Rows, error) {
 	if err := s.use(ctx, r.query, r.added); err != nil {
 		return nil, err
 	}
-	return queryStmt(ctx, s.base, r.args)
+	return basedriver.QueryStmt(ctx, s.base, r.args)
 }
 
 // place returns the number, among the arguments of base, of the application's own

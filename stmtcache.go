@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -12,11 +13,10 @@ import (
 // [WithStatementCache]. Like the connection, only one goroutine at a time uses it. The zero
 // value is of size 0 and keeps none.
 type stmtCache struct {
-	base    driver.Conn
-	size    int
-	rows    bool                       // of statements that return rows, too
-	none    func(context.Context) bool // whether nothing can be prepared at present; nil for never
-	answers func() bool                // whether the connection is in the middle of an answer; nil if that doesn't matter
+	base driver.Conn
+	size int
+	rows bool                       // of statements that return rows, too
+	none func(context.Context) bool // whether nothing can be prepared at present; nil for never
 
 	direct bool                // base is the driver's own, which keeps no arguments
 	args   []driver.NamedValue // room for those of the next execution
@@ -40,40 +40,24 @@ const (
 	maxKeptArgs = 64 << 10 // bytes, of all arguments together
 )
 
-// newStmtCache returns the cache of a connection. Without the option a driver's default
-// holds where its own connection is used, and not a wrapper's that could tell a prepared
+// newStmtCache returns the cache of a connection, which only one of SQLite's has. Without the option a
+// driver's default holds where its own connection is used, and not a wrapper's that could tell a prepared
 // statement from another one.
 func newStmtCache(s *settings, base driver.Conn) stmtCache {
-	conn, p, direct := driverConn(base)
+	d, direct := basedriver.Known(base)
 	size := s.statements
 	if size < 0 {
-		size = 0
-		if direct {
-			size = p.statements
-		}
+		size = d.Statements
 	}
-	c := stmtCache{base: base, size: size, rows: s.profile.keepsRows, direct: direct}
-	if size == 0 || s.enforced == nil || len(s.tables) == 0 {
+	if size == 0 || s.profile.remote() || s.enforced == nil || len(s.tables) == 0 {
 		return stmtCache{}
 	}
-	if s.profile.answers != nil {
-		if conn == nil {
-			return stmtCache{}
-		}
-		if c.answers = s.profile.answers(conn); c.answers == nil {
-			return stmtCache{}
-		}
-	}
-	c.stmts = make(map[string]*list.Element)
-	return c
+	return stmtCache{base: base, size: size, rows: s.profile.KeepsRows, direct: direct, stmts: make(map[string]*list.Element)}
 }
 
 // take returns the statement for a text, prepared now unless it was, and nil if it can't be
 // used at the moment. It is to be released.
 func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
-	if c.isBusy() {
-		return nil, nil
-	}
 	c.closeDropped()
 	if e := c.stmts[text]; e != nil {
 		k := e.Value.(*keptStmt)
@@ -91,7 +75,7 @@ func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
 		c.drop(c.recent.Back().Value.(*keptStmt))
 		c.closeDropped()
 	}
-	base, err := prepareBase(ctx, c.base, text)
+	base, err := basedriver.Prepare(ctx, c.base, text)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +117,12 @@ func (c *stmtCache) drop(k *keptStmt) {
 	}
 }
 
-// expire drops all statements, and closes them if that is possible now.
+// expire drops all statements, and closes those that aren't in use.
 func (c *stmtCache) expire() {
 	for e := c.recent.Front(); e != nil; e = c.recent.Front() {
 		c.drop(e.Value.(*keptStmt))
 	}
-	if len(c.dropped) > 0 && !c.isBusy() {
-		c.closeDropped()
-	}
+	c.closeDropped()
 }
 
 // closeDropped closes the statements that were dropped. If one can't be closed, the
@@ -152,8 +134,6 @@ func (c *stmtCache) closeDropped() {
 	}
 	c.dropped = c.dropped[:0]
 }
-
-func (c *stmtCache) isBusy() bool { return c.answers != nil && c.answers() }
 
 // follow expires the statements if another one is about to be sent, or prepared, that may change what
 // they mean: SQLite executes some as it prepares them. The database sees that itself where it changes a table; but not that a name

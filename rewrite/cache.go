@@ -3,14 +3,25 @@ package rewrite
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 )
 
 const (
-	maxCached  = 64 << 10                        // bytes of a statement whose plan is kept
-	cacheBytes = 4 << 20                         // what the plans of one kind take
-	maxShare   = 4                               // one plan takes at most this part of that
-	slotBytes  = int(unsafe.Sizeof(slot{})) + 64 // with its place in the map
+	maxCached  = 64 << 10 // bytes of a statement whose plan is kept
+	cacheBytes = 4 << 20  // what the plans of one kind take
+	maxShare   = 4        // one plan takes at most this part of that
+)
+
+// What the parts of a plan take, in bytes, rounded up.
+const (
+	slotBytes     = 128 // with its place in the map
+	planBytes     = 384
+	plannedBytes  = 768 // a plan with its form
+	argBytes      = 48
+	targetBytes   = 128
+	keyValueBytes = 48
+	bareBytes     = 8
+	editBytes     = 48
+	numberBytes   = 8
 )
 
 // cache keeps plans by query text, bounded by the bytes that they take. It is our own,
@@ -100,18 +111,18 @@ func (p *Plan) size() int {
 	if p == pass {
 		return 0
 	}
-	n := int(unsafe.Sizeof(*p)) + len(p.Refusal.Reason)
+	n := planBytes + len(p.Refusal.Reason)
 	if p.form != nil {
-		n = int(unsafe.Sizeof(planned{})) + len(p.form.SQL) + cap(p.form.Args)*int(unsafe.Sizeof(Arg{}))
+		n = plannedBytes + len(p.form.SQL) + cap(p.form.Args)*argBytes
 	}
-	n += cap(p.Tables) * int(unsafe.Sizeof(0))
-	n += cap(p.Targets) * int(unsafe.Sizeof(Target{}))
+	n += cap(p.Tables) * numberBytes
+	n += cap(p.Targets) * targetBytes
 	for i := range p.Targets {
 		t := &p.Targets[i]
-		n += (cap(t.Keys)+cap(t.NewKeys))*int(unsafe.Sizeof(KeyValue{})) + len(t.qualifier) + len(t.schema)
+		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.qualifier) + len(t.schema)
 	}
-	n += cap(p.source.repeats.bare)*int(unsafe.Sizeof(bare{})) + cap(p.source.repeats.ends)*int(unsafe.Sizeof(int32(0)))
-	n += cap(p.source.edits) * int(unsafe.Sizeof(edit{}))
+	n += cap(p.source.repeats.bare)*bareBytes + cap(p.source.repeats.ends)*numberBytes
+	n += cap(p.source.edits) * editBytes
 	for i := range p.source.edits {
 		n += len(p.source.edits[i].text)
 	}

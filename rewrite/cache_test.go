@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 // ofBytes returns a plan that takes about n bytes with a short query.
@@ -28,6 +29,29 @@ func checkCache(t *testing.T, c *cache) {
 	}
 	if ring != len(c.slots) || bytes != c.bytes || bytes > c.max {
 		t.Fatalf("it has %d plans, %d in the ring, of %d bytes, counted %d of %d", len(c.slots), ring, bytes, c.bytes, c.max)
+	}
+}
+
+// A plan is counted by no less than it takes, and by no more than twice that.
+func TestCountedBytes(t *testing.T) {
+	const inMap = 64
+	for name, part := range map[string]struct {
+		size    uintptr
+		counted int
+	}{
+		"slot":     {unsafe.Sizeof(slot{}) + inMap, slotBytes},
+		"plan":     {unsafe.Sizeof(Plan{}), planBytes},
+		"planned":  {unsafe.Sizeof(planned{}), plannedBytes},
+		"arg":      {unsafe.Sizeof(Arg{}), argBytes},
+		"target":   {unsafe.Sizeof(Target{}), targetBytes},
+		"keyValue": {unsafe.Sizeof(KeyValue{}), keyValueBytes},
+		"bare":     {unsafe.Sizeof(bare{}), bareBytes},
+		"edit":     {unsafe.Sizeof(edit{}), editBytes},
+		"number":   {unsafe.Sizeof(0), numberBytes},
+	} {
+		if size := int(part.size); part.counted < size || part.counted > 2*size && unsafe.Sizeof(0) == 8 {
+			t.Errorf("a %s takes %d bytes and is counted as %d", name, size, part.counted)
+		}
 	}
 }
 

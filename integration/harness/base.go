@@ -21,8 +21,8 @@ type Base struct {
 	DriverName string // as registered with database/sql
 	Dialect    sqlfence.Dialect
 
-	// Statements is how many statements a fenced connection keeps: 0 is for the driver's
-	// default, and less for none.
+	// Statements is how many statements a fenced connection of SQLite's keeps: 0 is for the
+	// driver's default, and less for none.
 	Statements int
 
 	// OneAtATime: a connection is given up on which something is sent while rows are open.
@@ -83,22 +83,23 @@ var otherwise = map[string][]Base{
 	},
 }
 
-// BothCaches has [EachBase] run each test a second time, with a statement cache where the
-// driver's default is none, and the other way round; and on drivers that are set up in another
-// way. It is for a TestMain.
+// BothCaches has [EachBase] run each test on SQLite a second time, without a statement cache; and
+// on drivers that are set up in another way. It is for a TestMain.
 func BothCaches() { bothCaches = true }
 
 var bothCaches bool
 
-// caches returns the base as it is and, where both are wanted, with the other choice of a
-// statement cache. It is small, so that statements are dropped.
+// caches returns the base as it is and, where both are wanted, without a statement cache.
 func (b Base) caches() []Base {
 	if !bothCaches || testing.Short() {
 		return []Base{b}
 	}
-	other := b
-	other.Statements = dialects[b.Dialect].otherCache
-	return append([]Base{b, other}, otherwise[b.Name]...)
+	all := []Base{b}
+	if !b.Networked() {
+		b.Statements = -1
+		all = append(all, b)
+	}
+	return append(all, otherwise[b.Name]...)
 }
 
 // EachBase runs test as a subtest for every base. Without a PostgreSQL server its

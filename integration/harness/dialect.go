@@ -14,15 +14,14 @@ import (
 
 // A dialect is what the tests have to know of a database beside its driver.
 type dialect struct {
-	usual      string               // the name of the base that a short run keeps to
-	need       func(t testing.TB)   // skips or fails the test without a server
-	levels     []sql.IsolationLevel // that a transaction may have; none where there is one
-	level      sql.IsolationLevel   // that it has if it asks for none
-	atLevel    func(t testing.TB, dsn string, level sql.IsolationLevel) string
-	networked  bool // connections may be lost
-	bare       bool // placeholders are ? rather than $1
-	otherCache int  // as [Base.Statements]: what its drivers don't have by default
-	function   bool // guards can ask the ledger by a stored function
+	usual     string               // the name of the base that a short run keeps to
+	need      func(t testing.TB)   // skips or fails the test without a server
+	levels    []sql.IsolationLevel // that a transaction may have; none where there is one
+	level     sql.IsolationLevel   // that it has if it asks for none
+	atLevel   func(t testing.TB, dsn string, level sql.IsolationLevel) string
+	networked bool // connections may be lost
+	bare      bool // placeholders are ? rather than $1
+	function  bool // guards can ask the ledger by a stored function
 
 	// snapshots: above READ COMMITTED a write of a row is refused that has changed since the
 	// transaction has read it.
@@ -79,7 +78,6 @@ var dialects = map[sqlfence.Dialect]dialect{
 			return dsn + "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(level.String()))
 		},
 		networked:  true,
-		otherCache: 3,
 		function:   true,
 		snapshots:  true,
 		scripts:    true,
@@ -97,7 +95,6 @@ var dialects = map[sqlfence.Dialect]dialect{
 		usual:      "mattn",
 		need:       func(testing.TB) {},
 		bare:       true,
-		otherCache: -1,
 		snapshots:  true,
 		scripts:    true,
 		returns:    true,
@@ -115,7 +112,6 @@ var dialects = map[sqlfence.Dialect]dialect{
 		atLevel:    mysqlAtLevel,
 		networked:  true,
 		bare:       true,
-		otherCache: 3,
 		translate:  mysqlWords,
 		ledgerName: "varbinary(512)",
 		timeType:   "bigint",

@@ -15,7 +15,7 @@ import (
 
 // What is prepared with all columns fails in PostgreSQL: what pgx has prepared by itself once on a
 // connection, and a sql.Stmt until it is closed. What names its columns goes on, and so does what
-// sqlfence keeps.
+// sqlfence guards.
 func TestAddFenceBesidePrepared(t *testing.T) {
 	servers(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -25,7 +25,7 @@ func TestAddFenceBesidePrepared(t *testing.T) {
 		if b.Dialect == sqlfence.Postgres {
 			mark = "$1"
 		}
-		kept := b.Fenced(t, source, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithStatementCache(10))
+		fenced := b.Fenced(t, source, harness.Books(sqlfence.RowFence("fence_token")))
 		if err := schema.AddFence(t.Context(), plain, "books", "fence_token"); err != nil {
 			t.Fatal(err)
 		}
@@ -39,8 +39,8 @@ func TestAddFenceBesidePrepared(t *testing.T) {
 			{"columns", "SELECT price FROM books WHERE id = ", b.Raw(t, source), false, nil},
 			{"all", "SELECT * FROM books WHERE id = ", b.Raw(t, source), true, map[string]int{"pq": 10, "pgx": 10}},
 			{"all", "SELECT * FROM books WHERE id = ", b.Raw(t, source), false, map[string]int{"pgx": 1}},
-			{"guarded", "UPDATE books SET price = 1 WHERE id = ", kept, false, nil},
-			{"guarded, all", "UPDATE books SET price = 1 WHERE id = " + mark + " RETURNING *", kept, false, nil},
+			{"guarded", "UPDATE books SET price = 1 WHERE id = ", fenced, false, nil},
+			{"guarded, all", "UPDATE books SET price = 1 WHERE id = " + mark + " RETURNING *", fenced, false, nil},
 		} {
 			if b.Dialect == sqlfence.MySQL && test.name == "guarded, all" {
 				continue

@@ -77,10 +77,7 @@ func TestWritesThatReturnTheirCount(t *testing.T) {
 			})
 		}},
 	}
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect != sqlfence.SQLite {
-			t.Skip("a setting of SQLite's")
-		}
+	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		other := s.Raw(t, harness.Impatient(s.Source))
 		for _, way := range ways {

@@ -13,10 +13,7 @@ import (
 // Many texts by several callers, with rows that stay open, refusals, failures and changes of
 // schema among them: in the end every statement of the driver's was closed.
 func TestEveryStatementIsClosed(t *testing.T) {
-	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		if b.Dialect != sqlfence.SQLite {
-			t.Skip("a session's statements end with it")
-		}
+	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		s.Reset(t, 5)
 		counter := &harness.Counter{Quiet: true}

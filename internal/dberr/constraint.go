@@ -1,8 +1,9 @@
 package dberr
 
 import (
-	"reflect"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // IsConstraint reports whether err says that a constraint was violated, in any database.
@@ -15,17 +16,14 @@ func IsConstraint(err error) bool {
 }
 
 // Constraint returns the name of the constraint that PostgreSQL says was violated; empty for another
-// error. The drivers have it in a field of their own, apart from the texts that a user may have written.
+// error.
 func Constraint(err error) string {
 	for _, e := range chain(err, nil) {
-		v := reflect.Indirect(reflect.ValueOf(e))
-		if v.Kind() != reflect.Struct || SQLState(e) == "" {
+		if SQLState(e) == "" {
 			continue
 		}
-		for _, field := range []string{"ConstraintName", "Constraint"} { // pgx, lib/pq
-			if name := v.FieldByName(field); name.IsValid() && name.Kind() == reflect.String {
-				return name.String()
-			}
+		if name := basedriver.ConstraintName(e); name != "" {
+			return name
 		}
 	}
 	return ""

@@ -1,8 +1,9 @@
 package dberr
 
 import (
-	"reflect"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // mysqlStates are the errors of MySQL and MariaDB that something depends on, as the SQLSTATE
@@ -82,11 +83,9 @@ func MySQLNumber(err error) (number uint16, ok bool) {
 }
 
 // MySQLError returns the number of the error in err's chain that has one, and that error.
-// github.com/go-sql-driver/mysql has it in a field, which is read by reflection since its
-// package can't be imported here.
 func MySQLError(err error) (number uint16, ok bool, own error) {
 	for _, e := range chain(err, nil) {
-		if number, _, ok := mysqlError(e); ok {
+		if number, _, ok := basedriver.MySQLCode(e); ok {
 			return number, true, e
 		}
 	}
@@ -103,7 +102,7 @@ func IsAssignedTwice(err error, column string) bool {
 // mysqlState returns an error of MySQL's as a SQLSTATE; empty for another error.
 func mysqlState(err error) string {
 	for _, e := range chain(err, nil) {
-		number, own, ok := mysqlError(e)
+		number, own, ok := basedriver.MySQLCode(e)
 		if !ok {
 			continue
 		}
@@ -116,22 +115,4 @@ func mysqlState(err error) string {
 		return own
 	}
 	return ""
-}
-
-// mysqlError reads the fields Number and SQLState.
-func mysqlError(err error) (number uint16, state string, ok bool) {
-	v := reflect.Indirect(reflect.ValueOf(err))
-	if v.Kind() != reflect.Struct {
-		return 0, "", false
-	}
-	field := v.FieldByName("Number")
-	if !field.IsValid() || field.Kind() != reflect.Uint16 || !v.FieldByName("Message").IsValid() {
-		return 0, "", false
-	}
-	if own := v.FieldByName("SQLState"); own.IsValid() && own.CanInterface() {
-		if bytes, _ := own.Interface().([5]byte); bytes != [5]byte{} {
-			state = string(bytes[:])
-		}
-	}
-	return uint16(field.Uint()), state, true
 }

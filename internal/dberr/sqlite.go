@@ -2,7 +2,8 @@ package dberr
 
 import (
 	"errors"
-	"reflect"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // SQLite's result codes that something depends on. A primary code stands in the lowest
@@ -70,9 +71,7 @@ func SQLiteError(err error) (primary int, ok bool, own error) {
 	return code & sqlitePrimary, ok, own
 }
 
-// sqliteErrorOf finds it: modernc.org/sqlite has a method for the code, ncruces/go-sqlite3 a
-// method that returns a type of its own, mattn/go-sqlite3 a field, which is read by reflection
-// since its package can't be imported here.
+// sqliteErrorOf finds it: modernc.org/sqlite has a method for the code.
 func sqliteErrorOf(err error) (code int, ok bool, own error) {
 	var coded interface {
 		error
@@ -82,21 +81,9 @@ func sqliteErrorOf(err error) (code int, ok bool, own error) {
 		return coded.Code(), true, coded
 	}
 	for _, e := range chain(err, nil) {
-		v := reflect.ValueOf(e)
-		if m := v.MethodByName("ExtendedCode"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && m.Type().Out(0).Kind() == reflect.Uint16 {
-			return int(m.Call(nil)[0].Uint()), true, e
+		if code, ok := basedriver.SQLiteCode(e); ok {
+			return code, true, e
 		}
-		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
-			continue
-		}
-		extended := v.FieldByName("ExtendedCode")
-		if !extended.IsValid() || !extended.CanInt() {
-			continue
-		}
-		if plain := v.FieldByName("Code"); extended.Int() == 0 && plain.IsValid() && plain.CanInt() {
-			return int(plain.Int()), true, e
-		}
-		return int(extended.Int()), true, e
 	}
 	return 0, false, nil
 }

@@ -1,4 +1,4 @@
-package sqlfence
+package basedriver
 
 //lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
 
@@ -12,18 +12,19 @@ import (
 // How database/sql calls a connection that may lack the newer interfaces, and reads
 // its errors.
 
-// isSkip reports whether a driver wants the statement prepared first. Like database/sql
+// IsSkip reports whether a driver wants the statement prepared first. Like database/sql
 // it doesn't unwrap err.
 //
 // It can't panic: the comparison of two interfaces does so only if both hold one and
 // the same uncomparable type, and the sentinel holds a pointer.
-func isSkip(err error) bool { return err == driver.ErrSkip }
+func IsSkip(err error) bool { return err == driver.ErrSkip }
 
-// isEnd reports whether rows have come to their end. As for isSkip, drivers return
+// IsEnd reports whether rows have come to their end. As for IsSkip, drivers return
 // the sentinel bare, and the comparison can't panic.
-func isEnd(err error) bool { return err == io.EOF }
+func IsEnd(err error) bool { return err == io.EOF }
 
-func canExec(c driver.Conn) bool {
+// CanExec reports whether a connection executes a text.
+func CanExec(c driver.Conn) bool {
 	switch c.(type) {
 	case driver.ExecerContext, driver.Execer:
 		return true
@@ -31,7 +32,8 @@ func canExec(c driver.Conn) bool {
 	return false
 }
 
-func execBase(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (driver.Result, error) {
+// Exec executes a text on a connection.
+func Exec(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (driver.Result, error) {
 	if c, ok := c.(driver.ExecerContext); ok {
 		return c.ExecContext(ctx, query, args)
 	}
@@ -45,7 +47,8 @@ func execBase(ctx context.Context, c driver.Conn, query string, args []driver.Na
 	return nil, driver.ErrSkip
 }
 
-func canQuery(c driver.Conn) bool {
+// CanQuery reports whether a connection queries by a text.
+func CanQuery(c driver.Conn) bool {
 	switch c.(type) {
 	case driver.QueryerContext, driver.Queryer:
 		return true
@@ -53,7 +56,8 @@ func canQuery(c driver.Conn) bool {
 	return false
 }
 
-func queryBase(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (driver.Rows, error) {
+// Query queries by a text on a connection.
+func Query(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c, ok := c.(driver.QueryerContext); ok {
 		return c.QueryContext(ctx, query, args)
 	}
@@ -67,18 +71,20 @@ func queryBase(ctx context.Context, c driver.Conn, query string, args []driver.N
 	return nil, driver.ErrSkip
 }
 
-func prepareBase(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
+// Prepare prepares a text on a connection.
+func Prepare(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
 	if c, ok := c.(driver.ConnPrepareContext); ok {
 		return c.PrepareContext(ctx, query)
 	}
 	s, err := c.Prepare(query)
 	if err == nil && ctx.Err() != nil {
-		return nil, closing(s.Close, ctx.Err())
+		return nil, Closing(s.Close, ctx.Err())
 	}
 	return s, err
 }
 
-func execStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
+// ExecStmt executes a prepared statement.
+func ExecStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
 	if s, ok := s.(driver.StmtExecContext); ok {
 		return s.ExecContext(ctx, args)
 	}
@@ -89,7 +95,8 @@ func execStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (dri
 	return s.Exec(values)
 }
 
-func queryStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
+// QueryStmt queries by a prepared statement.
+func QueryStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
 	if s, ok := s.(driver.StmtQueryContext); ok {
 		return s.QueryContext(ctx, args)
 	}
@@ -98,6 +105,26 @@ func queryStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (dr
 		return nil, err
 	}
 	return s.Query(values)
+}
+
+// Begin begins a transaction. On a base without BeginTx it does what
+// database/sql would do.
+func Begin(ctx context.Context, c driver.Conn, opts driver.TxOptions) (driver.Tx, error) {
+	if c, ok := c.(driver.ConnBeginTx); ok {
+		return c.BeginTx(ctx, opts)
+	}
+	if opts.Isolation != 0 {
+		return nil, errors.New("sql: driver does not support non-default isolation level")
+	}
+	if opts.ReadOnly {
+		return nil, errors.New("sql: driver does not support read-only transactions")
+	}
+	tx, err := c.Begin()
+	if err == nil && ctx.Err() != nil {
+		_ = tx.Rollback() // the reason is the context's
+		return nil, ctx.Err()
+	}
+	return tx, err
 }
 
 // plain returns arguments for a driver that takes no context and no names.
@@ -112,7 +139,8 @@ func plain(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error
 	return values, ctx.Err()
 }
 
-func named(values []driver.Value) []driver.NamedValue {
+// Named returns values as arguments without names.
+func Named(values []driver.Value) []driver.NamedValue {
 	args := make([]driver.NamedValue, len(values))
 	for i, v := range values {
 		args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
@@ -120,9 +148,9 @@ func named(values []driver.Value) []driver.NamedValue {
 	return args
 }
 
-// closing closes a resource that err has made useless, and returns err, or else the error
+// Closing closes a resource that err has made useless, and returns err, or else the error
 // of closing.
-func closing(close func() error, err error) error {
+func Closing(close func() error, err error) error {
 	if closeErr := close(); err == nil {
 		return closeErr
 	}

@@ -1,4 +1,4 @@
-package sqlfence
+package basedriver
 
 import (
 	"context"
@@ -64,8 +64,8 @@ func TestLinkOfASocket(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			here, there := pipe(t)
 			conn := &pingConn{err: tt.ping}
-			l := link{socket: socketOf(here), pinger: conn}
-			if !l.alive(t.Context()) || conn.pings != 0 {
+			l := Liveness{socket: socketOf(here), pinger: conn}
+			if !l.Alive(t.Context()) || conn.pings != 0 {
 				t.Fatal("a fresh connection isn't alive, or was asked")
 			}
 			if err := tt.event(here, there); err != nil {
@@ -81,7 +81,7 @@ func TestLinkOfASocket(t *testing.T) {
 					t.Error("the connection isn't reset")
 				}
 			}
-			if got := l.alive(t.Context()); got != tt.alive || conn.pings != tt.pings {
+			if got := l.Alive(t.Context()); got != tt.alive || conn.pings != tt.pings {
 				t.Errorf("alive: %v after %d pings, want %v after %d", got, conn.pings, tt.alive, tt.pings)
 			}
 			if tt.alive { // what came in is still there
@@ -164,15 +164,15 @@ func (bareDriverConn) Begin() (driver.Tx, error)           { return nil, driver.
 // was met before anything was sent.
 func TestLinkOfPgx(t *testing.T) {
 	raw := new(pgxConnLike)
-	l := link{state: raw}
-	if !l.open() || l.closed() {
+	l := Liveness{state: raw}
+	if !l.Open() || l.Closed() {
 		t.Error("an open connection isn't")
 	}
 	raw.closed = true
-	if l.open() || !l.closed() || l.alive(t.Context()) {
+	if l.Open() || !l.Closed() || l.Alive(t.Context()) {
 		t.Error("a closed connection is open")
 	}
-	if unknown := new(link); unknown.open() || unknown.closed() || !unknown.alive(t.Context()) {
+	if unknown := new(Liveness); unknown.Open() || unknown.Closed() || !unknown.Alive(t.Context()) {
 		t.Error("of a connection that tells nothing something is known")
 	}
 }

@@ -1,6 +1,6 @@
 //go:build go1.27
 
-package sqlfence
+package basedriver
 
 import (
 	"database/sql/driver"
@@ -18,26 +18,26 @@ var (
 	_ driver.RowsColumnTypePrecisionScale   = scannerRows{}
 )
 
-// withColumnScanner adds the base's RowsColumnScanner, if there is one, to rows that
-// sqlmw has wrapped. Where a row has been read ahead they do without.
-func withColumnScanner(rows driver.Rows, r *guardedRows) driver.Rows {
-	if scanner, ok := r.base.(driver.RowsColumnScanner); ok && r.execution.first == nil {
-		return scannerRows{rows, r, scanner}
+// WithScanner returns rows that wrap those of base, with base's RowsColumnScanner if it has one. answered
+// returns the error that the application gets for that of a row.
+func WithScanner(rows, base driver.Rows, answered func(error) error) driver.Rows {
+	if scanner, ok := base.(driver.RowsColumnScanner); ok {
+		return scannerRows{rows, scanner, answered}
 	}
 	return rows
 }
 
-// scannerRows are rows of a guarded query that scan their columns themselves. Other
+// scannerRows are rows that scan their columns themselves. Other
 // optional interfaces are those of Rows; where Rows lack one, the method returns what
 // database/sql assumes without it.
 type scannerRows struct {
 	driver.Rows
-	guarded *guardedRows
-	scanner driver.RowsColumnScanner
+	scanner  driver.RowsColumnScanner
+	answered func(error) error
 }
 
 // NextRow implements driver.RowsColumnScanner.
-func (r scannerRows) NextRow() error { return r.guarded.answered(r.scanner.NextRow()) }
+func (r scannerRows) NextRow() error { return r.answered(r.scanner.NextRow()) }
 
 // ScanColumn implements driver.RowsColumnScanner.
 func (r scannerRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {

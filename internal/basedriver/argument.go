@@ -1,4 +1,4 @@
-package sqlfence
+package basedriver
 
 import (
 	"database/sql/driver"
@@ -8,19 +8,20 @@ import (
 	"strconv"
 )
 
-// textOf returns the text that a database makes of an integer, a string or a UUID,
+// Text returns the text that a database makes of an integer, a string or a UUID,
 // and the plain value behind it. Of a fmt.Stringer pgx may send the text or the plain
-// value, depending on the column, so the two have to be the same.
-func textOf(v any, db database) (text string, read any, ok bool) {
-	text, read, ok = plainText(v, db)
+// value, depending on the column, so the two have to be the same. bytesAreText is whether bytes
+// are stored in a column of text as the text that they spell.
+func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
+	text, read, ok = plainText(v, bytesAreText)
 	if s, prints := v.(fmt.Stringer); ok && prints && s.String() != text {
 		return "", nil, false
 	}
 	return text, read, ok
 }
 
-// plainText is textOf without regard to v's method String.
-func plainText(v any, db database) (text string, read any, ok bool) {
+// plainText is Text without regard to v's method String.
+func plainText(v any, bytesAreText bool) (text string, read any, ok bool) {
 	if valuer, ok := v.(driver.Valuer); ok && !isNil(v) {
 		plain, err := valuer.Value()
 		if err != nil {
@@ -32,13 +33,13 @@ func plainText(v any, db database) (text string, read any, ok bool) {
 	case string:
 		return v, v, true
 	case []byte:
-		return string(v), slices.Clone(v), db.storesBytesAsText()
+		return string(v), slices.Clone(v), bytesAreText
 	case [16]byte:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), v, true
 	}
 	r := reflect.ValueOf(v)
 	if r.Kind() == reflect.Pointer && !r.IsNil() {
-		return textOf(r.Elem().Interface(), db)
+		return Text(r.Elem().Interface(), bytesAreText)
 	}
 	switch {
 	case r.CanInt():
@@ -54,4 +55,11 @@ func plainText(v any, db database) (text string, read any, ok bool) {
 func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// MayChange reports whether an argument may have another value when the driver asks for it again: a
+// Valuer, or what a pointer points to.
+func MayChange(v any) bool {
+	_, ok := v.(driver.Valuer)
+	return ok || reflect.TypeOf(v).Kind() == reflect.Pointer
 }

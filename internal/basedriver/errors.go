@@ -1,0 +1,65 @@
+package basedriver
+
+import "reflect"
+
+// ConstraintName returns the name that an error of PostgreSQL's has in a field, apart from the
+// texts that a user may have written: of the constraint that was violated; empty for none.
+func ConstraintName(err error) string {
+	v, ok := fields(err)
+	if !ok {
+		return ""
+	}
+	for _, field := range []string{"ConstraintName", "Constraint"} { // pgx, lib/pq
+		if name := v.FieldByName(field); name.IsValid() && name.Kind() == reflect.String {
+			return name.String()
+		}
+	}
+	return ""
+}
+
+// MySQLCode returns the number and the SQLSTATE of an error of github.com/go-sql-driver/mysql's; ok is
+// false for another error.
+func MySQLCode(err error) (number uint16, state string, ok bool) {
+	v, ok := fields(err)
+	if !ok {
+		return 0, "", false
+	}
+	field := v.FieldByName("Number")
+	if !field.IsValid() || field.Kind() != reflect.Uint16 || !v.FieldByName("Message").IsValid() {
+		return 0, "", false
+	}
+	if own := v.FieldByName("SQLState"); own.IsValid() && own.CanInterface() {
+		if bytes, _ := own.Interface().([5]byte); bytes != [5]byte{} {
+			state = string(bytes[:])
+		}
+	}
+	return uint16(field.Uint()), state, true
+}
+
+// SQLiteCode returns the result code of an error of SQLite's, the extended one if the driver has it: ncruces/go-sqlite3
+// has a method that returns a type of its own, mattn/go-sqlite3 a field. ok is false for another error.
+// That of modernc.org/sqlite's is in the method Code, for which no reflection is needed.
+func SQLiteCode(err error) (code int, ok bool) {
+	m := reflect.ValueOf(err).MethodByName("ExtendedCode")
+	if isGetter(m) && m.Type().Out(0).Kind() == reflect.Uint16 {
+		return int(m.Call(nil)[0].Uint()), true
+	}
+	v, ok := fields(err)
+	if !ok {
+		return 0, false
+	}
+	extended := v.FieldByName("ExtendedCode")
+	if !extended.IsValid() || !extended.CanInt() {
+		return 0, false
+	}
+	if plain := v.FieldByName("Code"); extended.Int() == 0 && plain.IsValid() && plain.CanInt() {
+		return int(plain.Int()), true
+	}
+	return int(extended.Int()), true
+}
+
+// fields returns the struct that an error is, or points to.
+func fields(err error) (reflect.Value, bool) {
+	v := reflect.Indirect(reflect.ValueOf(err))
+	return v, v.Kind() == reflect.Struct
+}

@@ -1,0 +1,84 @@
+package basedriver
+
+import (
+	"database/sql/driver"
+	"net"
+	"reflect"
+	"syscall"
+)
+
+// closer tells whether the driver has closed its connection.
+type closer interface{ IsClosed() bool }
+
+// network returns the socket of a known driver's connection, which base is or wraps by a
+// method Raw, as otelsql's does; nil for what can't be reached.
+func network(base driver.Conn) (*socket, closer) {
+	for range wrapped {
+		if d, ok := Known(base); ok {
+			if d.reach == nil {
+				break
+			}
+			conn, state := d.reach(base)
+			return socketOf(conn), state
+		}
+		if base = unwrap(base); base == nil {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// reachPgx returns the network connection of pgx's stdlib.Conn.
+func reachPgx(base driver.Conn) (net.Conn, closer) {
+	method := reflect.ValueOf(base).MethodByName("Conn")
+	if !isGetter(method) {
+		return nil, nil
+	}
+	conn := method.Call(nil)[0]
+	state, _ := conn.Interface().(closer)
+	if method = conn.MethodByName("PgConn"); !isGetter(method) {
+		return nil, state
+	}
+	if method = method.Call(nil)[0].MethodByName("Conn"); !isGetter(method) {
+		return nil, state
+	}
+	socket, _ := method.Call(nil)[0].Interface().(net.Conn)
+	return socket, state
+}
+
+func isGetter(method reflect.Value) bool {
+	return method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1
+}
+
+// reachPq returns the network connection of lib/pq's conn. It has no method for that,
+// only a field; in a version without this field there is none.
+func reachPq(base driver.Conn) (net.Conn, closer) {
+	v := reflect.ValueOf(base)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil, nil
+	}
+	field := v.Elem().FieldByName("c")
+	if !field.IsValid() || field.Kind() != reflect.Interface || field.Elem().Kind() != reflect.Pointer {
+		return nil, nil
+	}
+	held := field.Elem()
+	socket, _ := reflect.NewAt(held.Type().Elem(), held.UnsafePointer()).Interface().(net.Conn)
+	return socket, nil
+}
+
+// socketOf returns the socket of a network connection, also of one with TLS; nil if
+// it can't be reached.
+func socketOf(conn net.Conn) *socket {
+	if wrapper, ok := conn.(interface{ NetConn() net.Conn }); ok { // as *tls.Conn
+		conn = wrapper.NetConn()
+	}
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return newSocket(raw)
+}

@@ -1,0 +1,158 @@
+package basedriver
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pgx takes options of an execution in front of its arguments, and among them a
+// QueryRewriter, which makes another text and other arguments of those it is
+// given. What is planned has to be what the server will read, so a rewriter is run
+// before the statement is planned, in the way of pgx's Conn.Exec and Conn.Query.
+
+// Options are the leading arguments that pgx takes for options.
+type Options struct {
+	Count int // how many arguments are options
+
+	rewriter reflect.Value // the method RewriteQuery of one of them
+	place    int           // which
+	pure     bool          // it is pgx's own: it needs no connection, and comes to the same result each time
+}
+
+// FindOptions recognises the options that pgx takes before the arguments: an
+// execution mode, a QueryRewriter and, for a query, result formats. refused is why
+// it isn't sure what pgx will make of them; empty if it is.
+func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string) {
+	for i, arg := range args {
+		switch what, t := optionOf(arg.Value); {
+		case what == rewriterOption && o.Rewrites():
+			return o, "which of two query rewriters pgx runs depends on its version; pass one"
+		case what == rewriterOption:
+			o.rewriter, o.place = reflect.ValueOf(arg.Value).MethodByName("RewriteQuery"), i
+			o.pure = ofPgx(t) && slices.Contains([]string{"NamedArgs", "StrictNamedArgs", "errorQueryRewriter"}, t.Name())
+		case what == modeOption, what == formatOption && rows:
+		default:
+			return o, ""
+		}
+		o.Count++
+	}
+	return o, ""
+}
+
+// Rewrites reports whether there is a QueryRewriter among the options.
+func (o *Options) Rewrites() bool { return o.rewriter.IsValid() }
+
+// A Rewritten statement is the one that a QueryRewriter has made.
+type Rewritten struct {
+	Query   string
+	Args    []driver.NamedValue
+	Options int // how many of the arguments are options
+
+	// Pure: pgx's own rewriter has made it, and makes the same of what it was given each time.
+	Pure bool
+}
+
+// Rewrite runs the rewriter among the options on the connection base, with the statement that
+// the application gave. refused is why the statement can't be guarded; err is the rewriter's own.
+func (o *Options) Rewrite(ctx context.Context, base driver.Conn, query string, args []driver.NamedValue) (to Rewritten, refused string, err error) {
+	to = Rewritten{Query: query, Args: args, Options: o.Count}
+	connType := o.rewriter.Type().In(1)
+	c, ok := connOf(base, connType)
+	switch {
+	case o.pure:
+		c = reflect.Zero(connType)
+	case !ok:
+		return to, fmt.Sprintf("the query rewriter %T, which could write to any table, needs a connection that isn't accessible; "+
+			"pass arguments, or pgx.NamedArgs", args[o.place].Value), nil
+	}
+	given := make([]any, 0, len(args)-o.Count)
+	for _, arg := range args[o.Count:] {
+		given = append(given, arg.Value)
+	}
+	out := o.rewriter.Call([]reflect.Value{reflect.ValueOf(ctx), c, reflect.ValueOf(query), reflect.ValueOf(given)})
+	if err, _ := out[2].Interface().(error); err != nil {
+		return to, "", fmt.Errorf("rewrite query failed: %w", err) // as pgx says it
+	}
+	values := out[1].Interface().([]any)
+	to = Rewritten{Query: out[0].String(), Args: slices.Concat(args[:o.place], args[o.place+1:o.Count]), Pure: o.pure}
+	to.Options = len(to.Args)
+	for _, v := range values {
+		to.Args = append(to.Args, driver.NamedValue{Value: v})
+	}
+	for i := range to.Args {
+		to.Args[i].Ordinal = i + 1
+	}
+	if len(values) > 0 {
+		if what, _ := optionOf(values[0]); what != noOption {
+			refused = "pgx would take the first argument that the query rewriter returns for an option; return a plain value"
+		}
+	}
+	return to, refused, nil
+}
+
+// An option is what pgx takes an argument for.
+type option uint8
+
+const (
+	noOption option = iota
+	modeOption
+	formatOption
+	rewriterOption
+)
+
+// optionOf returns what pgx takes a leading argument for, and its type.
+func optionOf(v any) (option, reflect.Type) {
+	switch v.(type) {
+	case nil, int64, float64, bool, []byte, string, time.Time, int, int32:
+		return noOption, nil
+	}
+	t := reflect.TypeOf(v)
+	switch m, ok := t.MethodByName("RewriteQuery"); {
+	case ok && isRewriter(m.Type):
+		return rewriterOption, t
+	case !ofPgx(t):
+	case t.Name() == "QueryExecMode":
+		return modeOption, t
+	case t.Name() == "QueryResultFormats", t.Name() == "QueryResultFormatsByOID":
+		return formatOption, t
+	}
+	return noOption, t
+}
+
+func ofPgx(t reflect.Type) bool {
+	return strings.HasPrefix(packageOf(t), "github.com/jackc/pgx/")
+}
+
+var (
+	contextType = reflect.TypeFor[context.Context]()
+	stringType  = reflect.TypeFor[string]()
+	argsType    = reflect.TypeFor[[]any]()
+	errorType   = reflect.TypeFor[error]()
+)
+
+// isRewriter reports whether a method, its receiver first, is that of a
+// QueryRewriter: func(context.Context, *pgx.Conn, string, []any) (string, []any, error).
+func isRewriter(m reflect.Type) bool {
+	return m.NumIn() == 5 && !m.IsVariadic() && m.In(1) == contextType && m.In(2).Kind() == reflect.Pointer &&
+		m.In(3) == stringType && m.In(4) == argsType &&
+		m.NumOut() == 3 && m.Out(0) == stringType && m.Out(1) == argsType && m.Out(2) == errorType
+}
+
+// connOf returns the connection of this type that a base connection wraps.
+func connOf(base driver.Conn, connType reflect.Type) (reflect.Value, bool) {
+	for range wrapped {
+		m := reflect.ValueOf(base).MethodByName("Conn")
+		if isGetter(m) && m.Type().Out(0) == connType {
+			return m.Call(nil)[0], true
+		}
+		if base = unwrap(base); base == nil {
+			break
+		}
+	}
+	return reflect.Value{}, false
+}
