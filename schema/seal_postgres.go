@@ -143,8 +143,8 @@ BEGIN
 		IF NOT FOUND THEN
 			EXECUTE pg_catalog.format('CREATE TRIGGER %I %s', off, definition);
 		END IF;
-		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled IN ('D', 'R') LOOP
-			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I', part, off);
+		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled <> 'A' LOOP
+			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', part, off);
 		END LOOP;
 	END LOOP;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
@@ -178,7 +178,7 @@ BEGIN
 	UPDATE {table} AS t SET {mark} = -t.{mark} WHERE t.ctid = ANY (negative) AND t.{mark} < 0;
 	SET CONSTRAINTS ALL IMMEDIATE; -- as a table isn't altered before its deferred triggers were fired
 	FOREACH part IN ARRAY parts LOOP
-		EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I', part, '{trigger}');
+		EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', part, '{trigger}');
 	END LOOP;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END

@@ -27,12 +27,15 @@ const (
 )
 
 var ways = []way{
-	{"a replica's role", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1", "", "", written},
-	{"a replica's role, negative", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = -3 WHERE id = 1", "sqlfence_mark", "", asIs},
-	{"a function with a replica's role", "CREATE FUNCTION f() RETURNS void LANGUAGE sql SET session_replication_role = replica AS 'UPDATE books SET price = 99, fence_token = 3 WHERE id = 1' ;; SELECT f()", "", "replication-role", written},
+	{"a replica's role", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1", unproven, "", asIs},
+	{"a replica's role, negative", "SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = -3 WHERE id = 1", "stale token 3", "", asIs},
+	{"a replica's role, deleted", "SET session_replication_role = replica ;; DELETE FROM books", unproven, "", asIs},
+	{"a replica's role, emptied", "SET session_replication_role = replica ;; TRUNCATE books", unproven, "", asIs},
+	{"a function with a replica's role", "CREATE FUNCTION f() RETURNS void LANGUAGE sql SET session_replication_role = replica AS 'UPDATE books SET price = 99, fence_token = 3 WHERE id = 1' ;; SELECT f()", unproven, "replication-role", asIs},
 	{"triggers switched off", "ALTER TABLE books DISABLE TRIGGER USER ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1", "", "seal-broken", written},
 	{"triggers of a replica alone", `ALTER TABLE books ENABLE REPLICA TRIGGER "~sqlfence_write" ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1`, "", "seal-broken", written},
-	{"triggers switched off for a while", "ALTER TABLE books DISABLE TRIGGER ALL ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1 ;; ALTER TABLE books ENABLE TRIGGER ALL", "", "", written},
+	{"triggers switched off for a while", "ALTER TABLE books DISABLE TRIGGER ALL ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1 ;; ALTER TABLE books ENABLE TRIGGER ALL", "", "seal-broken", written},
+	{"triggers of an origin alone", `ALTER TABLE books ENABLE TRIGGER "~sqlfence_write" ;; SET session_replication_role = replica ;; UPDATE books SET price = 99, fence_token = 3 WHERE id = 1`, "", "seal-broken", written},
 	{"a trigger of another name", `ALTER TRIGGER "~sqlfence_delete" ON books RENAME TO mine`, "", "seal-broken", asIs},
 	{"another type of the column", "ALTER TABLE books ALTER fence_token TYPE numeric USING 3", "", "seal-shape", "1:10@3 2:10@3 3:10@3"},
 	{"another type of the column, negative", "ALTER TABLE books ALTER fence_token TYPE bigint USING -3", "sqlfence_mark", "", asIs},

@@ -186,10 +186,14 @@ func TestSetupPutsTheTriggersRight(t *testing.T) {
 func TestTheLedgerOfOthersIsKept(t *testing.T) {
 	for dialect, creates := range map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {"CREATE TABLE fencing_tokens (id serial, name varchar(200) UNIQUE, token integer, seen timestamptz DEFAULT now())"},
-		sqlfence.MySQL:    {"CREATE TABLE fencing_tokens (id bigint AUTO_INCREMENT PRIMARY KEY, name varbinary(600) NOT NULL UNIQUE, token bigint, note text)"},
+		sqlfence.MySQL: {
+			"CREATE TABLE fencing_tokens (id bigint AUTO_INCREMENT PRIMARY KEY, name varbinary(600) NOT NULL UNIQUE, token bigint, note text)",
+			"CREATE TABLE fencing_tokens (name varbinary(512) UNIQUE, token bigint)",
+		},
 		sqlfence.SQLite: {
 			"CREATE TABLE fencing_tokens (id INTEGER PRIMARY KEY, name text UNIQUE, token integer)",
 			"CREATE TABLE fencing_tokens (name text PRIMARY KEY, token integer) WITHOUT ROWID",
+			"CREATE TABLE fencing_tokens (name text COLLATE NOCASE PRIMARY KEY, token integer)",
 		},
 	} {
 		harness.EachDriver(t, func(t *testing.T, b harness.Base) {
@@ -210,7 +214,14 @@ func TestTheLedgerOfOthersIsKept(t *testing.T) {
 						t.Errorf("%s: Issue of %s: %v", create, name, err)
 					}
 				}
-				for _, query := range []string{"UPDATE fencing_tokens SET token = 1 WHERE name = 'books'", "UPDATE fencing_tokens SET token = NULL WHERE name = 'books'", "DELETE FROM fencing_tokens"} {
+				queries := []string{"UPDATE fencing_tokens SET token = 1 WHERE name = 'books'", "UPDATE fencing_tokens SET token = NULL WHERE name = 'books'", "DELETE FROM fencing_tokens"}
+				if strings.Contains(create, "NOCASE") {
+					queries = append(queries, "REPLACE INTO fencing_tokens (name, token) VALUES ('Books', 1)", "REPLACE INTO fencing_tokens (name, token) SELECT upper(name), 1 FROM fencing_tokens WHERE name = 'books'")
+				}
+				if strings.Contains(create, "(name varbinary(512) UNIQUE") {
+					queries = append(queries, "UPDATE fencing_tokens SET name = NULL WHERE name = 'books'", "INSERT INTO fencing_tokens (name, token) VALUES ('books', 1) ON DUPLICATE KEY UPDATE name = NULL")
+				}
+				for _, query := range queries {
 					if _, err := bare.Exec(query); !harness.IsKept(err) {
 						t.Errorf("%s: %s: %v, want a refusal", create, query, err)
 					}

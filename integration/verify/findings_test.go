@@ -118,6 +118,8 @@ var provocations = []provocation{
 		[]string{"CREATE OR REPLACE FUNCTION sqlfence_turn_v1() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS 'BEGIN RETURN NULL; END'"},
 		[]string{"DROP TRIGGER sqlfence_ledger_delete_v1", "CREATE TRIGGER sqlfence_ledger_delete_v1 BEFORE DELETE ON fencing_tokens BEGIN SELECT 1; END"},
 		[]string{"DROP TRIGGER sqlfence_ledger_delete_v1", "CREATE TRIGGER sqlfence_ledger_delete_v1 BEFORE DELETE ON fencing_tokens FOR EACH ROW SET @x = 1"}, false},
+	{"ledger with a cascade", sqlfence.Warning, "unkept-ledger", "ON UPDATE CASCADE", both, "", nil, nil,
+		[]string{"CREATE TABLE owners AS SELECT name FROM fencing_tokens", "ALTER TABLE owners ADD PRIMARY KEY (name)", "ALTER TABLE fencing_tokens ADD FOREIGN KEY (name) REFERENCES owners (name) ON UPDATE CASCADE"}, false},
 	{"ledger with another function", sqlfence.Warning, "ledger-function", "isn't what Setup", both, "", []string{"ALTER FUNCTION sqlfence_newest_v2 SECURITY DEFINER"}, nil, nil, false},
 	{"narrow ledger", sqlfence.Warning, "ledger-type", "integer", both, "",
 		[]string{"ALTER TABLE fencing_tokens ALTER COLUMN token TYPE integer"}, nil, nil, false},

@@ -36,7 +36,7 @@ func TestForeignTables(t *testing.T) {
 	wantOne(t, w.news(t, harness.Books(sealed...)), sqlfence.Warning, "foreign-table")
 }
 
-// What a subscription applies fires no trigger of a seal.
+// What a subscription applies passes a seal.
 func TestSubscriptions(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	w.exec(t, "CREATE PUBLICATION all_books FOR TABLE books", "CREATE PUBLICATION all_pens FOR TABLE pens")

@@ -79,7 +79,7 @@ func (t *Table) pieces(event string) sqltext.Pieces {
 		"refuses": sqltext.SQL(mysqlRefuse), "asks": only(t.Ledger, mysqlLedger),
 		"several": only(event == "delete", mysqlSeveral), "seen": sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
 		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, mysqlKey),
-		"moves":  raw("NOT CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY)"),
+		"moves":  raw("NOT (CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY))"),
 		"raised": only(raises, " AND {raises}"), "kept": only(raises, mysqlSerial),
 		"raises":   raw("COALESCE(NEW", serial, " > COALESCE(OLD", serial, ", 0), FALSE)"),
 		"unproven": raw(d.Text(unproven)),
@@ -93,8 +93,9 @@ func (t *Table) pieces(event string) sqltext.Pieces {
 	}
 }
 
-// mysqlWrite declares its variables where it needs them, which is seldom.
-const mysqlWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT -NEW.{mark} {less} {held}{raised}{samekey}{seen -NEW.{mark}} THEN
+// mysqlWrite declares its variables where it needs them, which is seldom. Behind NOT stands a bracket, as a sql_mode
+// may read it otherwise.
+const mysqlWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;

@@ -118,7 +118,7 @@ func (t *Table) fill(text string, forFormat bool) string {
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
-		"{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
+		"{applied}", appliedHere, "{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
 	).Replace(text)
 }
 
@@ -138,6 +138,9 @@ BEGIN
 	stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
 		%3$s
+		IF {applied} THEN
+			RETURN NEW;
+		END IF;
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
 			USING ERRCODE = 'FT001';
 	ELSIF pg_catalog.int8gt(given, {max}) THEN
@@ -173,6 +176,9 @@ DECLARE
 BEGIN
 	%3$s
 	IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+		IF {applied} THEN
+			RETURN OLD;
+		END IF;
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (add AND set_config(''%%'', ''<token>'', true) IS NOT NULL to its WHERE)', {name}, {setting}
 			USING ERRCODE = 'FT001';
 	END IF;
@@ -214,9 +220,17 @@ const clearedMove = `PERFORM pg_catalog.set_config({move}, '', true);
 
 const postgresTruncate = `
 BEGIN
+	IF {applied} THEN
+		RETURN NULL;
+	END IF;
 	RAISE EXCEPTION 'sqlfence: table %% is sealed: TRUNCATE carries no fencing token (write DELETE)', TG_TABLE_NAME
 		USING ERRCODE = 'FT001';
 END `
+
+// appliedHere is a condition by which a worker of a subscription applies what was compared where it comes from. The
+// triggers are ENABLE ALWAYS, so that a session which calls itself a replica is refused, as any other is.
+const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND EXISTS (" +
+	"SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, pg_catalog.pg_backend_pid()))"
 
 // seenLedger is a condition by which the transaction has the lock of the ledger's row already,
 // and so nobody has raised the token. The setting that says so is undone with what has locked it,

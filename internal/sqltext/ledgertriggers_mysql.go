@@ -11,7 +11,7 @@ const LedgerKeptState = "45L01"
 
 var mysqlLedgerTriggers = []Trigger{
 	newTrigger("sqlfence_ledger_update_v1", "AFTER UPDATE ON fencing_tokens FOR EACH ROW", `BEGIN
-	IF NEW.name <> OLD.name OR COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0) THEN
+	IF NOT (NEW.name <=> OLD.name) OR COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0) THEN
 		SIGNAL SQLSTATE '45L01' SET MESSAGE_TEXT = '`+fallen+`, and its names are kept';
 	END IF;
 END`),

@@ -15,7 +15,8 @@ func (sqlite) LedgerState() string {
 }
 
 // LedgerTriggers: an upsert fires those of INSERT before it finds the row, whatever it is going to
-// make of it; only REPLACE then inserts.
+// make of it; only REPLACE then inserts. The name is remembered as it is inserted: to a ledger that others have made
+// 'Books' may be 'books'.
 func (sqlite) LedgerTriggers() []Trigger { return sqliteLedgerTriggers }
 
 var sqliteLedgerTriggers = []Trigger{
@@ -23,7 +24,7 @@ var sqliteLedgerTriggers = []Trigger{
 	OR EXISTS (SELECT 1 FROM fencing_tokens AS t WHERE t.name = NEW.name AND t.token > COALESCE(NEW.token, 0))
 BEGIN
 	DELETE FROM sqlfence_ledger WHERE name = NEW.name;
-	INSERT INTO sqlfence_ledger (name, token) SELECT t.name, t.token FROM fencing_tokens AS t WHERE t.name = NEW.name;
+	INSERT INTO sqlfence_ledger (name, token) SELECT NEW.name, t.token FROM fencing_tokens AS t WHERE t.name = NEW.name;
 END`),
 	newTrigger("sqlfence_ledger_inserted_v1", "AFTER INSERT ON fencing_tokens", `WHEN EXISTS (SELECT 1 FROM sqlfence_ledger AS l WHERE l.name = NEW.name AND l.token > COALESCE(NEW.token, 0))
 BEGIN

@@ -28,7 +28,7 @@ var linkTexts = map[string]struct{ problem, remedy string }{
 		"Let the table that it stands for be fenced and sealed where it is.",
 	},
 	"subscription": {
-		"The subscription %[3]s writes to table %[1]s: its writes carry no token, and fire no triggers of a seal, but such as are ENABLE ALWAYS.",
+		"The subscription %[3]s writes to table %[1]s: its writes carry no token, and a seal lets them pass.",
 		"Let the table be fenced where its rows come from, and written there alone.",
 	},
 	"partition": {

@@ -155,7 +155,15 @@ WHERE `+d.named(on, "event_object_schema", "event_object_table"))
 			return "", err
 		}
 	}
-	return wrongTriggers(d.LedgerTriggers(), rows), nil
+	wrong := wrongTriggers(d.LedgerTriggers(), rows)
+	cascades, err := d.cascades(l, on)
+	for _, c := range cascades { // which fires no trigger
+		if wrong != "" {
+			wrong += ", "
+		}
+		wrong += "a foreign key is declared " + c.detail + ", so that a write to " + l.spell(c.schema, c.name) + " changes its names or deletes them"
+	}
+	return wrong, err
 }
 
 // seesTriggers reports whether the role sees the triggers of a table, and notes it if not.
@@ -212,13 +220,19 @@ func (d mysql) links(l *look, of []*relation) ([]link, error) {
 	if err != nil {
 		return nil, err
 	}
+	cascades, err := d.cascades(l, of)
+	return append(views, cascades...), err
+}
+
+// cascades returns the links by which a write to another table changes or deletes rows.
+func (d mysql) cascades(l *look, of []*relation) (all []link, err error) {
 	rows, err := l.rows("the foreign keys", `SELECT CONCAT(constraint_schema, '.', table_name), unique_constraint_schema, referenced_table_name, update_rule, delete_rule
 FROM information_schema.referential_constraints WHERE `+d.named(of, "constraint_schema", "table_name")+` AND (update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))
 ORDER BY 1, 2, 3, constraint_name`)
 	for _, r := range rows {
-		views = append(views, link{"cascade", r[0], r[1], r[2], actions(r[3], r[4])})
+		all = append(all, link{"cascade", r[0], r[1], r[2], actions(r[3], r[4])})
 	}
-	return views, err
+	return all, err
 }
 
 // actions writes what a foreign key does on UPDATE and DELETE.

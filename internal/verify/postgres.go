@@ -207,12 +207,12 @@ func (postgres) checkSession(l *look, settings map[string]string) {
 		const remedy = "Leave it at origin, but for a replication or a restore of what was fenced."
 		if settings["session_replication_role"] == "replica" {
 			l.add(nil, Finding{Severity: Warning, Code: "replication-role",
-				Problem: "The session's setting session_replication_role = replica switches off the triggers of sealed tables.",
+				Problem: "The session's setting session_replication_role = replica switches off foreign keys and all triggers but those of seals and of the ledger.",
 				Remedy:  remedy, SQL: "SET session_replication_role = origin"})
 		}
 		if who := settings[replicas]; who != "" {
 			l.add(nil, Finding{Severity: Warning, Code: "replication-role",
-				Problem: "The setting session_replication_role = replica, which switches off the triggers of sealed tables, is that of " + who + ".", Remedy: remedy})
+				Problem: "The setting session_replication_role = replica, which switches off foreign keys and all triggers but those of seals and of the ledger, is that of " + who + ".", Remedy: remedy})
 		}
 	}
 	if settings["idle_in_transaction_session_timeout"] == "0" && l.asksLedger() {

@@ -11,7 +11,7 @@ WHEN EXISTS (SELECT 1 FROM sqlfence_ledger AS l WHERE l.name = NEW.name)
 	OR EXISTS (SELECT 1 FROM fencing_tokens AS t WHERE t.name = NEW.name AND t.token > COALESCE(NEW.token, 0))
 BEGIN
 	DELETE FROM sqlfence_ledger WHERE name = NEW.name;
-	INSERT INTO sqlfence_ledger (name, token) SELECT t.name, t.token FROM fencing_tokens AS t WHERE t.name = NEW.name;
+	INSERT INTO sqlfence_ledger (name, token) SELECT NEW.name, t.token FROM fencing_tokens AS t WHERE t.name = NEW.name;
 END;
 -- +goose StatementEnd
 -- +goose StatementBegin
