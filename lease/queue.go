@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/overtaking"
+	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
 // queues are the waiters of this process, in a queue for each key. Only the first
@@ -24,7 +24,7 @@ type queues struct {
 // A queue is that of one key. Its fields belong to queues.mu.
 type queue struct {
 	waiters []*waiter
-	late    int      // waiters who have stepped out
+	lane    hedge.Lane
 	wakes   int      // how often it was worth asking again
 	last    *outcome // the last answer that said that the lease is held; nil without one that still counts
 	until   time.Time
@@ -39,11 +39,11 @@ type waiter struct {
 	// The rest belongs to queues.mu.
 
 	queue  *queue
-	first  chan struct{} // closed when it is the first
-	asking *time.Timer   // nil while it isn't
-	late   bool          // out of the queue
-	wakes  int           // the queue's when it asked
-	paused bool          // it has asked, and been told that the lease is held
+	first  chan struct{}    // closed when it is the first
+	asking *hedge.Statement // its attempt, while it asks
+	out    bool             // of the queue, as its attempt is late
+	wakes  int              // the queue's when it asked
+	paused bool             // it has asked, and been told that the lease is held
 }
 
 // busy reports whether somebody waits for key.
@@ -74,12 +74,12 @@ func (qs *queues) join(key string) *waiter {
 func (w *waiter) leave() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
-	if w.late {
-		w.queue.late--
+	if w.out {
+		w.asking.End()
 	} else {
 		w.exit()
 	}
-	if len(w.queue.waiters)+w.queue.late == 0 {
+	if len(w.queue.waiters) == 0 && w.queue.lane.Idle() {
 		delete(w.queues.byKey, w.key)
 	}
 }
@@ -102,21 +102,10 @@ func (w *waiter) asks() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	w.wakes = w.queue.wakes
-	var asking *time.Timer
-	asking = time.AfterFunc(overtaking.After(w.queue.late), func() {
-		w.queues.mu.Lock()
-		defer w.queues.mu.Unlock()
-		switch {
-		case w.asking != asking:
-		case w.queue.late >= overtaking.Most(w.queues.db):
-			asking.Reset(overtaking.After(w.queue.late))
-		default:
-			w.exit()
-			w.late = true
-			w.queue.late++
-		}
+	w.asking = w.queue.lane.Start(&w.queues.mu, w.queues.db, func() {
+		w.exit()
+		w.out = true
 	})
-	w.asking = asking
 }
 
 // answered records that the attempt has ended; o is nil if there was no answer. A waiter
@@ -124,11 +113,8 @@ func (w *waiter) asks() {
 func (w *waiter) answered(o *outcome) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
-	w.asking.Stop()
-	w.asking = nil
-	if w.late {
-		w.late = false
-		w.queue.late--
+	if w.asking.End() {
+		w.out = false
 		w.enter(min(1, len(w.queue.waiters)))
 		if w.queue.wakes > w.wakes { // its answer is older than that
 			w.wake()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/overtaking"
+	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
 // first reports whether a waiter is the first in its queue.
@@ -60,7 +60,7 @@ func TestQueueStepsOut(t *testing.T) {
 		var qs queues
 		a, b, c := qs.join("k"), qs.join("k"), qs.join("k")
 		a.asks()
-		time.Sleep(overtaking.Patience - 1)
+		time.Sleep(hedge.Patience - 1)
 		synctest.Wait()
 		if first(b) {
 			t.Fatal("the second may ask too early")
@@ -71,7 +71,7 @@ func TestQueueStepsOut(t *testing.T) {
 			t.Fatal("the second may not ask, or the third may")
 		}
 		b.asks()
-		time.Sleep(2*overtaking.Patience - 1)
+		time.Sleep(2*hedge.Patience - 1)
 		synctest.Wait()
 		if first(c) {
 			t.Fatal("the third may ask as early as the second")
@@ -174,7 +174,7 @@ func TestQueueWakesWhoSteppedOut(t *testing.T) {
 				var qs queues
 				a := qs.join("k")
 				a.asks()
-				time.Sleep(2 * overtaking.Patience)
+				time.Sleep(2 * hedge.Patience)
 				var b *waiter
 				if others {
 					b = qs.join("k")

@@ -5,9 +5,8 @@ import (
 	"database/sql"
 	"runtime"
 	"sync"
-	"time"
 
-	"github.com/sqlfence/sqlfence/internal/overtaking"
+	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
 // A coalescer lets concurrent calls for one name share a statement. Each name has a
@@ -30,7 +29,7 @@ type coalescer struct {
 type queue struct {
 	forming *batch // the callers that wait for the next statement; nil if there are none
 	served  bool   // a goroutine will send the next statement when its own has ended
-	late    int    // statements under way that the next one doesn't wait for any more
+	lane    hedge.Lane
 }
 
 // A batch is the callers that share one statement.
@@ -42,9 +41,7 @@ type batch struct {
 	joined int64 // not written after the statement has started
 	gone   int64
 
-	// coalescer.mu guards these.
-	overdue     *time.Timer // nil before the statement has started
-	ended, late bool
+	underWay *hedge.Statement // nil before it has started; coalescer.mu guards it
 
 	done        chan struct{} // closed when the statement has ended and the rest is set
 	last, taken int64
@@ -136,25 +133,12 @@ func (c *coalescer) start(name string, q *queue) *batch {
 		c.forget(name, q)
 		return nil
 	}
-	b.overdue = time.AfterFunc(overtaking.After(q.late), func() { c.overtake(name, q, b) })
+	b.underWay = q.lane.Start(&c.mu, c.db, func() { c.overtake(name, q) })
 	return b
 }
 
-// overtake lets the next statement of name start although that of b has not ended,
-// unless it just has. With the greatest number of late statements it waits for one of
-// them to end.
-func (c *coalescer) overtake(name string, q *queue, b *batch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b.ended {
-		return
-	}
-	if q.late >= overtaking.Most(c.db) {
-		b.overdue.Reset(overtaking.After(q.late))
-		return
-	}
-	b.late = true
-	q.late++
+// overtake lets the next statement of name start although one is late.
+func (c *coalescer) overtake(name string, q *queue) {
 	q.served = q.forming != nil
 	if q.served {
 		go c.serve(name, q)
@@ -165,18 +149,16 @@ func (c *coalescer) overtake(name string, q *queue, b *batch) {
 func (c *coalescer) end(name string, q *queue, b *batch) (wasLate bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b.ended = true
-	b.overdue.Stop()
-	if b.late {
-		q.late--
+	wasLate = b.underWay.End()
+	if wasLate {
 		c.forget(name, q)
 	}
-	return b.late
+	return wasLate
 }
 
 // forget drops the queue of a name without a statement under way.
 func (c *coalescer) forget(name string, q *queue) {
-	if !q.served && q.late == 0 {
+	if !q.served && q.lane.Idle() {
 		delete(c.byName, name)
 	}
 }
