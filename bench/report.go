@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -9,12 +10,18 @@ import (
 	"strings"
 )
 
+// ground is a chapter about what was measured in another way.
+//
+//go:embed ground.md
+var ground string
+
 // writeReport writes benchmarks.md and its plots into a folder.
 func writeReport(folder string, r *results) error {
 	var b strings.Builder
 	r.head(&b)
 	r.goals(&b)
 	r.beforeAndNow(&b)
+	b.WriteString(ground)
 	plots := make(map[string][]byte)
 	for _, g := range groups {
 		if err := r.chapter(&b, g, plots); err != nil {

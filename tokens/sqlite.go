@@ -12,7 +12,7 @@ var sqlite = dialect{
 	Dialect: sqltext.SQLite,
 	names:   sqlfence.SQLite,
 
-	issue: issuing(floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{"name": sqltext.Raw("?"), "count": sqltext.Raw("?"), "given": given})),
+	issue: issuing(floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{"name": sqltext.Raw("?"), "count": sqltext.Raw("?")})),
 	floor: floored(sqltext.SQLite, "SELECT {floor}", nil),
 	reached: floored(sqltext.SQLite, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
@@ -29,7 +29,7 @@ ON CONFLICT (name) DO NOTHING`)),
 	columns: render(sqltext.SQLite, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
 	wants: wantsInteger,
-	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1"), "given": given}),
+	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1")}),
 
 	keeping: keeping{
 		find:      render(sqltext.SQLite, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{ledger}' COLLATE NOCASE"),
@@ -46,14 +46,11 @@ WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
 
-// issueSQLite takes {count} tokens of {name}.
+// issueSQLite takes {count} tokens of {name}. What it inserts is never lower than what is there: where it is, a
+// trigger remembers the token that is there, which takes a write more.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
-SELECT new.name, new.floor + new.count FROM (SELECT {name} AS name, {count} AS count, {floor} AS floor) AS new
-WHERE new.floor <= {max} - new.count
-ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0) + {given}, excluded.token)
-WHERE COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {given}
+SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
+FROM (SELECT {name} AS name, {count} AS count, {floor} AS floor) AS new LEFT JOIN {ledger} AS held ON held.name = new.name
+WHERE new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 AND {max} - new.count
+ON CONFLICT (name) DO UPDATE SET token = excluded.token
 RETURNING token`
-
-// given is the count where ON CONFLICT doesn't see it: what the token that would have
-// been inserted is above the floor.
-const given = sqltext.SQL("(excluded.token - {floor})")
