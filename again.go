@@ -18,14 +18,16 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err er
 	if err := e.linked(ctx); err != nil {
 		return got, err
 	}
-	began := e.begin()
+	began, same := e.begin(), false
 	got, sent, err := attempt(ctx, e, c)
 	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
+		before := e.sent.query
 		again, typed := e.correct(ctx, err)
-		if !again {
+		if !again || same && e.sent.query == before {
 			err = typed
 			break
 		}
+		same = e.sent.query == before // a fact may have changed and changed back since the error
 		if got, sent, err = attempt(ctx, e, c); dberr.SQLState(err) == dberr.InFailedTransaction {
 			err = typed // of a transaction that a statement has begun
 			break
@@ -81,22 +83,15 @@ func (e *execution) correct(ctx context.Context, err error) (again bool, typed e
 	case s.session.Correct(ctx, (*asking)(s), fact) != nil:
 		return false, err
 	}
-	before := e.sent.query
 	e.planAgain(e.rewriter())
 	e.judge()
 	decided, _ := e.render()
-	if e.sent.query == before { // the fact may have changed and changed back since the error
-		if e.sentAgain {
-			return false, err
-		}
-		e.sentAgain = true
-	}
 	return decided == guarded, &outdated{fact, err}
 }
 
 // wrong returns the fact by which the statement was written that its error says was wrong.
 func (e *execution) wrong(err error) session.Fact {
-	return e.state.found.Wrong(err, session.Written{Query: e.sent.query, Proven: e.proves, Unproven: e.unsealed, MaySeal: e.maySeal})
+	return e.state.found.Wrong(err, session.Written{Query: e.sent.query, Proven: e.with.seals.proves, Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
 }
 
 // endsTx reports whether an error has ended the transaction that is open.

@@ -51,12 +51,12 @@ func (e *execution) classify(err error) (error, bool) {
 	case rewrite.NotInteger:
 		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", err: err}
 	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
-		if m.Token >= 0 && m.Token < len(e.held.all) {
+		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)
 		}
 	case rewrite.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
-			typed = lockedError(e.table(m.Table), m, e.values.Editor, err)
+			typed = lockedError(e.table(m.Table), m, e.with.values.Editor, err)
 		}
 	case rewrite.Conflict, rewrite.Assigned, rewrite.Required, rewrite.Gone, rewrite.NotSerial:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
@@ -87,7 +87,7 @@ func (e *execution) forges() bool {
 
 // refusedToken returns the typed error for a token that the guard refused.
 func (e *execution) refusedToken(m rewrite.Marker, err error) error {
-	token, t := e.held.all[m.Token], e.table(e.held.tableOf(m.Token))
+	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
 	switch m.Kind {
 	case rewrite.Stale:
 		return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}

@@ -72,7 +72,7 @@ func (e *execution) findEditor(ctx context.Context) error {
 	if !ok || editlock.IsNobody(text) {
 		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
 	}
-	e.values.Editor = text
+	e.with.values.Editor = text
 	return nil
 }
 

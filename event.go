@@ -8,11 +8,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// What an execution tells observers.
+// A telling is what an execution tells observers.
+type telling struct {
+	events []Event       // to be reported once the statement is sent
+	took   time.Duration // of a guarded statement, from sending to the answer
+	timed  bool          // took is set, and is to be reported
+}
 
 // event returns an event about the execution as it is now.
 func (e *execution) event(kind EventKind) Event {
-	return Event{Kind: kind, Query: e.asked.query, Tables: e.registry.names(e.plan), Tokens: slices.Clone(e.held.all)}
+	return Event{Kind: kind, Query: e.asked.query, Tables: e.registry.names(e.plan), Tokens: slices.Clone(e.with.held.all)}
 }
 
 // refusal returns an event about a refusal.
@@ -28,7 +33,7 @@ func (e *execution) refusal(kind EventKind, reason error) Event {
 }
 
 // note keeps an event until the statement is sent.
-func (e *execution) note(event Event) { e.events = append(e.events, event) }
+func (e *execution) note(event Event) { e.told.events = append(e.told.events, event) }
 
 // notePassed notes that the statement needs no guard, if somebody listens for that.
 func (e *execution) notePassed() {
@@ -52,7 +57,7 @@ func (e *execution) noteUnfenced() {
 // isUnfenced reports whether the plan's table i needs no token and there is none for it.
 func (e *execution) isUnfenced(i int) bool {
 	t := e.table(i)
-	return (t.optional || t.rules.UnfencedInserts) && t.rules.Fenced() && len(e.held.of(i)) == 0
+	return (t.optional || t.rules.UnfencedInserts) && t.rules.Fenced() && len(e.with.held.of(i)) == 0
 }
 
 func (e *execution) tablesWhere(is func(i int) bool) (names []string) {
@@ -70,11 +75,11 @@ func (e *execution) reportSent(ctx context.Context, err error) {
 	if basedriver.IsSkip(err) {
 		return
 	}
-	for _, event := range e.events {
+	for _, event := range e.told.events {
 		event.Sent = e.sent.query
 		e.state.settings.report(ctx, event)
 	}
-	e.events = nil
+	e.told.events = nil
 }
 
 // begin returns when the guarded statement begins to be sent, if that is of interest.
@@ -89,23 +94,23 @@ func (e *execution) begin() (t time.Time) {
 // counts only if there was no reason to refuse it.
 func (e *execution) end(began time.Time) {
 	refuses := func(event Event) bool { return event.Kind == WouldRefuse }
-	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.events, refuses)) {
-		e.took, e.timed = time.Since(began), true
+	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.told.events, refuses)) {
+		e.told.took, e.told.timed = time.Since(began), true
 	}
 }
 
 // reportGuarded reports that the statement was executed with its guard, once.
 func (e *execution) reportGuarded(ctx context.Context) {
-	if !e.timed {
+	if !e.told.timed {
 		return
 	}
-	e.timed = false
+	e.told.timed = false
 	event := e.event(Guarded)
 	if e.registry.optional {
 		event.Tables = e.tablesWhere(func(i int) bool { return !e.isUnfenced(i) })
 	}
 	if len(event.Tables) > 0 {
-		event.Sent, event.Duration = e.sent.query, e.took
+		event.Sent, event.Duration = e.sent.query, e.told.took
 		e.state.settings.report(ctx, event)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"slices"
-	"time"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -18,32 +17,14 @@ import (
 // [execution.classify] makes a typed error of what the guard raised.
 type execution struct {
 	state    *connState
-	registry *registry     // of all tables, or of those that are enforced
-	rows     bool          // the application wants rows: it is a Query, not an Exec
-	plan     *rewrite.Plan // of read, by the registry
-	asked    request       // by the application
-	read     request       // what is planned: asked, or what a query rewriter among its arguments made of it
-	sent     request       // what goes to the base driver
-
-	options   int     // how many of read's arguments are options of the driver, in front
-	unplanned error   // why it can't be guarded, whatever the plan is; nil for no such reason
-	events    []Event // to be reported once the statement is sent
-
-	// The rest is of a guarded execution.
-
-	held      heldTokens
-	values    rewrite.Values  // but those of the tables, which are held
-	keeps     bool            // the statement may be kept prepared
-	proves    bool            // the token of a table that is sealed
-	unsealed  bool            // some table that may be sealed is written as one that isn't
-	sentAgain bool            // as it was, after a seal's refusal
-	judged    map[*table]bool // whether its tables are sealed, once a refusal has had that asked; nil before
-	first     *firstRow       // of a query; nil if none has been read ahead
-	took      time.Duration   // from sending to the answer
-	timed     bool            // took is set, and is to be reported
-
-	names      map[string]int // of the arguments, as argNames has them
-	namesKnown bool
+	registry *registry // of all tables, or of those that are enforced
+	rows     bool      // the application wants rows: it is a Query, not an Exec
+	plan     *rewrite.Plan
+	asked    request // by the application
+	read     reading // what is planned, by the registry
+	sent     request // what goes to the base driver
+	with     guards  // of a guarded execution
+	told     telling
 }
 
 // A request is a statement with its arguments, and the prepared statement that
@@ -54,6 +35,25 @@ type request struct {
 	added []rewrite.Arg // the guard's among them
 	stmt  *stmt
 	kept  *keptStmt
+}
+
+// A reading is the request that was asked for, or the one that a query rewriter among its
+// arguments made of it, as far as it is understood.
+type reading struct {
+	request
+	options   int   // how many of the arguments are options of the driver, in front
+	unplanned error // why it can't be guarded, whatever the plan is; nil for no such reason
+	keeps     bool  // the statement may be kept prepared
+
+	names      map[string]int // of the arguments, as argNames has them
+	namesKnown bool
+}
+
+// Guards are what the rows are compared with, and the ledger.
+type guards struct {
+	held   heldTokens
+	values rewrite.Values // but those of the tables, which are held
+	seals  sealing
 }
 
 // An outcome is what is decided about an execution. The zero value sends nothing.
@@ -122,9 +122,9 @@ func perform[T any](ctx context.Context, e execution, c call[T]) (T, error) {
 // admit reads the statement and decides whether it is to be guarded, or refused, by
 // guard. It fills in the execution's requests.
 func (e *execution) admit(ctx context.Context) (outcome, error) {
-	e.read, e.sent = e.asked, e.asked
+	e.read, e.sent = reading{request: e.asked}, e.asked
 	var failed error
-	if e.unplanned, failed = e.readOptions(ctx); failed != nil {
+	if e.read.unplanned, failed = e.readOptions(ctx); failed != nil {
 		return refused, failed
 	}
 	switch why, bypassed := e.state.settings.bypassReason(ctx); {
@@ -146,7 +146,7 @@ func (e *execution) admit(ctx context.Context) (outcome, error) {
 }
 
 // passes reports whether the statement needs no guard.
-func (e *execution) passes() bool { return e.unplanned == nil && e.plan.Verdict == rewrite.Pass }
+func (e *execution) passes() bool { return e.read.unplanned == nil && e.plan.Verdict == rewrite.Pass }
 
 // guard guards the statement, or refuses it, which is reported.
 func (e *execution) guard(ctx context.Context) (outcome, error) {
@@ -167,8 +167,8 @@ func (e *execution) guard(ctx context.Context) (outcome, error) {
 // it is refused.
 func (e *execution) build(ctx context.Context) (outcome, error) {
 	switch {
-	case e.unplanned != nil:
-		return refused, e.unplanned
+	case e.read.unplanned != nil:
+		return refused, e.read.unplanned
 	case e.plan.Verdict == rewrite.Refuse:
 		return refused, e.registry.unguardable(&e.plan.Refusal)
 	case e.plan.Several > 0 && !e.runsSeveral():
@@ -209,11 +209,11 @@ func (e *execution) collect(ctx context.Context) (outcome, error) {
 		case !e.plan.Tokenless:
 			return passed, nil
 		}
-		e.held.drop()
+		e.with.held.drop()
 	} else {
 		e.noteUnfenced()
 	}
-	if len(e.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs any
+	if len(e.with.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs any
 		return passed, nil
 	}
 	return guarded, nil
@@ -230,7 +230,7 @@ func (e *execution) abortsUnfenced() bool {
 // findTokens finds the context's tokens for the plan's tables, and checks that the
 // keys which the statement writes are theirs.
 func (e *execution) findTokens(ctx context.Context) error {
-	if err := e.held.find(ctx, e); err != nil {
+	if err := e.with.held.find(ctx, e); err != nil {
 		return err
 	}
 	for i := range e.plan.Targets {

@@ -16,14 +16,14 @@ import (
 // prepared statement of the application's is kept by the application.
 func (e *execution) mayKeep() bool {
 	c, p := &e.state.cache, e.plan
-	return c.size > 0 && !e.observes() && e.read.stmt == nil && e.options == 0 &&
+	return c.size > 0 && !e.observes() && e.read.stmt == nil && e.read.options == 0 &&
 		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText
 }
 
 // useKept has the execution use a kept statement, if it is one that can be kept. An error
 // means that it couldn't be prepared.
 func (e *execution) useKept(ctx context.Context) error {
-	if !e.keeps || e.values.Literal || !e.isConstant() || sizeOf(e.sent.args) > maxKeptArgs {
+	if !e.read.keeps || e.with.values.Literal || !e.isConstant() || sizeOf(e.sent.args) > maxKeptArgs {
 		return nil
 	}
 	k, err := e.state.cache.take(ctx, e.sent.query)

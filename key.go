@@ -94,7 +94,7 @@ func (t *table) outOfScope(key string, err error) error {
 // covers it.
 func (e *execution) matchRows(i int) error {
 	target := &e.plan.Targets[i]
-	t, tokens := e.table(target.Table), e.held.of(target.Table)
+	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
 	if len(tokens) == 0 { // none is needed, and there is none
 		return nil
 	}
@@ -123,7 +123,7 @@ func (e *execution) matchRows(i int) error {
 		}
 	}
 	if len(tokens) > 1 || t.rules.UnfencedInserts {
-		e.held.addRows(target.Table, len(e.plan.Tables), rows)
+		e.with.held.addRows(target.Table, len(e.plan.Tables), rows)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (e *execution) matchRows(i int) error {
 // stored, and a query, which would get what checks them.
 func (e *execution) oneKey(i int) error {
 	target := &e.plan.Targets[i]
-	t, tokens := e.table(target.Table), e.held.of(target.Table)
+	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
 	switch {
 	case len(tokens) > 1:
 		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and the context carries several tokens for this table; "+
@@ -149,7 +149,7 @@ func (e *execution) oneKey(i int) error {
 // several it isn't known which row comes to be which.
 func (e *execution) keepKeys(i int) error {
 	target := &e.plan.Targets[i]
-	t, tokens := e.table(target.Table), e.held.of(target.Table)
+	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
 	switch len(tokens) {
 	case 0: // none is needed, and there is none
 		return nil
@@ -179,7 +179,7 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
 	}
-	given := e.read.args[e.options:]
+	given := e.read.args[e.read.options:]
 	i := k.Ordinal - 1
 	if names := e.argNames(given); names != nil {
 		place, ok := names[k.Name]
@@ -193,13 +193,13 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 	}
 	if i >= 0 && i < len(given) {
 		if key, read, ok := basedriver.Text(given[i].Value, e.state.settings.profile.storesBytesAsText()); ok {
-			e.keep(e.options+i, read)
+			e.keep(e.read.options+i, read)
 			return key, t.canonical(key)
 		}
 	} else if k.Name != "" {
 		return "", unguardable(t.name, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has this name, so that drivers bind one or another; "+
 			"pass it as sql.Named(%[1]q, ...), or write ? for all placeholders", k.Name))
-	} else if e.names != nil {
+	} else if e.read.names != nil {
 		return "", unguardable(t.name, "the row's key is a placeholder without a name, and the arguments have names, so that drivers bind one or another; "+
 			"write a name for it, as in :id, or pass the arguments without names")
 	}
@@ -214,21 +214,21 @@ const givenTwice = -1
 // argNames returns the place of each argument by its name, if any of them has one. The
 // arguments are looked through once for all rows.
 func (e *execution) argNames(given []driver.NamedValue) map[string]int {
-	if e.namesKnown {
-		return e.names
+	if e.read.namesKnown {
+		return e.read.names
 	}
-	e.namesKnown = true
+	e.read.namesKnown = true
 	if !hasNamed(given) {
 		return nil
 	}
-	e.names = make(map[string]int, len(given))
+	e.read.names = make(map[string]int, len(given))
 	for i, arg := range given {
-		if _, ok := e.names[arg.Name]; ok {
+		if _, ok := e.read.names[arg.Name]; ok {
 			i = givenTwice
 		}
-		e.names[arg.Name] = i
+		e.read.names[arg.Name] = i
 	}
-	return e.names
+	return e.read.names
 }
 
 // keep sends v as the argument i, instead of what may answer otherwise when the

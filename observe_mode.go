@@ -51,9 +51,8 @@ func (e *execution) withoutObserved(ctx context.Context, reason error) (outcome,
 // enforceOnly begins anew with the enforced tables alone.
 func (e *execution) enforceOnly(ctx context.Context) (outcome, error) {
 	s := e.state.settings
-	e.sent, e.events = e.read, nil
-	e.held, e.values, e.keeps, e.timed = heldTokens{}, rewrite.Values{}, false, false
-	e.proves, e.unsealed, e.judged = false, false, nil
+	e.sent, e.told = e.read.request, telling{}
+	e.with, e.read.keeps = guards{}, false
 	if s.enforced == nil {
 		return passed, nil
 	}
@@ -162,7 +161,7 @@ func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err
 	if !refused { // while nothing else is under way
 		why = e.explain(ctx, err)
 	}
-	e.sent = e.read
+	e.sent = e.read.request
 	got, errPlain := try(ctx, e, c)
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
@@ -178,9 +177,9 @@ func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err
 // would be above all that are.
 func (e *execution) unguard(reason error) error {
 	if errors.Is(reason, ErrNotIssued) {
-		e.held.drop()
+		e.with.held.drop()
 	}
-	e.values.Observe = true
+	e.with.values.Observe = true
 	return e.write()
 }
 
@@ -214,7 +213,7 @@ func (e *execution) undo(ctx context.Context, err error, saved bool) bool {
 		byGuard: byGuard,
 		inTx:    e.state.inTx,
 		saved:   saved,
-		aborts:  e.plan.Aborts && !e.values.Observe,
+		aborts:  e.plan.Aborts && !e.with.values.Observe,
 	})
 	return left && (!saved || e.state.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
 }

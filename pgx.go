@@ -15,16 +15,16 @@ func (e *execution) readOptions(ctx context.Context) (reason, failed error) {
 		return nil, nil
 	}
 	opts, refused := basedriver.FindOptions(e.asked.args, e.rows)
-	e.options = opts.Count
+	e.read.options = opts.Count
 	if refused == "" && opts.Rewrites() {
 		var made basedriver.Rewritten
 		made, refused, failed = opts.Rewrite(ctx, e.state.base, e.asked.query, e.asked.args)
 		if failed != nil {
 			return nil, failed
 		}
-		e.read, e.options = request{query: made.Query, args: made.Args}, made.Options
+		e.read.request, e.read.options = request{query: made.Query, args: made.Args}, made.Options
 		if !made.Pure {
-			e.sent = e.read
+			e.sent = e.read.request
 		}
 		e.plan = e.rewriter().Plan(e.read.query)
 	}

@@ -10,9 +10,9 @@ import (
 // render writes the guarded statement as the one to be sent, or refuses it where
 // that can't be done.
 func (e *execution) render() (outcome, error) {
-	given := e.read.args[e.options:]
-	e.keeps = e.mayKeep()
-	e.values.Literal = e.needsLiteral(given)
+	given := e.read.args[e.read.options:]
+	e.read.keeps = e.mayKeep()
+	e.with.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
 		err = errMisplaced
@@ -25,26 +25,26 @@ func (e *execution) render() (outcome, error) {
 
 // write writes the guarded statement with its arguments.
 func (e *execution) write() error {
-	v := e.values
+	v := e.with.values
 	// Of one table and token, which is common, the values stay on the stack.
 	var token [1]rewrite.Token
 	var table [1]rewrite.TableValues
-	if len(e.plan.Tables) == 1 && len(e.held.all) <= 1 && e.held.rows == nil {
+	if len(e.plan.Tables) == 1 && len(e.with.held.all) <= 1 && e.with.held.rows == nil {
 		t := e.table(0)
-		for i := range e.held.all {
-			token[i] = t.value(e.held.all[i])
+		for i := range e.with.held.all {
+			token[i] = t.value(e.with.held.all[i])
 		}
-		table[0] = t.values(token[:len(e.held.all)])
+		table[0] = t.values(token[:len(e.with.held.all)])
 		table[0].Unsealed = e.unseals(t)
 		v.Tables = table[:]
 	} else {
-		v.Tables = e.held.values(e)
+		v.Tables = e.with.held.values(e)
 	}
 	r, err := e.plan.Render(v)
 	if err != nil {
 		return e.registry.unrendered(err)
 	}
-	e.sent = e.read
+	e.sent = e.read.request
 	e.sent.query = r.SQL
 	if len(r.Args) == 0 {
 		return nil
@@ -55,8 +55,8 @@ func (e *execution) write() error {
 
 // merge returns the statement's arguments, with the added ones in their places.
 func (e *execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
-	given := e.read.args[e.options:]
-	args := append(e.state.cache.room(len(e.read.args)+len(added)), e.read.args[:e.options]...)
+	given := e.read.args[e.read.options:]
+	args := append(e.state.cache.room(len(e.read.args)+len(added)), e.read.args[:e.read.options]...)
 	taken := 0
 	for i, a := range added {
 		before := a.Number - 1 - i // how many of the statement's own
@@ -69,7 +69,7 @@ func (e *execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.Named
 		args = append(args, driver.NamedValue{Value: value})
 	}
 	args = append(args, given[taken:]...)
-	for i := e.options; i < len(args); i++ {
+	for i := e.read.options; i < len(args); i++ {
 		args[i].Ordinal = i + 1
 	}
 	return args
@@ -86,7 +86,7 @@ func (e *execution) needsLiteral(given []driver.NamedValue) bool {
 		return false
 	case e.misplaced():
 		return true
-	case e.read.stmt != nil, e.keeps:
+	case e.read.stmt != nil, e.read.keeps:
 		return false
 	}
 	return !e.rows || !e.state.settings.profile.CachesQueries

@@ -14,21 +14,23 @@ type guardedRows struct {
 	ctx       context.Context // the query's
 	execution *execution
 	base      driver.Rows
-	failed    bool // with any error
-	refused   bool // the refusal is reported; the rows may repeat it
+	first     *firstRow // read ahead; nil if none is left
+	failed    bool      // with any error
+	refused   bool      // the refusal is reported; the rows may repeat it
 }
 
 // A firstRow is the first row of a query, read before the rows are given out, or the
 // error instead of it.
 type firstRow struct {
-	values []driver.Value
-	err    error
+	driver.Rows // behind it
+	values      []driver.Value
+	err         error
 }
 
 // next reads a row.
 func (r *guardedRows) next(dest []driver.Value) error {
-	if first := r.execution.first; first != nil {
-		r.execution.first = nil
+	if first := r.first; first != nil {
+		r.first = nil
 		copy(dest, first.values)
 		return r.answered(first.err)
 	}
@@ -96,8 +98,7 @@ func inspectRows(ctx context.Context, e *execution, rows driver.Rows) (driver.Ro
 			return nil, basedriver.Closing(rows.Close, gone)
 		}
 	}
-	e.first = &firstRow{row, err}
-	return rows, nil
+	return &firstRow{rows, row, err}, nil
 }
 
 // finishRows returns the rows of a guarded query.
@@ -110,7 +111,11 @@ func finishRows(ctx context.Context, e *execution, rows driver.Rows, err error) 
 		e.release()
 		return nil, err
 	}
-	return e.state.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, execution: e, base: rows})
+	guarded := &guardedRows{ctx: ctx, execution: e, base: rows}
+	if first, ok := rows.(*firstRow); ok {
+		guarded.first, guarded.base = first, first.Rows
+	}
+	return e.state.sqlmw.wrap(ctx, guarded)
 }
 
 // failedRows are the rows of a query that failed with its first row. They hold only the

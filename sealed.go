@@ -30,17 +30,25 @@ func Sealed() Rule {
 	return func(t *table) { t.rules.Sealed = true }
 }
 
+// A sealing is how the tables of a statement that may be sealed are written.
+type sealing struct {
+	proves   bool            // one as a table that is sealed
+	unsealed bool            // one as a table that isn't
+	judged   map[*table]bool // whether they are sealed, once a refusal has had that asked; nil before
+}
+
 // unseals reports whether the statement doesn't prove the tokens of one of its tables,
 // though that may be sealed, and notes it.
 func (e *execution) unseals(t *table) bool {
 	if !t.rules.Sealed {
 		return false
 	}
-	proves, judged := e.judged[t]
+	s := &e.with.seals
+	proves, judged := s.judged[t]
 	if !judged {
 		proves = e.state.found.IsSealed(t.spelled)
 	}
-	e.unsealed, e.proves = e.unsealed || !proves, e.proves || proves
+	s.unsealed, s.proves = s.unsealed || !proves, s.proves || proves
 	return !proves
 }
 
@@ -68,15 +76,16 @@ func (e *execution) maySeal(name string) bool {
 // judge notes which of the statement's tables are sealed, now that the database was asked. For this statement that
 // holds whatever other connections learn meanwhile.
 func (e *execution) judge() {
-	e.unsealed, e.proves = false, false
+	e.with.seals = sealing{}
 	if !e.writesSealed() {
 		return
 	}
-	e.judged = make(map[*table]bool)
+	judged := make(map[*table]bool)
 	for i := range e.plan.Tables {
 		t := e.table(i)
-		e.judged[t] = e.state.found.IsSealed(t.spelled)
+		judged[t] = e.state.found.IsSealed(t.spelled)
 	}
+	e.with.seals.judged = judged
 }
 
 // What the triggers of a seal say, in every database. The code says which of these it is.

@@ -138,7 +138,7 @@ func (e *execution) findSerial(ctx context.Context) error {
 	case !e.rows && plan.Returns && !e.state.settings.profile.countsReturning():
 		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with Query, or leave RETURNING out")
 	}
-	e.plan, e.values.Serial = plan, serial
+	e.plan, e.with.values.Serial = plan, serial
 	return nil
 }
 
@@ -193,7 +193,7 @@ func (e *execution) gone(ctx context.Context) error {
 
 func (e *execution) goneError(err error) error {
 	return &refusal{sentinel: ErrGone, err: err, table: e.table(0).name,
-		reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).name, e.values.Serial)}
+		reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).name, e.with.values.Serial)}
 }
 
 // serialError returns the typed error for what the guard of a serial raised.
@@ -201,7 +201,7 @@ func (e *execution) serialError(m rewrite.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {
 	case rewrite.Conflict:
-		return &ConflictError{Table: t.name, Expected: e.values.Serial, Current: m.Current, err: err}
+		return &ConflictError{Table: t.name, Expected: e.with.values.Serial, Current: m.Current, err: err}
 	case rewrite.Assigned:
 		return &ConflictError{Table: t.name, Current: m.Current, Assigned: true, err: err}
 	case rewrite.Required:

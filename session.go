@@ -160,7 +160,7 @@ func (s *connState) checkOwn(ctx context.Context, query string) error {
 // the same time, and both commit.
 func (e *execution) checkPeers() error {
 	for i := range e.plan.Tables {
-		if t := e.table(i); t.rules.Ledger && len(e.held.of(i)) > 0 {
+		if t := e.table(i); t.rules.Ledger && len(e.with.held.of(i)) > 0 {
 			return unguardable(t.name, needsOneServer)
 		}
 	}

@@ -61,7 +61,7 @@ func (i *interceptor) wrap(ctx context.Context, r *guardedRows) (driver.Rows, er
 	if err != nil {
 		return nil, err
 	}
-	if r.execution.first != nil { // a row has been read ahead, and can't be scanned again
+	if r.first != nil { // a row has been read ahead, and can't be scanned again
 		return rows, nil
 	}
 	return basedriver.WithScanner(rows, r.base, r.answered), nil

@@ -25,8 +25,8 @@ func (e *execution) staleFirst(ctx context.Context, err error) error {
 	if _, raised := e.classify(err); raised {
 		return err
 	}
-	v := e.values
-	v.Tables = e.held.values(e)
+	v := e.with.values
+	v.Tables = e.with.held.values(e)
 	question := e.plan.Question(v)
 	if question == "" {
 		return err
