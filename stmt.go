@@ -8,7 +8,6 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -74,26 +73,27 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Ar
 		// It is likely to be executed with a serial, too.
 		e.plan = e.rewriter().VersionedPlan(s.query)
 	}
+	if decided, err := e.admit(ctx); decided != guarded {
+		return e.sent.query, nil, err
+	}
 	var reason error
-	switch _, bypassed := settings.bypassReason(ctx); {
-	case bypassed, trusted.Is(ctx, s.query):
-	case e.observes():
-		// An error of the guard's must not be the application's: see observe.
+	switch {
+	case e.observes(): // an error of the guard's must not be the application's: see observe
+		return s.query, nil, nil
 	case e.plan.Verdict == rewrite.Refuse:
 		reason = settings.unguardable(&e.plan.Refusal)
 	case e.plan.Several > 0:
 		reason = settings.several(e.plan)
-	case e.plan.Params:
+	case !e.plan.Params:
+		return s.query, nil, nil
+	default:
 		r, err := e.plan.Default()
 		if err == nil {
 			return r.SQL, r.Args, nil
 		}
 		reason = settings.unrendered(err)
 	}
-	if reason != nil {
-		err = e.refusePrepared(ctx, reason)
-	}
-	return settings.placed(ctx, s.query), nil, err
+	return s.query, nil, e.refusePrepared(ctx, reason)
 }
 
 // use prepares base from text, to which the guard adds arguments, unless it was prepared
