@@ -1,7 +1,12 @@
 package sqlfence
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -33,3 +38,101 @@ func (s *connState) changesTx(query string) bool {
 	d := s.settings.profile.dialect()
 	return rewrite.InTransaction(d, query, false) || !rewrite.InTransaction(d, query, true)
 }
+
+// txContext is what a transaction keeps of the context that began it, for statements
+// whose own context doesn't say it. database/sql runs Tx.Exec, Tx.Query and the
+// statements of Tx.Prepare and Tx.Stmt with context.Background, and doesn't tell the
+// driver which transaction they are of; but a connection has one at a time.
+//
+// A serial isn't kept: it is of one row, and most transactions write several. Nor is a
+// Bypass, which has to be said for each statement.
+type txContext struct {
+	begun  bool
+	tokens []Token
+	editor any
+
+	supplied map[string]int64 // the tokens that the source gave in it, by their names
+}
+
+// begun notes the context that has begun a transaction of the connection.
+func (s *connState) begun(ctx context.Context) {
+	s.txContext = txContext{begun: true, tokens: tokensFrom(ctx), editor: ctx.Value(editorKey{})}
+}
+
+// ended forgets it.
+func (s *connState) ended() { s.txContext = txContext{} }
+
+// context returns the context that a statement of the connection runs with: its own,
+// with the transaction's tokens if it carries none, and with the transaction's editor
+// if it has none.
+func (s *connState) context(ctx context.Context) context.Context {
+	if len(s.txContext.tokens) > 0 && len(tokensFrom(ctx)) == 0 {
+		ctx = context.WithValue(ctx, tokensKey{}, s.txContext.tokens)
+	}
+	if s.txContext.editor != nil && ctx.Value(editorKey{}) == nil {
+		ctx = WithEditor(ctx, s.txContext.editor)
+	}
+	return ctx
+}
+
+// keepTerm keeps a transaction of BeginTx from going on under other tokens than it began with:
+// what it has read and decided under a lease that was lost must not be written under the
+// next one.
+func (e *execution) keepTerm(got []Token) error {
+	tx := &e.state.txContext
+	if !tx.begun {
+		return nil
+	}
+	for _, token := range got {
+		before, ok := tx.supplied[token.Name]
+		if i := slices.IndexFunc(tx.tokens, func(t Token) bool { return t.Name == token.Name }); i >= 0 {
+			before, ok = tx.tokens[i].Value, true
+		}
+		switch {
+		case !ok && tx.supplied == nil:
+			tx.supplied = map[string]int64{token.Name: token.Value}
+		case !ok:
+			tx.supplied[token.Name] = token.Value
+		case before != token.Value:
+			return e.changedTerm(Token{token.Name, before}, token)
+		}
+	}
+	return nil
+}
+
+// changedTerm refuses a token in a transaction that has used another one of this name.
+func (e *execution) changedTerm(before, now Token) error {
+	t := e.table(max(0, slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.state.settings.tables[i].takes(now.Name) })))
+	if before.Value < now.Value {
+		return &StaleError{Table: t.name, Token: before, Current: now.Value}
+	}
+	return t.misled("the token source gave %v after %v in one transaction", now, before)
+}
+
+// followRollback notes that the server has rolled back the transaction that a statement, which
+// failed with err, stood in, and goes on without one.
+func (s *connState) followRollback(err error) {
+	if err != nil && s.inTx && s.settings.profile.goesOnAfterRollback() && dberr.IsRolledBack(err) {
+		s.rolledBack = err
+	}
+}
+
+// checkRollback refuses a guarded write behind such an error in a transaction of BeginTx: it would
+// be committed by itself, without what stands before it.
+func (s *connState) checkRollback() error {
+	if s.rolledBack == nil {
+		return nil
+	}
+	return &rolledBackTx{s.rolledBack}
+}
+
+// rolledBackTx is the error of what follows in a transaction that the server has rolled back.
+type rolledBackTx struct{ err error }
+
+func (e *rolledBackTx) Error() string {
+	return fmt.Sprintf("sqlfence: the server has rolled back the transaction; roll it back and run it again: %v", e.err)
+}
+func (e *rolledBackTx) Unwrap() error { return e.err }
+
+// Temporary returns true: see [Retry].
+func (e *rolledBackTx) Temporary() bool { return true }
