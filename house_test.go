@@ -1,0 +1,271 @@
+package sqlfence
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The shape of the house, so that later work can't undo it in silence. docs/architecture.md says why.
+
+// Layers are the packages of the root module. Each imports only those of the lines above its own.
+var layers = [][]string{
+	{"internal/basedriver", "internal/editlock", "internal/fakedb", "internal/fault", "internal/golden", "internal/lost",
+		"internal/nfc", "internal/nonce", "internal/overtaking", "internal/trusted"},
+	{"internal/dberr"},
+	{"internal/sqltext", "internal/stop"},
+	{"internal/seal", "internal/session", "internal/setuperr", "internal/sql/lex"},
+	{"internal/sql/confirm", "internal/sql/read", "internal/verify"},
+	{"rewrite"},
+	{"."},
+	{"internal/dialectopt", "coverage"},
+	{"tokens", "rowlock", "schema"},
+	{"lease"},
+}
+
+const module = "github.com/sqlfence/sqlfence"
+
+// Imports point one way.
+func TestImportsPointOneWay(t *testing.T) {
+	below := make(map[string]int)
+	for i, layer := range layers {
+		for _, p := range layer {
+			below[p] = i
+		}
+	}
+	eachProductFile(t, func(name string, f *ast.File) {
+		folder := path.Dir(name)
+		own, known := below[folder]
+		if !known {
+			t.Errorf("%s is in no layer", folder)
+			return
+		}
+		for _, spec := range f.Imports {
+			to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
+			if !ours {
+				continue
+			}
+			to = path.Join(".", to)
+			if layer, known := below[to]; !known || layer >= own {
+				t.Errorf("%s imports %s, which isn't below it", name, to)
+			}
+		}
+	})
+}
+
+// The root is small enough to be read, and a statement's execution to be held in one head.
+func TestTheRootStaysSmall(t *testing.T) {
+	const mostFiles, mostFields = 38, 9
+	files, fields := 0, 0
+	eachProductFile(t, func(name string, f *ast.File) {
+		if path.Dir(name) != "." {
+			return
+		}
+		files++
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "execution" {
+				for _, field := range spec.Type.(*ast.StructType).Fields.List {
+					fields += max(1, len(field.Names))
+				}
+			}
+			return true
+		})
+	})
+	if files == 0 || files > mostFiles {
+		t.Errorf("the root has %d files, want at most %d", files, mostFiles)
+	}
+	if fields == 0 || fields > mostFields {
+		t.Errorf("an execution has %d fields, want at most %d", fields, mostFields)
+	}
+}
+
+// A connection is asked in session.go, for internal/session or by its door, and one loop sends a statement again.
+func TestQuestionsHaveOneDoor(t *testing.T) {
+	doors := map[string][]string{
+		"queryTexts":  {"session.go", "verify.go"},
+		"FindOwnHome": {"internal/session/home.go"},
+		"attempt":     {"again.go"},
+		"correct":     {"again.go"},
+	}
+	used := make(map[string]bool)
+	eachProductFile(t, func(name string, f *ast.File) {
+		if folder := path.Dir(name); folder != "." && folder != "internal/session" {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			called := ""
+			switch fun := call.Fun.(type) {
+			case *ast.Ident:
+				called = fun.Name
+			case *ast.SelectorExpr:
+				called = fun.Sel.Name
+			}
+			if files, ok := doors[called]; ok {
+				used[called] = true
+				if !slices.Contains(files, name) {
+					t.Errorf("%s calls %s, which is for %v", name, called, files)
+				}
+			}
+			return true
+		})
+	})
+	for called := range doors {
+		if !used[called] {
+			t.Errorf("%s isn't called", called)
+		}
+	}
+}
+
+var updateNames = flag.Bool("update", false, "write the golden file of the public names")
+
+// What each public package exports is in testdata/exports.golden, so that a new name is a decision.
+func TestPublicNames(t *testing.T) {
+	names := make(map[string][]string)
+	eachProductFile(t, func(name string, f *ast.File) {
+		folder := path.Dir(name)
+		if strings.HasPrefix(folder, "internal/") {
+			return
+		}
+		for _, decl := range f.Decls {
+			names[folder] = append(names[folder], exported(decl)...)
+		}
+	})
+	var b strings.Builder
+	for _, folder := range slices.Sorted(maps.Keys(names)) {
+		slices.Sort(names[folder])
+		for _, name := range slices.Compact(names[folder]) {
+			b.WriteString(folder + " " + name + "\n")
+		}
+	}
+	const golden = "testdata/exports.golden"
+	if *updateNames {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("the public names have changed: look at them, and run go test -run TestPublicNames -update .\n%s", b.String())
+	}
+}
+
+// exported returns the exported names of a declaration, a method's behind its type's.
+func exported(decl ast.Decl) (names []string) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		name := d.Name.Name
+		if d.Recv != nil {
+			typ := d.Recv.List[0].Type
+			if star, ok := typ.(*ast.StarExpr); ok {
+				typ = star.X
+			}
+			of, ok := typ.(*ast.Ident)
+			if !ok || !of.IsExported() {
+				return nil
+			}
+			name = of.Name + "." + name
+		}
+		if d.Name.IsExported() {
+			names = append(names, name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() {
+					names = append(names, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					if name.IsExported() {
+						names = append(names, name.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// eachProductFile parses the product files of the root module, by their slashed names.
+func eachProductFile(t *testing.T, do func(name string, f *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			_, nested := os.Stat(filepath.Join(name, "go.mod"))
+			if name != "." && (nested == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		do(filepath.ToSlash(name), f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Other people's types are read in one room: in all modules, no other product file imports
+// reflect or unsafe. conformance is for tests, and shows what drivers return.
+func TestReflectionHasOneRoom(t *testing.T) {
+	rooms := map[string]bool{"internal/basedriver": true, "conformance": true, "bench": true, "internal/memdb": true}
+	inside := 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != "."):
+			return filepath.SkipDir
+		case d.IsDir(), !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil || ast.IsGenerated(f) {
+			return err
+		}
+		for _, spec := range f.Imports {
+			if path := spec.Path.Value; path != `"reflect"` && path != `"unsafe"` {
+				continue
+			}
+			if rooms[filepath.ToSlash(filepath.Dir(name))] {
+				inside++
+			} else {
+				t.Errorf("%s imports %s: package basedriver is the room for it", name, spec.Path.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inside == 0 {
+		t.Error("no file was found to import them")
+	}
+}
