@@ -110,7 +110,7 @@ func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
 			"CREATE TABLE sqlfence_versions (id int)", "INSERT INTO sqlfence_versions VALUES (1)", "DROP TABLE sqlfence_versions", "ALTER TABLE sqlfence_versions ADD COLUMN x int",
 			"SELECT sqlfence_newest_v1('books', 1, 0, 'fencing_tokens')", "COMMENT ON FUNCTION sqlfence_newest_v1 IS 'x'", "GRANT EXECUTE ON FUNCTION sqlfence_newest_v1 TO someone",
 			"CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN END$$", "DROP FUNCTION f", "CREATE TRIGGER t BEFORE UPDATE ON log EXECUTE FUNCTION f()", "DROP TRIGGER t ON log", "DROP FUNCTION sqlfencing",
-			"SELECT trigger FROM sqlfence_versions", "UPDATE sqlfence_versions SET trigger = 1", "DROP SCHEMA tenant CASCADE", "DROP SCHEMA public", "DROP EXTENSION postgis CASCADE",
+			"SELECT trigger FROM sqlfence_versions", "UPDATE sqlfence_versions SET trigger = 1", "DROP SCHEMA tenant CASCADE", "ALTER SCHEMA tenant RENAME TO other", "ALTER SCHEMA shop OWNER TO x", "DROP SCHEMA public", "DROP EXTENSION postgis CASCADE",
 			"SHOW session_replication_role", "RESET session_replication_role", "SET session_replication_role = origin", "SET LOCAL session_replication_role TO DEFAULT", "SELECT current_setting('session_replication_role')",
 			"SELECT set_config('sqlfence.tokens', 'books:000000000000001', true)", "SELECT set_config('sqlfence.delete_pens', '1', true)", "SET sqlfence.tokens = ''",
 		},
@@ -144,7 +144,7 @@ func TestSettingsAndSchemasAreKept(t *testing.T) {
 			"CREATE FUNCTION f() RETURNS int LANGUAGE sql SET session_replication_role = replica AS 'SELECT 1'", "UPDATE pg_settings SET setting = 'replica' WHERE name = 'session_replication_role'",
 			"SET sqlfence.seen = '1:2'", "SET LOCAL sqlfence.turns TO 9", "SELECT set_config('sqlfence.seen', 'x', true)", "SELECT set_config('sqlfence.move_books', 'to:1', true)", `SET "sqlfence"."seen" = 'x'`, `SET U&"sqlf\0065nce".seen = 'x'`,
 			"DO $$BEGIN PERFORM set_config('sqlfence.seen', 'x', true); END$$", "DO $$BEGIN SET session_replication_role = replica; END$$", "SELECT 1; SET session_replication_role = replica",
-			"DROP SCHEMA public CASCADE", "DROP SCHEMA IF EXISTS other, shop CASCADE", `DROP SCHEMA "public" CASCADE`, "DROP OWNED BY someone", "DROP EXTENSION plpgsql CASCADE", "DROP LANGUAGE IF EXISTS plpgsql CASCADE", "DROP PROCEDURAL LANGUAGE plpgsql CASCADE",
+			"ALTER SCHEMA public RENAME TO old", "ALTER SCHEMA shop RENAME TO x", "ALTER SCHEMA evil RENAME TO \"shop\"", "DROP SCHEMA public CASCADE", "DROP SCHEMA IF EXISTS other, shop CASCADE", `DROP SCHEMA "public" CASCADE`, "DROP OWNED BY someone", "DROP EXTENSION plpgsql CASCADE", "DROP LANGUAGE IF EXISTS plpgsql CASCADE", "DROP PROCEDURAL LANGUAGE plpgsql CASCADE",
 		},
 		MySQL: {
 			"SET @sqlfence_seen = '1'", "SET @x = 1, @`sqlfence_seen` := 'y'", "SELECT @sqlfence_seen := 'x'", "SELECT 'x' INTO @SQLFENCE_SEEN", "UPDATE log SET x = @sqlfence_seen := 1",

@@ -23,7 +23,7 @@ const (
 	ownObject = "guards and seals rely on the functions and triggers whose names begin with sqlfence; " +
 		"packages tokens, lease and schema make and change them; run it under Bypass"
 	ownSetting = "by this setting triggers aren't fired, or don't compare what they should; run it under Bypass"
-	ownSchema  = "it may drop a registered table, or sqlfence's own tables, functions and triggers; run it under Bypass"
+	ownSchema  = "it may take away a registered table, or sqlfence's own tables, functions and triggers; run it under Bypass"
 )
 
 // searchOwn has texts found that concern what sqlfence has in the database besides tables.
@@ -150,12 +150,14 @@ func (p *planner) firesTriggers(name string, i int32) bool {
 }
 
 // keepsSchemas refuses a statement that drops all that is in a schema which is named in the
-// registration of a table, or in which tables are made by default, or all that a role has.
+// registration of a table, or in which tables are made by default, or all that a role has; and one that
+// gives such a schema another name, or another schema its name.
 //
-//	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role
+//	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
 func (p *planner) keepsSchemas() bool {
 	g := p.dialect.ground()
 	switch {
+	case p.Word(p.Lo, "alter") && p.Word(p.Lo+1, "schema") && p.Word(p.Lo+3, "rename"):
 	case !p.Word(p.Lo, "drop"):
 		return true
 	case p.Word(p.Lo+1, "owned"):
