@@ -13,8 +13,8 @@ import (
 )
 
 func (a *app) leases() *cobra.Command {
-	return group("leases", "List, watch and release leases",
-		a.leasesList(), a.leasesWatch(), a.leasesRelease())
+	return group("leases", "List and release leases",
+		a.leasesList(), a.leasesRelease())
 }
 
 // A leaseRow is a live lease. The lock id isn't shown: whoever knows it can release the lease.

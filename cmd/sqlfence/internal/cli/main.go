@@ -97,7 +97,7 @@ without a password:
 	root.RegisterFlagCompletionFunc("dsn-file", completeFiles)
 	root.AddCommand(
 		a.init(), a.migrate(), a.addFence(), a.seal(), a.unseal(), a.verify(),
-		a.tokens(), a.leases(), a.explain(), a.run(), a.demo(),
+		a.tokens(), a.leases(), a.watch(), a.explain(), a.run(),
 	)
 	a.noteStart(root)
 	return root

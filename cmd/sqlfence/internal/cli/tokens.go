@@ -17,8 +17,8 @@ import (
 )
 
 func (a *app) tokens() *cobra.Command {
-	return group("tokens", "List, watch, issue, adopt and retire fencing tokens",
-		a.tokensList(), a.tokensWatch(), a.tokensIssue(), a.tokensAdopt(), a.tokensRotate(), a.tokensRepair())
+	return group("tokens", "List, issue, adopt and retire fencing tokens",
+		a.tokensList(), a.tokensIssue(), a.tokensAdopt(), a.tokensRotate(), a.tokensRepair())
 }
 
 // A tokenRow is the newest token of a name.
