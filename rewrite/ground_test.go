@@ -164,6 +164,27 @@ func TestSettingsAndSchemasAreKept(t *testing.T) {
 	}
 }
 
+// The ledger's schema, by WithLedgerSchema, is kept as a registered table's is.
+func TestTheLedgersSchemaIsKept(t *testing.T) {
+	for d, queries := range map[Dialect][]string{
+		Postgres: {"DROP SCHEMA ten CASCADE", `ALTER SCHEMA "ten" RENAME TO nine`},
+		MySQL:    {"DROP DATABASE ten", "DROP SCHEMA IF EXISTS `ten`", "DROP DATABASE SHOP"},
+	} {
+		r, err := New(d, []Table{{Name: "books", Schema: "shop", Ledger: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range queries {
+			if p := r.WithLedgerSchema("ten").Plan(query); p.Verdict != Refuse {
+				t.Errorf("%v: %s: %v, want refuse", d, query, p.Verdict)
+			}
+			if p := r.Plan(query); !strings.Contains(query, "SHOP") && p.Verdict != Pass {
+				t.Errorf("%v: %s: %v, want pass where the ledger is elsewhere", d, query, p.Verdict)
+			}
+		}
+	}
+}
+
 // A setting that a text doesn't show may be one of these: its name is an argument, or put together, or in a text that is run.
 func TestSettingsThatAreNotShown(t *testing.T) {
 	r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})

@@ -150,7 +150,7 @@ func (p *planner) firesTriggers(name string, i int32) bool {
 }
 
 // keepsSchemas refuses a statement that drops all that is in a schema which is named in the
-// registration of a table, or in which tables are made by default, or all that a role has; and one that
+// registration of a table, or for the ledger, or in which tables are made by default, or all that a role has; and one that
 // gives such a schema another name, or another schema its name.
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
@@ -166,12 +166,19 @@ func (p *planner) keepsSchemas() bool {
 		return true
 	}
 	_, at := p.Find(read.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
-		if name == g.home {
+		if p.keepsSchema(name) {
 			return 0
 		}
-		return slices.IndexFunc(p.tables, func(t Table) bool { return t.Schema == name })
+		return -1
 	})
 	return at < 0 || p.refuse(-1, at, ownSchema)
+}
+
+// keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is known. Some servers of
+// MySQL's take a name in capitals for another one's.
+func (p *planner) keepsSchema(name string) bool {
+	return name == p.dialect.ground().home || p.dialect.ledgerName() == p.dialect.Quote(name)+"."+ledgerTable ||
+		slices.ContainsFunc(p.tables, func(t Table) bool { return strings.EqualFold(t.Schema, name) })
 }
 
 // refuseNamed refuses a statement for something of sqlfence's own that isn't a table.
