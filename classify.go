@@ -49,7 +49,7 @@ func (e *execution) classify(err error) (error, bool) {
 	var typed error
 	switch m.Kind {
 	case rewrite.NotInteger:
-		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", err: err}
+		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", refusedAs: refusedAs[isUnguardable]{err}}
 	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)
@@ -90,12 +90,12 @@ func (e *execution) refusedToken(m rewrite.Marker, err error) error {
 	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
 	switch m.Kind {
 	case rewrite.Stale:
-		return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
+		return &StaleError{Table: t.name, Token: token, Current: m.Current, refusedAs: refusedAs[isStale]{err}}
 	case rewrite.NotNewest:
 		if m.Current > token.Value {
-			return &StaleError{Table: t.name, Token: token, Current: m.Current, err: err}
+			return &StaleError{Table: t.name, Token: token, Current: m.Current, refusedAs: refusedAs[isStale]{err}}
 		}
-		return &NotIssuedError{Table: t.name, Token: token, Current: m.Current, err: err}
+		return &NotIssuedError{Table: t.name, Token: token, Current: m.Current, refusedAs: refusedAs[isNotIssued]{err}}
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:

@@ -78,7 +78,7 @@ func (e *execution) findEditor(ctx context.Context) error {
 
 // lockedError returns the typed error for a row whose lock another user holds.
 func lockedError(t *table, m rewrite.Marker, editor string, err error) error {
-	return &LockedError{Table: t.name, anonymous: editor == "", By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), err: err}
+	return &LockedError{Table: t.name, anonymous: editor == "", By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), refusedAs: refusedAs[isLocked]{err}}
 }
 
 // micros returns the time that is n microseconds of Unix time; the zero time for 0,
@@ -94,13 +94,14 @@ func micros(n int64) time.Time {
 // row (see [EditLock] and package rowlock). It is [ErrLocked] and, where the database
 // refused the write, wraps the base driver's error.
 type LockedError struct {
+	refusedAs[isLocked]
+
 	Table  string    // as registered with [WithTable], or as given to package rowlock
 	By     string    // the holder's ID, as text
 	Since  time.Time // when it was taken, in UTC; zero if unknown
 	Expiry time.Time // when it expires, in UTC, unless it is renewed
 
 	anonymous bool // the write's context had no editor
-	err       error
 }
 
 func (e *LockedError) Error() string {
@@ -116,13 +117,3 @@ func (e *LockedError) Error() string {
 	}
 	return text
 }
-
-// Is reports whether target is [ErrLocked].
-func (e *LockedError) Is(target error) bool { return target == ErrLocked }
-
-// Unwrap returns the base driver's error, or nil.
-func (e *LockedError) Unwrap() error { return e.err }
-
-// Temporary returns false: the lock is held until its holder releases it or it
-// expires, which may take as long as a person edits.
-func (e *LockedError) Temporary() bool { return false }

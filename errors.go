@@ -11,6 +11,9 @@ import (
 
 // Sentinel errors, for use with errors.Is. A statement that fails with one of them
 // has changed nothing, except with [ErrUnknownOutcome], where it may have.
+//
+// The types of errors have a method Temporary, which says whether the same can succeed later: a
+// [ConflictError] can, the others can't.
 var (
 	// ErrStale: a newer token has been seen, on the row or in the ledger. The
 	// caller has lost the resource; retrying with the same token can't help. So does
@@ -74,15 +77,43 @@ var (
 	ErrInvalid = errors.New("sqlfence: invalid argument")
 )
 
+// refusedAs is what the errors share that say why a write was refused: each is the sentinel of its kind,
+// wraps the base driver's error if the write was sent, and isn't temporary, as the same write would be
+// refused again.
+type refusedAs[K kind] struct{ err error }
+
+// A kind is that of a refusal. It is a type, so that the zero value of an error has it, too.
+type kind interface{ sentinel() error }
+
+func (refusedAs[K]) Is(target error) bool { var k K; return target == k.sentinel() }
+func (e refusedAs[K]) Unwrap() error      { return e.err }
+func (refusedAs[K]) Temporary() bool      { return false }
+
+type (
+	isStale       struct{}
+	isNotIssued   struct{}
+	isUnguardable struct{}
+	isConflict    struct{}
+	isLocked      struct{}
+	isNotSetUp    struct{}
+)
+
+func (isStale) sentinel() error       { return ErrStale }
+func (isNotIssued) sentinel() error   { return ErrNotIssued }
+func (isUnguardable) sentinel() error { return ErrUnguardable }
+func (isConflict) sentinel() error    { return ErrConflict }
+func (isLocked) sentinel() error      { return ErrLocked }
+func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
+
 // A StaleError reports a write that was refused because a newer token had been
 // seen. It is [ErrStale] and wraps the base driver's error, if it was sent. A loss that the
 // holder has noticed by itself is ErrStale without a StaleError.
 type StaleError struct {
+	refusedAs[isStale]
+
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
 	Current int64  // the newer value, of the row or of the ledger
-
-	err error
 }
 
 func (e *StaleError) Error() string {
@@ -92,24 +123,14 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("%v: table %q: token %s, but %d has been seen", ErrStale, e.Table, e.Token, e.Current)
 }
 
-// Is reports whether target is [ErrStale].
-func (e *StaleError) Is(target error) bool { return target == ErrStale }
-
-// Unwrap returns the base driver's error; nil if nothing was sent, because a source has
-// given a newer token in the middle of a transaction (see [WithTokens]).
-func (e *StaleError) Unwrap() error { return e.err }
-
-// Temporary returns false: a stale token stays stale.
-func (e *StaleError) Temporary() bool { return false }
-
 // A NotIssuedError reports a write that was refused because the ledger doesn't know
 // its token. It is [ErrNotIssued] and wraps the base driver's error.
 type NotIssuedError struct {
+	refusedAs[isNotIssued]
+
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
 	Current int64  // the newest value issued or adopted for the token's name; 0 for none
-
-	err error
 }
 
 func (e *NotIssuedError) Error() string {
@@ -117,18 +138,11 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// Is reports whether target is [ErrNotIssued].
-func (e *NotIssuedError) Is(target error) bool { return target == ErrNotIssued }
-
-// Unwrap returns the base driver's error.
-func (e *NotIssuedError) Unwrap() error { return e.err }
-
-// Temporary returns false: waiting doesn't issue the token.
-func (e *NotIssuedError) Temporary() bool { return false }
-
 // An UnguardableError reports a statement that was refused before it was sent: why,
 // and what to write instead. It is [ErrUnguardable].
 type UnguardableError struct {
+	refusedAs[isUnguardable]
+
 	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if unknown
 	Reason string // what is wrong and what to write instead
 
@@ -136,8 +150,6 @@ type UnguardableError struct {
 	// error concerns no position. For a statement that a pgx.QueryRewriter has written
 	// it is the position in that text.
 	Offset int
-
-	err error // the base driver's, where the database refused; else nil
 }
 
 // unguardable returns an UnguardableError about no place in the statement.
@@ -170,19 +182,12 @@ func (e *UnguardableError) Error() string {
 	return fmt.Sprintf("%v: %s%s", ErrUnguardable, where, e.Reason)
 }
 
-// Unwrap returns the base driver's error where it was the database that refused, else nil.
-func (e *UnguardableError) Unwrap() error { return e.err }
-
-// Is reports whether target is [ErrUnguardable].
-func (e *UnguardableError) Is(target error) bool { return target == ErrUnguardable }
-
-// Temporary returns false: the statement has to be written differently.
-func (e *UnguardableError) Temporary() bool { return false }
-
 // A ServerError reports a guarded write that was refused because guards aren't known to hold on the
 // server: it isn't one that sqlfence was tested on, or it doesn't raise the error by which a guard
 // refuses. Nothing was written. It is [ErrUnguardable], and wraps what the server answered, if that was an error.
 type ServerError struct {
+	refusedAs[isUnguardable]
+
 	Server  string // the server's name, as [WithUntestedServer] takes it; empty if it hasn't raised
 	Version string // what the server says of itself; empty if that isn't known
 
@@ -190,7 +195,7 @@ type ServerError struct {
 }
 
 func serverError(r *session.Refusal) *ServerError {
-	return &ServerError{Server: r.Server, Version: r.Version, refusal: r}
+	return &ServerError{refusedAs[isUnguardable]{r.Err}, r.Server, r.Version, r}
 }
 
 func (e *ServerError) Error() string {
@@ -200,25 +205,16 @@ func (e *ServerError) Error() string {
 	return fmt.Sprintf("%v: %v; WithUntestedServer(%q) takes the risk (docs/servers.md)", ErrUnguardable, e.refusal, e.Server)
 }
 
-// Is reports whether target is [ErrUnguardable].
-func (e *ServerError) Is(target error) bool { return target == ErrUnguardable }
-
-// Unwrap returns the base driver's error where the server answered with another one than a guard's.
-func (e *ServerError) Unwrap() error { return e.refusal.Err }
-
-// Temporary returns false: the server stays what it is.
-func (e *ServerError) Temporary() bool { return false }
-
 // A ColumnError reports a write that the database refused because a column that the
 // guard compares isn't an integer column, or holds a value that isn't an integer. The
 // statement changed nothing; repair the column, under [Bypass]. It is [ErrUnguardable]
 // and wraps the base driver's error.
 type ColumnError struct {
+	refusedAs[isUnguardable]
+
 	Table  string // as registered with [WithTable]; empty if unknown
 	Column string // empty if unknown
 	Reason string // what is wrong with it and how to repair it
-
-	err error
 }
 
 func (e *ColumnError) Error() string {
@@ -227,15 +223,6 @@ func (e *ColumnError) Error() string {
 	}
 	return fmt.Sprintf("%v: table %q: %s", ErrUnguardable, e.Table, e.Reason)
 }
-
-// Is reports whether target is [ErrUnguardable].
-func (e *ColumnError) Is(target error) bool { return target == ErrUnguardable }
-
-// Unwrap returns the base driver's error.
-func (e *ColumnError) Unwrap() error { return e.err }
-
-// Temporary returns false: the column stays as it is until someone repairs it.
-func (e *ColumnError) Temporary() bool { return false }
 
 // A refusal is a sentinel with the reason of one statement, and the base driver's
 // error where it was the database that refused.

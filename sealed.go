@@ -122,9 +122,9 @@ func (s *settings) refusedBySeal(err error) (error, bool) {
 	}
 	table, resource := s.sealedTable(name)
 	if refused == sqltext.StaleProof {
-		return &StaleError{Table: table, Token: Token{Name: resource, Value: token}, Current: current, err: err}, true
+		return &StaleError{Table: table, Token: Token{Name: resource, Value: token}, Current: current, refusedAs: refusedAs[isStale]{err}}, true
 	}
-	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: token}, Current: current, err: err}, true
+	return &NotIssuedError{Table: table, Token: Token{Name: resource, Value: token}, Current: current, refusedAs: refusedAs[isNotIssued]{err}}, true
 }
 
 // unprovenWrite is the error of a write that proved no token to the seal of a table. Where the

@@ -201,13 +201,13 @@ func (e *execution) serialError(m rewrite.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {
 	case rewrite.Conflict:
-		return &ConflictError{Table: t.name, Expected: e.with.values.Serial, Current: m.Current, err: err}
+		return &ConflictError{Table: t.name, Expected: e.with.values.Serial, Current: m.Current, refusedAs: refusedAs[isConflict]{err}}
 	case rewrite.Assigned:
-		return &ConflictError{Table: t.name, Current: m.Current, Assigned: true, err: err}
+		return &ConflictError{Table: t.name, Current: m.Current, Assigned: true, refusedAs: refusedAs[isConflict]{err}}
 	case rewrite.Required:
 		return noSerial(t, err)
 	case rewrite.NotSerial:
-		return &ColumnError{Table: t.name, Column: t.rules.Serial, err: err,
+		return &ColumnError{Table: t.name, Column: t.rules.Serial, refusedAs: refusedAs[isUnguardable]{err},
 			Reason: fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; repair the row, under Bypass", t.rules.Serial, m.Found)}
 	default:
 		return e.goneError(err)
@@ -218,6 +218,8 @@ func (e *execution) serialError(m rewrite.Marker, err error) error {
 // a statement would have set its serial back. It is [ErrConflict] and wraps the base
 // driver's error.
 type ConflictError struct {
+	refusedAs[isConflict]
+
 	Table    string // as registered with [WithTable]
 	Expected int64  // the serial that the caller had read; 0 if Assigned
 	Current  int64  // the row's serial
@@ -225,8 +227,6 @@ type ConflictError struct {
 	// Assigned is true where the statement itself assigned the serial, NULL or a
 	// number that isn't higher than Current.
 	Assigned bool
-
-	err error
 }
 
 func (e *ConflictError) Error() string {
@@ -236,12 +236,6 @@ func (e *ConflictError) Error() string {
 	}
 	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
 }
-
-// Is reports whether target is [ErrConflict].
-func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
-
-// Unwrap returns the base driver's error.
-func (e *ConflictError) Unwrap() error { return e.err }
 
 // Temporary returns true, as reading the row again and repeating the change can
 // succeed; but false if Assigned: the statement has to be written differently.

@@ -21,6 +21,8 @@ var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
 // driver's error. In [Observe] mode the event has it, and the statement is run as it was
 // written.
 type SetupError struct {
+	refusedAs[isNotSetUp]
+
 	Missing string // such as "column fence_token of table books"
 
 	// SQL adds it: ALTER TABLE, CREATE TABLE or GRANT. In a GRANT, <role> stands for the
@@ -42,14 +44,8 @@ func (e *SetupError) Error() string {
 	return fmt.Sprintf("%v: missing %s; %s: %v", ErrNotSetUp, e.Missing, remedy, e.Err)
 }
 
-// Is reports whether target is [ErrNotSetUp].
-func (e *SetupError) Is(target error) bool { return target == ErrNotSetUp }
-
 // Unwrap returns the base driver's error.
 func (e *SetupError) Unwrap() error { return e.Err }
-
-// Temporary returns false: waiting adds nothing.
-func (e *SetupError) Temporary() bool { return false }
 
 // explain returns the error of a guarded statement as a SetupError if it says that
 // something of the guard's is missing; else as it is.

@@ -191,6 +191,8 @@ func (t *table) toVerify() verify.Table {
 // repaired, which has to be done through the bare driver or a database with [WithBypass]. It
 // is [ErrNotSetUp].
 type VerifyError struct {
+	refusedAs[isNotSetUp]
+
 	Findings []Finding // all that were found, the worst first
 }
 
@@ -205,12 +207,6 @@ func (e *VerifyError) Error() string {
 	}
 	return b.String()
 }
-
-// Is reports whether target is [ErrNotSetUp].
-func (e *VerifyError) Is(target error) bool { return target == ErrNotSetUp }
-
-// Temporary returns false: waiting repairs nothing.
-func (e *VerifyError) Temporary() bool { return false }
 
 // WithVerify does what [Verify] does, but for the rows, when the database is first connected to. A
 // [Fault] refuses the connection with a [*VerifyError], and so does an error of a query: no
@@ -264,7 +260,7 @@ func (v *verification) admit(ctx context.Context, s *settings, base driver.Conn)
 		return err
 	}
 	if slices.ContainsFunc(found, s.refuses) {
-		last = &VerifyError{found}
+		last = &VerifyError{Findings: found}
 		v.runs.Add(1)
 		return last
 	}

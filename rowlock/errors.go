@@ -5,24 +5,17 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // ErrNotHeld: the user who renews the lock doesn't hold it, and nobody else does.
 // [Table.Request] can take it.
 var ErrNotHeld = errors.New("rowlock: the user does not hold the lock")
 
-// An invalidError says which argument can't be used. errors.Is finds
-// [sqlfence.ErrInvalid] in it.
-type invalidError struct{ err error }
-
-// invalid returns an invalidError with a formatted text.
+// invalid returns an error that says which argument can't be used.
 func invalid(format string, args ...any) error {
-	return &invalidError{fmt.Errorf(format, args...)}
+	return dialectopt.Invalid("rowlock", fmt.Errorf(format, args...))
 }
-
-func (e *invalidError) Error() string        { return "rowlock: " + e.err.Error() }
-func (e *invalidError) Unwrap() error        { return e.err }
-func (e *invalidError) Is(target error) bool { return target == sqlfence.ErrInvalid }
 
 // errGone says which row there is none of.
 func errGone(table string, id any) error {

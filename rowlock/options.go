@@ -119,7 +119,7 @@ func configure(opts []Option) *config {
 // invalid returns all faults of the options of the Table or Manager called name.
 func (c *config) invalid(name string) error {
 	if err := c.Err(name); err != nil {
-		return &invalidError{err}
+		return dialectopt.Invalid("rowlock", err)
 	}
 	return nil
 }

@@ -55,15 +55,18 @@ func (o *Options) Err(prefix string) error {
 	if len(o.errs) == 0 {
 		return nil
 	}
-	return &invalidError{prefix, errors.Join(o.errs...)}
+	return Invalid(prefix, errors.Join(o.errs...))
 }
+
+// Invalid returns an error with a prefix as one that is [sqlfence.ErrInvalid].
+func Invalid(prefix string, fault error) error { return &invalidError{prefix, fault} }
 
 // An invalidError is ErrInvalid without its text, which would stand before the prefix.
 type invalidError struct {
 	prefix string
-	faults error
+	fault  error
 }
 
-func (e *invalidError) Error() string        { return e.prefix + ": " + e.faults.Error() }
+func (e *invalidError) Error() string        { return e.prefix + ": " + e.fault.Error() }
 func (e *invalidError) Is(target error) bool { return target == sqlfence.ErrInvalid }
-func (e *invalidError) Unwrap() error        { return e.faults }
+func (e *invalidError) Unwrap() error        { return e.fault }
