@@ -60,6 +60,16 @@ silently. A guarded INSERT or UPDATE of a table with a row fence or a key theref
 ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as
 SQLite has it, over the OR clauses of statements in the table's triggers.
 
+## Counts, and keys that are NULL
+
+- ` + "`" + `Result.RowsAffected` + "`" + ` and SQLite's ` + "`" + `changes()` + "`" + ` count the rows of the application's statement, as without
+  sqlfence; ` + "`" + `total_changes()` + "`" + ` counts those of tokens issued on the connection, too.
+- MySQL's ` + "`" + `ROW_COUNT()` + "`" + ` behind a guarded write is as without sqlfence. Inside of one, as in ` + "`" + `ON DUPLICATE
+  KEY UPDATE n = ROW_COUNT()` + "`" + `, it can be -1: a connection asks its server [a question](servers.md#what-it-costs)
+  before its first guarded write. Read the count by a statement of its own, directly behind the write.
+- Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL, whose key the database makes, has no token before it runs, and is refused.
+  Register the table with ` + "`" + `UnfencedInserts` + "`" + `, or write the key. On a sealed table see [sealed.md](sealed.md).
+
 ## Which error comes first
 
 A write of a holder that has been replaced is ` + "`" + `ErrStale` + "`" + `, whatever else is wrong with it: it breaks a
