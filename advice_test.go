@@ -17,11 +17,17 @@ func TestRefusalsSayWhatTheContextHas(t *testing.T) {
 	db := (&fake{}).open(t, sqlfence.WithTable("customers", fenced))
 	orders := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "orders", Value: 7})
 	many := sqlfence.WithFence(orders, sqlfence.Token{Name: "a", Value: 1}, sqlfence.Token{Name: "b", Value: 1}, sqlfence.Token{Name: "c", Value: 1})
+	named := func(name string) context.Context {
+		return sqlfence.WithFence(orders, sqlfence.Token{Name: name, Value: 7})
+	}
 	for _, test := range []struct {
 		ctx     context.Context
 		has     []string
 		without string
 	}{
+		{named("Customers"), []string{`it carries "Customers": did you mean "customers"?`}, "Resource"},
+		{named("custmers/7"), []string{`it carries "custmers/7": did you mean "customers/7"?`}, "Resource"},
+		{named("custmer"), []string{`it carries "orders", "custmer"`, "Resource"}, "did you mean"},
 		{t.Context(), []string{`no token called "customers"`}, "Resource"},
 		{orders, []string{`no token called "customers"`, `it carries "orders"`, "Resource"}, "Bypass"},
 		{many, []string{`it carries "orders", "a", "b", …:`}, `"c"`},

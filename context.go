@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
 type (
@@ -115,16 +116,19 @@ func (t *table) tokens(given []Token, needed bool) ([]Token, error) {
 	if len(found) == 0 && needed {
 		return nil, &refusal{sentinel: ErrNoFence, table: t.name,
 			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)%s",
-				t.name, t.tokenName("<"+t.rules.Key+">"), otherNames(given))}
+				t.name, t.tokenName("<"+t.rules.Key+">"), otherNames(t.resource, given))}
 	}
 	return found, nil
 }
 
-// otherNames says which tokens there are where a table's is missing: its name may be another one's by mistake.
-func otherNames(given []Token) string {
+// otherNames says which tokens there are where that of a resource is missing: its name may be another one's by mistake.
+func otherNames(resource string, given []Token) string {
 	const most = 3
 	var names []string
 	for _, token := range given {
+		if name, _, _ := strings.Cut(token.Name, "/"); name != resource && verify.IsNear(name, resource) {
+			return fmt.Sprintf("; it carries %q: did you mean %q? Names are compared letter by letter", token.Name, resource+strings.TrimPrefix(token.Name, name))
+		}
 		names = append(names, strconv.Quote(token.Name))
 	}
 	switch {

@@ -24,6 +24,11 @@ func didYouMean(name string, known []string) string {
 	return "Did you mean " + strings.Join(near[:min(3, len(near))], " or ") + "? "
 }
 
+// IsNear reports whether two names differ by their case, or by one letter of more than two.
+func IsNear(a, b string) bool {
+	return strings.EqualFold(a, b) || min(len(a), len(b)) > 2 && distance(strings.ToLower(a), strings.ToLower(b)) == 1
+}
+
 // distance counts the letters that have to be added, left out, changed or swapped with the next
 // one to make one name of another.
 func distance(a, b string) int {
