@@ -93,9 +93,9 @@ func (f Finding) String() string {
 // finds by that name, or if it finds none those of all schemas. Stored code is searched for the
 // names of the registered tables; code that puts a name together can't be seen.
 //
-// It asks by about twenty queries, however many tables there are, and two more for each hundred
-// tables with a fence column, whose marks are read in all rows: that takes the time of a query for the
-// highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
+// It asks by about a dozen queries, however many tables there are, and one more for each hundred
+// tables with a fence column, of which the marks in all rows are read: that takes the time of a query
+// for the highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
 // several goroutines at once.
 //
 // db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
@@ -167,10 +167,10 @@ func (s *connState) verifyServer(ctx context.Context) ([]Finding, error) {
 	refused := (*ServerError)(nil)
 	switch {
 	case errors.As(err, &refused) && refused.Server != "":
-		return []Finding{{Severity: Fault, Code: "untested-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
+		return []Finding{{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
 			Remedy: fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with WithUntestedServer(%q).", refused.Server)}}, nil
 	case refused != nil:
-		return []Finding{{Severity: Fault, Code: "unproven-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
+		return []Finding{{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
 			Remedy: "Use a server that docs/servers.md has as tested."}}, nil
 	case err != nil:
 		return nil, fmt.Errorf("sqlfence: verify: %w", err)
@@ -215,7 +215,7 @@ func (e *VerifyError) Error() string {
 // then none does any more. Connections that begin at the same time look once. What else is found is
 // logged, with [WithLogger]: warnings as such, notes as information.
 //
-// It takes up to twenty queries, within the deadline of the context that the connection is
+// It takes about a dozen queries, within the deadline of the context that the connection is
 // made for. The tables have to be there: a program that creates them itself does so over a database of its
 // own, such as one with [WithBypass], where WithVerify does nothing. What
 // refuses no connection is a ledger that isn't there yet, since package tokens creates it over this

@@ -36,7 +36,11 @@ func newCatalogue() *catalogue {
 
 func (c *catalogue) answer(ctx context.Context, call fakedb.Call) (fakedb.Answer, error) {
 	rows := func(rows ...[]any) (fakedb.Answer, error) {
-		return fakedb.Answer{Columns: make([]string, 7), Rows: rows}, nil
+		const columns = 12
+		for i := range rows {
+			rows[i] = append(rows[i], make([]any, columns-len(rows[i]))...)
+		}
+		return fakedb.Answer{Columns: make([]string, columns), Rows: rows}, nil
 	}
 	switch query := call.Query; {
 	case strings.Contains(query, "type IN ('table', 'view') AND lower(name)"):
@@ -48,11 +52,11 @@ func (c *catalogue) answer(ctx context.Context, call fakedb.Call) (fakedb.Answer
 				return fakedb.Answer{}, ctx.Err()
 			}
 		}
-		return rows([]any{"main", "books", "table", "CREATE TABLE books (…)", nil, nil, nil})
+		return rows([]any{"main", "books", "table", "CREATE TABLE books (…)"})
 	case strings.Contains(query, "FROM pragma_database_list"):
-		return rows([]any{"main", nil, nil, nil, nil, nil, nil})
+		return rows([]any{"main"})
 	case strings.Contains(query, "pragma_table_xinfo") && c.fit.Load():
-		return rows([]any{"main.books", "fence_token", "bigint", int64(1), "0", int64(0), int64(0)})
+		return rows([]any{"main.books", "fence_token", "bigint", "bigint", int64(0), "0", "", int64(0), int64(1), int64(1), int64(1)})
 	}
 	return rows()
 }

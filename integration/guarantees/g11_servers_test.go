@@ -96,11 +96,11 @@ func TestG11AServerThatDoesNotRaise(t *testing.T) {
 				}
 			}
 			opened := pretend(t, sh, rules, unraised, sqlfence.WithVerify())
-			if err := opened.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "unproven-server") {
+			if err := opened.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "wrong-server") {
 				t.Errorf("%s: WithVerify opens it: %v", name, err)
 			}
 			found, err := sqlfence.Verify(t.Context(), db)
-			if err != nil || len(found) != 1 || found[0].Code != "unproven-server" || found[0].Severity != sqlfence.Fault {
+			if err != nil || len(found) != 1 || found[0].Code != "wrong-server" || found[0].Severity != sqlfence.Fault {
 				t.Errorf("%s: Verify finds %v, %v", name, found, err)
 			}
 			reported := 0
@@ -204,7 +204,7 @@ func TestG11ServersAreRefusedByName(t *testing.T) {
 			unproven := pretend(t, sh, rules, append(version(b.Dialect, says), unraised...), sqlfence.WithUntestedServer(name))
 			wantRefused(t, says+", which doesn't raise", "", func() error { return write(unproven) })
 			found, err := sqlfence.Verify(t.Context(), db)
-			if err != nil || len(found) != 1 || found[0].Code != "untested-server" || !strings.Contains(found[0].Remedy, name) {
+			if err != nil || len(found) != 1 || found[0].Code != "wrong-server" || !strings.Contains(found[0].Remedy, name) {
 				t.Errorf("%s: Verify finds %v, %v", says, found, err)
 			}
 		}

@@ -120,7 +120,7 @@ func TestGuardsAreRefusedWhereTheyWouldNotRaise(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer verified.Close()
-			if err := verified.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "unproven-server") {
+			if err := verified.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "wrong-server") {
 				t.Errorf("WithVerify opens it: %v", err)
 			}
 		})

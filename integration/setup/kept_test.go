@@ -55,11 +55,11 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		if logged := r.works(t); !strings.Contains(logged, "level=WARN") || !strings.Contains(logged, "triggers that keep tokens from falling") {
 			t.Errorf("Setup without the triggers logged %q", logged)
 		}
-		if found := codesOf(t, owner); !slices.Contains(found, "unkept-ledger") {
+		if found := codesOf(t, owner); !slices.Contains(found, "wrong-ledger") {
 			t.Errorf("Verify by the owner, without the triggers: %q", found)
 		}
 		// Who hasn't the privilege TRIGGER doesn't see MySQL's.
-		if want, found := map[sqlfence.Dialect]string{sqlfence.Postgres: "unkept-ledger", sqlfence.MySQL: "unseen"}[b.Dialect], codesOf(t, role); !slices.Contains(found, want) {
+		if want, found := map[sqlfence.Dialect]string{sqlfence.Postgres: "wrong-ledger", sqlfence.MySQL: "unseen"}[b.Dialect], codesOf(t, role); !slices.Contains(found, want) {
 			t.Errorf("Verify by the role, without the triggers: %q, want %s", found, want)
 		}
 		if _, err := bare.Exec(losing[b.Dialect][0]); err != nil {
@@ -71,7 +71,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		}
 		harness.MustExec(t, r.owner, "UPDATE fencing_tokens SET token = token + 100 WHERE name = 'books'")
 		r.works(t)
-		if found := codesOf(t, owner); slices.Contains(found, "unkept-ledger") {
+		if found := codesOf(t, owner); slices.Contains(found, "wrong-ledger") {
 			t.Errorf("Verify by the owner, with the triggers: %q", found)
 		}
 		before := harness.LedgerRows(t, r.owner)

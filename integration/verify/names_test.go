@@ -103,7 +103,7 @@ func TestAttachedDatabases(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := verify(t, db) // Setup, which creates the triggers, is for the file itself
-			if got, want := codes(found), []string{"warning unkept-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "that file itself") {
+			if got, want := codes(found), []string{"warning wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "that file itself") {
 				t.Errorf("with a ledger of its own: found %v, want %v", found, want)
 			}
 		})
@@ -134,9 +134,9 @@ func TestCodeOfAnotherDatabase(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	other.exec(t, "CREATE TRIGGER ours AFTER DELETE ON pens FOR EACH ROW UPDATE `"+name+"`.books SET price = 1")
-	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "trigger")
+	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "side-effect")
 	other.exec(t, "DROP TRIGGER ours", "CREATE PROCEDURE ours() DELETE b FROM "+name+".books AS b JOIN pens ON pens.id = b.id")
-	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "function")
+	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "side-effect")
 }
 
 // A table that is registered with its schema has another name where its file is attached twice.
@@ -149,7 +149,7 @@ func TestAttachedTwice(t *testing.T) {
 				db := w.Fenced(t, w.dsn, sqlfence.WithTable(name, both...), sqlfence.WithBypass("attach it twice"))
 				db.SetMaxOpenConns(1)
 				harness.MustExec(t, db, "ATTACH DATABASE '"+file+"' AS again")
-				if found := withCode(verify(t, db), "attached-twice"); len(found) != want {
+				if found := withCode(verify(t, db), "other-name"); len(found) != want {
 					t.Errorf("%s: found %v", name, found)
 				}
 			}

@@ -24,16 +24,16 @@ func TestForeignTables(t *testing.T) {
 		"CREATE FOREIGN TABLE stock (id integer, price integer, fence_token bigint NOT NULL DEFAULT 0) SERVER elsewhere",
 		"CREATE VIEW shelf AS SELECT * FROM stock", "CREATE VIEW upper_shelf AS SELECT * FROM shelf WHERE id > 10",
 		"CREATE VIEW sums AS SELECT id, sum(price) AS price, 0::bigint AS fence_token FROM stock GROUP BY id")
-	wantOne(t, withCode(w.news(t, sqlfence.WithTable("stock", both...)), "foreign-table"), sqlfence.Warning, "foreign-table")
+	wantOne(t, saying(w.news(t, sqlfence.WithTable("stock", both...)), "foreign table"), sqlfence.Warning, "storage")
 	for view, want := range map[string]int{"shelf": 1, "upper_shelf": 1, "sums": 0} {
-		found := withCode(w.news(t, sqlfence.WithTable(view, both...)), "foreign-table")
+		found := saying(w.news(t, sqlfence.WithTable(view, both...)), "foreign table")
 		if len(found) != want || want > 0 && !strings.Contains(found[0].Problem, "Behind "+view+" there is the foreign table stock") {
 			t.Errorf("%s: found %v", view, found)
 		}
 	}
 	w.seal(t, sealed...)
 	w.exec(t, "CREATE FOREIGN TABLE far_books () INHERITS (books) SERVER elsewhere")
-	wantOne(t, w.news(t, harness.Books(sealed...)), sqlfence.Warning, "foreign-table")
+	wantOne(t, w.news(t, harness.Books(sealed...)), sqlfence.Warning, "storage")
 }
 
 // What a subscription applies passes a seal.
@@ -51,7 +51,7 @@ func TestSubscriptions(t *testing.T) {
 	wantSubscription := func(rules ...sqlfence.Rule) {
 		t.Helper()
 		found := w.news(t, harness.Books(rules...))
-		wantOne(t, found, sqlfence.Warning, "subscription")
+		wantOne(t, found, sqlfence.Warning, "side-effect")
 		if len(found) == 1 && !strings.Contains(found[0].Problem, "from_all_books") {
 			t.Errorf("found %v", found)
 		}

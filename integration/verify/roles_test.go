@@ -77,7 +77,7 @@ func TestUnsealersOnPostgres(t *testing.T) {
 		{"ALTER TABLE books OWNER TO " + self, false},
 	} {
 		w.exec(t, step.query)
-		found := withCode(w.news(t, harness.Books(rules...)), "seal-privileges")
+		found := saying(w.news(t, harness.Books(rules...)), "past the seal")
 		if told := len(found) == 1 && found[0].Severity == sqlfence.Note && strings.Contains(found[0].Problem, role); told != step.told {
 			t.Errorf("%s: found %v", step.query, found)
 		}
@@ -140,7 +140,7 @@ func TestPrivilegesPastSeals(t *testing.T) {
 		if privilege != "" {
 			w.exec(t, "GRANT "+privilege+" ON books TO "+user+"@'127.0.0.1'")
 		}
-		found := withCode(w.news(t, harness.Books(rules...)), "seal-privileges")
+		found := saying(w.news(t, harness.Books(rules...)), "past the seal")
 		if told := len(found) == 1 && found[0].Severity == sqlfence.Note && strings.Contains(found[0].Problem, user); told != (privilege != "") {
 			t.Errorf("with %q: found %v", privilege, found)
 		}

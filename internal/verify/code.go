@@ -1,19 +1,31 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// checkCode looks for stored code that writes to registered tables: what it does, no statement
-// shows.
-func checkCode(l *look) error {
-	if len(l.targets) == 0 {
-		return nil
-	}
+// code is a function, trigger or the like that the database keeps.
+type code struct {
+	kind, name string   // for people
+	fires      []string // relations that a trigger is on: their ids
+	on         string   // and their names, for people
+	body       string
+	bare       string // its name alone
+	home       string // the schema in which it finds names without one; empty if that isn't known
+	hidden     bool   // the body can't be seen
+}
+
+// hearCode adds some stored code.
+func hearCode(l *look, r []string) {
+	l.code = append(l.code, code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4], bare: r[5], home: r[6], hidden: r[7] == "1"})
+}
+
+// codeWords are the words of which stored code has to have one to be looked at.
+func (l *look) codeWords() []string {
 	var words []string
 	for _, t := range l.targets {
 		words = append(words, strings.ToLower(t.rel.name))
@@ -22,20 +34,23 @@ func checkCode(l *look) error {
 		}
 	}
 	slices.Sort(words)
-	all, err := l.db.code(l, slices.Compact(words))
-	if err != nil {
-		return err
-	}
+	return slices.Compact(words)
+}
+
+// checkCode looks for stored code that writes to registered tables: what it does, no statement
+// shows.
+func checkCode(l *look) error {
 	var hidden []string
-	for _, c := range all {
+	for _, c := range l.code {
 		switch {
-		case isOwn(c.bare):
+		case strings.HasPrefix(c.bare, "sqlfence_"), strings.HasPrefix(c.bare, "sqlfence-"): // the ledger's, or a seal's
 		case c.hidden:
 			hidden = append(hidden, c.name)
 		default:
-			b := newBody(l.db, c.body)
-			b.home = c.home
-			l.readCode(c, b)
+			b := newBody(l.db, c)
+			for _, t := range l.targets {
+				l.judgeCode(t, c, b)
+			}
 		}
 	}
 	if len(hidden) > 0 {
@@ -44,134 +59,139 @@ func checkCode(l *look) error {
 	return nil
 }
 
-// isOwn reports whether a function or trigger is sqlfence's: the ledger's, or a seal's.
-func isOwn(name string) bool {
-	return strings.HasPrefix(name, "sqlfence_") || strings.HasPrefix(name, "sqlfence-")
-}
-
-// readCode reports what some code does to the registered tables.
-func (l *look) readCode(c code, b body) {
-	kind := strings.ToUpper(c.kind[:1]) + c.kind[1:]
-	for _, t := range l.targets {
-		on := ""
-		if c.on != "" {
-			on = " on " + c.on
-		}
-		f := Finding{Code: c.kind}
-		if c.kind != "trigger" { // MariaDB has packages, too
-			f.Code = "function"
-		}
-		switch {
-		case t.Fence != "" && slices.Contains(c.fires, t.rel.id) && b.setsNew(l.db, t.Fence):
-			f.Severity = Warning
-			f.Problem = fmt.Sprintf("%s %s%s sets the fence column %s: a guard's token isn't what is stored.", kind, c.name, on, quoteIfNeeded(l.db, t.Fence))
-			f.Remedy = "Leave the column to sqlfence."
-		case b.writes(l.db, t.rel):
-			f.Severity = Warning
-			f.Problem = fmt.Sprintf("%s %s%s writes to table %s: such a write carries no token.", kind, c.name, on, l.name(t.rel))
-			f.Remedy = "Let the application write in its place, or seal the table."
-			l.sealed(t, &f)
-		case b.names(l.db, t.rel) && b.dynamic:
-			f.Severity = Warning
-			f.Problem = fmt.Sprintf("%s %s%s names table %s and runs SQL that it makes itself: it may write without a token.", kind, c.name, on, l.name(t.rel))
-			f.Remedy = "Look at what it does, and let the application write in its place, or seal the table."
-			l.sealed(t, &f)
-		case b.names(l.db, t.rel):
-			f.Problem = fmt.Sprintf("%s %s%s names table %s; no write to it was found in its text.", kind, c.name, on, l.name(t.rel))
-			f.Remedy = "Look whether it writes to the table in another way."
-		default:
-			continue
-		}
+// judgeCode reports what some code does to a table.
+func (l *look) judgeCode(t target, c code, b *body) {
+	what, table := strings.ToUpper(c.kind[:1])+c.kind[1:]+" "+c.name, l.name(t.rel)
+	if c.on != "" {
+		what += " on " + c.on
+	}
+	f := Finding{Severity: Warning, Code: "side-effect"}
+	switch {
+	case t.Fence != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.Fence)]:
+		f.Problem = what + " sets the fence column " + l.spell("", t.Fence) + ": a guard's token isn't what is stored."
+		f.Remedy = "Leave the column to sqlfence."
 		l.add(t.Table, f)
+		return
+	case b.writes(t.rel):
+		f.Problem = what + " writes to table " + table + ": such a write carries no token."
+	case !b.names(t.rel):
+		return
+	case b.hides != "":
+		f.Problem = what + " names table " + table + " and " + b.hides + ": it may write without a token."
+		f.Remedy = "Look at what it does, and let the application write in its place, or seal the table."
+	default:
+		f.Severity = Note
+		f.Problem = what + " names table " + table + "; no write to it was found in its text."
+		f.Remedy = "Look whether it writes to the table in another way."
 	}
+	if f.Severity > Note {
+		f = l.sealed(t, f)
+	}
+	l.add(t.Table, f)
 }
 
-// A body is the text of some stored code, read roughly: which tables it writes to, and which
-// words it has.
+// A body is what is known of some stored code: which tables it writes to, and which words it has,
+// also in its constants, which it may execute.
 type body struct {
-	text    string
-	home    string // the schema in which it finds names without one; empty if that isn't known
-	targets []written
+	db      *Database
+	home    string
+	targets []relationName
 	words   map[string]bool // as same has them
-	dynamic bool            // it runs texts as SQL
+	assigns map[string]bool // columns of the new row
+	hides   string          // why it may do more than shows
 }
 
-// written is a table that a statement names as its target; schema may be empty.
-type written struct{ schema, name string }
-
-const ident = "(?:\"(?:[^\"]|\"\")+\"|`(?:[^`]|``)+`|\\[[^\\]]+\\]|[\\p{L}_][\\p{L}\\p{N}_$]*)"
-
-var (
-	comments = regexp.MustCompile(`--[^\n]*|(?s:/\*.*?\*/)`)
-	words    = regexp.MustCompile(ident)
-	dynamic  = regexp.MustCompile(`(?i)\b(?:execute|prepare|dblink\w*|exec)\b`)
-	targets  = regexp.MustCompile(`(?i)\b(?:` +
-		`insert\s+(?:or\s+\w+\s+|low_priority\s+|delayed\s+|high_priority\s+|ignore\s+)*(?:into\s+)?|` +
-		`replace\s+(?:low_priority\s+|delayed\s+)?(?:into\s+)?|` +
-		`update\s+(?:or\s+\w+\s+|low_priority\s+|ignore\s+)*(?:only\s+)?|` +
-		`delete\s+(?:low_priority\s+|quick\s+|ignore\s+)*from\s+(?:only\s+)?|` +
-		`merge\s+into\s+(?:only\s+)?|` +
-		`truncate\s+(?:table\s+)?(?:only\s+)?|` +
-		`load\s+data\s[^;]*?\binto\s+table\s+|` +
-		`copy\s+)(` + ident + `(?:\s*\.\s*` + ident + `)?)`)
-	truncated = regexp.MustCompile(`(?i)\btruncate\b[^;]*,[^;]*`)
-	joined    = regexp.MustCompile(`(?is)\b(?:update|delete)\b[^;]*?\b(?:join|using)\b[^;]*`)
-)
-
-func newBody(db Database, text string) body {
-	b := body{text: comments.ReplaceAllString(text, " "), words: make(map[string]bool)}
-	for _, match := range targets.FindAllStringSubmatch(b.text, -1) {
-		parts := words.FindAllString(match[1], 2)
-		w := written{name: db.same(db.word(parts[len(parts)-1]))}
-		if len(parts) == 2 {
-			w.schema = db.same(db.word(parts[0]))
-		}
-		b.targets = append(b.targets, w)
+// newBody reads some code. Of one that can't be read, each word may be anything.
+func newBody(db *Database, c code) *body {
+	b := &body{db: db, home: c.home, words: make(map[string]bool), assigns: make(map[string]bool)}
+	if !b.read(c.body) {
+		b.hides, b.assigns = "can't be read", b.words
 	}
-	for _, statement := range truncated.FindAllString(b.text, -1) {
-		for _, word := range words.FindAllString(statement, -1) {
-			b.targets = append(b.targets, written{name: db.same(db.word(word))})
-		}
-	}
-	if db.writesJoined() {
-		for _, statement := range joined.FindAllString(b.text, -1) {
-			for _, word := range words.FindAllString(statement, -1) {
-				b.targets = append(b.targets, written{name: db.same(db.word(word))})
-			}
-		}
-	}
-	for _, word := range words.FindAllString(b.text, -1) {
-		b.words[db.same(db.word(word))] = true
-	}
-	b.dynamic = dynamic.MatchString(b.text)
 	return b
 }
 
-func (b body) names(db Database, rel *relation) bool {
-	return b.words[db.same(rel.name)] && b.finds(db, rel)
-}
-
-// finds reports whether a name without a schema may be the relation's.
-func (b body) finds(db Database, rel *relation) bool {
-	schema := db.same(rel.schema)
-	return b.home == "" || db.same(b.home) == schema || b.words[schema]
-}
-
-func (b body) writes(db Database, rel *relation) bool {
-	return slices.ContainsFunc(b.targets, func(w written) bool {
-		return w.name == db.same(rel.name) && (w.schema == db.same(rel.schema) || w.schema == "" && b.finds(db, rel))
-	})
-}
-
-// setsNew reports whether a trigger assigns a column of the new row.
-func (b body) setsNew(db Database, column string) bool {
-	for _, match := range assigned.FindAllStringSubmatch(b.text, -1) {
-		if name := cmp.Or(match[1], match[2]); db.same(db.word(name)) == db.same(column) {
-			return true
+// read reads a body, or one of its constants, and reports whether it could.
+func (b *body) read(src string) bool {
+	t := b.db.text(src)
+	if !t.read {
+		for _, word := range t.unread() {
+			b.words[word.name] = true
 		}
 	}
-	return false
+	for i := range t.toks {
+		switch t.toks[i].Kind {
+		case lex.Text:
+			b.words[t.name(i)] = true
+			b.read(t.constant(i))
+		case lex.Quoted:
+			b.words[t.name(i)] = true
+		case lex.Word:
+			b.words[t.name(i)] = true
+			b.statement(t, i)
+			b.assignment(t, i)
+		}
+	}
+	return t.read
 }
 
-// assigned: = is an assignment where a statement begins, and a comparison elsewhere.
-var assigned = regexp.MustCompile(`(?i)(?:^|;|,|\b(?:then|else|begin|loop|set)\b)\s*new\s*\.\s*(` + ident + `)\s*=|\bnew\s*\.\s*(` + ident + `)\s*:=`)
+// What may stand between a verb and its table.
+var beforeTable = []string{"or", "replace", "ignore", "abort", "fail", "rollback", "low_priority", "high_priority", "delayed", "quick",
+	"into", "from", "only", "table"}
+
+// statement notes what the statement that a word begins writes to.
+func (b *body) statement(t text, i int) {
+	verb := t.word(i)
+	switch {
+	case verb == "execute", verb == "exec", verb == "prepare", strings.HasPrefix(verb, "dblink"):
+		b.hides = "runs SQL that it makes itself"
+		return
+	case !slices.Contains([]string{"insert", "replace", "update", "delete", "merge", "truncate", "copy", "load"}, verb), t.is(i-1, "for", "key", "on"):
+		return
+	case verb == "load":
+		for !t.is(i, "into") && t.toks[i].Kind != lex.End && !t.toks[i].Is(';') {
+			i++
+		}
+	}
+	for i++; t.is(i, beforeTable...); i++ {
+	}
+	switch {
+	case verb == "truncate":
+		b.targets = append(b.targets, t.tables(i)...)
+	case b.db.writesJoined && (verb == "update" || verb == "delete"):
+		b.targets = append(b.targets, t.tables(i, "set", "where")...)
+	default:
+		if table, _, ok := t.table(i); ok {
+			b.targets = append(b.targets, table)
+		}
+	}
+}
+
+// assignment notes the column of the new row that is assigned, as NEW.a := 1, or NEW.a = 1 where a
+// statement begins: else that compares.
+func (b *body) assignment(t text, i int) {
+	if t.word(i) != "new" || !t.toks[i+1].Is('.') {
+		return
+	}
+	begins := i == 0 || t.toks[i-1].Is(';') || t.toks[i-1].Is(',') || t.is(i-1, "then", "else", "begin", "loop", "set")
+	switch column, sign := t.name(i+2), i+3; {
+	case column == "":
+	case t.toks[sign].Is('='):
+		b.assigns[column] = b.assigns[column] || begins
+	case t.toks[sign].Is(':') && t.toks[sign+1].Is('='):
+		b.assigns[column] = true
+	}
+}
+
+func (b *body) names(rel *relation) bool { return b.words[b.db.same(rel.name)] && b.finds(rel) }
+
+// finds reports whether a name without a schema may be the relation's.
+func (b *body) finds(rel *relation) bool {
+	schema := b.db.same(rel.schema)
+	return b.home == "" || b.db.same(b.home) == schema || b.words[schema]
+}
+
+func (b *body) writes(rel *relation) bool {
+	return slices.ContainsFunc(b.targets, func(n relationName) bool {
+		return n.name == b.db.same(rel.name) && (n.schema == b.db.same(rel.schema) || n.schema == "" && b.finds(rel))
+	})
+}

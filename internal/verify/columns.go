@@ -1,58 +1,36 @@
 package verify
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 )
-
-// readColumns reads the columns of all relations that matter.
-func readColumns(l *look) error {
-	of := l.guarded()
-	for _, ledger := range l.ledgers {
-		if len(l.of(ledger.id)) == 0 {
-			of = append(of, ledger)
-		}
-	}
-	if len(of) == 0 {
-		return nil
-	}
-	columns, err := l.db.columns(l, of)
-	if err != nil {
-		return err
-	}
-	for _, rel := range of {
-		rel.columns = columns[rel.id]
-	}
-	return nil
-}
 
 // A use is a column of a registered table with what its rule needs of it.
 type use struct {
 	target
-	role, name string // "fence" and so on, and the column
+	role, name string // the role as judge has it, and the column
 	declare    string // as in ALTER TABLE ... ADD COLUMN; empty for a column of the application's
-	judge      func(column) judgement
-	is         column
 }
 
 // uses returns the columns that the rules of a table name.
 func (l *look) uses(t target) []use {
-	user, time := l.db.lockTypes()
 	all := []use{
-		{t, "fence", t.Fence, "bigint NOT NULL DEFAULT 0", l.db.mark, column{}},
-		{t, "serial", t.Serial, "bigint NOT NULL DEFAULT 1", l.db.serial, column{}},
-		{t, "key", t.Key, "", l.db.key, column{}},
-		{t, "lock", t.By, user, func(c column) judgement { return l.db.lock(c, false) }, column{}},
-		{t, "lock", t.Since, time, func(c column) judgement { return l.db.lock(c, true) }, column{}},
-		{t, "lock", t.Expiry, time, func(c column) judgement { return l.db.lock(c, true) }, column{}},
+		{t, "fence", t.Fence, "bigint NOT NULL DEFAULT 0"},
+		{t, "serial", t.Serial, "bigint NOT NULL DEFAULT 1"},
+		{t, "key", t.Key, ""},
+		{t, "user", t.By, l.db.user},
+		{t, "time", t.Since, l.db.time},
+		{t, "time", t.Expiry, l.db.time},
 	}
-	var used []use
-	for _, u := range all {
-		if u.name != "" {
-			used = append(used, u)
-		}
+	return slices.DeleteFunc(all, func(u use) bool { return u.name == "" })
+}
+
+// column is what messages call the column by its role.
+func (u use) column() string {
+	if u.role == "user" || u.role == "time" {
+		return "lock column"
 	}
-	return used
+	return u.role + " column"
 }
 
 // checkColumns looks at the columns that rules name.
@@ -61,12 +39,11 @@ func checkColumns(l *look) error {
 		for _, u := range l.uses(t) {
 			c, ok := t.rel.column(l.db, u.name)
 			switch {
-			case !ok && l.db.isRowNumber(t.rel, u.name) && u.role == "key":
-			case !ok:
+			case ok:
+				u.name = c.name
+				l.judgeColumn(u, c)
+			case u.role != "key" || !slices.Contains(l.db.rowNumbers, l.db.same(u.name)) || t.rel.definition.find("without", "rowid") >= 0:
 				l.missingColumn(u)
-			default:
-				u.is = c
-				l.judgeColumn(u)
 			}
 		}
 	}
@@ -81,9 +58,8 @@ func (l *look) missingColumn(u use) {
 	f := Finding{
 		Severity: Fault,
 		Code:     "missing-column",
-		Problem: fmt.Sprintf("The table %s has no column %s, or this role can't see it: the %s column of its registration.",
-			l.name(u.rel), quoteIfNeeded(l.db, u.name), u.role),
-		Remedy: didYouMean(u.name, known) + "Register the column that the table has.",
+		Problem:  "The table " + l.name(u.rel) + " has no column " + l.quoteIfNeeded(u.name) + ", or this role can't see it: the " + u.column() + " of its registration.",
+		Remedy:   didYouMean(u.name, known) + remedies["missing-column"],
 	}
 	if u.declare != "" {
 		add := "Add the column"
@@ -97,54 +73,123 @@ func (l *look) missingColumn(u use) {
 }
 
 // judgeColumn looks at the type of a column and at what new rows get there.
-func (l *look) judgeColumn(u use) {
-	named := "The " + u.role + " column " + quoteIfNeeded(l.db, u.name) + " of table " + l.name(u.rel)
-	counts := u.role == "fence" || u.role == "serial"
-	if counts && u.is.generated {
-		l.add(u.Table, Finding{Severity: Fault, Code: "generated-column", Problem: named + " is computed by the database, so that no write can store it.",
-			Remedy: "Register a column of its own."})
+func (l *look) judgeColumn(u use, c column) {
+	named := "The " + u.column() + " " + l.quoteIfNeeded(u.name) + " of table " + l.name(u.rel)
+	wrong := func(severity Severity, problem, remedy, sql string) {
+		l.add(u.Table, Finding{severity, "wrong-column", "", named + " " + problem + ".", remedy, sql})
+	}
+	const another = "Choose another column as the key."
+	switch j := l.db.judge(u.role, c); {
+	case c.generated && (u.role == "fence" || u.role == "serial"):
+		wrong(Fault, "is computed by the database, so that no write can store it", "Register a column of its own.", "")
 		return
-	}
-	if u.role == "key" && u.is.computed {
-		l.add(u.Table, Finding{Severity: Warning, Code: "generated-column", Problem: named + " is computed of other columns: an UPDATE of those moves a row out of its token's scope, which no statement shows.",
-			Remedy: "Choose another column as the key."})
-	}
-	if j := u.judge(u.is); j.problem != "" {
-		f := Finding{Severity: j.severity, Code: u.role + "-type", Problem: named + " is of the type " + u.is.shown + ": " + j.problem + ".",
-			Remedy: "Choose another column as the key."}
-		if u.declare != "" {
-			typ, _, _ := strings.Cut(u.declare, " ")
-			f.Remedy = "Register another column, or make it " + typ + "; writers wait while the table is written anew."
-			f.SQL = l.db.alter(l.quoted(u.rel), l.db.Quote(u.is.name), u.declare)
+	case c.computed && u.role == "key":
+		wrong(Warning, "is computed of other columns: an UPDATE of those moves a row out of its token's scope, which no statement shows", another, "")
+		fallthrough
+	default:
+		problem := "is of the type " + c.shown + ": " + j.problem
+		switch typ, _, _ := strings.Cut(u.declare, " "); {
+		case j.problem == "" && u.role == "fence" && strings.HasSuffix(u.rel.kind, "table"):
+			l.checkDefault(u, c, wrong)
+		case j.problem == "":
+		case u.declare == "":
+			wrong(j.severity, problem, another, "")
+		default:
+			wrong(j.severity, problem, "Register another column, or make it "+typ+"; writers wait while the table is written anew.",
+				l.db.alter(l.quoted(u.rel), l.db.Quote(c.name), u.declare))
 		}
-		l.add(u.Table, f)
-		return
-	}
-	if u.role == "fence" && strings.HasSuffix(u.rel.kind, "table") {
-		l.checkDefault(u, named)
 	}
 }
 
 // checkDefault looks at the mark of rows that are added without a token.
-func (l *look) checkDefault(u use, named string) {
+func (l *look) checkDefault(u use, c column, wrong func(severity Severity, problem, remedy, sql string)) {
 	const toZero = "Give it the default 0."
 	var set string
-	if l.db.setsDefaults() {
-		set = "ALTER TABLE " + l.quoted(u.rel) + " ALTER COLUMN " + l.db.Quote(u.is.name) + " SET DEFAULT 0"
+	if l.db.setsDefaults {
+		set = "ALTER TABLE " + l.quoted(u.rel) + " ALTER COLUMN " + l.db.Quote(c.name) + " SET DEFAULT 0"
 	}
-	switch value := strings.Trim(u.is.fallback, "'()"); {
+	switch value := strings.Trim(c.fallback, "'()"); {
 	case value == "0" || strings.HasPrefix(value, "0'::"):
 	case value != "" && !strings.EqualFold(value, "null"):
-		l.add(u.Table, Finding{Severity: Warning, Code: "fence-default", SQL: set, Remedy: toZero,
-			Problem: named + " has the default " + u.is.fallback + ": rows that are added without a token refuse all tokens below it."})
-	case u.is.nullable:
-		l.add(u.Table, Finding{Code: "nullable-fence", SQL: set, Remedy: "Nothing has to be done; give it the default 0 if other programs read it.",
-			Problem: named + " may be NULL, which counts as 0: rows that are added without a token have no mark."})
+		wrong(Warning, "has the default "+c.fallback+": rows that are added without a token refuse all tokens below it", toZero, set)
+	case c.nullable:
+		wrong(Note, "may be NULL, which counts as 0: rows that are added without a token have no mark",
+			"Nothing has to be done; give it the default 0 if other programs read it.", set)
 	case u.UnfencedInserts:
-		l.add(u.Table, Finding{Severity: Fault, Code: "fence-default", SQL: set, Remedy: toZero,
-			Problem: named + " is NOT NULL and has no default, so that new rows without a token, which UnfencedInserts allows, fail."})
+		wrong(Fault, "is NOT NULL and has no default, so that new rows without a token, which UnfencedInserts allows, fail", toZero, set)
 	default:
-		l.add(u.Table, Finding{Code: "fence-default", SQL: set, Remedy: toZero + " Nothing has to be done if every program that adds rows is fenced.",
-			Problem: named + " is NOT NULL and has no default, so that rows which are added without a token fail."})
+		wrong(Note, "is NOT NULL and has no default, so that rows which are added without a token fail",
+			toZero+" Nothing has to be done if every program that adds rows is fenced.", set)
 	}
+}
+
+// A key is what a relation's rows are unique, found, linked or divided by.
+type key struct {
+	id, kind, name string // the relation's id; the kind as "primary key", "unique index", "index"
+	columns        []string
+	reads          string // the texts of its expressions and its condition
+}
+
+// hearKey adds a column of a key. Those of one key are one behind another.
+func hearKey(l *look, r []string) {
+	if last := len(l.keys) - 1; last < 0 || l.keys[last].id != r[0] || l.keys[last].kind != r[1] || l.keys[last].name != r[2] {
+		l.keys = append(l.keys, key{id: r[0], kind: r[1], name: r[2]})
+	}
+	k := &l.keys[len(l.keys)-1]
+	k.columns = append(k.columns, r[3])
+	k.reads += " " + r[4]
+}
+
+// checkKeys looks for fence columns that are part of a key: a guard gives each row that it
+// writes another mark, and so another key.
+func checkKeys(l *look) error {
+	for _, t := range l.targets {
+		isFence := func(column string) bool { return l.db.same(column) == l.db.same(t.Fence) }
+		for _, k := range l.keys {
+			if t.Fence == "" || k.id != t.rel.id {
+				continue
+			}
+			named := strings.TrimSpace(k.kind + " " + l.quoteIfNeeded(k.name))
+			f := Finding{Severity: Warning, Code: "wrong-column", Problem: "The fence column " + l.quoteIfNeeded(t.Fence) + " of table " + l.name(t.rel)}
+			switch inside := slices.ContainsFunc(k.columns, isFence); {
+			case inside && k.kind != "index":
+				f.Problem += " is in the " + named + ": each guarded write gives the row the token as its mark, and so another key, which two rows with one token may share."
+				f.Remedy = "Register a column of its own."
+			case inside || !l.db.text(k.reads).names()[l.db.same(t.Fence)]:
+				continue
+			default:
+				f.Problem += " is read by the " + named + ": a guarded write may put the row into it, or take it out, or give it another place there."
+				f.Remedy = "Don't let it depend on the mark; a row that isn't in it isn't unique by it."
+				if k.kind == "index" {
+					f.Severity, f.Remedy = Note, "Nothing has to be done, if no query relies on it."
+				}
+			}
+			l.add(t.Table, f)
+		}
+	}
+	return nil
+}
+
+// checkStorage looks at what registered names stand for that isn't an ordinary table.
+func checkStorage(l *look) error {
+	for _, t := range l.targets {
+		f := Finding{Severity: Warning, Code: "storage", Problem: "The registered name " + l.name(t.rel) + " is a " + t.rel.kind}
+		switch t.rel.kind {
+		case "table", "partitioned table":
+			j := l.db.storage(l, t.rel)
+			if j.problem == "" {
+				continue
+			}
+			f = Finding{j.severity, f.Code, "", "The table " + l.name(t.rel) + " " + j.problem + ".", j.remedy, j.sql}
+		case "foreign table":
+			t.rel.remote = true
+			f.Problem += ", whose rows are another server's: what is written there passes neither a guard nor a seal."
+			f.Remedy = "Connect to that server, and register the table there."
+		default:
+			f.Problem += ": its rows are those of other tables, which can be written without it."
+			f.Remedy = "Register the tables behind it."
+		}
+		l.add(t.Table, f)
+	}
+	return nil
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// MissingLedger is the code of a ledger that isn't there: package tokens makes it.
-const MissingLedger = "missing-ledger"
-
 // checkLedger looks for the ledger of the tables that are compared with it.
 func checkLedger(l *look) error {
 	for i := range l.targets {
@@ -32,16 +29,14 @@ func checkLedger(l *look) error {
 		if seen := func(x target) bool { return x.Ledger && l.ledgerOf(x) == ledger }; slices.ContainsFunc(l.targets[:i], seen) {
 			continue
 		}
-		if err := l.checkFit(t.Table, ledger); err != nil {
-			return err
-		}
+		l.checkFit(t.Table, ledger)
 	}
 	l.checkSeveralLedgers()
 	return nil
 }
 
-// checkSeveralLedgers looks for ledgers that guards don't ask, and other processes may. An option that names the
-// schema says that all processes have the same.
+// checkSeveralLedgers looks for ledgers that guards don't ask, and other processes may. An option
+// that names the schema says that all processes have the same.
 func (l *look) checkSeveralLedgers() {
 	others := l.otherLedgers()
 	if len(l.ledgers) == 0 || len(others) == 0 || l.opts.Schema != "" {
@@ -57,8 +52,8 @@ func (l *look) checkSeveralLedgers() {
 	})
 }
 
-// otherLedgers returns the schemas of ledgers that guards don't ask: where those that a session sees may well be
-// other applications', only such as have a registered table.
+// otherLedgers returns the schemas of ledgers that guards don't ask: where those that a session
+// sees may well be other applications', only such as have a registered table.
 func (l *look) otherLedgers() (schemas []string) {
 	for _, ledger := range l.others {
 		registered := func(t target) bool { return t.rel.schema == ledger.schema }
@@ -81,7 +76,7 @@ func (l *look) ledgerRemedy() string {
 // ledgerOf returns the ledger that the guards of a table ask; nil if there is none.
 func (l *look) ledgerOf(t target) *relation {
 	for _, ledger := range l.ledgers {
-		if !l.db.keepsLedgers() || l.db.same(ledger.schema) == l.db.same(t.rel.schema) {
+		if !l.db.ownLedgers || l.db.same(ledger.schema) == l.db.same(t.rel.schema) {
 			return ledger
 		}
 	}
@@ -89,27 +84,28 @@ func (l *look) ledgerOf(t target) *relation {
 }
 
 func (l *look) ledgerName(t target) string {
-	if l.db.keepsLedgers() && !t.rel.visible {
+	if l.db.ownLedgers && !t.rel.visible {
 		return l.spell(t.rel.schema, sqltext.LedgerTable)
 	}
 	return l.spell(l.opts.Schema, sqltext.LedgerTable)
 }
 
 func (l *look) createLedger(t target) string {
-	if l.db.keepsLedgers() && !t.rel.visible {
+	if l.db.ownLedgers && !t.rel.visible {
 		return "" // Setup makes the one of the main schema
 	}
 	if len(l.otherLedgers()) > 0 {
 		return ""
 	}
-	return l.db.placed(l.opts.Schema, l.db.CreateLedger())
+	return sqltext.Place(l.db.Dialect, l.opts.Schema, l.db.CreateLedger())
 }
 
-// checkFit looks at the table of the ledger. It reports one fault, of the first table that asks it.
-func (l *look) checkFit(t *Table, ledger *relation) error {
-	why := ""
-	name, hasName := ledger.column(l.db, "name")
+// checkFit looks at the table of the ledger. It reports one fault, of the first table that asks it;
+// without one, what else isn't as Setup creates it.
+func (l *look) checkFit(t *Table, ledger *relation) {
 	token, hasToken := ledger.column(l.db, "token")
+	name, hasName := ledger.column(l.db, "name")
+	why, mark := ledger.unfit, l.db.judge("fence", token)
 	switch {
 	case !hasName:
 		why = "it has no column name"
@@ -117,75 +113,63 @@ func (l *look) checkFit(t *Table, ledger *relation) error {
 		why = "it has no column token"
 	case name.loose:
 		why = "names in it that aren't the same count as equal"
-	case l.db.mark(token).severity == Fault:
+	case mark.severity == Fault:
 		why = "its column token is of the type " + token.shown + ", and has to be bigint"
-	}
-	if why == "" {
-		var err error
-		if why, err = l.db.unfit(l, ledger); err != nil {
-			return err
-		}
 	}
 	if why != "" {
 		l.add(t, Finding{
 			Severity: Fault,
-			Code:     "ledger-shape",
-			Problem:  fmt.Sprintf("The table %s can't be the ledger: %s.", l.name(ledger), why),
+			Code:     "wrong-ledger",
+			Problem:  "The table " + l.name(ledger) + " can't be the ledger: " + why + ".",
 			Remedy:   "Repair the table, as docs/migrations.md has it, and keep its rows: tokens would begin again at 1.",
 		})
+		return
 	}
-	if j := l.db.mark(token); why == "" && j.severity == Warning {
-		l.add(t, Finding{Severity: Warning, Code: "ledger-type", Remedy: "Make it bigint.",
-			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown, j.problem)})
+	if mark.severity == Warning {
+		l.add(t, Finding{Severity: Warning, Code: "wrong-ledger", Remedy: "Make it bigint.",
+			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown, mark.problem)})
 	}
-	if why == "" {
-		return l.checkKept(t, ledger)
-	}
-	return nil
-}
-
-// checkKept looks at the triggers that keep the ledger's tokens and names, and at the function that guards ask
-// it by.
-func (l *look) checkKept(t *Table, ledger *relation) error {
-	problem, err := l.db.unkept(l, ledger)
-	if problem != "" {
-		remedy := "Call tokens.Store.Setup as a role that may create the triggers."
-		if l.db.keepsLedgers() && !ledger.visible {
-			remedy = "Call tokens.Store.Setup on a database that is opened by that file itself."
+	if unkept := append(ledger.unkept, l.wrongTriggers(ledger)...); len(unkept) > 0 {
+		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table %s can lower a token or lose a name there: %s.",
+			l.name(ledger), strings.Join(unkept, ", "))}
+		if l.db.ownLedgers && !ledger.visible {
+			f.Remedy = "Call tokens.Store.Setup on a database that is opened by that file itself."
 		}
+		l.add(t, f)
+	}
+	if ledger.otherFunction != "" {
 		l.add(t, Finding{
 			Severity: Warning,
-			Code:     "unkept-ledger",
-			Problem:  fmt.Sprintf("Every client that may write table %s can lower a token or lose a name there: %s.", l.name(ledger), problem),
-			Remedy:   remedy,
-		})
-	}
-	if err != nil {
-		return err
-	}
-	function, err := l.db.otherFunction(l, ledger)
-	if function != "" {
-		l.add(t, Finding{
-			Severity: Warning,
-			Code:     "ledger-function",
+			Code:     "wrong-ledger",
 			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role without the powers of the owner of table %s: guards do without it, "+
-				"and those of another version may believe it.", l.spell(ledger.schema, function), l.name(ledger)),
+				"and those of another version may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
 			Remedy: "Call tokens.Store.Setup as a role with the powers of the table's owner; drop a function of another role, or with other parameters, before.",
 		})
 	}
-	return err
 }
 
-// wrongTriggers says which of the triggers are missing or have another text; empty for none.
-func wrongTriggers(triggers []sqltext.Trigger, rows [][]string) string {
-	found := pairs(rows)
-	var wrong []string
+// wrongTriggers says which of the ledger's triggers are missing or have another text, where the role
+// sees them, and which cascades fire none.
+func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
+	for _, x := range l.links {
+		if x.id == ledger.id && x.kind == "cascade" && l.db.silentCascades {
+			wrong = append(wrong, "a foreign key is declared "+x.detail+", so that a write to "+l.nameOf(x.schema, x.name)+" changes its names or deletes them")
+		}
+	}
+	triggers := l.db.LedgerTriggers()
+	if ledger.definition.find("without", "rowid") >= 0 {
+		triggers = sqltext.WithoutRowID(triggers)
+	}
+	if len(ledger.triggers) == 0 && ledger.hidesTriggers {
+		l.unseen("the triggers that keep tokens from falling", "that takes the privilege TRIGGER")
+		return wrong
+	}
 	for _, t := range triggers {
-		if _, there := found[t.Name]; !there {
+		if _, there := ledger.triggers[t.Name]; !there {
 			wrong = append(wrong, "the trigger "+t.Name+" is missing")
-		} else if t.Differs(found) {
+		} else if t.Differs(ledger.triggers) {
 			wrong = append(wrong, "the trigger "+t.Name+" isn't what Setup creates")
 		}
 	}
-	return strings.Join(wrong, ", ")
+	return wrong
 }

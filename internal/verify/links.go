@@ -2,116 +2,154 @@ package verify
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// What a link is called, and what to do about it.
-var linkTexts = map[string]struct{ problem, remedy string }{
-	"view": {
-		"The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view carries no token.",
-		"Register the view as well, with the same Resource, or seal the table, or take away the privileges to write to the view.",
-	},
-	"rule": {
-		"The rule %[3]s of %[2]s writes to table %[1]s: such a write carries no token.",
-		"Replace it by statements of the application, or seal the table.",
-	},
-	"own-rule": {
-		"Table %[1]s has the rule %[3]s, which makes other statements of its writes.",
-		"Write a trigger in its place: rules don't see the guard, and fail with Ledger.",
-	},
-	"cascade": {
-		"A foreign key of table %[1]s is declared %[3]s: a write to %[2]s changes or deletes rows of %[1]s without a token.",
-		"Declare it with NO ACTION, and let the application write both tables, or seal the table.",
-	},
-	"foreign-table": {
-		"Behind %[1]s there is the foreign table %[2]s, whose rows are another server's: what is written there passes neither a guard nor a seal.",
-		"Let the table that it stands for be fenced and sealed where it is.",
-	},
-	"subscription": {
-		"The subscription %[3]s writes to table %[1]s: its writes carry no token, and a seal lets them pass.",
-		"Let the table be fenced where its rows come from, and written there alone.",
-	},
-	"partition": {
-		"Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows without a token.",
-		"Register what is written by that name as well, with the same Resource, or seal the table, or take away the privileges to write there.",
-	},
+// A link is a way by which rows of a relation can be written although the statement doesn't
+// name it.
+type link struct {
+	kind, id     string // as linkTexts has it, and the relation's
+	schema, name string // of the other thing
+	detail       string // what the problem has to say of it
 }
 
-// checkLinks reports the ways by which rows can be written under another name.
-func checkLinks(l *look) error {
-	of := l.guarded()
-	if len(of) == 0 {
-		return nil
+// What a link is called, and what to do about it. Some go past seals.
+var linkTexts = map[string]struct {
+	code, problem, remedy string
+	pierces               bool
+}{
+	"view": {code: "other-name",
+		problem: "The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view carries no token."},
+	"partition": {code: "other-name",
+		problem: "Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows without a token."},
+	"rule": {code: "side-effect",
+		problem: "The rule %[3]s of %[2]s writes to table %[1]s: such a write carries no token."},
+	"own rule": {code: "side-effect",
+		problem: "Table %[1]s has the rule %[3]s, which makes other statements of its writes.",
+		remedy:  "Write a trigger in its place: rules don't see the guard, and fail with Ledger."},
+	"cascade": {code: "side-effect",
+		problem: "A foreign key of table %[1]s is declared %[3]s: a write to %[2]s changes or deletes rows of %[1]s without a token.",
+		remedy:  "Declare it with NO ACTION, and let the application write both tables, or seal the table."},
+	"subscription": {code: "side-effect", pierces: true,
+		problem: "The subscription %[3]s writes to table %[1]s: its writes carry no token, and a seal lets them pass.",
+		remedy:  "Let the table be fenced where its rows come from, and written there alone."},
+	"foreign table": {code: "storage", pierces: true,
+		problem: "Behind %[1]s there is the foreign table %[2]s, whose rows are another server's: what is written there passes neither a guard nor a seal.",
+		remedy:  "Let the table that it stands for be fenced and sealed where it is."},
+}
+
+// hearLink adds a link.
+func hearLink(l *look, r []string) {
+	l.links = append(l.links, link{r[0], r[1], r[2], r[3], strings.TrimSpace(r[4])})
+}
+
+// A view is one that can be written, with the text of its query.
+type view struct {
+	schema, name string
+	from         []relationName
+}
+
+// hearView adds a view, by its schema, name and query, which is empty for who may not see it.
+func hearView(l *look, r []string) {
+	if r[2] == "" {
+		l.hiddenViews++
 	}
-	links, err := l.db.links(l, of)
-	if err != nil {
-		return err
-	}
-	type many struct {
-		t     target
-		first link
-		names []string
-	}
-	var grouped []*many
-	for _, x := range links {
-		for _, t := range l.of(x.id) {
-			if x.name != "" && l.registered(x.schema, x.name) && x.code != "cascade" && x.code != "own-rule" {
-				continue
-			}
-			i := len(grouped) - 1
-			if name := l.nameOf(x.schema, x.name); i >= 0 && x.code == "partition" && grouped[i].t == t && grouped[i].first.detail == x.detail {
-				grouped[i].names = append(grouped[i].names, name)
-			} else {
-				grouped = append(grouped, &many{t, x, []string{name}})
+	l.views = append(l.views, view{r[0], r[1], l.db.text(r[2]).from()})
+}
+
+// viewsOf returns the links of the views whose rows are those of a relation, also by way of other
+// views. A table has to stand in the FROM of the view's query, and not only in a condition.
+func (l *look) viewsOf(rel *relation) (links []link) {
+	reached := []relationName{{l.db.same(rel.schema), l.db.same(rel.name)}}
+	for i := 0; i < len(reached); i++ {
+		selects := func(n relationName) bool {
+			return n.name == reached[i].name && (n.schema == "" || n.schema == reached[i].schema)
+		}
+		for _, v := range l.views {
+			as := relationName{l.db.same(v.schema), l.db.same(v.name)}
+			if !slices.Contains(reached, as) && slices.ContainsFunc(v.from, selects) {
+				reached = append(reached, as)
+				links = append(links, link{"view", rel.id, v.schema, v.name, ""})
 			}
 		}
 	}
-	for _, m := range grouped {
-		l.addLink(m.t, m.first, m.names)
+	return links
+}
+
+// checkLinks reports the ways by which rows can be written under another name. The partitions of a
+// table are one finding.
+func checkLinks(l *look) error {
+	if l.hiddenViews > 0 {
+		l.unseen("what some views select", strconv.Itoa(l.hiddenViews)+" of them")
+	}
+	var links []link
+	for _, rel := range l.guarded() {
+		links = append(links, l.viewsOf(rel)...)
+	}
+	links = append(links, l.links...)
+	for i, x := range links {
+		names := []string{l.nameOf(x.schema, x.name)}
+		if x.kind == "partition" {
+			if i > 0 && links[i-1].like(x) {
+				continue
+			}
+			names = nil
+			for _, other := range links[i:] {
+				if other.like(x) && !l.registered(other.schema, other.name) {
+					names = append(names, l.nameOf(other.schema, other.name))
+				}
+			}
+		}
+		for _, t := range l.of(x.id) {
+			registered := x.name != "" && l.registered(x.schema, x.name)
+			if len(names) > 0 && (!registered || x.kind == "cascade" || x.kind == "own rule" || x.kind == "partition") {
+				l.addLink(t, x, names, registered)
+			}
+		}
 	}
 	return nil
 }
 
-// addLink adds the finding of a link; those of several partitions are told together.
-func (l *look) addLink(t target, x link, names []string) {
-	const shown = 5
-	other, detail := strings.Join(names[:min(len(names), shown)], ", "), x.detail
-	if more := len(names) - shown; more > 0 {
-		other += fmt.Sprintf(" and %d more", more)
+// like reports whether two links are those of one table to parts of one kind.
+func (x link) like(y link) bool { return x.kind == y.kind && x.id == y.id && x.detail == y.detail }
+
+func (l *look) addLink(t target, x link, names []string, registered bool) {
+	texts := linkTexts[x.kind]
+	if x.kind == "partition" && len(names) > 1 {
+		x.detail += "s"
 	}
-	if x.code == "partition" && len(names) > 1 {
-		detail += "s"
-	}
-	texts := linkTexts[x.code]
-	f := Finding{Severity: Warning, Code: x.code, Remedy: texts.remedy}
-	if x.code == "own-rule" {
-		f.Code = "rule"
-	}
-	f.Problem = fmt.Sprintf(texts.problem+"%.0[2]s%.0[3]s", l.name(t.rel), other, detail)
-	if x.code == "cascade" && l.registered(x.schema, x.name) {
+	f := Finding{Severity: Warning, Code: texts.code, Remedy: texts.remedy}
+	f.Problem = fmt.Sprintf(texts.problem+"%.0[2]s%.0[3]s", l.name(t.rel), firstOf(names), x.detail)
+	if x.kind == "cascade" && registered {
 		f.Severity = Note
 		f.Problem += " That table is registered, too."
 	}
-	l.sealed(t, &f)
+	if !texts.pierces && (x.kind != "cascade" || !l.db.silentCascades) {
+		f = l.sealed(t, f)
+	}
 	l.add(t.Table, f)
+}
+
+// sealed makes a Note of a finding about a way around sqlfence that the database has closed.
+func (l *look) sealed(t target, f Finding) Finding {
+	if t.rel.sealed {
+		f.Severity = Note
+		f.Remedy = "The table is sealed, so that such a write is refused; let the application write in its place."
+	}
+	return f
 }
 
 // registered reports whether a table, or something else, is registered by its name.
 func (l *look) registered(schema, name string) bool {
-	for i := range l.tables {
-		t := &l.tables[i]
-		if l.db.same(t.Name) == l.db.same(name) && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(schema)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.tables, func(t Table) bool {
+		return l.db.same(t.Name) == l.db.same(name) && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(schema))
+	})
 }
 
 // nameOf writes a name with its schema, unless that is where names without one are looked for.
 func (l *look) nameOf(schema, name string) string {
-	if schema == "" {
-		return l.spell("", name)
-	}
 	for _, rel := range l.relations {
 		if rel.visible && rel.schema == schema {
 			return l.spell("", name)
@@ -120,11 +158,12 @@ func (l *look) nameOf(schema, name string) string {
 	return l.spell(schema, name)
 }
 
-// sealed makes a Note of a finding about a way around sqlfence that the database has closed.
-func (l *look) sealed(t target, f *Finding) {
-	if !t.rel.sealed || f.Code == "cascade" && !l.db.cascadesFire() || f.Code == "foreign-table" || f.Code == "subscription" {
-		return
+// firstOf names the first of many.
+func firstOf(names []string) string {
+	const shown = 5
+	list := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	f.Severity = Note
-	f.Remedy = "The table is sealed, so that such a write is refused; let the application write in its place."
+	return list
 }

@@ -55,7 +55,7 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 			grants = []string{"SELECT"}
 		}
 	}
-	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.keepsLedgers() && l.db.LockPrivilege() != "" {
+	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers && l.db.LockPrivilege() != "" {
 		grants = append(grants, l.db.LockPrivilege())
 	}
 	if len(grants) > 0 {
@@ -69,7 +69,6 @@ func (l *look) lacks(t *Table, name, quoted string, grants []string) {
 		Severity: Warning,
 		Code:     "missing-privilege",
 		Problem:  fmt.Sprintf("This role lacks privileges on table %s that guarded writes need: %s.", name, strings.ReplaceAll(strings.Join(grants, ", "), `"`, "")),
-		Remedy:   "Grant them, with the role's name; until then such writes fail.",
 		SQL:      "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " + setuperr.Role,
 	})
 }

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -43,11 +42,12 @@ func (l *look) isAsked(ledger *relation) bool {
 	if l.opts.Schema != "" {
 		return ledger.schema == l.opts.Schema
 	}
-	return ledger.visible || l.db.keepsLedgers()
+	return ledger.visible || l.db.ownLedgers
 }
 
 // named returns the relations that a name stands for. Without a schema it is the one that the
-// session finds; where it finds none, those of all schemas, with which statements then have to name it.
+// session finds; where it finds none, those of all schemas, with which statements then have to name
+// it.
 func (l *look) named(schema, name string) (found []*relation) {
 	for _, rel := range l.relations {
 		if l.db.same(rel.name) == l.db.same(name) && (schema == "" || l.db.same(rel.schema) == l.db.same(schema)) {
@@ -71,7 +71,7 @@ func checkNames(l *look) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	known, err := l.db.similar(l)
+	known, err := l.rows("the tables", l.db.tableNames(l))
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func checkNames(l *look) error {
 		l.add(t, Finding{
 			Severity: Fault,
 			Code:     "missing-table",
-			Problem:  fmt.Sprintf("The table %s doesn't exist, or this role can't see it: its registration guards nothing.", l.spell(t.Schema, t.Name)),
-			Remedy:   didYouMean(t.Name, known) + "Register the table by the name that it has, or create it.",
+			Problem:  "The table " + l.spell(t.Schema, t.Name) + " doesn't exist, or this role can't see it: its registration guards nothing.",
+			Remedy:   didYouMean(t.Name, slices.Concat(known...)) + remedies["missing-table"],
 		})
 	}
 	return nil
@@ -89,9 +89,9 @@ func checkNames(l *look) error {
 // spell writes a name for people: as it is where every database reads it so.
 func (l *look) spell(schema, name string) string {
 	if schema == "" {
-		return quoteIfNeeded(l.db, name)
+		return l.quoteIfNeeded(name)
 	}
-	return quoteIfNeeded(l.db, schema) + "." + quoteIfNeeded(l.db, name)
+	return l.quoteIfNeeded(schema) + "." + l.quoteIfNeeded(name)
 }
 
 // name is a relation's, with the schema where that isn't the one of names without.
@@ -111,30 +111,22 @@ func (l *look) quoted(rel *relation) string {
 }
 
 // quoteIfNeeded writes a name for people, in the quotes of the database unless it is a plain one.
-func quoteIfNeeded(db Database, name string) string {
+func (l *look) quoteIfNeeded(name string) string {
 	for i, c := range name {
 		if !(c >= 'a' && c <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
-			return db.Quote(name)
+			return l.db.Quote(name)
 		}
 	}
 	return name
 }
 
 // texts writes a list of constants.
-func texts(db Database, list []string) string {
+func (db *Database) texts(list []string) string {
 	written := make([]string, len(list))
 	for i, s := range list {
 		written[i] = db.Text(s)
 	}
 	return strings.Join(written, ", ")
-}
-
-func ids(of []*relation) []string {
-	list := make([]string, len(of))
-	for i, rel := range of {
-		list[i] = rel.id
-	}
-	return list
 }
 
 // guarded returns the relations of the registered tables, each once.
@@ -147,6 +139,15 @@ func (l *look) guarded() (list []*relation) {
 	return list
 }
 
+// ids writes a list of the ids of relations, as constants; of one that none has, if there are none.
+func (l *look) ids(of []*relation) string {
+	list := []string{""}
+	for _, rel := range of {
+		list = append(list, rel.id)
+	}
+	return l.db.texts(list)
+}
+
 // of returns the targets with a relation.
 func (l *look) of(id string) (list []target) {
 	for _, t := range l.targets {
@@ -155,4 +156,26 @@ func (l *look) of(id string) (list []target) {
 		}
 	}
 	return list
+}
+
+// asked returns the relations that the catalogue is asked about: those of the registered tables,
+// and the ledgers.
+func (l *look) asked() []*relation {
+	of := l.guarded()
+	for _, ledger := range l.ledgers {
+		if !slices.Contains(of, ledger) {
+			of = append(of, ledger)
+		}
+	}
+	return of
+}
+
+// relation returns that with an id; nil for none.
+func (l *look) relation(id string) *relation {
+	for _, rel := range l.relations {
+		if rel.id == id {
+			return rel
+		}
+	}
+	return nil
 }

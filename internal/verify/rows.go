@@ -10,8 +10,8 @@ import (
 // together is how many tables one query reads.
 const together = 100
 
-// checkRows reads the marks in the rows, and compares them with the ledger. The marks are read
-// first: what is issued and written meanwhile raises the ledger before the mark.
+// checkRows reads the marks in the rows, and compares them with the ledger. One statement reads both as they are at one
+// time: what is issued and written meanwhile raises the ledger before the mark.
 func checkRows(l *look) error {
 	if !l.opts.Rows {
 		return nil
@@ -21,7 +21,7 @@ func checkRows(l *look) error {
 		c, ok := t.rel.column(l.db, t.Fence)
 		switch {
 		case t.rel.remote: // the other server may be away
-		case t.Fence == "" || !ok || l.db.mark(c).severity == Fault && l.db.mark(c).problem != "":
+		case t.Fence == "" || !ok || l.db.judge("fence", c).severity == Fault:
 		case !c.reads:
 			l.unseen("the marks of table "+l.name(t.rel), "no privilege to SELECT its fence column")
 		default:
@@ -44,7 +44,8 @@ func checkRows(l *look) error {
 // mostNames is how many names a finding has.
 const mostNames = 5
 
-// checkRange looks for names whose tokens may run out. One above the highest was replaced on purpose.
+// checkRange looks for names whose tokens may run out. One above the highest was replaced on
+// purpose.
 func (l *look) checkRange(ledger *relation) error {
 	if !isLedger(l, ledger) {
 		return nil
@@ -81,34 +82,33 @@ func (l *look) checkRange(ledger *relation) error {
 
 // checkMarks compares the marks of some tables with the ledger.
 func (l *look) checkMarks(of []target) error {
-	marks, err := l.extremes(of, func(t target) (string, bool) {
-		mark := l.db.Quote(t.Fence)
-		return "min(" + mark + "), max(" + mark + ") FROM " + l.quoted(t.rel), true
-	})
-	if err != nil {
-		return err
-	}
-	newest, err := l.extremes(of, func(t target) (string, bool) {
-		ledger := l.ledgerOf(t)
-		if !isLedger(l, ledger) {
-			return "", false
-		}
-		names := "name = " + l.db.Text(t.Resource)
-		if t.Key != "" {
-			prefix := t.Resource + "/"
-			names = "substr(name, 1, " + strconv.Itoa(l.db.length(prefix)) + ") = " + l.db.Text(prefix)
-		}
-		return "count(*), max(token) FROM " + l.quoted(ledger) + " WHERE " + names, true
-	})
-	if err != nil {
-		return err
-	}
+	parts := make([]string, len(of))
 	for i, t := range of {
-		low, high := marks[i][0], marks[i][1]
+		mark, newest := l.db.Quote(t.Fence), "0, 0"
+		if ledger := l.ledgerOf(t); isLedger(l, ledger) {
+			names := "name = " + l.db.Text(t.Resource)
+			if t.Key != "" {
+				prefix := t.Resource + "/"
+				names = "substr(name, 1, " + strconv.Itoa(l.db.length(prefix)) + ") = " + l.db.Text(prefix)
+			}
+			names = " FROM " + l.quoted(ledger) + " WHERE " + names + ")"
+			newest = "(SELECT count(*)" + names + ", (SELECT max(token)" + names
+		}
+		parts[i] = fmt.Sprintf("SELECT %d, min(%s), max(%[2]s), %s FROM %s", i, mark, newest, l.quoted(t.rel))
+	}
+	rows, err := l.rows("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		i, err := strconv.Atoi(row[0])
+		if err != nil || i < 0 || i >= len(of) {
+			return fmt.Errorf("the marks: unexpected row %q", row)
+		}
+		t, low, high, count, token := of[i], number(row[1]), number(row[2]), number(row[3]), number(row[4])
 		if low < 0 {
 			l.add(t.Table, l.negativeMark(t, low))
 		}
-		count, token := newest[i][0], newest[i][1]
 		if high > 0 && high > token && (count > 0 || t.Ledger && isLedger(l, l.ledgerOf(t))) {
 			l.add(t.Table, l.highMark(t, high, token))
 		}
@@ -116,13 +116,17 @@ func (l *look) checkMarks(of []target) error {
 	return nil
 }
 
-// highMark: the rows are mended, as a ledger that was raised stays so. Only where it has lost tokens it has to rise, to
-// numbers that may have been issued.
+// highMark: the rows are mended, as a ledger that was raised stays so. Only where it has lost
+// tokens it has to rise, to numbers that may have been issued.
 func (l *look) highMark(t target, high, newest int64) Finding {
+	name := strconv.Quote(t.Resource)
+	if t.Key != "" {
+		name = strconv.Quote(t.Resource + "/…")
+	}
 	f := Finding{
-		Severity: Fault, Code: "mark-above-ledger",
+		Severity: Fault, Code: "wrong-mark",
 		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is %d: no holder of an issued token can write it.",
-			l.name(t.rel), high, l.tokensOf(t), newest),
+			l.name(t.rel), high, name, newest),
 		Remedy: "If the mark was never issued, lower it to the newest token of the row under Bypass or by the database's own client",
 	}
 	switch {
@@ -142,13 +146,6 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 	return f
 }
 
-func (l *look) tokensOf(t target) string {
-	if t.Key != "" {
-		return strconv.Quote(t.Resource + "/…")
-	}
-	return strconv.Quote(t.Resource)
-}
-
 // isLedger reports whether a relation has the columns of a ledger, and the role may read them.
 func isLedger(l *look, rel *relation) bool {
 	if rel == nil {
@@ -156,36 +153,7 @@ func isLedger(l *look, rel *relation) bool {
 	}
 	name, ok := rel.column(l.db, "name")
 	token, ok2 := rel.column(l.db, "token")
-	return ok && ok2 && name.reads && token.reads && l.db.mark(token).severity != Fault
-}
-
-// extremes asks for two numbers of each table, in one query; select is what stands behind
-// SELECT. NULL, and a table without a question, are 0.
-func (l *look) extremes(of []target, selects func(target) (string, bool)) ([][2]int64, error) {
-	found := make([][2]int64, len(of))
-	var parts []string
-	for i, t := range of {
-		if text, ok := selects(t); ok {
-			parts = append(parts, fmt.Sprintf("SELECT %d, %s", i, text))
-		}
-	}
-	if len(parts) == 0 {
-		return found, nil
-	}
-	rows, err := l.rows("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		i, err := strconv.Atoi(row[0])
-		if err != nil || i < 0 || i >= len(of) {
-			return nil, fmt.Errorf("the marks: unexpected row %q", row)
-		}
-		for k := range 2 {
-			found[i][k] = number(row[k+1])
-		}
-	}
-	return found, nil
+	return ok && ok2 && name.reads && token.reads && l.db.judge("fence", token).severity != Fault
 }
 
 // number reads an integer, also one that the database writes as 7.0.
@@ -198,12 +166,13 @@ func number(s string) int64 {
 	return n
 }
 
-// negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes the sign away.
+// negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes
+// the sign away.
 func (l *look) negativeMark(t target, low int64) Finding {
-	f := Finding{Severity: Warning, Code: "negative-mark", Problem: fmt.Sprintf("Table %s has rows whose mark is below 0, such as %d", l.name(t.rel), low)}
+	f := Finding{Severity: Warning, Code: "wrong-mark", Problem: fmt.Sprintf("Table %s has rows whose mark is below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {
 		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."
-		f.Remedy = sealAgain + " That makes them positive."
+		f.Remedy = remedies["wrong-seal"] + " That makes them positive."
 		return f
 	}
 	f.Problem += ": every token is newer."

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/seal"
@@ -12,7 +11,8 @@ type seals struct {
 	problem string // what isn't as it has to be; empty for nothing
 	remedy  string // empty for another Seal
 	shape   string // what isn't as Seal would create it now
-	others  []otherTrigger
+	late    []text // triggers of the application's that are fired behind it
+	names   []string
 }
 
 // sealed returns what the triggers of the table's seal depend on.
@@ -36,61 +36,39 @@ func around(definition string, at int) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(part, "")), " ")
 }
 
-// An otherTrigger is a trigger of the application's that a seal doesn't go well with.
-type otherTrigger struct {
-	problem, remedy string
-
-	// columns is the text that has the columns which it may write; empty if it may write any.
-	columns string
-}
-
-const sealAgain = "Call schema.Seal again, or sqlfence seal --apply."
-
-// checkSeals compares the seals with what is registered.
+// checkSeals compares the seals with what is registered. A trigger that is fired behind a seal
+// makes it compare in vain if it may write the mark or the key; Seal knows those that were there
+// before.
 func checkSeals(l *look) error {
-	if len(l.targets) == 0 {
-		return nil
-	}
-	found, err := l.db.seals(l, l.targets)
-	if err != nil {
-		return err
-	}
 	for _, t := range l.targets {
-		s, has := found[t.rel.id]
-		if has {
-			t.rel.sealed = s.problem == ""
+		s, has := l.db.seal(l, t)
+		t.rel.sealed = has && s.problem == ""
+		f := Finding{Severity: Warning, Code: "wrong-seal"}
+		for i, late := range s.late {
+			words := late.names()
+			if t.Sealed && (!late.read || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)]) {
+				f.Problem = "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or the row's key after they were compared."
+				f.Remedy = remedies[f.Code] + " That puts the seal's triggers behind it."
+				l.add(t.Table, f)
+			}
 		}
 		name := l.name(t.rel)
-		if t.Sealed {
-			l.checkOtherTriggers(t, s.others)
-		}
-		switch {
+		switch f.Remedy = s.remedy; {
 		case has && !t.Sealed:
-			l.add(t.Table, Finding{Severity: Fault, Code: "sealed-unregistered",
-				Problem: "Table " + name + " is sealed, but registered without Sealed: the database refuses its guarded writes.",
-				Remedy:  "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."})
+			f.Severity = Fault
+			f.Problem = "Table " + name + " is sealed, but registered without Sealed: the database refuses its guarded writes."
+			f.Remedy = "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."
 		case has && s.problem != "":
-			l.add(t.Table, Finding{Severity: Warning, Code: "seal-broken",
-				Problem: "The seal of table " + name + " isn't whole: " + s.problem + ".", Remedy: cmp.Or(s.remedy, sealAgain)})
+			f.Problem = "The seal of table " + name + " isn't whole: " + s.problem + "."
 		case has && s.shape != "":
-			l.add(t.Table, Finding{Severity: Warning, Code: "seal-shape",
-				Problem: "The seal of table " + name + " isn't what Seal would create now (it is that of other rules or of an older version, or was changed): " + s.shape + ".", Remedy: sealAgain})
+			f.Problem = "The seal of table " + name + " isn't what Seal would create now (it is that of other rules or of an older version, or was changed): " + s.shape + "."
 		case t.Sealed && !has:
-			l.add(t.Table, Finding{Severity: Warning, Code: "not-sealed",
-				Problem: "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused.",
-				Remedy:  "Call schema.Seal, or sqlfence seal --apply."})
+			f.Problem = "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused."
+			f.Remedy = "Call schema.Seal, or sqlfence seal --apply."
+		default:
+			continue
 		}
+		l.add(t.Table, f)
 	}
 	return nil
-}
-
-// checkOtherTriggers reports the triggers that make a seal compare in vain, or skip it. Those of the table's
-// that were there before are known to Seal; these may have come later.
-func (l *look) checkOtherTriggers(t target, all []otherTrigger) {
-	for _, b := range all {
-		words := newBody(l.db, b.columns).words
-		if b.columns == "" || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)] {
-			l.add(t.Table, Finding{Severity: Warning, Code: "seal-trigger", Problem: b.problem, Remedy: b.remedy})
-		}
-	}
 }

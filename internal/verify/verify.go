@@ -1,7 +1,7 @@
 // Package verify looks in a database's catalogue for what is wrong with the tables that are
 // registered, and for the ways by which their rows can be written without a token.
 //
-// It asks by queries alone, whose number doesn't depend on how many tables there are, and
+// It asks by queries alone, of which the number doesn't depend on how many tables there are, and
 // which lock nothing that a writer waits for.
 package verify
 
@@ -42,7 +42,7 @@ const (
 // A Finding is something wrong, or worth knowing.
 type Finding struct {
 	Severity Severity
-	Code     string // a stable word
+	Code     string // see Codes
 	Table    string // as registered; empty if it is about the database
 	Problem  string
 	Remedy   string
@@ -70,9 +70,9 @@ type Options struct {
 // Run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
 // what the role isn't allowed to ask is a Note.
 func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
-	l := &look{ctx: ctx, ask: ask, db: db, tables: tables, opts: opts}
+	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{
-		findRelations, checkNames, readColumns, checkColumns, checkKeys, checkLedger, checkStorage,
+		findRelations, askCatalogue, checkNames, checkColumns, checkKeys, checkLedger, checkStorage,
 		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if err := step(l); err != nil {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options
 type look struct {
 	ctx    context.Context
 	ask    Ask
-	db     Database
+	db     *Database
 	tables []Table
 	opts   Options
 
@@ -95,7 +95,20 @@ type look struct {
 	targets   []target
 	ledgers   []*relation // the tables that guards ask, and others of that name in other schemas
 	others    []*relation
-	found     []Finding
+
+	// What the catalogue has of the relations.
+	keys     []key
+	links    []link
+	views    []view
+	code     []code
+	settings map[string]string
+
+	hiddenViews int // that the role may not see the queries of
+
+	schemas    []string // SQLite: the databases that are attached
+	expression string   // MySQL: the column that has an index's expression
+
+	found []Finding
 }
 
 // A target is a registered table with a relation of the database that its name stands for.
@@ -104,20 +117,39 @@ type target struct {
 	rel *relation
 }
 
-// add adds a finding about a table.
+// add adds a finding about a table. Without a remedy it has that of its code.
 func (l *look) add(t *Table, f Finding) {
 	if t != nil {
 		f.Table = t.Registered
 	}
+	f.Remedy = cmp.Or(f.Remedy, remedies[f.Code])
 	l.found = append(l.found, f)
+}
+
+// A question is a query of the catalogue, and what hears each of its rows.
+type question struct {
+	about, query string
+	hear         func(l *look, row []string)
+}
+
+// askCatalogue asks for all that there is to know of the relations.
+func askCatalogue(l *look) error {
+	l.settings = make(map[string]string)
+	for _, q := range l.db.questions(l) {
+		rows, err := l.rows(q.about, q.query)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			q.hear(l, row)
+		}
+	}
+	return nil
 }
 
 // rows sends a query. Where the role may not ask, there are no rows, and a Note says what can't
 // be seen.
 func (l *look) rows(about, query string) ([][]string, error) {
-	if query == "" {
-		return nil, nil
-	}
 	rows, err := l.ask(l.ctx, query)
 	switch {
 	case err == nil:
@@ -131,11 +163,7 @@ func (l *look) rows(about, query string) ([][]string, error) {
 
 // unseen notes what the role can't see.
 func (l *look) unseen(about, why string) {
-	l.add(nil, Finding{
-		Code:    "unseen",
-		Problem: "This role can't see " + about + ": " + why + ".",
-		Remedy:  "Verify with a role that can, such as the tables' owner.",
-	})
+	l.add(nil, Finding{Code: "unseen", Problem: "This role can't see " + about + ": " + why + "."})
 }
 
 // isDenied reports whether a query was refused for want of a privilege, or by SQLite's authorizer.

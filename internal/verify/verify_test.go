@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func TestSeveralServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "several-servers" && f.Severity == Fault && f.Table == "books" }); told != ledger {
+		if told := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "wrong-server" && f.Severity == Fault && f.Table == "books" }); told != ledger {
 			t.Errorf("ledger %v: found %v", ledger, found)
 		}
 	}
@@ -66,15 +67,16 @@ func TestDidYouMean(t *testing.T) {
 
 func TestFromClause(t *testing.T) {
 	for query, want := range map[string]string{
-		"SELECT a FROM books WHERE b IN (SELECT c FROM pens)":                  "books",
-		"SELECT (SELECT x FROM pens) AS y, 'a FROM b' FROM books b ORDER BY 1": "books b",
-		`SELECT "from" FROM shop."where" GROUP BY 1`:                           `shop."where"`,
-		"select extract(year FROM d), (a IS DISTINCT FROM b) from (books)":     "(books)",
-		"SELECT 1":                         "",
-		"SELECT from_a FROM books_2 LIMIT": "books_2",
+		"SELECT a FROM books WHERE b IN (SELECT c FROM pens)":                  "[{ books}]",
+		"SELECT (SELECT x FROM pens) AS y, 'a FROM b' FROM books b ORDER BY 1": "[{ books} { b}]",
+		`SELECT "from" FROM shop."where" GROUP BY 1`:                           "[{shop where}]",
+		"select extract(year FROM d), a IS DISTINCT FROM b from (books)":       "[{ books}]",
+		"SELECT 1":                         "[]",
+		"SELECT from_a FROM books_2 LIMIT": "[{ books_2}]",
+		"SELECT 'a":                        "[{ select} { a}]", // can't be read
 	} {
-		if got := strings.TrimSpace(fromClause(query)); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
+		if got := fmt.Sprint(Postgres.text(query).from()); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
 }
@@ -82,40 +84,62 @@ func TestFromClause(t *testing.T) {
 func TestBodies(t *testing.T) {
 	books := &relation{schema: "shop", name: "books"}
 	for text, writes := range map[string]bool{
-		"UPDATE books SET a = 1":                true,
-		"update only shop . books set a = 1":    true,
-		"UPDATE archive.books SET a = 1":        false,
-		"DELETE FROM ONLY books":                true,
-		"INSERT INTO\n\tbooks VALUES (1)":       true,
-		"insert or replace into books select":   true,
-		"REPLACE books VALUES (1)":              true,
-		"MERGE INTO books USING x ON true":      true,
-		"TRUNCATE TABLE books":                  true,
-		"TRUNCATE pens, ONLY books CASCADE":     true,
-		"TRUNCATE pens; SELECT 1, 2 FROM books": false,
-		"COPY books FROM '/tmp/x'":              true,
-		"SELECT * FROM books FOR UPDATE":        false,
-		"UPDATE mybooks SET books = 1":          false,
-		"UPDATE pens SET a = 1 -- books":        false,
-		"/* UPDATE books */ SELECT 1":           false,
-		"INSERT INTO pens SELECT * FROM books":  false,
-		"EXECUTE 'UPDATE books SET a = 1'":      true,
-		"LOAD DATA INFILE 'x' INTO TABLE books": true,
+		"UPDATE books SET a = 1":                             true,
+		"update only shop . books set a = 1":                 true,
+		"UPDATE archive.books SET a = 1":                     false,
+		"DELETE FROM ONLY books":                             true,
+		"INSERT INTO\n\tbooks VALUES (1)":                    true,
+		"insert or replace into books select":                true,
+		"REPLACE books VALUES (1)":                           true,
+		"MERGE INTO books USING x ON true":                   true,
+		"TRUNCATE TABLE books":                               true,
+		"TRUNCATE pens, ONLY books CASCADE":                  true,
+		"TRUNCATE pens; SELECT 1, 2 FROM books":              false,
+		"COPY books FROM '/tmp/x'":                           true,
+		"SELECT * FROM books FOR UPDATE":                     false,
+		"SELECT * FROM pens FOR UPDATE; SELECT 1 AS books":   false,
+		"UPDATE mybooks SET books = 1":                       false,
+		"UPDATE pens SET a = 1 -- books":                     false,
+		"/* UPDATE books */ SELECT 1":                        false,
+		"INSERT INTO pens SELECT * FROM books":               false,
+		"EXECUTE 'UPDATE books SET a = 1'":                   true,
+		"EXECUTE 'UPDATE books SET a = ''1'''":               true,
+		"LOAD DATA INFILE 'x' INTO TABLE books":              true,
+		"DELETE FROM pens WHERE id IN (SELECT 1 FROM books)": false,
+		"WHILE x DO UPDATE books SET a = 1":                  true,
 	} {
 		for _, db := range []Database{Postgres, SQLite, MySQL} {
-			if got := newBody(db, text).writes(db, books); got != writes {
-				t.Errorf("%T, %s: writes %v", db, text, got)
+			if got := newBody(&db, code{body: text}).writes(books); got != writes {
+				t.Errorf("%T, %s: writes %v", db.catalogue, text, got)
 			}
 		}
 	}
-	if b := newBody(Postgres, `UPDATE "Books" SET a = 1`); b.writes(Postgres, books) {
+	for text, writes := range map[string]bool{
+		"UPDATE pens, books SET books.a = pens.a":                                       true,
+		"UPDATE pens JOIN books ON pens.id = books.id SET books.a = 1":                  true,
+		"DELETE b FROM shop.books AS b JOIN pens ON true":                               true,
+		"INSERT INTO pens VALUES (1) ON DUPLICATE KEY UPDATE a = (SELECT 1 FROM books)": false,
+	} {
+		if got := newBody(&MySQL, code{body: text}).writes(books); got != writes {
+			t.Errorf("%s: writes %v", text, got)
+		}
+	}
+	if b := newBody(&Postgres, code{body: `UPDATE "Books" SET a = 1`}); b.writes(books) {
 		t.Error(`"Books" isn't books in PostgreSQL`)
+	}
+	for text, why := range map[string]string{
+		"print('UPDATE books": "can't be read", "EXECUTE format('DELETE FROM %I', 'books')": "runs SQL that it makes itself", "SELECT 'it''s' FROM books": "",
+	} {
+		if b := newBody(&Postgres, code{body: text}); b.hides != why || !b.names(books) {
+			t.Errorf("%s: %q, names %v", text, b.hides, b.names(books))
+		}
 	}
 	for text, sets := range map[string]bool{
 		"NEW.fence_token := 0;": true, "SET NEW.fence_token = 1": true, "if x then new . FENCE_TOKEN = 1; end if": true,
 		"IF NEW.fence_token < 0 THEN": false, "IF NEW.fence_token = 0 THEN": false, "SET NEW.a = 1, NEW.fence_token = 2": true, "NEW.other := NEW.fence_token": false,
+		"can't be read: fence_token": true,
 	} {
-		if got := newBody(Postgres, text).setsNew(Postgres, "fence_token"); got != sets {
+		if got := newBody(&Postgres, code{body: text}).assigns["fence_token"]; got != sets {
 			t.Errorf("%s: sets %v", text, got)
 		}
 	}
@@ -142,13 +166,28 @@ func TestAffinity(t *testing.T) {
 
 // Every finding says what is wrong and what to do.
 func TestLinkTexts(t *testing.T) {
-	l := &look{db: Postgres}
-	for code := range linkTexts {
-		l.addLink(target{&Table{Registered: "books"}, &relation{schema: "shop", name: "books", visible: true}}, link{code: code, schema: "shop", name: "other", detail: "detail"}, []string{"a", "b", "c", "d", "e", "f", "g"})
+	l := &look{db: &Postgres}
+	for kind := range linkTexts {
+		l.addLink(target{&Table{Registered: "books"}, &relation{schema: "shop", name: "books", visible: true}}, link{kind: kind, schema: "shop", name: "other", detail: "detail"}, []string{"a", "b", "c", "d", "e", "f", "g"}, false)
 	}
 	for _, f := range l.found {
 		if text := fmt.Sprint(f); strings.Contains(text, "%!") || f.Problem == "" || f.Remedy == "" {
 			t.Error(text)
 		}
+	}
+}
+
+// The page has the codes as they are.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/verify.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, c := range Codes {
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", c.Name, c.Severity, c.Means, c.Remedy)
+	}
+	if !strings.Contains(string(page), "|---|---|---|---|\n"+want.String()+"\n") {
+		t.Errorf("docs/verify.md should have this table:\n%s", &want)
 	}
 }

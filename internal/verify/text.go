@@ -1,0 +1,131 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+)
+
+// A text is some SQL that the database keeps, as tokens. One that can't be read has none but the
+// last.
+type text struct {
+	db   *Database
+	src  string
+	toks []lex.Token
+	read bool
+}
+
+func (db *Database) text(src string) text {
+	toks, err := lex.Scan(db.rules, src, lex.SCSOn, nil)
+	if err != nil {
+		toks = []lex.Token{{Kind: lex.End, Start: int32(len(src)), End: int32(len(src))}}
+	}
+	return text{db, src, toks, err == nil}
+}
+
+// word returns the keyword that token i may be, in lower case; empty for none.
+func (t text) word(i int) string {
+	if i < 0 || i >= len(t.toks) || t.toks[i].Kind != lex.Word || t.toks[i].Label {
+		return ""
+	}
+	return lex.Fold(t.src[t.toks[i].Start:t.toks[i].End])
+}
+
+// is reports whether token i is one of the keywords.
+func (t text) is(i int, words ...string) bool { return slices.Contains(words, t.word(i)) }
+
+// name returns the name that token i may be, as same has it; empty for none.
+func (t text) name(i int) string {
+	name, _ := t.db.rules.Name(t.src, &t.toks[i])
+	return t.db.same(name)
+}
+
+// find returns the first place of some keywords, one behind another; -1 for none.
+func (t text) find(words ...string) int {
+	for i := range t.toks {
+		k := 0
+		for k < len(words) && t.is(i+k, words[k]) {
+			k++
+		}
+		if k == len(words) {
+			return i
+		}
+	}
+	return -1
+}
+
+// names returns the names and keywords, as same has them; not those inside of constants.
+func (t text) names() map[string]bool {
+	found := make(map[string]bool)
+	for i := range t.toks {
+		if t.toks[i].Kind == lex.Word || t.toks[i].Kind == lex.Quoted {
+			found[t.name(i)] = true
+		}
+	}
+	return found
+}
+
+// constant returns what a string has in it.
+func (t text) constant(i int) string {
+	s := t.src[t.toks[i].Start:t.toks[i].End]
+	if s[0] == '$' {
+		delimiter := s[:strings.IndexByte(s[1:], '$')+2]
+		return strings.TrimSuffix(s[len(delimiter):], delimiter)
+	}
+	return lex.Unquote(s[strings.IndexAny(s, `'"`):])
+}
+
+// A relationName is that of a table in a text, as same has it; schema may be empty.
+type relationName struct{ schema, name string }
+
+// table reads the name of a table, and returns the index behind it.
+func (t text) table(i int) (n relationName, next int, ok bool) {
+	schema, name, next, ok := t.db.rules.QualifiedName(t.src, t.toks, i)
+	return relationName{t.db.same(schema), t.db.same(name)}, next, ok
+}
+
+// tables returns the names from i on to one of the keywords that end them, those in brackets as
+// well.
+func (t text) tables(i int, ends ...string) (found []relationName) {
+	for depth := 0; t.toks[i].Kind != lex.End; {
+		switch n, next, ok := t.table(i); {
+		case t.toks[i].Is(';'), depth == 0 && t.is(i, ends...):
+			return found
+		case ok:
+			found = append(found, n)
+			i = next
+			continue
+		case t.toks[i].Is('('):
+			depth++
+		case t.toks[i].Is(')'):
+			depth--
+		}
+		i++
+	}
+	return found
+}
+
+// from returns the tables of a query's FROM. Of a text that can't be read it returns all words.
+func (t text) from() []relationName {
+	if !t.read {
+		return t.unread()
+	}
+	for i := 0; i < len(t.toks); i++ {
+		switch {
+		case t.toks[i].Is('('):
+			i = int(t.toks[i].Mate)
+		case t.is(i, "from") && !t.is(i-1, "distinct"):
+			return t.tables(i+1, "where", "group", "having", "order", "limit", "with", "union", "for", "window", "offset", "fetch")
+		}
+	}
+	return nil
+}
+
+// unread returns each word of a text that can't be read.
+func (t text) unread() (found []relationName) {
+	for _, word := range strings.FieldsFunc(t.src, func(r rune) bool { return r < 0x80 && !lex.IsNamePart(byte(r)) }) {
+		found = append(found, relationName{name: t.db.same(lex.Fold(word))})
+	}
+	return found
+}
