@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"internal/sqltext", "internal/stop"},
 	{"internal/seal", "internal/session", "internal/setuperr", "internal/sql/lex"},
 	{"internal/sql/confirm", "internal/sql/read", "internal/verify"},
+	{"internal/sql/lang"},
 	{"rewrite"},
 	{"."},
 	{"internal/dialectopt", "coverage"},

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 // An Observer receives events about statements on registered tables: by default those
@@ -55,14 +55,16 @@ type Event struct {
 	Dialect Dialect
 }
 
-// Verb returns which kind of statement it is about, such as UPDATE, as
-// [rewrite.Verb] does. It reads the statement at each call.
-func (e Event) Verb() string { return rewrite.Verb(e.Dialect, e.Query) }
+// Verb returns which kind of statement it is about, in capitals: INSERT, UPDATE, DELETE or MERGE also
+// where that is the first write behind WITH or EXPLAIN; else the first word, and the empty text for a
+// statement that can't be read. It is for logs and metrics, and reads the statement at each call.
+func (e Event) Verb() string { return lang.Verb(e.Dialect, e.Query) }
 
-// Fingerprint returns the statement without its values, as [rewrite.Fingerprint]
-// does: the same text for statements that differ in these only. It reads the statement at
-// each call.
-func (e Event) Fingerprint() string { return rewrite.Fingerprint(e.Dialect, e.Query) }
+// Fingerprint returns the statement without its values: constants and placeholders are ?, lists and
+// rows of them (?), and comments are left out. So it is the same text for statements that differ in
+// these only. Of a statement that can't be read it is the first word with "…" behind it, as the rest may
+// hold values. It reads the statement at each call.
+func (e Event) Fingerprint() string { return lang.Fingerprint(e.Dialect, e.Query) }
 
 // An EventKind is the kind of an [Event]. The zero value is none.
 type EventKind int

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -221,15 +222,15 @@ func (t *table) checkSealed() {
 // makes of them.
 func (t *table) readNames(d Dialect) {
 	var err error
-	if t.rules.Schema, t.rules.Name, err = rewrite.ParseName(d, t.name); err != nil {
+	if t.rules.Schema, t.rules.Name, err = lang.ParseName(d, t.name); err != nil {
 		t.fail(err)
 	}
-	t.spelled.Schema, t.spelled.Table, _ = rewrite.SpellName(d, t.name)
+	t.spelled.Schema, t.spelled.Table, _ = lang.SpellName(d, t.name)
 	for _, column := range t.rules.Columns() {
 		if *column == "" {
 			continue
 		}
-		read, err := rewrite.ParseColumn(d, *column)
+		read, err := lang.ParseColumn(d, *column)
 		if err != nil {
 			t.fail(err)
 			continue

@@ -9,9 +9,9 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // settings are the options of one database, checked. It is shared by the
@@ -71,7 +71,7 @@ func (s *settings) findSchema(o *options) {
 	if s.profile.database == nil || o.schema == "" {
 		return
 	}
-	schema, name, err := rewrite.SpellName(s.profile.dialect(), o.schema)
+	schema, name, err := lang.SpellName(s.profile.dialect(), o.schema)
 	switch {
 	case err != nil:
 		o.fail(fmt.Errorf("WithSchema(%.80q): %w", o.schema, err))

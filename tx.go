@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 // followTx follows transactions that are begun and ended by statements: by one
@@ -17,7 +17,7 @@ func (s *connState) followTx(query string, err error) {
 	switch {
 	case basedriver.IsSkip(err) || !s.followsTx(): // a skipped one comes again, prepared
 	case err == nil:
-		s.inTx = rewrite.InTransaction(s.settings.profile.dialect(), query, s.inTx)
+		s.inTx = lang.InTransaction(s.settings.profile.dialect(), query, s.inTx)
 	default: // how far it got isn't known
 		s.inTx = s.inTx || s.changesTx(query)
 	}
@@ -36,7 +36,7 @@ func (s *connState) changesTx(query string) bool {
 		return false
 	}
 	d := s.settings.profile.dialect()
-	return rewrite.InTransaction(d, query, false) || !rewrite.InTransaction(d, query, true)
+	return lang.InTransaction(d, query, false) || !lang.InTransaction(d, query, true)
 }
 
 // txContext is what a transaction keeps of the context that began it, for statements

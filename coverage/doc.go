@@ -10,7 +10,7 @@
 //	seen.Report().WriteText(os.Stdout)
 //	err = seen.Report().Check()
 //
-// It tells statements by their fingerprints ([rewrite.Fingerprint]), which hold no values. Reasons of
+// It tells statements by their fingerprints ([sqlfence.Event.Fingerprint]), which hold no values. Reasons of
 // refusals may hold keys of rows.
 //
 // # What it is not

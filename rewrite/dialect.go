@@ -1,55 +1,35 @@
 package rewrite
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
-type Dialect uint8
+type Dialect = lang.Dialect
 
 // The dialects. MySQL is MariaDB's, too.
 const (
-	Postgres Dialect = iota + 1
-	SQLite
-	MySQL
+	Postgres = lang.Postgres
+	SQLite   = lang.SQLite
+	MySQL    = lang.MySQL
 )
 
-// dialects has every dialect with its name, as its makers write it, and what the guard
-// says in its SQL; nil where it can't be guarded.
-var dialects = [...]struct {
-	name string
-	says dialect
-}{
-	Postgres: {"PostgreSQL", postgres{Dialect: sqltext.Postgres}},
-	SQLite:   {"SQLite", sqlite{sqltext.SQLite}},
-	MySQL:    {"MySQL", mysql{Dialect: sqltext.MySQL}},
+// dialects has what the guard says in the SQL of every dialect.
+var dialects = [...]dialect{
+	Postgres: postgres{Dialect: sqltext.Postgres},
+	SQLite:   sqlite{sqltext.SQLite},
+	MySQL:    mysql{Dialect: sqltext.MySQL},
 }
 
-// String returns the dialect's name as its makers write it.
-func (d Dialect) String() string {
-	if d != 0 && int(d) < len(dialects) {
-		return dialects[d].name
+// guarded returns what the guard says in a dialect's SQL.
+func guarded(d Dialect) (dialect, error) {
+	if _, err := lang.Grammar(d); err != nil {
+		return nil, err
 	}
-	return "unknown dialect"
-}
-
-// guarded returns what the guard says in the dialect's SQL.
-func (d Dialect) guarded() (dialect, error) {
-	if int(d) < len(dialects) && dialects[d].says != nil {
-		return dialects[d].says, nil
-	}
-	var can []string
-	for _, known := range dialects {
-		if known.says != nil {
-			can = append(can, known.name)
-		}
-	}
-	return nil, fmt.Errorf("%v can't be guarded yet, only %s", d, strings.Join(can, " and "))
+	return dialects[d], nil
 }
 
 // A dialect is what the guard says in the SQL of one database. A method that returns

@@ -15,7 +15,7 @@ import (
 func guardedDialects(t testing.TB) (all []Dialect) {
 	t.Helper()
 	for d := range dialects {
-		if _, err := Dialect(d).guarded(); err == nil {
+		if _, err := guarded(Dialect(d)); err == nil {
 			all = append(all, Dialect(d))
 		}
 	}
@@ -39,7 +39,7 @@ func TestDialects(t *testing.T) {
 		t.Errorf("guarded are %v, documented %v", got, docDialects)
 	}
 	for d := Dialect(0); d < Dialect(len(dialects)+1); d++ {
-		says, err := d.guarded()
+		says, err := guarded(d)
 		_, newErr := New(d, []Table{{Name: "books", Ledger: true}})
 		if (err == nil) != (newErr == nil) {
 			t.Errorf("%v: %v, but New says %v", d, err, newErr)
@@ -77,7 +77,7 @@ func TestDialects(t *testing.T) {
 func TestDialectsLackNoFact(t *testing.T) {
 	optional := []string{"plainStrings", "escapeStrings", "encoding", "maxName", "own"}
 	for _, d := range guardedDialects(t) {
-		g := dialects[d].says.grammar()
+		g := dialects[d].grammar()
 		for _, facts := range []reflect.Value{reflect.ValueOf(*g), reflect.ValueOf(*g.Lex)} {
 			for i := range facts.NumField() {
 				field := facts.Type().Field(i)
@@ -93,7 +93,7 @@ func TestDialectsLackNoFact(t *testing.T) {
 // of their own, so each that is guarded has to be among them.
 func TestDialectsAreTestedBelow(t *testing.T) {
 	for _, d := range guardedDialects(t) {
-		says := dialects[d].says
+		says := dialects[d]
 		if written := reflect.ValueOf(says).FieldByName("Dialect").Interface(); !slices.Contains(sqltext.All(), written.(sqltext.Dialect)) {
 			t.Errorf("sqltext.All lacks %v", d)
 		}
@@ -111,9 +111,9 @@ func TestDialectsAreTestedBelow(t *testing.T) {
 func TestPlaceholdersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for typ := range sqltext.Bigint + 1 {
-			s := sample{sql: "UPDATE books SET price = " + dialects[d].says.Placeholder(7, typ)}
+			s := sample{sql: "UPDATE books SET price = " + dialects[d].Placeholder(7, typ)}
 			want := 7
-			if !dialects[d].says.numbersInputs() {
+			if !dialects[d].numbersInputs() {
 				want = 1
 			}
 			if p := s.plan(t, d, "row"); p.Verdict != Guard || p.Inputs != want {

@@ -85,7 +85,7 @@ var rulesets = map[string]struct {
 // rulesetsOf returns the names of the rules that a dialect has.
 func rulesetsOf(t testing.TB, d Dialect) (names []string) {
 	t.Helper()
-	says, err := d.guarded()
+	says, err := guarded(d)
 	if err != nil {
 		t.Fatal(err)
 	}

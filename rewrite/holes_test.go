@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 // TestHoles has statements that must not pass, or not with this guard.
@@ -178,7 +180,7 @@ func TestMergedKeys(t *testing.T) {
 
 // TestSurrogates: PostgreSQL takes two \XXXX for one character.
 func TestSurrogates(t *testing.T) {
-	if _, name, err := ParseName(Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
+	if _, name, err := lang.ParseName(Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
 		t.Errorf("got %q, %v", name, err)
 	}
 }

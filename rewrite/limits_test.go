@@ -12,9 +12,9 @@ import (
 // for more arguments.
 func TestMostArguments(t *testing.T) {
 	for d, most := range answers(t, map[Dialect]int{Postgres: 65535, SQLite: 32766, MySQL: 65535}) {
-		placeholder := strings.TrimSuffix(dialects[d].says.Placeholder(1, sqltext.Untyped), "1")
+		placeholder := strings.TrimSuffix(dialects[d].Placeholder(1, sqltext.Untyped), "1")
 		fits := 2 // tokens, with a key and a value for each
-		if !dialects[d].says.numbersInputs() {
+		if !dialects[d].numbersInputs() {
 			fits = 1 // each is passed twice
 		}
 		for _, tt := range []struct {
@@ -29,7 +29,7 @@ func TestMostArguments(t *testing.T) {
 			{most - 5, fits + 1, true, true},
 		} {
 			s := sample{sql: fmt.Sprintf("UPDATE books SET price = %s%d WHERE id = 1", placeholder, tt.inputs)}
-			if tt.inputs > dialects[d].says.maxNumbered() {
+			if tt.inputs > dialects[d].maxNumbered() {
 				s.sql = "UPDATE books SET price = 1 WHERE id IN (?" + strings.Repeat(", ?", tt.inputs-1) + ")"
 			}
 			p := s.plan(t, d, "key")

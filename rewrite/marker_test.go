@@ -114,7 +114,7 @@ func TestMarkersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for kind, want := range map[string]MarkerKind{markerStale: Stale, markerLedger: NotNewest, markerScope: OutOfScope, markerUnknown: UnknownName,
 			markerConflict: Conflict, markerGone: Gone, markerNotSerial: NotSerial} {
-			w := newWriter(&source{dialect: dialects[d].says, nonce: testNonce, plan: new(Plan)})
+			w := newWriter(&source{dialect: dialects[d], nonce: testNonce, plan: new(Plan)})
 			defer w.release()
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")

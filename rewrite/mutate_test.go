@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
@@ -130,9 +131,9 @@ func (r rewriterOf) planned(d Dialect, sql string, n int) (wrong string, guards 
 		}
 	}()
 	if n%32 == 0 {
-		Verb(d, sql)
-		Fingerprint(d, sql)
-		InTransaction(d, sql, n%64 == 0)
+		lang.Verb(d, sql)
+		lang.Fingerprint(d, sql)
+		lang.InTransaction(d, sql, n%64 == 0)
 		r.search.finds(sql)
 	}
 	p := r.read(sql, isVersioned(r.rules))

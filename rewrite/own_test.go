@@ -235,7 +235,7 @@ func TestEveryStartIsLookedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range slices.Concat(names, ownTables[:]) {
-			quoted := dialects[d].says.Quote(name)
+			quoted := dialects[d].Quote(name)
 			for _, query := range []string{"DELETE FROM " + quoted, "DELETE FROM " + strings.ToUpper(quoted) + " WHERE true", quoted} {
 				if !r.search.finds(query) {
 					t.Errorf("%v: the name %s isn't seen in %s", d, name, query)

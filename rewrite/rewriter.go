@@ -33,7 +33,7 @@ type Rewriter struct {
 // table without a name or a rule, a table of sqlfence's own packages, a column with two
 // meanings, and two tables that one name could mean.
 func New(d Dialect, tables []Table) (*Rewriter, error) {
-	says, err := d.guarded()
+	says, err := guarded(d)
 	index := newIndex(len(tables))
 	switch {
 	case err == nil:

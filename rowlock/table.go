@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A Table keeps the locks of one table's rows. It is safe for use by several
@@ -63,7 +63,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 	if d == nil {
 		return nil
 	}
-	schema, table, err := rewrite.ParseName(named, name)
+	schema, table, err := lang.ParseName(named, name)
 	if err != nil {
 		c.Fail(err)
 	}
@@ -74,7 +74,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 	if schema != "" {
 		t.name = schema + "." + table
 	}
-	t.schema, t.table, _ = rewrite.SpellName(named, name)
+	t.schema, t.table, _ = lang.SpellName(named, name)
 	if t.quoted = d.Quote(t.table); schema != "" {
 		t.quoted = d.Quote(t.schema) + "." + t.quoted
 	}
@@ -87,7 +87,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	seen := make(map[string]bool)
 	read := func(option, name string) (folded string) {
-		folded, err := rewrite.ParseColumn(named, name)
+		folded, err := lang.ParseColumn(named, name)
 		switch {
 		case err != nil:
 			c.Fail(fmt.Errorf("%s: %w", option, err))

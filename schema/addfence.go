@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/trusted"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // AddFence adds the column of [sqlfence.RowFence] to a table, while programs go on writing to
@@ -115,14 +115,14 @@ var errOther = errors.New("there is a column of this name that can't be a fence 
 
 // named reads the names.
 func (d *dialect) named(table, column string) (fence, error) {
-	schema, name, err := rewrite.SpellName(d.names, table)
+	schema, name, err := lang.SpellName(d.names, table)
 	if err != nil {
 		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
-	if _, err := rewrite.ParseColumn(d.names, column); err != nil {
+	if _, err := lang.ParseColumn(d.names, column); err != nil {
 		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
-	_, stored, err := rewrite.SpellName(d.names, column)
+	_, stored, err := lang.SpellName(d.names, column)
 	if err != nil {
 		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/seal"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Seal seals the tables that db, which has to be fenced, registers with [sqlfence.Sealed]: from
@@ -167,7 +167,7 @@ func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 		err = errors.New("none of its names may contain $sqlfence")
 	}
 	if err == nil {
-		_, s.proof, err = rewrite.ParseName(d, t.Name)
+		_, s.proof, err = lang.ParseName(d, t.Name)
 	}
 	if err == nil {
 		names, _ := dialects.Of(d)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/trusted"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A Mark names the column of [sqlfence.RowFence] on a registered table, in which each row
@@ -99,11 +99,11 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 	d := s.dialect
 	for _, m := range marks {
-		schema, table, err := rewrite.SpellName(d.names, m.Table)
+		schema, table, err := lang.SpellName(d.names, m.Table)
 		if err != nil {
 			return nil, nil, err
 		}
-		column, err := rewrite.ParseColumn(d.names, m.Column)
+		column, err := lang.ParseColumn(d.names, m.Column)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -122,7 +122,7 @@ func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 // marked is what Rotate needs of the tables with marks.
 func (s *Store) marked(marks []Mark) (tables []setuperr.Table) {
 	for _, m := range marks {
-		_, name, _ := rewrite.SpellName(s.dialect.names, m.Table)
+		_, name, _ := lang.SpellName(s.dialect.names, m.Table)
 		tables = append(tables, setuperr.Table{Name: name, SQL: m.Table, Privileges: "SELECT, UPDATE"})
 	}
 	return tables

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -37,7 +38,7 @@ func judge(o oracle, sql string, r reading, known tables, how ruling) (verdict, 
 	var registered []rewrite.Table
 	for _, w := range r.writes {
 		t := how.rules
-		_, name, err := rewrite.ParseName(o.dialect(), `"`+strings.ReplaceAll(w.table, `"`, `""`)+`"`)
+		_, name, err := lang.ParseName(o.dialect(), `"`+strings.ReplaceAll(w.table, `"`, `""`)+`"`)
 		if err != nil {
 			return verdict{"wrong", "a name that can't be registered", err.Error()}, true
 		}

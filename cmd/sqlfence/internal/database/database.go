@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/lease"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A Database is one kind of database.
@@ -74,7 +74,7 @@ type Source struct {
 
 // In returns the source with sqlfence's own tables in a schema, an SQL identifier.
 func (s Source) In(schema string) (Source, error) {
-	home, name, err := rewrite.SpellName(s.Dialect, schema)
+	home, name, err := lang.SpellName(s.Dialect, schema)
 	if err == nil && home != "" {
 		err = errors.New("a schema's name has one part")
 	}

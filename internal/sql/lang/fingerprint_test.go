@@ -1,10 +1,10 @@
-package rewrite_test
+package lang_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 func TestFingerprint(t *testing.T) {
@@ -27,8 +27,8 @@ func TestFingerprint(t *testing.T) {
 		"UPDATE books SET secret = 'never closed 4711":                                 "UPDATE …",
 		"INSERT INTO books VALUES (1, 2":                                               "INSERT …",
 	} {
-		for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite} {
-			if got := rewrite.Fingerprint(d, query); got != want {
+		for _, d := range []lang.Dialect{lang.Postgres, lang.SQLite} {
+			if got := lang.Fingerprint(d, query); got != want {
 				t.Errorf("%v: Fingerprint(%q) = %q, want %q", d, query, got, want)
 			}
 		}
@@ -37,7 +37,7 @@ func TestFingerprint(t *testing.T) {
 		"SELECT $1::uuid, E'a\\'b', $$secret$$, B'01'": "SELECT ?::uuid, ?, ?, ?",
 		"DELETE FROM books WHERE id = ANY($1)":         "DELETE FROM books WHERE id = ANY(?)",
 	} {
-		if got := rewrite.Fingerprint(rewrite.Postgres, query); got != want {
+		if got := lang.Fingerprint(lang.Postgres, query); got != want {
 			t.Errorf("Fingerprint(%q) = %q, want %q", query, got, want)
 		}
 	}
@@ -46,11 +46,11 @@ func TestFingerprint(t *testing.T) {
 		"INSERT books SET a = _utf8mb4'a', b = 0x1F # secret":              "INSERT books SET a = _utf8mb4?, b = ?",
 		`UPDATE "books" SET secret = "x"`:                                  "UPDATE ? SET secret = ?", // they may be strings
 	} {
-		if got := rewrite.Fingerprint(rewrite.MySQL, query); got != want {
+		if got := lang.Fingerprint(lang.MySQL, query); got != want {
 			t.Errorf("MySQL: Fingerprint(%q) = %q, want %q", query, got, want)
 		}
 	}
-	if got := rewrite.Fingerprint(0, "UPDATE books SET secret = 'x'"); got != "UPDATE …" {
+	if got := lang.Fingerprint(0, "UPDATE books SET secret = 'x'"); got != "UPDATE …" {
 		t.Errorf("of a dialect that isn't read: %q", got)
 	}
 }
@@ -60,8 +60,8 @@ func FuzzFingerprint(f *testing.F) {
 	f.Add("UPDATE books SET a = 'secret', b = 4711 WHERE c IN (1, 2), (3)")
 	f.Add("INSERT INTO books VALUES (1), (2) -- secret")
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite} {
-			got := rewrite.Fingerprint(d, query)
+		for _, d := range []lang.Dialect{lang.Postgres, lang.SQLite} {
+			got := lang.Fingerprint(d, query)
 			if strings.HasSuffix(got, " …") {
 				continue
 			}

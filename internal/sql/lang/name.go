@@ -1,34 +1,34 @@
-package rewrite
+package lang
 
 // ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
 // returns it as the database would after folding: schema (or "") and name.
 func ParseName(d Dialect, s string) (schema, name string, err error) {
-	says, err := d.guarded()
+	g, err := Grammar(d)
 	if err != nil {
 		return "", "", err
 	}
-	return says.grammar().Lex.ParseName(s)
+	return g.Lex.ParseName(s)
 }
 
 // SpellName reads a name as [ParseName] does, and returns it as it has to be sent to the database.
 // That is another than ParseName's where servers differ in whether they tell the capital letters of
 // tables apart: in MySQL it has those of s.
 func SpellName(d Dialect, s string) (schema, name string, err error) {
-	says, err := d.guarded()
+	g, err := Grammar(d)
 	if err != nil {
 		return "", "", err
 	}
-	return says.grammar().Lex.SpellName(s)
+	return g.Lex.SpellName(s)
 }
 
 // ParseColumn reads the name of a column, and returns it as the database would after
 // folding.
 func ParseColumn(d Dialect, s string) (string, error) {
-	says, err := d.guarded()
+	g, err := Grammar(d)
 	if err != nil {
 		return "", err
 	}
-	return says.grammar().Lex.ParseColumn(s)
+	return g.Lex.ParseColumn(s)
 }
 
 // InTransaction reports whether a connection is in a transaction after it has executed
@@ -36,6 +36,6 @@ func ParseColumn(d Dialect, s string) (string, error) {
 // statements that begin and end transactions. If the text doesn't show the answer,
 // it returns true.
 func InTransaction(d Dialect, query string, in bool) bool {
-	says, err := d.guarded()
-	return err != nil || says.grammar().InTransaction(query, in)
+	g, err := Grammar(d)
+	return err != nil || g.InTransaction(query, in)
 }

@@ -1,13 +1,13 @@
-package rewrite_test
+package lang_test
 
 import (
 	"testing"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 func TestVerb(t *testing.T) {
-	for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite, rewrite.MySQL} {
+	for _, d := range []lang.Dialect{lang.Postgres, lang.SQLite, lang.MySQL} {
 		for query, want := range map[string]string{
 			"":                              "",
 			";":                             "",
@@ -22,12 +22,12 @@ func TestVerb(t *testing.T) {
 			"WITH a AS (SELECT id AS update FROM b FOR UPDATE), c AS (SELECT 1 FROM b FOR NO KEY UPDATE) DELETE FROM b": "DELETE",
 			"'unterminated": "",
 		} {
-			if got := rewrite.Verb(d, query); got != want {
+			if got := lang.Verb(d, query); got != want {
 				t.Errorf("%v: Verb(%q) = %q, want %q", d, query, got, want)
 			}
 		}
 	}
-	if got := rewrite.Verb(0, "UPDATE books"); got != "" {
+	if got := lang.Verb(0, "UPDATE books"); got != "" {
 		t.Errorf("of a dialect that isn't read: %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package rewrite
+package lang
 
 import (
 	"strings"
@@ -69,11 +69,11 @@ func lastList(tokens []lex.Token, open int) int {
 
 // tokensOf returns the tokens of a text, if there is a dialect to read it by.
 func tokensOf(d Dialect, query string) ([]lex.Token, bool) {
-	says, err := d.guarded()
+	g, err := Grammar(d)
 	if err != nil {
 		return nil, false
 	}
-	tokens, fault := lex.Scan(says.grammar().Lex, query, lex.SCSUnknown, nil)
+	tokens, fault := lex.Scan(g.Lex, query, lex.SCSUnknown, nil)
 	return tokens, fault == nil
 }
 
