@@ -84,7 +84,7 @@ func ExampleOpenDB() {
 	// Output:
 	// true
 	// true
-	// OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
+	// OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT (<what is unique>) DO UPDATE SET id = excluded.id, price = excluded.price
 	// <nil>
 }
 

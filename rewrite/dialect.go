@@ -204,8 +204,8 @@ type dialect interface {
 	// its rows come from, as well as the one that is written.
 	upsertSeesQuery() bool
 
-	// upsert is the clause by which an INSERT may update.
-	upsert() string
+	// upsert is the clause by which an INSERT may update, with what it assigns to columns, if any are given.
+	upsert(columns []string) string
 }
 
 // A comparison is an operator.

@@ -48,7 +48,7 @@ func Example() {
 	//   UPDATE OR ABORT books SET price = ?, `fence_token` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0), -9223372036854775807)) <= ?2 THEN ?2 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence_token`) END WHERE id = ?
 	//   argument 2 is 42
 	// refuse
-	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT
+	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT (<what is unique>) DO UPDATE SET id = excluded.id, price = excluded.price
 	// stale: the row has token 43
 }
 

@@ -50,14 +50,19 @@ func (p *planner) insertInto(w *read.Write) bool {
 
 // orClause decides about the OR clause.
 func (p *planner) orClause(w *read.Write) bool {
-	or := ""
+	or, columns := "", []string(nil)
 	switch {
 	case replaces(w) && !p.mayReplace():
 		or = "REPLACE"
+		for _, c := range w.Insertion.Columns {
+			if name, ok := p.Name(int(c.Lo)); ok && name != p.target.rules.Key {
+				columns = append(columns, name)
+			}
+		}
 	case w.Or == read.OrFail || w.Or == read.OrOther:
 		or = strings.ToUpper(p.TokenText(w.OrAt))
 	}
-	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert())
+	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert(columns))
 }
 
 // columnList plans the list of columns.
@@ -374,7 +379,7 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 		return true
 	}
 	if at := p.readsItself(w); at >= 0 && p.dialect.upsertSeesQuery() && len(p.target.rules.columns) > 0 {
-		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert()+" its columns are ambiguous; "+
+		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert(nil)+" its columns are ambiguous; "+
 			"give the table in the SELECT an alias")
 	}
 	if !p.versions(w) || !p.assignments(&c.Set, true) {

@@ -146,7 +146,13 @@ func (mysql) readsNewRow() bool { return true }
 
 func (mysql) upsertSeesQuery() bool { return true }
 
-func (mysql) upsert() string { return "ON DUPLICATE KEY UPDATE" }
+func (mysql) upsert(columns []string) string {
+	const clause = "ON DUPLICATE KEY UPDATE"
+	if len(columns) == 0 {
+		return clause
+	}
+	return clause + " " + assigned(columns, func(column string) string { return "VALUES(" + column + ")" })
+}
 
 func (d mysql) withLedgerSchema(schema string) dialect {
 	d.ledgerPlace = ledgerPlace(d.Quote(schema) + ".")

@@ -142,7 +142,28 @@ func (postgres) readsNewRow() bool { return false }
 
 func (postgres) upsertSeesQuery() bool { return false }
 
-func (postgres) upsert() string { return "ON CONFLICT" }
+func (postgres) upsert(columns []string) string { return onConflict(columns) }
+
+// onConflict is the clause of PostgreSQL and SQLite.
+func onConflict(columns []string) string {
+	if len(columns) == 0 {
+		return "ON CONFLICT"
+	}
+	return "ON CONFLICT (<what is unique>) DO UPDATE SET " + assigned(columns, func(column string) string { return "excluded." + column })
+}
+
+// assigned is a list of assignments for a message, of which three are enough.
+func assigned(columns []string, value func(column string) string) string {
+	var all []string
+	for i, column := range columns {
+		if i == 3 {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, column+" = "+value(column))
+	}
+	return strings.Join(all, ", ")
+}
 
 func (p postgres) withLedgerSchema(schema string) dialect {
 	p.ledgerPlace = ledgerPlace(p.Quote(schema) + ".")

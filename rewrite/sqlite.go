@@ -124,7 +124,7 @@ func (sqlite) readsNewRow() bool { return false }
 
 func (sqlite) upsertSeesQuery() bool { return false }
 
-func (sqlite) upsert() string { return "ON CONFLICT" }
+func (sqlite) upsert(columns []string) string { return onConflict(columns) }
 
 // ledgerName: a file has a ledger of its own, for its tables.
 func (sqlite) ledgerName() string { return ledgerTable }
