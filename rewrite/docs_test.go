@@ -60,7 +60,7 @@ silently. A guarded INSERT or UPDATE of a table with a row fence or a key theref
 ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as
 SQLite has it, over the OR clauses of statements in the table's triggers.
 
-## Counts, and keys that are NULL
+## Counts, keys that are NULL, positions of errors
 
 - ` + "`" + `Result.RowsAffected` + "`" + ` and SQLite's ` + "`" + `changes()` + "`" + ` count the rows of the application's statement, as without
   sqlfence; ` + "`" + `total_changes()` + "`" + ` counts those of tokens issued on the connection, too.
@@ -69,6 +69,8 @@ SQLite has it, over the OR clauses of statements in the table's triggers.
   before its first guarded write. Read the count by a statement of its own, directly behind the write.
 - Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL, whose key the database makes, has no token before it runs, and is refused.
   Register the table with ` + "`" + `UnfencedInserts` + "`" + `, or write the key. On a sealed table see [sealed.md](sealed.md).
+- The position in an error of PostgreSQL's, such as that of a column which isn't there, counts in the text
+  that was sent, with its guard; [Explain](cli.md#explain) shows that text. The error is the driver's own.
 
 ## Which error comes first
 
