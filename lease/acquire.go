@@ -132,15 +132,10 @@ func (m *Leases) request(key string, list []Term) (*request, error) {
 
 // limited returns ctx with the limit of the request.
 func (r *request) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	switch {
-	case r.waits && r.limit > 0:
-		return context.WithTimeout(ctx, r.limit)
-	case r.waits: // one attempt, which is to be answered all the same
-		return context.WithTimeout(ctx, DefaultTimeout)
-	case r.timeout > 0:
-		return context.WithTimeout(ctx, r.timeout)
+	if r.limit == 0 {
+		return ctx, func() {}
 	}
-	return ctx, func() {}
+	return context.WithTimeout(ctx, r.limit)
 }
 
 func (r *request) wrap(err error) error {

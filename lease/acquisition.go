@@ -24,12 +24,7 @@ type acquisition struct {
 const longestPause = 5 * time.Second
 
 // exhausted reports whether the attempts have run out.
-func (a *acquisition) exhausted() bool {
-	if a.waits {
-		return a.limit == 0
-	}
-	return a.pauses >= a.retries
-}
+func (a *acquisition) exhausted() bool { return a.pauses >= a.retries }
 
 // pause waits until it is time to ask again, or returns false if ctx has ended. With
 // listens a release would wake the waiter.
@@ -66,7 +61,7 @@ func (a *acquisition) longest() time.Duration {
 	switch {
 	case a.exhausted():
 		return 0
-	case a.waits:
+	case a.even:
 		return a.interval + a.interval/8
 	}
 	return longestPause
@@ -76,7 +71,7 @@ func (a *acquisition) longest() time.Duration {
 func (a *acquisition) delay(listens bool) time.Duration {
 	d := longestPause
 	switch {
-	case a.waits:
+	case a.even:
 		d = a.interval - a.interval/8 + randomly(a.interval/4)
 	case !listens && a.pauses < 32 && a.backoff<<a.pauses > 0:
 		d = min(d, a.backoff<<a.pauses)

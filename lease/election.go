@@ -194,11 +194,7 @@ const campaignRound = 30 * time.Second
 
 // waitRound leaves the pauses as they are, and sets the limits to a round.
 func (t *terms) waitRound() {
-	if !t.waits {
-		t.retries, t.timeout = math.MaxInt, campaignRound
-		return
-	}
-	t.limit = campaignRound
+	t.retries, t.limit = math.MaxInt, campaignRound
 	if t.interval == 0 {
 		t.interval = longestPause
 	}

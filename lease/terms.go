@@ -3,6 +3,7 @@ package lease
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,20 +60,20 @@ func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 // Retries sets how often Acquire asks again while another holder has the lease: 0 or
 // more. Attempts that follow a release don't count. The default is [DefaultRetries].
 func Retries(n int) Term {
-	return func(t *terms) { t.retries, t.paced = n, true }
+	return func(t *terms) { t.backsOff().retries = n }
 }
 
 // Backoff sets the pause before the second attempt: over 0. Each further pause is twice
 // as long, up to 5 s. Every pause is shortened by a random part of up to a half, so that
 // waiters don't ask all at once. The default is [DefaultBackoff].
 func Backoff(d time.Duration) Term {
-	return func(t *terms) { t.backoff, t.paced = d, true }
+	return func(t *terms) { t.backsOff().backoff = d }
 }
 
 // Timeout limits how long Acquire takes in total: 0 or more. With 0 only the context
 // limits it. The default is [DefaultTimeout].
 func Timeout(d time.Duration) Term {
-	return func(t *terms) { t.timeout, t.paced = d, true }
+	return func(t *terms) { t.backsOff().limit = d }
 }
 
 // Wait makes Acquire wait up to limit in total and ask again every interval, any number
@@ -80,7 +81,13 @@ func Timeout(d time.Duration) Term {
 // interval must be over 0. It replaces Retries, Backoff and Timeout and can't be combined
 // with them.
 func Wait(limit, interval time.Duration) Term {
-	return func(t *terms) { t.limit, t.interval, t.waits = limit, interval, true }
+	return func(t *terms) {
+		t.evenly = true
+		t.pace = pace{limit: limit, retries: math.MaxInt, even: true, interval: interval}
+		if limit == 0 { // one attempt, which is to be answered all the same
+			t.limit, t.retries = DefaultTimeout, 0
+		}
+	}
 }
 
 // Margin makes the lease end for its holder this much before its ttl is over: [Lease.Done]
@@ -104,24 +111,39 @@ type terms struct {
 	refresh   bool
 	ephemeral bool
 
-	retries          int
-	backoff, timeout time.Duration
-	paced            bool // one of the three was given
-
-	limit, interval time.Duration
-	waits           bool
+	pace
+	evenly, growing bool // the pace was given by Wait, or by others
 
 	heartbeat time.Duration
 	beats     bool
 }
 
+// A pace is how long and how often a waiter asks.
+type pace struct {
+	limit    time.Duration // in total; 0 for as long as the context
+	retries  int
+	even     bool          // whether all pauses are of the interval
+	interval time.Duration // if even
+	backoff  time.Duration // if not: the first pause
+}
+
+var defaultPace = pace{limit: DefaultTimeout, retries: DefaultRetries, backoff: DefaultBackoff}
+
+// backsOff returns the pace, whose pauses grow.
+func (t *terms) backsOff() *pace {
+	if t.even {
+		t.pace = defaultPace
+	}
+	t.growing = true
+	return &t.pace
+}
+
 // newTerms applies lists of terms to the defaults, and checks the result. Terms about
 // waiting replace those of an earlier list. The error says all that is wrong with a list.
 func newTerms(lists ...[]Term) (*terms, error) {
-	t := &terms{ttl: DefaultTTL, retries: DefaultRetries, backoff: DefaultBackoff, timeout: DefaultTimeout}
+	t := &terms{ttl: DefaultTTL, pace: defaultPace}
 	for _, list := range lists {
-		paced, waits := t.paced, t.waits
-		t.paced, t.waits = false, false
+		t.evenly, t.growing = false, false
 		var errs []error
 		for _, term := range list {
 			if term == nil {
@@ -129,9 +151,6 @@ func newTerms(lists ...[]Term) (*terms, error) {
 				continue
 			}
 			term(t)
-		}
-		if !t.paced && !t.waits {
-			t.paced, t.waits = paced, waits
 		}
 		if err := errors.Join(append(errs, t.check()...)...); err != nil {
 			return nil, err
@@ -153,11 +172,11 @@ func (t *terms) check() (errs []error) {
 	}
 	add(t.refresh && !t.hasOwner, "Refresh needs Owner")
 	add(t.retries < 0, "%d retries, want 0 or more", t.retries)
-	add(t.backoff <= 0, "a back-off of %v, want more than 0", t.backoff)
-	add(t.timeout < 0, "a timeout of %v, want 0 or more", t.timeout)
-	add(t.waits && t.paced, "Wait replaces Retries, Backoff and Timeout and can't be combined with them")
-	add(t.waits && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
-	add(t.waits && t.limit > 0 && t.interval <= 0, "a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
+	add(!t.even && t.backoff <= 0, "a back-off of %v, want more than 0", t.backoff)
+	add(!t.even && t.limit < 0, "a timeout of %v, want 0 or more", t.limit)
+	add(t.evenly && t.growing, "Wait replaces Retries, Backoff and Timeout and can't be combined with them")
+	add(t.even && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
+	add(t.even && t.limit > 0 && t.retries > 0 && t.interval <= 0, "a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
 	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v", t.margin, t.ttl)
 	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl-t.margin), "a heartbeat of %v, want more than 0 and less than the %v of the ttl without the margin", t.heartbeat, t.ttl-t.margin)
 	return errs

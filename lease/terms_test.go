@@ -56,16 +56,16 @@ func TestTerms(t *testing.T) {
 
 func TestTermsOfACallWin(t *testing.T) {
 	got, err := newTerms([]Term{TTL(time.Hour), Wait(time.Minute, time.Second)}, []Term{TTL(time.Second), Timeout(time.Hour)})
-	if err != nil || got.ttl != time.Second || got.waits || got.timeout != time.Hour {
+	if err != nil || got.ttl != time.Second || got.even || got.limit != time.Hour || got.retries != 10 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, err = newTerms([]Term{Wait(time.Minute, time.Second)}, []Term{TTL(time.Second)})
-	if err != nil || !got.waits || got.limit != time.Minute {
+	if err != nil || !got.even || got.limit != time.Minute {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, err = newTerms(nil)
 	if err != nil || got.ttl != 30*time.Second || got.retries != 10 || got.backoff != 100*time.Millisecond ||
-		got.timeout != 5*time.Second || got.beat() != 10*time.Second {
+		got.limit != 5*time.Second || got.beat() != 10*time.Second {
 		t.Errorf("defaults: %+v, %v", got, err)
 	}
 }
