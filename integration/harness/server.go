@@ -59,7 +59,7 @@ func NewServer(t *testing.T, conf string) *Server {
 	if testing.Short() && os.Getenv("SQLFENCE_REQUIRE_POSTGRES") != "1" {
 		t.Skip("starts a server of its own")
 	}
-	s := &Server{bin: serverPrograms(t), Password: "secret"}
+	s := &Server{bin: ServerPrograms(t), Password: "secret"}
 	if os.Geteuid() == 0 { // as whom it refuses to run
 		s.owner = credential(t, "postgres", "nobody")
 	}
@@ -83,8 +83,9 @@ func NewServer(t *testing.T, conf string) *Server {
 	return s
 }
 
-// serverPrograms returns the folder of PostgreSQL's programs.
-func serverPrograms(t *testing.T) string {
+// ServerPrograms returns the folder of PostgreSQL's programs. Without them the test is skipped, or fails where the
+// caller of the tests insists.
+func ServerPrograms(t *testing.T) string {
 	t.Helper()
 	candidates, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps them
 	slices.Sort(candidates)
