@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-// fakeGo stands for the go command: it has one package, whose tests never end. They have started one
-// process, and stopped another one.
+// fakeGo stands for the go command: it has one package, whose tests never end. They have started two
+// processes, of which they may have stopped one.
 const fakeGo = `#!/bin/sh
 case $1 in
 list) echo example.com/books ;;
@@ -24,7 +24,7 @@ test)
 	sleep 3600 &
 	echo $! >>"$STARTED"
 	sleep 3600 &
-	kill -STOP $!
+	[ -z "$STOPS" ] || kill -STOP $!
 	echo $! >>"$STARTED"
 	echo $$ >>"$STARTED"
 	wait
@@ -39,11 +39,13 @@ func TestInterrupt(t *testing.T) {
 		name    string
 		command []string
 		signal  syscall.Signal
-		whole   bool // as a terminal does, to the whole group
+		whole   bool   // as a terminal does, to the whole group
+		stops   string // not empty: a process is stopped. Where a shell ends, the kernel may end its group then
 	}{
-		{"scripts/test", []string{"scripts/test"}, syscall.SIGTERM, false},
-		{"make test", []string{"make", "test"}, syscall.SIGTERM, false},
-		{"^C", []string{"make", "test"}, syscall.SIGINT, true},
+		{"scripts/test", []string{"scripts/test"}, syscall.SIGTERM, false, ""},
+		{"make test", []string{"make", "test"}, syscall.SIGTERM, false, ""},
+		{"a stopped process", []string{"scripts/test"}, syscall.SIGTERM, false, "yes"},
+		{"^C", []string{"make", "test"}, syscall.SIGINT, true, ""},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			dir, tmp := repository(t), temporary(t)
@@ -52,14 +54,18 @@ func TestInterrupt(t *testing.T) {
 			var out bytes.Buffer
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-			cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "STARTED="+started, "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "STARTED="+started, "STOPS="+way.stops, "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
 				"SQLFENCE_POSTGRES_DSN=", "SQLFENCE_MYSQL_DSN=", "MAKEFLAGS=", "MAKELEVEL=")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
-			t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+			t.Cleanup(func() {
+				for _, pid := range append(pids(t, started), within(t, tmp)...) {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			})
 
 			harness.Eventually(t, "servers and tests run", func() bool {
 				select {
@@ -168,7 +174,7 @@ func within(t *testing.T, folder string) (found []int) {
 	}
 	for _, file := range all {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && runs(pid) && strings.Contains(commandLine(pid), folder+"/") {
+		if err == nil && strings.Contains(commandLine(pid), folder+"/") {
 			found = append(found, pid)
 		}
 	}
@@ -180,8 +186,5 @@ func commandLine(pid int) string {
 	return strings.ReplaceAll(string(text), "\x00", " ")
 }
 
-// runs reports whether a process does, and isn't one that has ended and is still to be waited for.
-func runs(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err == nil && !strings.Contains(string(stat), ") Z ")
-}
+// runs reports whether a process does: one that has ended, and is still to be waited for, has no command line.
+func runs(pid int) bool { return commandLine(pid) != "" }
