@@ -69,7 +69,7 @@ func (e *execution) findEditor(ctx context.Context) error {
 		user = string(b)
 	}
 	text, _, ok := basedriver.Text(user, e.state.settings.profile.storesBytesAsText())
-	if !ok || editlock.IsNobody(text) {
+	if !ok || editlock.IsNoHolder(text) {
 		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
 	}
 	e.with.values.Editor = text

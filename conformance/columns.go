@@ -31,7 +31,7 @@ func (k *kit) queried() []string {
 			"INSERT INTO books (id) VALUES (4), (5) RETURNING id, isbn, price",
 			"DELETE FROM books WHERE id > 3 RETURNING "+all,
 			"DELETE FROM books WHERE id > 3 RETURNING "+all,
-			"UPDATE books SET price = 1 WHERE id = 99 RETURNING id AS nobody")
+			"UPDATE books SET price = 1 WHERE id = 99 RETURNING id AS missing")
 	}
 	return append(queries, k.dialect.ownTypes...)
 }

@@ -14,7 +14,7 @@ import (
 
 var interfaceChecks = []check{
 	{name: "connection interfaces", steps: connectionInterfaces,
-		explanation: "The connection offers all that the driver's does; SessionResetter and Validator, by which database/sql decides whether to keep a connection, exactly if the driver's connection does."},
+		explanation: "The connection offers all that the driver's does; SessionResetter and Validator, which database/sql asks whether to keep a connection, exactly if the driver's connection does."},
 	{name: "rows interfaces", steps: rowsInterfaces,
 		explanation: "Rows offer exactly the optional interfaces of the driver's rows: database/sql and programs test for each of them."},
 	{name: "raw connection", steps: rawConnection,

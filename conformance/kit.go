@@ -47,7 +47,7 @@ func holding(value int64) context.Context {
 	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: value})
 }
 
-// stopped is the panic by which a check ends early.
+// stopped is the panic that ends a check early.
 type stopped struct{}
 
 // errorf notes a failure. It may be called from any goroutine.

@@ -90,7 +90,7 @@ func (r *recorder) opened(kind string, n int) {
 	r.open[kind] += n
 }
 
-// Driver implements driver.Connector. It is the base's, by which sqlfence knows it.
+// Driver implements driver.Connector. It is the base's, which tells sqlfence the database.
 func (r *recorder) Driver() driver.Driver { return r.base.Driver() }
 
 // Connect implements driver.Connector.

@@ -35,8 +35,8 @@ type side struct {
 	log []entry
 }
 
-// An entry is what one step showed: a text that must be the same on both sides,
-// or abilities of which none may be lost.
+// An entry is what one step showed: a text that must be the same on both sides, or abilities that
+// all have to be kept.
 type entry struct {
 	step, shown string
 	abilities   []string
@@ -93,9 +93,8 @@ func (s *side) offers(step string, abilities []string) {
 	s.log = append(s.log, entry{step: step, abilities: abilities})
 }
 
-// compare returns how the log of other differs from those of the driver alone,
-// of which there are several where it isn't the same each time; empty if there
-// is one for each entry that doesn't differ.
+// compare returns how the log of other differs from those of the driver alone; there are several
+// where it isn't the same each time. It is empty if each entry is equal in one of them.
 func compare(raw []*side, other *side) string {
 	for _, s := range append(raw[:len(raw):len(raw)], other) {
 		if len(s.failures) > 0 {

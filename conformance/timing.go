@@ -57,7 +57,7 @@ func pausedWriter(f *fenced) {
 		f.must(err)
 		defer paused.Rollback() // where the check fails before it ends
 		alone := f.alone()
-		if alone { // nobody can overtake it
+		if alone { // no other can overtake it
 			f.must(paused.Rollback())
 		}
 		second, err := f.store.Issue(context.Background(), "books")

@@ -26,7 +26,7 @@ var writes = []write{
 	{"UPDATE without arguments", "UPDATE books SET price = 30 WHERE id = 1", nil, "1:30@%d 2:10@9 3:10@9", true},
 }
 
-// upsert is the clause by which an INSERT may update, in the checks; see [dialect.bind].
+// upsert is the clause that lets an INSERT update, in the checks; see [dialect.bind].
 const upsert = "ON CONFLICT (id) DO UPDATE SET price = excluded.price"
 
 // writes are those that the database knows.

@@ -33,7 +33,7 @@ type statement struct {
 const (
 	defaultLimit = 10_000  // fingerprints
 	maxText      = 4 << 10 // bytes, of a fingerprint
-	maxTexts     = 1_000   // whose fingerprints are remembered
+	maxTexts     = 1_000   // the most fingerprints to remember
 	maxReasons   = 20      // of a statement
 	maxPlaces    = 20      // of a statement
 )
@@ -41,11 +41,11 @@ const (
 // An Option changes a [Collector].
 type Option func(*Collector)
 
-// WithCallers notes where in the program each statement was sent, as file and line: the
-// innermost function of the stack that is neither of Go's standard library, nor of sqlfence,
-// nor of a module in the module cache or a vendor folder, nor of a package whose path
-// begins with one of skip, such as that of the program's own database layer. Of a query
-// it may be the place where its rows were closed. At most 20 places are kept of a statement.
+// WithCallers notes where in the program each statement was sent, as file and line. That is the
+// innermost function of the stack that isn't of Go's standard library, of sqlfence, or of a module
+// in the module cache or a vendor folder. It also skips packages with a path that begins with one
+// of skip, such as that of the program's own database layer. For a query it may be the place where
+// its rows were closed. At most 20 places are kept of a statement.
 func WithCallers(skip ...string) Option {
 	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }
 }

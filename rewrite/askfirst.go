@@ -94,8 +94,8 @@ func (p *planner) isItem(bracket int32) bool {
 	return p.Word(bracket-1, "as") || p.Word(bracket-1, "materialized") && p.Word(bracket-2, "as", "not")
 }
 
-// isBareRow reports whether the rows are one whose values are placeholders and constants: of
-// those a query returns what VALUES does.
+// isBareRow reports whether there is a single row, of placeholders and constants only: a query
+// returns these unchanged, as VALUES does.
 func (p *planner) isBareRow(ins *read.Insertion) bool {
 	if ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) != 1 {
 		return false
@@ -139,8 +139,8 @@ func (p *planner) isConstant(value read.Span) bool {
 	return false
 }
 
-// hasType reports whether the value has a type without the column's, which it keeps inside of a
-// CASE. A row hasn't, of which the column makes its own.
+// hasType reports whether the value has a type of its own, which it keeps inside of a CASE. A row
+// has none: the column gives it one.
 func (p *planner) hasType(value read.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	maxCached  = 64 << 10 // bytes of a statement whose plan is kept
+	maxCached  = 64 << 10 // the longest statement to cache, in bytes
 	cacheBytes = 4 << 20  // what the plans of one kind take
 	maxShare   = 4        // one plan takes at most this part of that
 )
@@ -82,7 +82,7 @@ func (c *cache) put(query string, p *Plan) {
 	c.insert(s)
 }
 
-// drop drops the first plan from the hand on that nobody has used since the hand passed.
+// drop drops the first plan from the hand on that was not used since the hand passed.
 func (c *cache) drop() {
 	for c.hand.used.Swap(false) {
 		c.hand = c.hand.next

@@ -26,10 +26,10 @@
 // a comment.) Placeholders with numbers keep these. SQLite counts a bare ? from those before
 // it, among them the guard's, so that its arguments stand between the statement's own.
 //
-// A guarded statement is applied whole, or raises and changes nothing. It raises if it
-// reaches a row whose stored token is higher than its own, at any isolation level, and,
-// with the ledger, if its token isn't the newest of its name. If there are several
-// reasons, it raises a token's first, then a conflict of serials, then a lock.
+// A guarded statement is applied whole, or raises and changes nothing. It raises if it reaches a
+// row with a stored token higher than its own, at any isolation level, and, with the ledger, if its
+// token isn't the newest of its name. Of several reasons it raises a token's first, then a conflict
+// of serials, then a lock.
 //
 // A plan to guard is never rendered without its guard: missing values are an error.
 // Rendering the same values returns the same text, which statement caches rely on.
@@ -47,7 +47,7 @@
 // trigger, rule or function that writes to a registered table; see package sqlfence
 // for what can be done about those.
 //
-// It reads the SQL of PostgreSQL, SQLite, and MySQL and MariaDB. It refuses a text whose meaning depends on
-// a setting, such as standard_conforming_strings, unless the text is valid only under
-// the default.
+// It reads the SQL of PostgreSQL, SQLite, and MySQL and MariaDB. It refuses a text that means
+// something else under another setting, such as standard_conforming_strings, unless the text is
+// valid only under the default.
 package rewrite

@@ -17,7 +17,7 @@ const (
 	opAssign                    // what edit.rules assign
 	opCheck                     // the condition of edit.rules, for a written row
 	opCheckDeleted              // the same, for one that is deleted
-	opAnd                       // likewise, behind another condition
+	opAnd                       // the same, behind another condition
 	opWith                      // the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
 	opColumn                    // edit.text, which an INSERT names besides if the rule gives a value
 	opValue                     // the rule's value for the row edit.row of an INSERT, behind edit.text
@@ -31,7 +31,7 @@ const (
 	opRepeat                    // edit.text, a part of a condition, with the placeholders edit.row of the repeats
 	opStored                    // the RETURNING that checks the keys of the rows as they were stored
 	opGone                      // the RETURNING that distinguishes an inserted row from an updated one
-	opTail                      // the clause behind a query whose rows are inserted that asks the ledger
+	opTail                      // the clause behind the query of an INSERT that asks the ledger
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.

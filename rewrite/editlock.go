@@ -7,7 +7,7 @@ import (
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
 type Lock struct {
-	By     string // the holder's ID, an integer or a text; NULL, 0 and '' mean nobody
+	By     string // the holder's ID, an integer or a text; NULL, 0 and '' mean no holder
 	Since  string // the time at which the lock was taken
 	Expiry string // the time at which it expires; NULL means that it has expired
 
@@ -46,15 +46,15 @@ func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.
 
 func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
 
-// check writes the condition that nobody else holds the row's lock now, by the
-// database's clock. Without an editor any holder is somebody else: the editor is the
-// empty text then, which holds none.
+// check writes the condition that no other user holds the row's lock now, by the database's clock.
+// Without an editor, every holder is another user: the editor is then the empty text, which never
+// holds a lock.
 func (editLock) check(w *writer) {
 	l, d := &w.rules.Lock, w.dialect
 	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
 	before, behind := d.keyText()
 	text := before + by + behind
-	w.write("CASE WHEN ", editlock.Nobody(by, text, d.Text("")), " OR ", text, " = ")
+	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text("")), " OR ", text, " = ")
 	w.field(0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
 	_, and, _ := d.Raising()

@@ -22,7 +22,7 @@ func (s *search) finds(text string) bool {
 
 // anywhere reports whether a name stands anywhere in a text.
 func (s *search) anywhere(text string) bool {
-	return s.names.find(text, 0, len(text), nobody) != nobody
+	return s.names.find(text, 0, len(text), noName) != noName
 }
 
 // wordIn looks up the words of a text. Most need no look-up: no word of the set has their
@@ -96,7 +96,7 @@ func (s *search) unclear(text string, i, j int) finding {
 		return absent
 	case s.divided:
 		return part
-	case s.names.find(text, i, j, nobody) != nobody:
+	case s.names.find(text, i, j, noName) != noName:
 		return complete
 	}
 	return absent

@@ -13,7 +13,7 @@ type insertion struct {
 	listed   bool    // it names its columns, or none has a value
 	empty    bool    // none has a value
 	key      int     // which of them is the key, or -1
-	names    ruleSet // whose columns are among them
+	names    ruleSet // the rules with a column among them
 	queried  bool    // its rows come from a query
 	doubtful bool    // the rows' keys may be others than those that show
 	returned bool    // the rows' keys don't show, but each row's is checked once it is stored
@@ -94,7 +94,7 @@ func isEmpty(ins *read.Insertion) bool {
 	return true
 }
 
-// twice refuses an INSERT by which the value of a column isn't clear.
+// twice refuses an INSERT that names a column twice, which leaves its value unclear.
 const twice = "it names a column twice, so which value is stored is unknown; name it once"
 
 // inserts has the rules decide about column n that the INSERT names, at a token.
@@ -281,7 +281,7 @@ func (p *planner) growRows(rows int) {
 	}
 }
 
-// selection adds to the columns of a SELECT, all of whose rows have one key.
+// selection adds to the columns of a SELECT that gives all rows the same key.
 func (p *planner) selection(arm *read.RowArm) bool {
 	row := int32(len(p.to().Keys))
 	if p.readsKeys() {

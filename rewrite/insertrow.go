@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
-// assignedRow plans an INSERT whose row is a SET list.
+// assignedRow plans an INSERT with a SET list for its row.
 func (p *planner) assignedRow(w *read.Write) bool {
 	p.insertion = insertion{listed: true, key: -1}
 	set := &w.Set
@@ -190,6 +190,6 @@ func (p *planner) keepsType(value read.Span) bool {
 	return !value.Empty() && p.Tokens[next].Is('(') && p.Tokens[next].Mate == value.Hi-1 && p.Word(first, keepingTypes...)
 }
 
-// keepingTypes are functions whose values are.
+// keepingTypes are functions with such values.
 var keepingTypes = []string{"uuid", "uuid_to_bin", "unhex", "hex", "sha2", "lower", "upper", "concat",
 	"inet_aton", "inet6_aton", "json_object", "json_array", "last_insert_id", "unix_timestamp"}

@@ -5,8 +5,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
-// joined decides about a write of joined tables, of which the target is one. The others may
-// be written to as well, but for registered ones.
+// joined decides about a write to the target among joined tables. It may write to the others, too,
+// unless they are registered.
 func (p *planner) joined(w *read.Write) bool {
 	p.target.joined = true
 	registered := 0
@@ -62,7 +62,7 @@ func (p *planner) checkJoined(w *read.Write, rules ruleSet) bool {
 	c, at := w.Where, p.After(w.Where.Hi)
 	switch {
 	case w.Join.Outer:
-		return p.refuseTarget(w.At, "a DELETE with an outer join can't be guarded, as MariaDB may leave out the rows of which the check fails; select the rows by NOT EXISTS in WHERE")
+		return p.refuseTarget(w.At, "a DELETE with an outer join can't be guarded, as MariaDB may leave out the rows that fail the check; select the rows by NOT EXISTS in WHERE")
 	case w.Join.Columns:
 		return p.refuseTarget(w.At, "the conditions of NATURAL JOIN and USING don't show which rows are deleted; write JOIN ... ON")
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
-// A key is the column that selects each row's token. A row of which none of the
-// statement's tokens is for is out of their scope.
+// A key is the column that selects each row's token. A row that none of the statement's tokens
+// covers is out of their scope.
 type key struct{}
 
 func (key) columns(t *Table) []*string {
@@ -115,10 +115,10 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 	return true
 }
 
-// newRows is the way out for rows whose keys don't show.
+// newRows is the way out for rows with keys that the text doesn't show.
 const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
 
-// showsKeys decides about rows whose keys, or columns, the statement doesn't show.
+// showsKeys decides about rows if the statement doesn't show their keys or columns.
 func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
 	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
@@ -146,8 +146,8 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which
-// have NULL for a constant by which the rows are grouped.
+// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which have NULL in
+// place of a constant in GROUP BY.
 func (p *planner) groupsBySets(ins *read.Insertion) bool {
 	if !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return arm.Select }) {
 		return false
@@ -165,9 +165,9 @@ func (p *planner) readsKeys() bool {
 	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
 }
 
-// mayReturn reports whether the keys of an INSERT don't show, but can be checked in a
-// RETURNING, which sees each row as it was stored. The statement has to name the key, or else
-// the database makes one that nobody has a token for.
+// mayReturn reports whether the keys of an INSERT don't show, but can be checked in a RETURNING,
+// which sees each row as it was stored. The statement has to name the key, or else the database
+// makes one that no holder has a token for.
 func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || p.dialect.countsLastRows() {
 		return false
@@ -193,7 +193,7 @@ func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 	return !shown
 }
 
-// makesKey reports whether a value is a new key, which nobody has a token for: it has a call
+// makesKey reports whether a value is a new key, which no holder has a token for: it has a call
 // without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
 func (p *planner) makesKey(item read.Span) bool {
 	for i := item.Lo; i < item.Hi; i++ {

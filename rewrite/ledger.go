@@ -73,7 +73,7 @@ func (w *writer) aroundRow(e *edit) {
 	w.write(" THEN ")
 }
 
-// askBefore writes the head of a CASE by which the ledger is asked before a value.
+// askBefore writes the head of a CASE that asks the ledger before it yields a value.
 func (w *writer) askBefore() {
 	w.write("CASE WHEN ")
 	w.check(setOf(ruleLedger))

@@ -28,7 +28,7 @@ const (
 
 	// Of these the number is that of a table, of the others that of a token.
 	markerConflict  = "conflict" // the row's serial follows
-	markerAssigned  = "assigned" // likewise
+	markerAssigned  = "assigned" // the row's serial follows
 	markerRequired  = "required"
 	markerGone      = "gone"
 	markerNotSerial = "serial" // what the serial column holds follows
@@ -64,7 +64,7 @@ type Marker struct {
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
-	Expiry  int64  // of Locked: when it expires, likewise
+	Expiry  int64  // of Locked: when it expires, in the same unit
 	Found   string // of NotSerial: the value of the serial column, or its beginning
 }
 

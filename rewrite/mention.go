@@ -26,8 +26,8 @@ func (p *planner) own(name string) int {
 // isOwn reports whether an index is that of a table of sqlfence's own.
 func (p *planner) isOwn(table int) bool { return table >= len(p.tables) }
 
-// mention returns the index of a registered table whose name stands among some
-// tokens, and where; or -1.
+// mention finds the name of a registered table among some tokens. It returns the table's index and
+// the place, or -1.
 func (p *planner) mention(s read.Span) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.registered("", name) })
 }
@@ -37,8 +37,7 @@ func (p *planner) mentionGuarded(s read.Span) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.index.find("", name) })
 }
 
-// refuseOwn refuses a statement among whose tokens the name of a table of sqlfence's own
-// stands.
+// refuseOwn refuses a statement if its tokens include the name of a table of sqlfence's own.
 func (p *planner) refuseOwn(s read.Span) bool {
 	table, at := p.Find(s, p.own)
 	return table < 0 || p.refuse(table, at, ownReason)

@@ -115,9 +115,10 @@ func (mysql) writesInWith() bool { return false }
 // BY no row is read behind the last one.
 func (mysql) checksBeyondLimit() bool { return true }
 
-// sortsAside: MariaDB executes an UPDATE whose subquery reads the same table, be it through a view, as one of
-// joined tables. Sorted by what isn't a column of the first one, such as RAND(), it collects the rows in a
-// temporary table, and evaluates SET behind that, with each column as the row has it that was read last.
+// sortsAside: if a subquery of an UPDATE reads the same table, be it through a view, MariaDB
+// executes it as one of joined tables. Sorted by anything but a column of the first one, such as
+// RAND(), it collects the rows in a temporary table. It evaluates SET after that, with the columns'
+// values of the last row that it read.
 func (mysql) sortsAside() bool { return true }
 
 // rowCounter is MariaDB's. Without brackets it is a column.
@@ -162,9 +163,9 @@ func (d mysql) withLedgerSchema(schema string) dialect {
 func (d mysql) withLedgerFunction(string) dialect { return d }
 
 // ledgerCheck locks the ledger's row, which reads its newest committed version whatever the
-// isolation level, and holds off the next token until this transaction ends. Without a
-// unique index a name may have several rows, of which the highest counts. As a table without
-// one of its own it is asked once, and before the first row: also where no row is met.
+// isolation level, and holds off the next token until this transaction ends. Without a unique index
+// a name may have several rows: the highest counts. As a table without one of its own it is asked
+// once, and before the first row: also where no row is met.
 func (d mysql) ledgerCheck(w *writer, token int) {
 	const newest = "COALESCE(MAX(CAST(" + ledgerTable + ".token AS SIGNED)), 0)"
 	w.write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")

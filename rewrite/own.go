@@ -20,7 +20,7 @@ func isOwnTable(table string) bool { return slices.Contains(ownTables[:], table)
 const (
 	ownReason = "only sqlfence's packages write to this table or define one of its name; " +
 		"use package tokens, lease or rowlock, or run it under Bypass"
-	ownObject = "guards and seals rely on the functions and triggers whose names begin with sqlfence; " +
+	ownObject = "guards and seals rely on the functions and triggers with names that begin with sqlfence; " +
 		"packages tokens, lease and schema make and change them; run it under Bypass"
 	ownSetting = "by this setting triggers aren't fired, or don't compare what they should; run it under Bypass"
 	ownSchema  = "it may take away a registered table, or sqlfence's own tables, functions and triggers; run it under Bypass"
@@ -103,8 +103,8 @@ func (p *planner) hasWord(words ...string) bool {
 	return false
 }
 
-// keepsSettings refuses a statement that may change a setting by which triggers aren't fired or
-// don't compare. What only reads one passes.
+// keepsSettings refuses a statement that may change a setting that keeps triggers from firing or
+// comparing. A statement that only reads one passes.
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
 func (p *planner) keepsSettings() bool {

@@ -68,9 +68,9 @@ type Plan struct {
 	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
-	// ReturnsChecks reports whether the guard adds a RETURNING to the statement where it
-	// compares tokens: it returns rows that nobody asked for then, and has to be run by what
-	// discards them.
+	// ReturnsChecks reports whether the guard adds a RETURNING to the statement where it compares
+	// tokens: it then returns rows that the caller didn't ask for and that the sender has to
+	// discard.
 	ReturnsChecks bool
 
 	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
@@ -126,9 +126,9 @@ func (p *Plan) rows(i int) int {
 type Target struct {
 	Table int // index in Plan.Tables
 
-	// Keys has, for each row of an INSERT, and for each SELECT, whose rows all have one,
-	// the source of the value of the table's key column. Nil for other writes and for tables
-	// without Key.
+	// Keys has the source of the value of the table's key column: one for each row of an INSERT,
+	// and one for each SELECT, as all of its rows have the same key. Nil for other writes and for
+	// tables without Key.
 	Keys []KeyValue
 
 	// AssignsKey reports whether an UPDATE or upsert assigns the key column. Its rows
@@ -156,9 +156,9 @@ type Target struct {
 	schema    string // as the statement names it, quoted and with its dot; else empty
 }
 
-// A KeyValue is the source of a row's key in a statement: the argument called Name or,
-// if no argument has a name, the one numbered Ordinal; or else a constant. It is Unknown
-// for a row of a table with [Table.UnfencedInserts] whose key the statement doesn't show.
+// A KeyValue is the source of a row's key in a statement: the argument called Name or, if no
+// argument has a name, the one numbered Ordinal; or else a constant. It is Unknown if the statement
+// doesn't show the key, for a row of a table with [Table.UnfencedInserts].
 type KeyValue struct {
 	Unknown bool
 	Name    string // of a named argument, without its prefix; "" for none

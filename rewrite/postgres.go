@@ -175,9 +175,9 @@ func (p postgres) withLedgerFunction(schema string) dialect {
 	return p
 }
 
-// ledgerCheck takes its turn first, a lock that is granted in the order of the
-// requests: shared locks of a row are not, and writers whose transactions overlap could
-// hold off the next token for ever.
+// ledgerCheck takes its turn first, a lock that is granted in the order of the requests: shared
+// locks of a row are not, and writers with transactions that overlap could hold off the next token
+// for ever.
 //
 // It compares what it has locked, not what the snapshot shows: a newer token than the
 // snapshot's is a serialization failure, which says nothing against the token.

@@ -14,16 +14,16 @@ import (
 type prefixes struct {
 	first [256]bool        // the bytes with which a name begins in a text
 	next  map[uint64]int32 // the node that follows a node by a byte
-	ends  []int32          // for each node the number of the name that ends there, or nobody
+	ends  []int32          // for each node the number of the name that ends there, or noName
 }
 
-// nobody is the number of no name.
-const nobody = math.MaxInt32
+// noName is the number of no name.
+const noName = math.MaxInt32
 
 // add adds a name with a number. Of names that are alike the lowest number stays.
 func (p *prefixes) add(name string, number int32) {
 	if p.next == nil {
-		p.next, p.ends = make(map[uint64]int32), []int32{nobody}
+		p.next, p.ends = make(map[uint64]int32), []int32{noName}
 	}
 	for _, c := range lex.FirstBytes(name) {
 		p.first[c] = true
@@ -34,7 +34,7 @@ func (p *prefixes) add(name string, number int32) {
 		next, ok := p.next[edge(node, name[i])]
 		if !ok {
 			next = int32(len(p.ends))
-			p.ends = append(p.ends, nobody)
+			p.ends = append(p.ends, noName)
 			p.next[edge(node, name[i])] = next
 		}
 		node = next
@@ -44,8 +44,8 @@ func (p *prefixes) add(name string, number int32) {
 
 func edge(node int32, c byte) uint64 { return uint64(node)<<8 | uint64(c) }
 
-// find returns the lowest number of the names that stand at the first place from lo on
-// and before hi where one below limit does, or nobody. They may end behind hi.
+// find returns the lowest number of the names that stand at the first place from lo on and before
+// hi where one below limit does, or noName. They may end behind hi.
 func (p *prefixes) find(text string, lo, hi int, limit int32) int32 {
 	for i := lo; i < hi; i++ {
 		if p.first[text[i]] {
@@ -54,12 +54,12 @@ func (p *prefixes) find(text string, lo, hi int, limit int32) int32 {
 			}
 		}
 	}
-	return nobody
+	return noName
 }
 
-// at returns the lowest number of the names with which a text begins, or nobody.
+// at returns the lowest number of the names that a text begins with, or noName.
 func (p *prefixes) at(text string) int32 {
-	number, node, ok := int32(nobody), int32(0), true
+	number, node, ok := int32(noName), int32(0), true
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
 			if c >= 'A' && c <= 'Z' {

@@ -51,7 +51,7 @@ type rule interface {
 	// upsert says whether there is an excluded row.
 	assigned(p *planner, a *read.Assignment, upsert bool) bool
 
-	// inserted likewise decides about column n that an INSERT names, at a token.
+	// inserted decides the same about column n that an INSERT names, at a token.
 	inserted(p *planner, column string, token int32, n int) bool
 
 	// assigns writes what UPDATE assigns besides, with a comma before it.

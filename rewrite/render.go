@@ -180,7 +180,7 @@ type source struct {
 	repeats repeats
 	tables  []Table
 	rows    []int  // of each of the plan's tables, if there are several targets
-	assigns []bool // to which of these a serial is assigned; nil for none
+	assigns []bool // for each of these, whether a serial is assigned to it; nil for none
 	plan    *Plan
 
 	// The placeholders of src have no numbers: each counts from the one before it.

@@ -22,9 +22,9 @@ type bare struct {
 // noBare is a part without any.
 const noBare = -1
 
-// manyRepeated is how many placeholders get the numbers of those that they repeat, each
-// of which SQLite looks for among the numbers before it. If there are more, they stay as
-// they are, and the values are passed once more.
+// manyRepeated is how many placeholders get the numbers of those that they repeat. SQLite looks for
+// each of them among the numbers before it. If there are more, they stay as they are, and the
+// values are passed once more.
 const manyRepeated = 16
 
 // manyNumbered is how many placeholders get numbers at most where there is no room to pass their values once

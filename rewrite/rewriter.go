@@ -62,8 +62,8 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 
 var pass = &Plan{Verdict: Pass}
 
-// Plan returns what to do with a statement. A text by which it fails itself is refused: it
-// stands in the way of each statement of a program, and a text may come from anywhere.
+// Plan returns what to do with a statement. It refuses a text that makes it fail itself: it stands
+// in the way of each statement of a program, and a text may come from anywhere.
 func (r *Rewriter) Plan(query string) *Plan { return r.plan(query, r.plans, false) }
 
 // VersionedPlan returns what to do with a statement that is to be applied only

@@ -20,7 +20,7 @@ func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
 func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
-	case token == NoToken, w.observe && w.target.OneKey: // whose keys aren't checked then
+	case token == NoToken, w.observe && w.target.OneKey: // then the row's key isn't checked
 		w.write("0")
 	case w.rules.Key != "" && w.dialect.readsNewRow() && !w.observe:
 		w.byKeyOf(token, token+1, w.mark, func() { w.raise(markerScope, token, w.shownKey()) })

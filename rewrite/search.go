@@ -40,7 +40,7 @@ func newSearch(d dialect, tables []Table) *search {
 }
 
 // noTable is the number of a name that isn't a table's.
-const noTable = nobody - 1
+const noTable = noName - 1
 
 // find has texts found in which a name may stand.
 func (s *search) find(name string, number int32) {
@@ -70,8 +70,8 @@ func (s *search) findNamesWith(word string) { s.words.add(word, part) }
 // findSpelled has texts found with a name in U&"", which may be any.
 func (s *search) findSpelled() { s.spelled = true }
 
-// findCode has texts found of which a statement runs code: complete, or only those with
-// a name, be it inside of another word: part.
+// findCode finds the texts that a statement runs as code: all of them (complete), or only those
+// with a name, be it inside of another word (part).
 func (s *search) findCode(find finding) { s.code = find }
 
 // longestWord returns where the longest word of a name begins and ends.
@@ -99,10 +99,10 @@ func start(name string) string {
 	return name
 }
 
-// namedIn returns the index of a table, or of one of sqlfence's own, whose name stands in
-// some code, be it as a part of another word; or -1.
+// namedIn finds the name of a table, or of one of sqlfence's own, in some code, be it as a part of
+// another word. It returns the table's index, or -1.
 func (s *search) namedIn(code string) int {
-	if number := s.names.find(code, 0, len(code), noTable); number != nobody {
+	if number := s.names.find(code, 0, len(code), noTable); number != noName {
 		return int(number)
 	}
 	return -1

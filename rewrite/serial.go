@@ -17,9 +17,9 @@ func (serial) columns(t *Table) []*string {
 	return []*string{&t.Serial}
 }
 
-// versions notes that the rows of the target are compared with the caller's serial, if
-// there is one. It refuses a write that isn't the whole of its statement: of another one
-// nobody learns how many rows it reached.
+// versions notes that the rows of the target are compared with the caller's serial, if there is
+// one. It refuses a write that isn't the whole of its statement: the caller doesn't learn how many
+// rows any other reached.
 func (p *planner) versions(w *read.Write) bool {
 	if !p.versioned || p.target.rules.Serial == "" {
 		return true

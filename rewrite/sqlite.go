@@ -36,7 +36,7 @@ func (sqlite) maxInputs() int { return 32766 }
 // that were written, from its beginning.
 func (sqlite) maxAdded() int { return 64 }
 
-// maxNumbered: likewise, if the guard's numbers stand before the statement's.
+// maxNumbered is the same if the guard's numbers stand before the statement's.
 func (sqlite) maxNumbered() int { return 64 }
 
 func (sqlite) numbersInputs() bool { return true }
@@ -133,10 +133,9 @@ func (d sqlite) withLedgerSchema(string) dialect { return d }
 
 func (d sqlite) withLedgerFunction(string) dialect { return d }
 
-// ledgerCheck: a database file has one writer, so what is read there stays true to the
-// end of the statement, and of its transaction. Without a unique index a name may have
-// several rows, of which the highest counts. The ledger is in the written table's
-// schema.
+// ledgerCheck: a database file has one writer, so what is read there stays true to the end of the
+// statement, and of its transaction. Without a unique index a name may have several rows: the
+// highest counts. The ledger is in the written table's schema.
 func (sqlite) ledgerCheck(w *writer, token int) {
 	const newest = "max(COALESCE(CAST(" + ledgerTable + ".token AS INTEGER), 0))"
 	w.write("(SELECT CASE WHEN ")

@@ -94,7 +94,7 @@ func (p *planner) other(part *read.Part) bool {
 // Reasons that stand in more than one place.
 const (
 	noCode    = "send its statements one by one, or run it under Bypass"
-	codeNames = "code whose text names a registered table can't be guarded; " + noCode
+	codeNames = "code that names a registered table in its text can't be guarded; " + noCode
 )
 
 // do decides about PostgreSQL's DO, which runs code. It passes if all that the
@@ -156,25 +156,25 @@ func (p *planner) keepsEncoding() bool {
 	return p.refuse(-1, at, "it may change "+setting+", which decides how later statements are read; sqlfence needs "+value)
 }
 
-// keepsErrors refuses a statement that has the server cut off the texts of its errors, by which a refusal
-// is told from another error.
+// keepsErrors refuses a statement that makes the server cut off its errors' texts: a refusal
+// couldn't be recognized any more.
 func (p *planner) keepsErrors() bool {
 	at := p.CutsErrors()
 	return at < 0 || p.refuse(-1, at, "in this character_set_results the server cuts off its errors at the first byte, and with them why it refused a write; leave it utf8mb4")
 }
 
-// keepsClock refuses a statement that gives its session another time, by which a lock of
-// a row would expire.
+// keepsClock refuses a statement that gives its session another time: a row's lock would expire by
+// that.
 func (p *planner) keepsClock() bool {
 	if !slices.ContainsFunc(p.tables, func(t Table) bool { return t.locks() }) {
 		return true
 	}
 	at := p.SetsClock()
-	return at < 0 || p.refuse(-1, at, "it sets the session's clock, by which locks of rows would expire; run it under Bypass, on a connection of its own")
+	return at < 0 || p.refuse(-1, at, "it sets the session's clock, and locks of rows would expire by that; run it under Bypass, on a connection of its own")
 }
 
-// keepsLocks refuses a statement by which MariaDB would release the lock of the ledger's row
-// before the transaction's writes are committed: a newer token could be issued in between.
+// keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the
+// transaction's writes are committed: a newer token could be issued in between.
 func (p *planner) keepsLocks() bool {
 	if !slices.ContainsFunc(p.tables, func(t Table) bool { return t.Ledger }) {
 		return true

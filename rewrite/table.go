@@ -14,9 +14,8 @@ type Table struct {
 	Ledger      bool   // compare with fencing_tokens
 	SingleUse   bool   // refuse a token equal to the row's
 
-	// UnfencedInserts lets a write that only adds rows run without a token (see
-	// [Target.New]), and rows be added whose keys the statement doesn't show. Their fence
-	// column is left to its default.
+	// UnfencedInserts lets a write that only adds rows run without a token (see [Target.New]), also
+	// if the statement doesn't show the rows' keys. Their fence column is left to its default.
 	UnfencedInserts bool
 
 	// Sealed says that the database may refuse each write of the table that doesn't prove its

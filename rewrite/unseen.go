@@ -10,9 +10,9 @@ import (
 
 // Reasons why a statement is refused that may change a setting which its text doesn't show.
 const (
-	unseenSetting = "it may change a setting that its text doesn't show, such as one by which triggers aren't fired; " +
+	unseenSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from firing; " +
 		"write the name of the setting as a constant, or run it under Bypass"
-	unseenText = "this function runs a text, which may change a setting by which triggers aren't fired; " +
+	unseenText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
 		"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
 )
 

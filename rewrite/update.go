@@ -26,9 +26,9 @@ func (p *planner) update(w *read.Write) bool {
 	return p.assignments(&w.Set, false) && p.where(w)
 }
 
-// countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index by which
-// rows are found, as a guard does with the key or the mark, MariaDB looks for all of them first, and
-// its count then stays at 1: more rows are updated.
+// countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index that
+// it finds rows by, as a guard does with the key or the mark, MariaDB looks for all of them first.
+// Its count then stays at 1, and it updates more rows.
 func (p *planner) countsNoRows(w *read.Write) bool {
 	counter := p.dialect.rowCounter()
 	if counter == "" {
@@ -84,8 +84,8 @@ func (p *planner) delete(w *read.Write) bool {
 	return p.where(w)
 }
 
-// assignments plans a SET list, to which it adds what the rules assign, and what checks the
-// row if that has to be done there. upsert says whether there is an excluded row.
+// assignments plans a SET list. It adds the rules' assignments and, where these have to be there,
+// the checks of the row. upsert says whether there is an excluded row.
 func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.updates, t.setsSerial, t.returnsKey = true, false, false

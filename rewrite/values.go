@@ -105,8 +105,8 @@ type Arg struct {
 	// other places, in their order.
 	Number int
 
-	// Again is the number, among the statement's own arguments, of the one whose value is
-	// passed once more; 0 for one that has a Value.
+	// Again is the number, among the statement's own arguments, of the one to pass once more; 0 for
+	// one that has a Value.
 	Again int
 
 	value value

@@ -6,9 +6,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// wordSet is a set of words of ASCII letters, digits and _, which are found in either
-// case. A look-up takes as long whatever the number of words: it compares hashes, and
-// the bytes of the one word whose hash is that of the text's. The zero set is empty.
+// wordSet is a set of words of ASCII letters, digits and _, which are found in either case. A
+// look-up takes as long whatever the number of words: it compares hashes, and then the bytes of the
+// one word with the text's hash. The zero set is empty.
 type wordSet struct {
 	fewer   uint     // of a hash: what is left is the index of a bit
 	likely  []uint64 // a bit for the first bytes of each word and its length; 32 bits a word, and more
@@ -17,8 +17,8 @@ type wordSet struct {
 	words   []word
 }
 
-// A bucket holds a word's place in words, from 1 on, and some other bits of its hash than
-// those by which the bucket is found.
+// A bucket holds a word's place in words, from 1 on, and other bits of its hash than those that
+// select the bucket.
 type bucket struct{ tag, word uint32 }
 
 type word struct {

@@ -13,7 +13,7 @@ type writer struct {
 	*source
 
 	tokens  []Token // of all tables, one table's after the other's
-	rows    []int   // likewise, of their rows
+	rows    []int   // the same of their rows
 	tables  []share // of these, one for each of the plan's tables
 	literal bool
 	observe bool
@@ -25,7 +25,7 @@ type writer struct {
 	b        sqltext.Builder
 	numbers  numbering      // of the added placeholders
 	numbered int            // how many placeholders were repeated by their numbers
-	pieces   *confirm.Check // of what the edits wrote; nil where nobody asks
+	pieces   *confirm.Check // of what the edits wrote; nil where they aren't confirmed
 
 	// What is being written for.
 	table   int // index in Plan.Tables

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Check reads the catalogue and returns an error that says everything that is wrong with
-// the table: columns that are missing, a version that may be NULL or isn't an integer,
-// times of another type than the package's documentation says, a column of the holder
-// that can't store the value for nobody, a key that isn't unique. Call it at start-up. It
-// changes nothing.
+// Check reads the catalogue and returns an error that lists every fault of the table: columns that
+// are missing, a version that may be NULL or isn't an integer, times of another type than the
+// package's documentation says, a column of the holder that can't store the value for no holder, a
+// key that isn't unique. Call it at start-up. It changes nothing.
 func (t *Table) Check(ctx context.Context) error {
 	var found map[string]column
 	var unique bool
@@ -86,8 +85,8 @@ func (t *Table) faults(found map[string]column) (faults []error) {
 			fault("its version column %s may be NULL; make it NOT NULL", c.serial)
 		}
 	}
-	if found[c.by].notNull && t.nobody == nil {
-		fault("its column %s is NOT NULL; set the value for nobody with WithNobody", c.by)
+	if found[c.by].notNull && t.noHolder == nil {
+		fault("its column %s is NOT NULL; set the value for no holder with WithNobody", c.by)
 	}
 	for _, name := range []string{c.since, c.expiry} {
 		time, ok := found[name]
@@ -95,7 +94,7 @@ func (t *Table) faults(found map[string]column) (faults []error) {
 			continue
 		}
 		if time.notNull && name == c.expiry {
-			fault("its column %s is NOT NULL, but is NULL while nobody holds the lock; allow NULL", name)
+			fault("its column %s is NOT NULL, but is NULL while no user holds the lock; allow NULL", name)
 		} else if want := t.dialect.checkTime(time.typ); want != "" {
 			fault("its column %s is of type %s, want %s", name, time.typ, want)
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Current returns the row's version and its lock; By is empty if nobody holds the lock
-// or it has lapsed. The answer may be out of date when it arrives: use it to inform
-// people. Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for
-// a bad id, or the database's own.
+// Current returns the row's version and its lock; By is empty if no user holds the lock or it has
+// lapsed. The answer may be out of date when it arrives: use it to inform people. Errors:
+// [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for a bad id, or the database's
+// own.
 func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {
@@ -24,8 +24,7 @@ func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	return lock, err
 }
 
-// IsLocked reports whether somebody holds the row's lock. Errors are those of
-// [Table.Current].
+// IsLocked reports whether any user holds the row's lock. Errors are those of [Table.Current].
 func (t *Table) IsLocked(ctx context.Context, id any) (bool, error) {
 	lock, err := t.Current(ctx, id)
 	return lock.By != "", err
@@ -38,8 +37,8 @@ func (t *Table) IsLockedBy(ctx context.Context, id, user any) (bool, error) {
 	return held && mine, err
 }
 
-// Lockable reports whether [Table.Request] would get the lock for user if the row is
-// unchanged: whether nobody else holds it. Errors are those of [Table.IsLockedBy].
+// Lockable reports whether [Table.Request] would get the lock for user if the row is unchanged:
+// whether no other user holds it. Errors are those of [Table.IsLockedBy].
 func (t *Table) Lockable(ctx context.Context, id, user any) (bool, error) {
 	held, mine, err := t.holder(ctx, id, user)
 	return err == nil && (!held || mine), err
@@ -70,7 +69,7 @@ func (t *Table) readOnly(ctx context.Context, fn func(context.Context, querier) 
 	return alone.run(ctx, "read", fn)
 }
 
-// current reads the version and the lock of a row; nobody holds a lock that isn't live.
+// current reads the version and the lock of a row; a lock that isn't live has no holder.
 func (t *Table) current(ctx context.Context, q querier, id any, key []any) (Lock, error) {
 	text, args := t.render("SELECT {state} FROM {table} WHERE {row}", key, nil)
 	s, err := readState(ctx, q, text, args, nil, 0)

@@ -23,8 +23,8 @@ type dialect interface {
 	// state, or sql.ErrNoRows if there is no row.
 	set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error)
 
-	// severalStatements reports whether these two send more than one statement, of which
-	// the others depend on the first: they are in a transaction then.
+	// severalStatements reports whether these two send more than one statement. The others depend
+	// on the first then, so a transaction holds them.
 	severalStatements() bool
 
 	// abandoning calls send with a text that may wait for a lock, and ends it on the server if

@@ -16,11 +16,11 @@
 //
 // # What it is not
 //
-// The lock binds only those who ask for it. The row's version is what prevents lost
-// updates: every write raises it, and Request, Renew and the saves compare it. After a
-// write without a lock, by a batch job or by a user whose lock has lapsed, the next
-// request and the next save of an older version fail with a [*sqlfence.ConflictError].
-// The rule [sqlfence.EditLock] makes the lock bind all writes to the table.
+// The lock binds only those who ask for it. The row's version is what prevents lost updates: every
+// write raises it, and Request, Renew and the saves compare it. After a write without a lock, by a
+// batch job or a user with a lapsed lock, the next request and the next save of an older version
+// fail with a [*sqlfence.ConflictError]. The rule [sqlfence.EditLock] makes the lock bind all
+// writes to the table.
 //
 // A lock is no fencing token and no mutex: it lapses by the clock, and it belongs to a
 // user, who may edit the row in several windows.
@@ -31,23 +31,23 @@
 // the lock, which may be NULL:
 //
 //	serial       bigint NOT NULL DEFAULT 1
-//	editedby     text or integer   -- the user's ID; NULL, 0 or '' is nobody
+//	editedby     text or integer   -- the user's ID; NULL, 0 or '' is no holder
 //	editedsince  timestamptz       -- SQLite: integer, milliseconds since 1970, UTC
-//	editedexpiry timestamptz       -- SQLite: likewise
+//	editedexpiry timestamptz       -- SQLite: as editedsince
 //
-// On MySQL and MariaDB the two times are bigint, microseconds since 1970, UTC: a DATETIME wouldn't
-// say of which time zone it is.
+// On MySQL and MariaDB the two times are bigint, microseconds since 1970, UTC: a DATETIME has no
+// time zone.
 //
-// A lock is live if editedby names somebody and editedexpiry is later than now. Now is
-// the database's clock at the time of the statement; clients' clocks don't matter. If the
-// database's clock is changed, locks live longer or shorter, and the version protects as
-// before. No statement of this package changes the version.
+// A lock is live if editedby names a user and editedexpiry is later than now. Now is the database's
+// clock at the time of the statement; clients' clocks don't matter. If the database's clock is
+// changed, locks live longer or shorter, and the version protects as before. No statement of this
+// package changes the version.
 //
-// A text in editedby that spells the number 0, such as '0' or '00', is nobody too, and
-// no user may have such an ID: a column of integers would store 0 for it.
+// A text in editedby that spells the number 0, such as '0' or '00', is no holder either, and no
+// user may have such an ID: a column of integers would store 0 for it.
 //
-// A request waits while another transaction is changing the row; its context bounds
-// that. Nothing waits for somebody to finish editing.
+// A request waits while another transaction is changing the row; its context bounds that. Nothing
+// waits for a user to finish editing.
 //
 // # Databases
 //

@@ -20,9 +20,9 @@ type Edit struct {
 	// reads it; the other methods refuse a row at another version.
 	Serial int64
 
-	// User is the ID of the user who edits: an integer, a text, or a driver.Valuer
-	// that yields one. Nil, the empty text, 0 and texts that spell the number 0, such
-	// as "00" and "-0", mean nobody and are refused.
+	// User is the ID of the user who edits: an integer, a text, or a driver.Valuer that yields one.
+	// Nil, the empty text, 0 and texts that spell the number 0, such as "00" and "-0", mean no user
+	// and are refused.
 	User any
 
 	// TTL is how long the lock lasts unless it is renewed: at least 1 ms; 0 means
@@ -40,7 +40,7 @@ type CompositeKey []any
 // A Lock is the state of a row's lock at one time.
 type Lock struct {
 	Serial int64     // the row's version
-	By     string    // the holder's ID as text; empty if nobody holds the lock
+	By     string    // the holder's ID as text; empty if no user holds the lock
 	Since  time.Time // since when the holder has held it without a lapse
 	Expiry time.Time // when the lock lapses; zero if the database says never
 }
@@ -96,7 +96,7 @@ func userID(user any) (driver.Value, error) {
 	default:
 		return nil, invalid("unsupported user ID %T: want an integer or a text", user)
 	}
-	if editlock.IsNobody(fmt.Sprint(value)) {
+	if editlock.IsNoHolder(fmt.Sprint(value)) {
 		return nil, invalid("the user ID %#v means nobody", value)
 	}
 	return value, nil

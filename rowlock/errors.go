@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// ErrNotHeld: the user who renews the lock doesn't hold it, and nobody else does.
-// [Table.Request] can take it.
+// ErrNotHeld: the user who renews the lock doesn't hold it, and no other user does. [Table.Request]
+// can take it.
 var ErrNotHeld = errors.New("rowlock: the user does not hold the lock")
 
 // invalid returns an error that says which argument can't be used.

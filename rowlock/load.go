@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// LoadLocked takes the lock as [Table.Request] does and reads the row, in one round
-// trip: nobody can change the row between the two. The row may be at any version:
-// e.Serial is ignored, and the Lock returned has the version that was read. columns
-// is a list as after SELECT, such as "customer, total", without arguments; dest has a
-// pointer for each, as for [sql.Rows.Scan]. They are written only if the lock is
-// granted, and before the commit.
+// LoadLocked takes the lock as [Table.Request] does and reads the row, in one round trip: no client
+// can change the row between the two. The row may be at any version: e.Serial is ignored, and the
+// Lock returned has the version that was read. columns is a list as after SELECT, such as
+// "customer, total", without arguments; dest has a pointer for each, as for [sql.Rows.Scan]. They
+// are written only if the lock is granted, and before the commit.
 //
 // Errors are those of Request, except that there is no conflict. If dest can't store the
 // values that were read, the user may have got the lock all the same, and can release it.

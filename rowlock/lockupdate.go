@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// maxTries is how often a lockUpdate is sent while the row's state doesn't explain why
-// it is refused. For that somebody else must come and go each time.
+// maxTries is how often a lockUpdate is sent while the row's state doesn't explain why it is
+// refused. That takes another user who comes and goes each time.
 const maxTries = 100
 
 // A lockUpdate is one conditional UPDATE of a row's lock.

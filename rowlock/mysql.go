@@ -74,7 +74,7 @@ func (d mysql) stored(value string) string {
 
 func (mysql) shown(column string) string { return "CONVERT(" + column + " USING utf8mb4)" }
 
-// same: a number and a text would be compared as floating numbers, by which '7x' is 7.
+// same: a number and a text would be compared as floating numbers, where '7x' is 7.
 func (d mysql) same(column, value string) string {
 	return d.stored(column) + " = " + d.stored(value)
 }

@@ -58,16 +58,16 @@ func WithTTL(ttl time.Duration) Option {
 	}
 }
 
-// WithNobody sets the value that is written to the column of the holder when nobody
-// holds the lock: nil (NULL, the default), 0 or "". A column that is NOT NULL needs it.
-// When read, all three mean nobody, and so does a text that spells zero.
+// WithNobody sets the value that the column of the holder gets when no user holds the lock: nil
+// (NULL, the default), 0 or "". A column that is NOT NULL needs it. When read, all three mean no
+// holder, and so does a text that spells zero.
 func WithNobody(value any) Option {
 	return func(c *config) {
 		plain, err := driver.DefaultParameterConverter.ConvertValue(value)
 		if err != nil || plain != nil && plain != int64(0) && plain != "" {
 			c.Fail(fmt.Errorf("WithNobody(%v): want nil, 0 or an empty text", value))
 		}
-		c.nobody = plain
+		c.noHolder = plain
 		c.forTable("WithNobody")
 	}
 }
@@ -97,7 +97,7 @@ type config struct {
 	serial            string
 	by, since, expiry string
 	ttl               time.Duration
-	nobody            any
+	noHolder          any
 	manager           *Manager
 	tableOnly         []string // the options given that mean nothing for a Manager
 }

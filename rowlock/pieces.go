@@ -21,9 +21,9 @@ func lockPieces(d dialect, c columns) sqltext.Pieces {
 		"holder": sqltext.Raw(holder),
 		"stored": sqltext.Func(d.stored),
 
-		// Conditions, none of which is ever NULL. Free: nobody is named. Live: somebody
-		// is, and the lock hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
-		"free": sqltext.Raw(editlock.Nobody(c.by, d.binary(holder), d.Text(""))),
+		// Conditions; none is ever NULL. Free: no holder is named. Live: one is, and the lock
+		// hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
+		"free": sqltext.Raw(editlock.NoHolder(c.by, d.binary(holder), d.Text(""))),
 		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
 		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
 		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),
@@ -47,8 +47,8 @@ const (
 	// setNewHolder is for a user who is given the lock.
 	setNewHolder = "{by} = {user}, {since} = {now}, " + setExpiry
 
-	// setFree is for a lock that nobody holds any more.
-	setFree = "{by} = {nobody}, {since} = {now}, {expiry} = NULL"
+	// setFree is for a lock that no user holds any more.
+	setFree = "{by} = {noholder}, {since} = {now}, {expiry} = NULL"
 
 	setExpiry = "{expiry} = {after {bigint {ttl}}}"
 )
@@ -58,7 +58,7 @@ func (t *Table) newPieces() sqltext.Pieces {
 	p := lockPieces(t.dialect, t.columns)
 	p["table"] = sqltext.Raw(t.quoted)
 	p["tablename"] = sqltext.Value(t.name)
-	p["nobody"] = sqltext.Value(t.nobody)
+	p["noholder"] = sqltext.Value(t.noHolder)
 	p["keytext"] = sqltext.SQL(t.dialect.keyText())
 	p["keycolumns"] = sqltext.Raw(strings.Join(t.keys, ", "))
 

@@ -8,17 +8,15 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// SaveRelease saves the user's work and releases the lock, both or neither. It opens a
-// transaction, or uses that of [Table.In], checks that the row is at e.Serial and that
-// nobody else holds its lock, frees the lock, and calls save, which changes the row in
-// the transaction and raises its version as every write does. From the check to the
-// commit nobody else can change the row.
+// SaveRelease saves the user's work and releases the lock, both or neither. It opens a transaction,
+// or uses that of [Table.In], checks that the row is at e.Serial and that no other user holds its
+// lock, frees the lock, and calls save, which changes the row in the transaction and raises its
+// version as every write does. From the check to the commit no other client can change the row.
 //
-// A user whose lock has lapsed, or who never held it, can save as long as the row is
-// unchanged and nobody else holds the lock: the row's version protects it. Errors are
-// those of [Table.Request], and save isn't called; save's own error, as it is, after a
-// rollback (with In, the caller has to roll back); or the database's own. A panic in
-// save rolls back, too.
+// After the user's lock has lapsed, and without ever having held it, a user can save as long as the
+// row is unchanged and no other user holds the lock: the row's version protects it. Errors are
+// those of [Table.Request], and save isn't called; save's own error, as it is, after a rollback
+// (with In, the caller has to roll back); or the database's own. A panic in save rolls back, too.
 //
 // SaveRelease isn't repeated after a serialization failure, because save could have
 // effects that must not happen twice. To repeat it, use In within [sqlfence.Retry]. That

@@ -11,9 +11,9 @@ import (
 
 type sqlite struct{ sqltext.Dialect }
 
-// sendUpdate sends a second statement for a refusal, to read the state. In a transaction
-// nobody can come between the two, because the first one has made this connection the
-// only writer, even where it changed nothing.
+// sendUpdate sends a second statement for a refusal, to read the state. In a transaction no client
+// can come between the two, because the first one has made this connection the only writer, even
+// where it changed nothing.
 func (d sqlite) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
 	text, args := sqltext.Render(d, "UPDATE {table} SET {set} WHERE {row} AND {condition} RETURNING {state}, 1{load}", u.pieces(t), t.pieces)
 	s, err := readState(ctx, q, text, args, u.dest, 6)

@@ -28,7 +28,7 @@ type Table struct {
 	columns       columns
 	pieces        sqltext.Pieces
 	ttl           time.Duration
-	nobody        any
+	noHolder      any
 }
 
 // New returns a Table for the table called name, "invoice" or "sales.invoice", an
@@ -36,9 +36,9 @@ type Table struct {
 // caller closes it. New sends nothing to the database; see [Table.Check]. Its errors are
 // [sqlfence.ErrInvalid].
 //
-// By default the key is the column id, the version serial, the lock's columns are
-// editedby, editedsince and editedexpiry, nobody is written as NULL, a lock lasts
-// 10 minutes, there is no [Manager], and the dialect is found from the driver.
+// By default the key is the column id, the version serial, the lock's columns are editedby,
+// editedsince and editedexpiry, no holder is written as NULL, a lock lasts 10 minutes, there is no
+// [Manager], and the dialect is found from the driver.
 func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -68,7 +68,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 		c.Fail(err)
 	}
 	t := &Table{
-		db: db, manager: c.manager, options: c.Options, dialect: d, ttl: c.ttl, nobody: c.nobody,
+		db: db, manager: c.manager, options: c.Options, dialect: d, ttl: c.ttl, noHolder: c.noHolder,
 		name: table, keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
 	}
 	if schema != "" {
@@ -110,12 +110,11 @@ func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	}
 }
 
-// In returns a Table whose methods take part in tx, a transaction of the same
-// database: their effects last, and others see them, once tx has committed. After a
-// refusal ([sqlfence.ErrGone], [sqlfence.ErrConflict], [sqlfence.ErrLocked],
-// [ErrNotHeld]) tx can go on; after another error a PostgreSQL transaction may have to be
-// rolled back. At REPEATABLE READ and SERIALIZABLE a method may return a
-// serialization failure, as the driver reports it: see [sqlfence.Retry].
+// In returns a Table with methods that take part in tx, a transaction of the same database: their
+// effects last, and others see them, once tx has committed. After a refusal ([sqlfence.ErrGone],
+// [sqlfence.ErrConflict], [sqlfence.ErrLocked], [ErrNotHeld]) tx can go on; after another error a
+// PostgreSQL transaction may have to be rolled back. At REPEATABLE READ and SERIALIZABLE a method
+// may return a serialization failure, as the driver reports it: see [sqlfence.Retry].
 func (t *Table) In(tx *sql.Tx) *Table {
 	in := *t
 	in.tx = tx

@@ -8,20 +8,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Transfer gives the row's lock to another user, or to nobody if to is nil. It succeeds
-// whoever holds the lock and at any version of the row, which it doesn't change. It is
-// for an administrator, when the holder can't release the lock.
+// Transfer gives the row's lock to another user, or frees it if to is nil. It succeeds with any
+// holder of the lock and at any version of the row, which it doesn't change. It is for an
+// administrator, when the holder can't release the lock.
 //
-// The new holder begins to edit now, with the table's TTL. No session keeps the lock
-// alive until the new holder's first Request or Renew. Transfer to nobody has the effect
-// of [Table.Release]. For the user who held it before:
+// The new holder begins to edit now, with the table's TTL. No session keeps the lock alive until
+// the new holder's first Request or Renew. Transfer to nil has the effect of [Table.Release]. For
+// the user who held it before:
 //
 //   - After a transfer to another user, Request, Renew, SaveRelease and SaveKeep fail
 //     with a [*sqlfence.LockedError] that names the new holder, until that lock lapses. A
 //     Release does nothing.
-//   - After a transfer to nobody, Renew fails with [ErrNotHeld]. Request, SaveRelease
-//     and SaveKeep succeed if the row is unchanged and nobody else has taken the lock: no
-//     work was lost, so none is thrown away.
+//   - After a transfer to nil, Renew fails with [ErrNotHeld]. Request, SaveRelease and SaveKeep
+//     succeed if the row is unchanged and no other user has taken the lock: no work was lost, so
+//     none is thrown away.
 //   - A write that doesn't ask for the lock is refused if the row has changed, by its
 //     version as always.
 //

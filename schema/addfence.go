@@ -18,9 +18,9 @@ import (
 // nothing and returns nil. table and column are names as for [sqlfence.WithTable] and
 // RowFence; the table need not be registered.
 //
-// No row is written, however many there are. The column needs the table for itself for a
-// moment, and whoever comes while it waits for that has to wait behind it. So it gives up soon,
-// lets the others pass, and tries again after a pause, until ctx ends:
+// No row is written, however many there are. The column needs the table for itself for a moment,
+// and every statement that comes while it waits for that has to wait behind it. So it gives up
+// soon, lets the others pass, and tries again after a pause, until ctx ends:
 //
 //   - PostgreSQL: it waits 100 ms at a time for open transactions, with pauses of at most 1.6 s. A
 //     VACUUM, and what else writers needn't wait for, it first waits for without being in
@@ -93,7 +93,7 @@ func AddFenceSQL(d sqlfence.Dialect, table, column string) ([]string, error) {
 	return append(append(steps.before, steps.add), steps.after...), nil
 }
 
-// triesOfMigration is how often a statement tries that nobody sends again.
+// triesOfMigration is how often a statement of a migration tries, as no program sends it again.
 const triesOfMigration = 40
 
 // A fence is a fence column to be added, by its names as SQL.
@@ -133,8 +133,8 @@ func (d *dialect) named(table, column string) (fence, error) {
 	return f, nil
 }
 
-// addUntilDone adds the column unless it is there, again after each time that others were in
-// the way. Another error may be that of a column which somebody else has just added.
+// addUntilDone adds the column unless it is there, again after each time that others were in the
+// way. Another error may mean that another client has just added the column.
 func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) error {
 	steps, pause := d.steps(f, 1), dberr.Backoff{Pause: d.pause, Max: 8 * d.pause}
 	for {

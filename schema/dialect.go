@@ -14,9 +14,8 @@ type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	// find is a query for the column, of which scan reads its type from a row, with what
-	// makes it something else than a plain column. fits says which may be fence columns,
-	// and typ is what a new one gets.
+	// find is a query for the column. From its row, scan reads the type, and the fault of a column
+	// that isn't a plain one. fits says which may be fence columns, and typ is what a new one gets.
 	find func(fence) string
 	scan func(*sql.Rows) (string, error)
 	fits func(typ string) bool

@@ -64,7 +64,7 @@ var notInstant = []uint16{1845, 1846, 4092}
 
 func explainMySQL(err error) error {
 	if number, ok := dberr.MySQLNumber(err); ok && slices.Contains(notInstant, number) {
-		return fmt.Errorf("the server would have to copy the table, and hold up all who write to it; run the ALTER TABLE of AddFenceSQL without ALGORITHM=INSTANT when nobody does: %w", err)
+		return fmt.Errorf("the server would have to copy the table, and hold up all who write to it; run the ALTER TABLE of AddFenceSQL without ALGORITHM=INSTANT when no client does: %w", err)
 	}
 	return err
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // Seal seals the tables that db, which has to be fenced, registers with [sqlfence.Sealed]: from
-// then on the database refuses every write of theirs that doesn't prove its token, whoever
-// sends it. Programs that write to them with Sealed go on while it runs. It may be run again, and
-// has to be after a partition or a child was added, the table or its fence column was renamed, or
-// a rule was changed. Where no table is registered with Sealed it does nothing, and returns nil.
+// then on the database refuses every write to them that doesn't prove its token, from any client.
+// Programs that write to them with Sealed go on while it runs. It may be run again, and has to be
+// after a partition or a child was added, the table or its fence column was renamed, or a rule was
+// changed. Where no table is registered with Sealed it does nothing, and returns nil.
 //
 // It waits for transactions that have written to a table, a second at a time, so that others
 // aren't held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
@@ -88,7 +88,7 @@ type sealer interface {
 	obstacles(sealing) string
 }
 
-// A leveler is a sealer whose statements need a transaction of this level.
+// A leveler is a sealer with statements that need a transaction of this level.
 type leveler interface{ level() sql.IsolationLevel }
 
 // sealers are by database: in SQLite no table can be sealed.

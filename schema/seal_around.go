@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A neighbour is a sealer whose statements can't look for what is there already.
+// A neighbour is a sealer with statements that can't look for existing objects themselves.
 type neighbour interface {
 	sealer
 
@@ -19,7 +19,8 @@ type neighbour interface {
 	triggers(sealing) string
 	allTriggers(sealing) string
 
-	// ledger is a query for the schema of the ledger, and negatives one for a row whose mark is below 0.
+	// ledger is a query for the schema of the ledger, and negatives one for a row with a mark below
+	// 0.
 	ledger(sealing) string
 	negatives(sealing) string
 }
@@ -57,7 +58,7 @@ func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) er
 		return err
 	}
 	if len(found) == 0 {
-		return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database, by which its tokens are compared")
+		return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database to compare its tokens with")
 	}
 	s.ledgerIn = found[0]
 	return nil

@@ -70,9 +70,10 @@ func (sealMySQL) unseal(s sealing) []string {
 	return s.locked(slices.Concat(s.try(triggers), shut, s.drop(openPrefix, sqltext.SealPrefix), s.create(triggers), open))
 }
 
-// locked returns statements that have the table to themselves, for which they wait a second. A trigger is
-// read and run in the sql_mode that it was created in, whoever writes: by HIGH_NOT_PRECEDENCE a comparison is another
-// one, and by ORACLE a block isn't read at all, once the former triggers are gone.
+// locked returns statements that have the table to themselves; they wait a second for that. A
+// trigger is read and run in the sql_mode that it was created in, for every writer:
+// HIGH_NOT_PRECEDENCE changes the meaning of a comparison. With ORACLE the server can't read a
+// block at all, once the former triggers are gone.
 func (s sealing) locked(statements []string) []string {
 	all := append([]string{
 		"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout",

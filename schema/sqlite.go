@@ -9,7 +9,7 @@ import (
 )
 
 // sqlite: a table that is STRICT knows no bigint, and all tables store integers of 8 bytes in a
-// column whose type has INT in it.
+// column with INT in its type.
 var sqlite = dialect{
 	Dialect: sqltext.SQLite,
 	names:   sqlfence.SQLite,

@@ -19,7 +19,7 @@ import (
 type coalescer struct {
 	// take takes n tokens of name, or as many as there are left.
 	take func(ctx context.Context, name string, n int64) (last, taken int64, err error)
-	db   *sql.DB // whose connections take uses; nil for any number of them
+	db   *sql.DB // take uses its connections; nil for any number of them
 
 	mu     sync.Mutex
 	byName map[string]*queue // of the names that have a statement under way

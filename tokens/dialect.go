@@ -99,7 +99,7 @@ func wantsInteger(c column) (want string) {
 // pieces are what the statements of all dialects know besides.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
-// render writes a statement whose placeholders are written by hand.
+// render writes a statement with placeholders that are written by hand.
 func render(d sqltext.Dialect, text string) string {
 	text, _ = sqltext.Render(d, text, pieces)
 	return text

@@ -62,9 +62,9 @@
 //
 // # What it is not
 //
-// A token is not a lock: Issue never refuses because there is a holder, and whoever has
-// the newest token has the resource. Issue waits only for open transactions that have
-// written under the ledger's guard, so that their writes come before the new token.
+// A token is not a lock: Issue never refuses because there is a holder, and the holder of the
+// newest token has the resource. Issue waits only for open transactions that have written under the
+// ledger's guard, so that their writes come before the new token.
 //
 // Issue takes no part in a transaction of the caller, on purpose: others must see the
 // token before it is used. In an open transaction it would block every other Issue of

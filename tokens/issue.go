@@ -24,12 +24,12 @@ import (
 // than a quarter of the pool. A shared statement carries no values of the callers'
 // contexts, and is cancelled only when all callers have gone.
 //
-// A call whose context ends returns at once with the context's error. After any error
-// but ErrTokenLimit a token may have been taken; it is then lost. The servers of MySQL and
-// MariaDB don't notice that a client has gone, so there a statement that was given up is ended by
-// another connection. If none can be had within 2 s, the process ends first, or the KILL doesn't
-// reach the server, the statement may take its token later: within innodb_lock_wait_timeout, once it
-// has the ledger's row.
+// When its context ends, a call returns at once with the context's error. After any error but
+// ErrTokenLimit a token may have been taken; it is then lost. The servers of MySQL and MariaDB
+// don't notice that a client has gone, so there a statement that was given up is ended by another
+// connection. If none can be had within 2 s, the process ends first, or the KILL doesn't reach the
+// server, the statement may take its token later: within innodb_lock_wait_timeout, once it has the
+// ledger's row.
 //
 // Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached
 // [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an

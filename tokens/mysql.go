@@ -77,8 +77,8 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
 	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
-	// Where all rows of a table are locked nobody can add one at this level. It can't be set
-	// where a session with autocommit = 0 has begun a transaction, or a chain has.
+	// Where all rows of a table are locked no other client can add one at this level. It can't be
+	// set where a session with autocommit = 0 has begun a transaction, or a chain has.
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 	before:   "COMMIT AND NO CHAIN NO RELEASE",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },

@@ -19,11 +19,10 @@ func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithLogger sets the logger for warnings: for each token from [sqlfence.WarnToken] on
-// that is issued (once for coalesced calls) or adopted, for a server whose timeline
-// can't be read, and for a ledger with a column that is too small. The default is
-// [slog.Default] at the time of logging. Nil is invalid; to log nothing, pass a logger
-// with [slog.DiscardHandler].
+// WithLogger sets the logger for warnings: for each token from [sqlfence.WarnToken] on that is
+// issued (once for coalesced calls) or adopted, for a server that doesn't show its timeline, and
+// for a ledger with a column that is too small. The default is [slog.Default] at the time of
+// logging. Nil is invalid; to log nothing, pass a logger with [slog.DiscardHandler].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {

@@ -58,9 +58,9 @@ WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 
 // issuePostgres takes {count} tokens of {name}.
 //
-// The guard of the ledger takes its turn too, shared. Turns are granted in the order
-// of the requests, so writers whose transactions overlap can't hold off the next token
-// for ever, as they could by sharing the row.
+// The guard of the ledger takes its turn too, shared. Turns are granted in the order of the
+// requests, so writers with transactions that overlap can't hold off the next token for ever, as
+// they could by sharing the row.
 const issuePostgres = `INSERT INTO {ledger} (name, token)
 SELECT {name}, turn.floor + {count}
 FROM (SELECT {turn {name}}, {durable}, {floor} AS floor OFFSET 0) AS turn

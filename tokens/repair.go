@@ -13,22 +13,21 @@ import (
 // ledger yet begin at floor + 1 or higher. It never lowers a token. Either all tokens
 // are raised or none. What it has raised stays so: nothing gives the numbers below the floor back.
 //
-// Call it when tokens may have been lost, before the application runs again: after a
-// restore from a dump, a snapshot of the disk or a copy of a SQLite file, and after a
-// failover of a server whose timeline can't be read (see the package's comment). The
-// floor must be at least the highest token that may have been issued: take the highest
-// in the rows' fence columns, in the logs and in other copies of the ledger, and add some
-// room. After PostgreSQL's pg_upgrade, and after a move to a new cluster, whose timelines
-// begin at 1 again, call it with the highest token in fencing_tokens: later timelines
-// then count from there.
+// Call it when tokens may have been lost, before the application runs again: after a restore from a
+// dump, a snapshot of the disk or a copy of a SQLite file, and after a failover of a server that
+// doesn't show its timeline (see the package's comment). The floor must be at least the highest
+// token that may have been issued: take the highest in the rows' fence columns, in the logs and in
+// other copies of the ledger, and add some room. After PostgreSQL's pg_upgrade, and after a move to
+// a new cluster, where timelines begin at 1 again, call it with the highest token in
+// fencing_tokens: later timelines then count from there.
 //
 // Tables with [sqlfence.Ledger] refuse older tokens from then on, so their holders need
 // new ones. The same is true of tokens adopted from another service, until they pass
 // the floor. Repair waits for open transactions that have written under the ledger's
 // guard, and blocks new ones until it is done.
 //
-// It isn't for a row whose mark was never issued: lower that mark, under [sqlfence.Bypass]. A floor above
-// [sqlfence.WarnToken] is refused without [AboveWarnToken].
+// It isn't for a row with a mark that was never issued: lower that mark, under [sqlfence.Bypass]. A
+// floor above [sqlfence.WarnToken] is refused without [AboveWarnToken].
 //
 // Errors: [sqlfence.ErrInvalid] for a floor below 1, and without the option for one above WarnToken,
 // [sqlfence.ErrTokenLimit] for one above [sqlfence.MaxToken], or the database's.
@@ -51,7 +50,7 @@ func (s *Store) Repair(ctx context.Context, floor int64, opts ...RepairOption) e
 	}
 	send := func(start string) error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			// Nobody adds a name meanwhile who hasn't seen the new start.
+			// Meanwhile no client adds a name without having seen the new start.
 			if err := execAll(ctx, tx, s.dialect.lock); err != nil {
 				return err
 			}
@@ -85,8 +84,8 @@ type repair struct {
 	report             *Repaired
 }
 
-// AboveWarnToken allows a floor above [sqlfence.WarnToken], by which all names have used up a tenth of their tokens or
-// more, for ever.
+// AboveWarnToken allows a floor above [sqlfence.WarnToken]. With it all names have used up a tenth
+// of their tokens or more, for ever.
 func AboveWarnToken() RepairOption { return func(r *repair) { r.high = true } }
 
 // ReportTo has Repair note what it raises. With DryRun it is what Repair would raise.
@@ -125,7 +124,7 @@ func (s *Store) planRepair(ctx context.Context, floor int64, report *Repaired) (
 	return nil
 }
 
-// below returns the names whose token is below a floor.
+// below returns the names with a token below a floor.
 func (s *Store) below(ctx context.Context, db querier, floor int64) ([]Rise, error) {
 	text := s.dialect.below
 	rows, err := db.QueryContext(trusted.Context(ctx, text), text, floor)

@@ -19,11 +19,10 @@ type Mark struct {
 	Column string // as for [sqlfence.RowFence]
 }
 
-// Rotate retires name and the names of its rows, name + "/" + key (see
-// [sqlfence.Key]), and sets the marks of all rows back to 0, so that the tokens of a new
-// name can begin at 1 in these tables. It returns the number of marks it reset. Use it for
-// a name whose tokens have run out, or after a token that was never issued has got into
-// the rows' marks, which then refuse all others for ever.
+// Rotate retires name and the names of its rows, name + "/" + key (see [sqlfence.Key]), and sets
+// the marks of all rows back to 0, so that the tokens of a new name can begin at 1 in these tables.
+// It returns the number of marks it reset. Use it for a name that has run out of tokens, or after a
+// token that was never issued has got into the rows' marks, which then refuse all others for ever.
 //
 // Retiring is final: Issue, and package lease, return [sqlfence.ErrTokenLimit] for a
 // retired name, and tables with [sqlfence.Ledger] refuse all its tokens as stale. Mind
@@ -32,7 +31,7 @@ type Mark struct {
 // The procedure:
 //
 //  1. Stop all processes that write to the tables under the old name.
-//  2. Call Rotate with the old name and a Mark for each table whose resource it is.
+//  2. Call Rotate with the old name and a Mark for each table that has it as its resource.
 //  3. Start the application with [sqlfence.Resource] of the new name on each of them,
 //     for example Resource("books-2"); its first token is 1.
 //
@@ -43,9 +42,9 @@ type Mark struct {
 // back into the marks, which then refuse the new holders. If the second step left out a
 // table, its rows refuse the new tokens; call Rotate again, which changes nothing else.
 //
-// Rotate is one transaction. Until it ends, nobody else can write to the tables on
-// PostgreSQL, or to the file on SQLite. The tables' triggers fire for each mark that is
-// reset. If row-level security hides rows from the database role, Rotate fails.
+// Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL,
+// or to the file on SQLite. The tables' triggers fire for each mark that is reset. If row-level
+// security hides rows from the database role, Rotate fails.
 //
 // Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
 // name nor one of its rows' (call [Store.Ensure] first if its tokens came from elsewhere

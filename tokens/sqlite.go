@@ -5,9 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sqlite writes its arguments in their order and once each, because drivers differ in
-// how they count them. Nobody else writes to the file while a transaction that has
-// written is open, so nothing has to be locked.
+// sqlite writes its arguments in their order and once each, because drivers differ in how they
+// count them. No other client writes to the file while a transaction that has written is open, so
+// nothing has to be locked.
 var sqlite = dialect{
 	Dialect: sqltext.SQLite,
 	names:   sqlfence.SQLite,

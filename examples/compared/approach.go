@@ -86,7 +86,7 @@ func (p *process) close() {
 	_ = p.db.Close()
 }
 
-// nothing: whoever believes it is the holder writes.
+// nothing: a process that believes it is the holder writes.
 var nothing = approach{
 	name:  "nothing",
 	hold:  func(context.Context, *process) error { return nil },

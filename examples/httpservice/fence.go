@@ -27,7 +27,7 @@ func withFence(next http.Handler) http.Handler {
 	})
 }
 
-// fail answers a request whose statement failed.
+// fail answers a request after its statement has failed.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, sqlfence.ErrStale):

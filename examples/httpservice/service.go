@@ -43,7 +43,7 @@ func newService(ctx context.Context, db *sql.DB) (*service, error) {
 	if err := store.Setup(ctx); err != nil {
 		return nil, err
 	}
-	// At start-up nobody holds a token yet; the first row comes without one.
+	// At start-up no process holds a token yet; the first row comes without one.
 	setup := sqlfence.Bypass(ctx, "create the first book")
 	for _, stmt := range []string{
 		`CREATE TABLE IF NOT EXISTS books (

@@ -32,7 +32,7 @@ func (s *service) showAs(w http.ResponseWriter, r *http.Request, id int64, user 
 	render(w, status, "show", p)
 }
 
-// edit takes the lock and gives the form; whoever is too late is told who has it.
+// edit takes the lock and gives the form; a user who is too late learns who has it.
 func (s *service) edit(w http.ResponseWriter, r *http.Request, id int64, user string) {
 	i := invoice{ID: id}
 	lock, err := s.invoices.LoadLocked(r.Context(), rowlock.Edit{ID: id, User: user}, columns, i.dest()...)
@@ -106,8 +106,8 @@ func (s *service) correct(w http.ResponseWriter, r *http.Request, id int64, user
 	render(w, http.StatusBadRequest, "edit", p)
 }
 
-// compare shows what a save would have overwritten. If nobody else is editing, the
-// user gets the lock, and a form in which the others' changes stand beside the user's.
+// compare shows what a save would have overwritten. If no other user is editing, the user gets the
+// lock, and a form in which the others' changes stand beside the user's.
 func (s *service) compare(w http.ResponseWriter, r *http.Request, edit rowlock.Edit, d draft) {
 	theirs := invoice{ID: edit.ID.(int64)}
 	p := page{User: edit.User.(string), ID: theirs.ID, Form: d}

@@ -54,11 +54,10 @@ type difference struct {
 	Taken                bool // only the others changed it: theirs is taken
 }
 
-// merge returns what a user's draft becomes on top of theirs, the invoice that is saved
-// now: a field that the others have changed is theirs, any other the user's. So what is
-// merged can be saved without undoing anybody's change. Where both changed a field, the
-// differences show the user's text. A field that the draft doesn't say was shown counts
-// as changed.
+// merge returns what a user's draft becomes on top of theirs, the invoice that is saved now: a
+// field that the others have changed is theirs, any other the user's. So the merged invoice can be
+// saved without undoing another user's change. Where both changed a field, the differences show the
+// user's text. A field that the draft doesn't say was shown counts as changed.
 func merge(yours draft, theirs invoice) (merged texts, all []difference) {
 	merged = theirs.texts()
 	for _, field := range fields {

@@ -29,7 +29,7 @@ type page struct {
 	Form        draft             // the invoice as the user wants it
 	Faults      map[string]string // what is wrong with a field of the form
 	Lock        *countdown        // the user's own, or nil
-	Holder      *rowlock.Lock     // somebody else's, or nil
+	Holder      *rowlock.Lock     // another user's, or nil
 	Differences []difference
 	Invoices    []invoice
 	Locks       []rowlock.HeldLock

@@ -41,7 +41,7 @@ func newService(ctx context.Context, db *sql.DB, ttl time.Duration) (*service, e
 	if err := invoices.Check(ctx); err != nil {
 		return nil, err
 	}
-	// This is the only process that serves them, and nobody is logged in yet.
+	// This is the only process that serves them, and no user is logged in yet.
 	if _, err := manager.FreeAll(ctx); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// ttl is long: nobody loses the lease because the machine stands still for a while. Here a
+// ttl is long: no leader loses the lease because the machine stands still for a while. Here a
 // leader hands over; where it may die, the others wait for as long.
 const ttl = limit
 

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Worker runs two processes that work off one queue, one at a time: whoever has
-// the lease. It stops the leader as kill -STOP does, lets the other take over,
-// wakes the first, and shows what becomes of what that one still writes.
+// Worker runs two processes that work off one queue, one at a time: the holder of the lease. It
+// stops the leader as kill -STOP does, lets the other take over, wakes the first, and shows that
+// the first one's late writes are refused.
 //
 //	go run ./examples/worker                        # SQLite in a temporary folder
 //	go run ./examples/worker -dsn postgres://...    # a schema of its own, dropped at the end
@@ -78,7 +78,7 @@ func run(ctx context.Context, w io.Writer, dsn string, fenced bool) (err error) 
 	return nil
 }
 
-// stopAt is the job in the middle of which the leader is stopped.
+// stopAt is the job that the leader is stopped in the middle of.
 const stopAt = 2
 
 // play stops the leader A in the middle of a job, until B has finished that job.

@@ -59,7 +59,7 @@ func (s *story) add(who, what string) {
 	s.told = make(chan struct{})
 }
 
-// wait waits until somebody has done something.
+// wait waits for an event of a worker.
 func (s *story) wait(ctx context.Context, who, what string) error {
 	for {
 		s.mu.Lock()
@@ -83,8 +83,8 @@ func (s *story) wait(ctx context.Context, who, what string) error {
 	}
 }
 
-// disturbed reports whether somebody lost the lease, or took it over, who has no part in the story in that: A has
-// it until it is stopped in the middle of its job, and loses it by that, and B keeps it.
+// disturbed reports whether a worker lost the lease, or took it over, out of the story's order: A
+// has it until it is stopped in the middle of its job, and loses it by that, and B keeps it.
 func (s *story) disturbed() bool {
 	told := func(what string) int {
 		if i := slices.IndexFunc(s.steps, func(st step) bool { return st.what == what }); i >= 0 {

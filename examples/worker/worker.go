@@ -82,9 +82,9 @@ func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 		fmt.Print(begins, job, "\n")
 		time.Sleep(work)
 
-		// Whoever wakes up here can't know yet that the lease is lost. Its context
-		// would stop most, but not a request that is on its way already: only the
-		// fence is sure to. So the context is left out of it.
+		// A worker that wakes up here can't know yet that the lease is lost. Its context would stop
+		// most, but not a request that is on its way already: only the fence is sure to. So the
+		// context is left out of it.
 		_, err = db.ExecContext(context.WithoutCancel(ctx), finish, name, job)
 		var stale *sqlfence.StaleError
 		if errors.As(err, &stale) {

@@ -27,7 +27,7 @@ func TestRulesCanFail(t *testing.T) {
 
 	t.Run("no look at locks", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, `w.write("CASE WHEN ", editlock.Nobody`, `w.write("CASE WHEN ", by, " IS NOT NULL OR ", editlock.Nobody`, 1)
+			return strings.Replace(source, `w.write("CASE WHEN ", editlock.NoHolder`, `w.write("CASE WHEN ", by, " IS NOT NULL OR ", editlock.NoHolder`, 1)
 		}
 		wantFailing(t, "serials", asInstalled, replaced(t, "rewrite/editlock.go", without), map[string][]string{
 			"TestEditLockRefusesOthers":   all,

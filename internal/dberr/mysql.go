@@ -23,9 +23,9 @@ var mysqlStates = map[uint16]string{
 	1047: "57P03",                                              // 08S01: a Galera node that isn't ready
 	1053: "57P01",                                              // 08S01: the server shuts down
 	1927: "57P01",                                              // 70100: the connection was killed
-	3169: "57P01",                                              // HY000: likewise, by MySQL
+	3169: "57P01",                                              // HY000: the same, by MySQL
 	1158: "08006", 1159: "08006", 1160: "08006", 1161: "08006", // 08S01: the network
-	1153: "54000",           // 08S01: a packet that is too large, of which nothing was executed; the server ends the session
+	1153: "54000",           // 08S01: a packet that is too large: nothing of it was executed; the server ends the session
 	1180: CompletionUnknown, // HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may have it
 	1317: "57014",           // 70100: the statement was interrupted
 	1969: "57014",           // 70100: it took longer than max_statement_time
@@ -37,7 +37,7 @@ var mysqlStates = map[uint16]string{
 	1050: DuplicateTable,        // 42S01
 	1061: DuplicateObject,       // 42000: an index of this name
 	1062: UniqueViolation,       // 23000
-	1586: UniqueViolation,       // 23000: likewise, with the index's name
+	1586: UniqueViolation,       // 23000: the same, with the index's name
 	3819: "23514",               // HY000: a CHECK, by MySQL; MariaDB's 4025 has 23000
 	1264: OutOfRange,            // 22003
 	1690: OutOfRange,            // 22003: of an expression

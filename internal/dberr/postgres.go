@@ -121,8 +121,8 @@ func IsPassing(err error) bool {
 // lets it, and has changed nothing. The transaction may go on in MySQL.
 func IsLockTimeout(err error) bool { return SQLState(err) == lockNotAvailable }
 
-// IsWithByRule reports whether err is PostgreSQL's for a statement with WITH of which a
-// rule makes several. Its messages are translated, but for the keywords.
+// IsWithByRule reports whether err is PostgreSQL's for a statement with WITH that a rule turns into
+// several. Its messages are translated, but for the keywords.
 func IsWithByRule(err error) bool {
 	return SQLState(err) == FeatureNotSupported && strings.Contains(err.Error(), "WITH")
 }

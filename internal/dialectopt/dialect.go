@@ -27,10 +27,10 @@ func For[T any](postgres, sqlite, mysql T) Parts[T] {
 // All returns the parts, for tests that walk through them.
 func (p Parts[T]) All() []T { return p.parts }
 
-// Find returns the part for the dialect of a driver, which is known or named by
-// WithDialect, and the schema of sqlfence's tables. It records in o an unknown driver whose dialect isn't named, a named
-// dialect that contradicts a known driver, and a dialect without a part. The dialect
-// returned is then 0, and also after a WithDialect that failed.
+// Find returns the part for the dialect of a driver, which is known or named by WithDialect, and
+// the schema of sqlfence's tables. It records in o an unknown driver without a named dialect, a
+// named dialect that contradicts a known driver, and a dialect without a part. The dialect returned
+// is then 0, and also after a WithDialect that failed.
 func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
 	if fenced, ok := d.(interface{ OwnSchema() string }); ok {
 		o.Schema = fenced.OwnSchema()

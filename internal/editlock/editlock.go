@@ -1,9 +1,9 @@
-// Package editlock says which users are nobody: once for package rowlock, which takes
-// the locks of rows, and for the rule sqlfence.EditLock, which refuses the writes of
-// those who don't hold them.
+// Package editlock defines which IDs mean that a row's lock has no holder: for package rowlock,
+// which takes the locks of rows, and for the rule sqlfence.EditLock, which refuses the writes of
+// users who don't hold them.
 //
-// Nobody is NULL, the empty text, and zero however it is written: a user ID may be kept
-// in a column of integers or in one of texts, and means the same in both.
+// No holder is NULL, the empty text, and zero however it is written: a user ID may be kept in a
+// column of integers or in one of texts, and means the same in both.
 package editlock
 
 import (
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// IsNobody reports whether an ID, as text, is nobody's. It also takes for nobody's what
-// only some databases read as zero, such as "0x0": a user may not have such an ID.
-func IsNobody(id string) bool {
+// IsNoHolder reports whether an ID, as text, means no holder. That includes texts that only some
+// databases read as zero, such as "0x0": a user may not have such an ID.
+func IsNoHolder(id string) bool {
 	id = strings.TrimSpace(id)
 	if id == "" {
 		return true
@@ -25,11 +25,11 @@ func IsNobody(id string) bool {
 	return err == nil && integer == 0
 }
 
-// Nobody is the rule in SQL: a condition, never NULL, that column names nobody; text is an
-// expression for its value as text, and empty is the empty text. Whatever isn't certainly
-// a zero is somebody, and the lock counts as held: "-", "0-0", more than 16 zeros in a
-// row, and "0x0", though [IsNobody] refuses that for an ID.
-func Nobody(column, text, empty string) string {
+// NoHolder is the rule in SQL: a condition, never NULL, that column names no holder; text is an
+// expression for its value as text, and empty is the empty text. A value that isn't certainly a
+// zero names a user, and the lock counts as held: "-", "0-0", more than 16 zeros in a row, and
+// "0x0", though [IsNoHolder] refuses that for an ID.
+func NoHolder(column, text, empty string) string {
 	short := "trim(" + text + ")"
 	for range 4 { // halve each row of zeros
 		short = "replace(" + short + ", '00', '0')"

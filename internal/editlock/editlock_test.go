@@ -2,7 +2,7 @@ package editlock
 
 import "testing"
 
-func TestIsNobody(t *testing.T) {
+func TestIsNoHolder(t *testing.T) {
 	for id, want := range map[string]bool{
 		"": true, " ": true, "0": true, "-0": true, "+0": true, "00": true, " 0": true, "0 ": true, "0.0": true,
 		"\t0\n": true, "0x0": true, "0b0": true, "0_0": true, "0e5": true, "-0x0p1": true, "1e-999": true,
@@ -11,8 +11,8 @@ func TestIsNobody(t *testing.T) {
 		"-": false, ".": false, "+.": false, "0-0": false, "0.0.0": false, "0 0": false, "--0": false,
 		"00000000-0000-0000-0000-000000000000": false,
 	} {
-		if got := IsNobody(id); got != want {
-			t.Errorf("IsNobody(%q) = %v", id, got)
+		if got := IsNoHolder(id); got != want {
+			t.Errorf("IsNoHolder(%q) = %v", id, got)
 		}
 	}
 }

@@ -51,11 +51,11 @@ func (c Call) String() string {
 type Kind int
 
 const (
-	Exec     Kind = iota + 1 // a statement of which only the count is wanted
-	Query                    // a statement of which rows are wanted
+	Exec     Kind = iota + 1 // a statement sent for its count only
+	Query                    // a statement sent for its rows
 	Begin                    // the begin of a transaction
 	Commit                   // its end; if it fails the transaction is over as well
-	Rollback                 // likewise
+	Rollback                 // the same of a rollback
 )
 
 // An Answer is what the database says to a statement. The zero value is no row,
@@ -144,7 +144,7 @@ func (d *DB) Connect(context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (d *DB) Driver() driver.Driver { return Driver{} }
 
-// Driver is the type by which the databases' driver is known.
+// Driver is the type that identifies the databases' driver.
 type Driver struct{}
 
 // Open fails: a database is opened by its connector.

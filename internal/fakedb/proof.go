@@ -21,8 +21,8 @@ var (
 	halves = regexp.MustCompile(`'(sqlfence:[A-Za-z0-9]+)'.{1,20}'([A-Za-z0-9]*:server:)'`)
 )
 
-// Proof returns the error by which a database proves that it raises what a guard raises, for a driver of a
-// test's without one; nil if that isn't what the statement asks for. facts may be nil.
+// Proof returns the error of a database that raises the errors of guards, for a test's driver
+// without a database; nil if the statement asks for something else. facts may be nil.
 func Proof(query string, facts func(question string) (string, error)) error {
 	m := halves.FindStringSubmatch(query)
 	if m == nil {

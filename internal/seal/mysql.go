@@ -131,9 +131,9 @@ const mysqlRefuse = `
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = refusal, MESSAGE_TEXT = problem;
 	END IF;`
 
-// mysqlLedger notes what it has compared for the statement's other rows, with the ledger, of which a statement may have
-// several, but not where the session's time may stand still, and be that of a later statement, too. With
-// --sysdate-is-now both times do.
+// mysqlLedger notes the tokens that it has compared, and with which ledger, for the statement's
+// other rows; a statement may have several ledgers. It notes none where the session's time may
+// stand still, and be that of a later statement, too. With --sysdate-is-now both times do.
 const mysqlLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
@@ -163,8 +163,8 @@ const mysqlSerial = `
 		SET refusal = {isserial}, problem = {sameold};
 	END IF;`
 
-// seen returns a condition by which the statement has the lock of the ledger's row already, and
-// so nobody has raised the token.
+// seen returns a condition: the statement has the lock of the ledger's row already, and so no
+// client has raised the token.
 func (t *Table) seen(given, home, name string) string {
 	if !t.Ledger {
 		return ""

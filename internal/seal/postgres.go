@@ -74,7 +74,7 @@ func Wanted(t *Table, source string) string {
 		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
 }
 
-// Same is a condition by which the trigger g of pg_trigger is w of wanted, and nothing else.
+// Same is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
 const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND g.tgqual IS NULL AND " +
 	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
 
@@ -211,7 +211,7 @@ BEGIN
 	RETURN NULL;
 END `
 
-// clearedMove clears the move beside a DELETE, whose rows may have been found.
+// clearedMove clears the move beside a DELETE, which may have found its rows already.
 const clearedMove = `PERFORM pg_catalog.set_config({move}, '', true);
 	IF NOT pg_catalog.texteq(TG_OP, 'DELETE') THEN
 		RETURN NULL;
@@ -227,18 +227,21 @@ BEGIN
 		USING ERRCODE = 'FT001';
 END `
 
-// appliedHere is a condition by which a worker of a subscription applies what was compared where it comes from. The
-// triggers are ENABLE ALWAYS, so that a session which calls itself a replica is refused, as any other is.
+// appliedHere is a condition: this is a worker of a subscription, and it applies writes that were
+// compared at their origin. The triggers are ENABLE ALWAYS, so that a session which calls itself a
+// replica is refused, as any other is.
 const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND EXISTS (" +
 	"SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, pg_catalog.pg_backend_pid()))"
 
-// seenLedger is a condition by which the transaction has the lock of the ledger's row already,
-// and so nobody has raised the token. The setting that says so is undone with what has locked it,
-// and names the ledger: a transaction may write to tables that have different ones.
+// seenLedger is a condition: the transaction has the lock of the ledger's row already, and so no
+// client has raised the token. A rollback of the statement that took the lock undoes the setting
+// that notes it. The setting names the ledger: a transaction may write to tables that have
+// different ones.
 const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
 	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
 
-// postgresLedger compares with the ledger, whose turn it takes and whose row it locks, as a guard does.
+// postgresLedger compares with the ledger: it takes the ledger's turn and locks its row, as a guard
+// does.
 const postgresLedger = `
 	token_name := {token name};
 	PERFORM pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', token_name), 0));
@@ -251,7 +254,7 @@ const postgresLedger = `
 	END IF;
 	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
 
-// raisesSerial is a condition by which an UPDATE raises the row's version.
+// raisesSerial is a condition: an UPDATE raises the row's version.
 const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, COALESCE(OLD.{serial}, 0)), false))"
 
 // postgresSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
@@ -261,7 +264,7 @@ const postgresSerial = `
 			USING ERRCODE = 'FT004';
 	END IF;`
 
-// movesKey is a condition by which an UPDATE gives the row another token's name.
+// movesKey is a condition: an UPDATE gives the row another token's name.
 const movesKey = "(pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne({name of old}, {name of new}))"
 
 // postgresKey refuses what takes a row out of the scope of its token by that of another one.

@@ -3,8 +3,8 @@ package session
 import "strings"
 
 // Changes reports whether a statement may do more than read and write rows, and begin and end
-// transactions: it may change its session, or the tables. In doubt it may; so may an EXPLAIN,
-// by which SQLite executes a PRAGMA.
+// transactions: it may change its session, or the tables. In doubt it may; so may an EXPLAIN, as
+// SQLite executes a PRAGMA behind it.
 func Changes(query string) bool {
 	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
 		return true

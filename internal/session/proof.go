@@ -27,11 +27,11 @@ type Refusal struct {
 func (r *Refusal) Error() string {
 	switch {
 	case r.Unproven && r.Err != nil:
-		return fmt.Sprintf("the server %q doesn't raise the error by which guards refuse: %v", r.Version, r.Err)
+		return fmt.Sprintf("the server %q doesn't raise the error that guards refuse with: %v", r.Version, r.Err)
 	case r.Unproven:
-		return fmt.Sprintf("the server %q doesn't raise the error by which guards refuse", r.Version)
+		return fmt.Sprintf("the server %q doesn't raise the error that guards refuse with", r.Version)
 	}
-	return fmt.Sprintf("the server is %s (%q), of which locks and isolation aren't known to be those that guards rely on", r.Server, r.Version)
+	return fmt.Sprintf("the server is %s (%q), and its locks and isolation aren't known to be those that guards rely on", r.Server, r.Version)
 }
 
 // Unwrap returns what the server answered instead.

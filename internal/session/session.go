@@ -24,7 +24,7 @@ type Wants struct {
 	Schema   string   // of the ledger by the options; empty for where the session finds it
 	Ledger   bool     // some table is compared with the ledger: where it is, and which function asks it
 	Sealed   []Name   // the tables that may be sealed
-	Untested []string // the names of servers whose risk is taken
+	Untested []string // the names of servers that the application takes the risk of
 	Nothing  bool     // there is no server, but a mock
 }
 

@@ -38,8 +38,8 @@ func Own(d sqltext.Dialect, schema, table, create, privileges string) Table {
 	}
 }
 
-// Ledger returns what a statement needs of the ledger of a database, of which it needs the
-// privileges.
+// Ledger returns the objects of the ledger of a database that a statement needs, with the
+// privileges it needs of them.
 func Ledger(d sqltext.Dialect, schema, privileges string) Table {
 	return Own(d, schema, sqltext.LedgerTable, d.CreateLedger(), privileges)
 }

@@ -8,9 +8,8 @@ import (
 // A Builder writes a statement. Its Dialect has to be set before anything else than
 // plain text is written. A Builder must not be copied after it has been used.
 //
-// A statement of sqlfence's own is best written as one text by [Builder.SQL], or by
-// [Render]. One that is made out of somebody else's goes piece by piece, which allocates
-// nothing but the text.
+// A statement of sqlfence's own is best written as one text by [Builder.SQL], or by [Render]. One
+// that is made out of an application's goes piece by piece, which allocates nothing but the text.
 type Builder struct {
 	Dialect Dialect
 

@@ -69,9 +69,9 @@ type Dialect interface {
 	// integers the last of them.
 	Micros(time string) string
 
-	// Raise is an expression that fails when it is evaluated, with a text whose parts are
-	// expressions; see Raising. Something in them has to depend on the row or the time,
-	// or the planner evaluates it.
+	// Raise is an expression that fails when it is evaluated, with a text of the parts, which are
+	// expressions; see Raising. Something in them has to depend on the row or the time, or the
+	// planner evaluates it.
 	Raise(parts ...string) string
 
 	// Raising returns what stands before, between and behind the parts of a Raise.
@@ -103,9 +103,9 @@ type Dialect interface {
 	// those that it guards.
 	FindElsewhere(schema, table string) string
 
-	// FindOwnHome is a query for the schema in which the session finds the ledger, the empty text where it finds none;
-	// and MayMove reports whether a statement may change that, of which it is known whether it does more than read and
-	// write rows. Empty and false where no session can be moved.
+	// FindOwnHome is a query for the schema in which the session finds the ledger, the empty text
+	// where it finds none. MayMove reports whether a statement may change that; the caller says
+	// whether it does more than read and write rows. Empty and false where no session can be moved.
 	FindOwnHome() string
 	MayMove(query string, more bool) bool
 

@@ -6,8 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Floored is a statement that names {floor}, and the same one with {start} in its
-// place, for a server whose timeline can't be read.
+// A Floored is a statement that names {floor}, and the same one with {start} in its place, for a
+// server that doesn't show its timeline.
 type Floored struct{ full, lower string }
 
 // NewFloored returns the statement of a text, as [Render] writes it. Its arguments are

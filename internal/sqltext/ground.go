@@ -18,8 +18,8 @@ const (
 	LocksTable = "rowlocks"
 )
 
-// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes.
-// Such a name may have a ~ before it, by which it is sorted last.
+// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes. Such a
+// name may have a ~ before it, which sorts it last.
 const OwnPrefix = "sqlfence"
 
 // OwnsName reports whether a function, trigger or constraint of this name is sqlfence's: it
@@ -29,17 +29,17 @@ func OwnsName(name string) bool {
 	return len(name) > len(OwnPrefix) && strings.EqualFold(name[:len(OwnPrefix)], OwnPrefix) && strings.IndexByte("_-:", name[len(OwnPrefix)]) >= 0
 }
 
-// ownSettings are the settings of a session that guards and seals rely on, and of which no client
-// proves anything: by the first one PostgreSQL fires no triggers but those that are ENABLE ALWAYS,
-// and by the others the triggers remember what they have compared and locked. One that ends
+// ownSettings are the settings of a session that guards and seals rely on, and that prove nothing
+// about a client. The first one has PostgreSQL fire no triggers but those that are ENABLE ALWAYS.
+// In the others the triggers remember the tokens that they have compared and locked. One that ends
 // with _ begins the names of several.
 var ownSettings = []string{TriggerSetting, "sqlfence.seen", "sqlfence.turns", "sqlfence.move_"}
 
 // TriggerSetting is the setting of PostgreSQL that turns triggers off.
 const TriggerSetting = "session_replication_role"
 
-// OwnsSetting reports whether a setting of PostgreSQL is one that only sqlfence changes, or by
-// which triggers are turned off.
+// OwnsSetting reports whether a setting of PostgreSQL is one that only sqlfence changes, or one
+// that turns triggers off.
 func OwnsSetting(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(ownSettings, func(own string) bool {

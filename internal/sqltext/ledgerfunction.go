@@ -21,7 +21,7 @@ const (
 	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the same function.
 	LedgerTruncateTrigger = "sqlfence_kept_v1"
 
-	// LedgerKept is the code by which it refuses to lower or to lose a token.
+	// LedgerKept is the code of its refusal to lower or to lose a token.
 	LedgerKept = "FTL01"
 )
 
@@ -32,7 +32,7 @@ DECLARE
 	held bigint;
 	same boolean;
 	rows bigint;
-	turns boolean := false; -- whoever raises the token takes the turn
+	turns boolean := false; -- raising the token takes the turn
 BEGIN
 	IF asked = %2$L::regclass AND starts_with(current_setting('transaction_isolation'), 'read ') -- committed, or uncommitted
 		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0)) IS NOT NULL

@@ -6,7 +6,7 @@ func (mysql) LedgerState() string { return "" }
 // LedgerTriggers: REPLACE fires that of DELETE. TRUNCATE fires none.
 func (mysql) LedgerTriggers() []Trigger { return mysqlLedgerTriggers }
 
-// LedgerKeptState is the SQLSTATE by which they refuse.
+// LedgerKeptState is the SQLSTATE of their refusals.
 const LedgerKeptState = "45L01"
 
 var mysqlLedgerTriggers = []Trigger{

@@ -14,7 +14,7 @@ import (
 // character set, time zone and isolation level of the session.
 //
 // Names and keys of sqlfence's tables are bytes (VARBINARY): a text would be compared by its
-// collation, most of which take "books " for "books" and "Books" for both.
+// collation, and most take "books " for "books" and "Books" for both.
 var MySQL Dialect = mysql{}
 
 type mysql struct{}
@@ -91,11 +91,11 @@ func (mysql) Micros(time string) string { return "(" + time + ")" }
 // begins no other transaction by that.
 const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN'"
 
-// Raise is error 1059 of MariaDB, 3057 or 4163 of MySQL, all of which show the name that no lock
-// can have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out of range,
-// which is error 1690. The name is never NULL, for which MariaDB raises nothing,
-// nor empty, which is NULL by EMPTY_STRING_IS_NULL; what the
-// function yields behind its error may be, or the second error would hide the first.
+// Raise is error 1059 of MariaDB, 3057 or 4163 of MySQL. All of them show the name that no lock can
+// have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out
+// of range, which is error 1690. The name is never NULL, for which MariaDB raises nothing, nor
+// empty, which is NULL by EMPTY_STRING_IS_NULL; what the function yields behind its error may be,
+// or the second error would hide the first.
 func (d mysql) Raise(parts ...string) string { return raise(d, parts) }
 
 func (mysql) Raising() (before, between, behind string) {
@@ -167,10 +167,10 @@ type Kept struct {
 	Bytes int // that a varbinary holds; 0: it is a bigint
 }
 
-// Unfit is a query for what is wrong with a table on MySQL that another may have created, or NULL;
-// no rows without the table. unique are the columns that have to be unique together, each of which is a list with commas.
-// A text would be compared by its collation, a short column cut in silence where sql_mode is empty,
-// and an engine without transactions or locks of rows keeps nothing apart.
+// Unfit is a query for the faults of a table on MySQL that another client may have created, or
+// NULL; no rows without the table. Each of unique is a list, with commas, of columns that have to
+// be unique together. A text would be compared by its collation, a short column cut in silence
+// where sql_mode is empty, and an engine without transactions or locks of rows keeps nothing apart.
 func Unfit(table string, columns []Kept, unique ...string) string {
 	const of = "table_schema = t.table_schema AND table_name = t.table_name AND "
 	text := func(s string) string { return MySQL.Text(s) }

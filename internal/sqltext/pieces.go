@@ -42,9 +42,9 @@ func Render(d Dialect, text string, pieces ...Pieces) (statement string, args []
 	return b.String(), b.Args()
 }
 
-// SQL writes text, in which names in braces stand for pieces; the first that has a name
-// decides, and the dialect's come last. A name that nobody knows panics: texts are
-// written by programmers, never by users.
+// SQL writes text, in which names in braces stand for pieces; the first that has a name decides,
+// and the dialect's come last. An unknown name panics: texts are written by programmers, never by
+// users.
 func (b *Builder) SQL(text string, pieces ...Pieces) {
 	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.vocabulary()))
 }

@@ -114,10 +114,10 @@ const epoch = "(SELECT LEAST(t.n, 90000) * 10000000000 + LEAST(t.n, 1) * LEAST(G
 	"(extract(epoch FROM pg_catalog.statement_timestamp()) * 10)::bigint - 17672256000, 0), 9999999999)" +
 	" FROM (SELECT ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1 AS n OFFSET 0) AS t)"
 
-// Durable is an expression that has the statement's transaction wait until its
-// commit is on disk, also where synchronous_commit is off: a server that crashed
-// would else give the same tokens again. It is volatile, so that it is evaluated
-// though nobody uses its value, and holds for this transaction only.
+// Durable is an expression that has the statement's transaction wait until its commit is on disk,
+// also where synchronous_commit is off: a server that crashed would else give the same tokens
+// again. It is volatile, so that it is evaluated though its value isn't used, and holds for this
+// transaction only.
 const Durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off'" +
 	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
 
@@ -158,8 +158,8 @@ func (postgres) MayMove(query string, more bool) bool {
 	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) || mentions(query, "set", "_config") && setsRole.MatchString(query)
 }
 
-// setsUnseen reports whether a text may set a setting whose name it doesn't show: that of
-// set_config is no plain constant, a view changes them, or names are spelled in Unicode.
+// setsUnseen reports whether a text may set a setting without showing its name: that of set_config
+// is no plain constant, a view changes them, or names are spelled in Unicode.
 func setsUnseen(query string) bool {
 	spells := strings.Contains(query, `U&"`) || strings.Contains(query, `u&"`)
 	return spells || mentions(query, "pg", "_settings") && changesSettings.MatchString(query) ||

@@ -8,8 +8,8 @@ import (
 // What a sealed table has besides its columns: triggers that refuse every write which
 // doesn't prove its token. docs/adr/0025 has the reasons.
 const (
-	// SealedMark begins the name of the constraint by which PostgreSQL stores no
-	// negative mark, whether the table is sealed or was.
+	// SealedMark begins the name of the constraint that keeps PostgreSQL from storing a negative
+	// mark, whether the table is sealed or was.
 	SealedMark = "sqlfence_mark"
 
 	// SealTrigger is the name of PostgreSQL's trigger of rows that are written. Of several

@@ -58,7 +58,7 @@ func ReadSealRefusal(err error) SealRefusal {
 
 var saysSealed = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
 
-// SealOf returns the table whose seal has refused a write; empty if the message doesn't say.
+// SealOf returns the table that is sealed against the write; empty if the message doesn't name it.
 func SealOf(err error) string {
 	if m := saysSealed.FindStringSubmatch(err.Error()); m != nil {
 		return m[1]

@@ -1,7 +1,8 @@
-// Package stop ends on MySQL's and MariaDB's servers what was given up. Their driver closes the
-// connection when a context ends, or a time limit of its own, and the servers don't look at that before the statement ends:
-// one that waits for a lock goes on waiting, for up to innodb_lock_wait_timeout, has others wait
-// behind it, and is executed in the end, for nobody.
+// Package stop ends, on MySQL's and MariaDB's servers, statements that their callers have given up.
+// Their driver closes the connection when a context ends, or a time limit of its own, and the
+// servers don't look at that before the statement ends: one that waits for a lock goes on waiting,
+// for up to innodb_lock_wait_timeout, has others wait behind it, and is executed in the end, though
+// no caller wants it.
 package stop
 
 import (
@@ -21,9 +22,10 @@ import (
 // limit bounds the search for a statement and its end.
 const limit = 2 * time.Second
 
-// Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the connection broke,
-// before the answer came. Behind the text stands a comment by which the server's list shows it. A user sees
-// his own sessions there, and may end them, without any privilege. What can't be found or ended stays.
+// Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the
+// connection broke, before the answer came. Behind the text stands a comment that identifies it in
+// the server's list. A user sees his own sessions there, and may end them, without any privilege. A
+// statement that can't be found or ended stays.
 //
 // It is ended in the background: the pool may have no connection free before the caller has given back that
 // of his transaction, and the server may be one that can't be reached.

@@ -15,8 +15,8 @@ func Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, key{}, query)
 }
 
-// Is reports whether ctx comes from [Context] for query. Whoever stands between the
-// package and the fence may have put a comment behind it, as for tracing.
+// Is reports whether ctx comes from [Context] for query. A wrapper between the package and the
+// fence may have put a comment behind it, as for tracing.
 func Is(ctx context.Context, query string) bool {
 	text, ok := ctx.Value(key{}).(string)
 	if !ok {

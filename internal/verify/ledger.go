@@ -47,7 +47,7 @@ func (l *look) checkSeveralLedgers() {
 		Severity: Warning,
 		Code:     "several-ledgers",
 		Problem: fmt.Sprintf("Guards ask the ledger in %s %s, which this session finds %s, and there is another one in %s: the tokens of one say nothing to the other, so that "+
-			"a stale write passes of a process whose sessions find another than its successor's.", schema, l.ledgers[0].schema, path, strings.Join(others, ", ")),
+			"a stale process's write passes if its sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path, strings.Join(others, ", ")),
 		Remedy: "Name the one " + schema + " by sqlfence.WithSchema in all processes, raise its tokens to the highest of all by tokens.Store.Repair, and drop the others; leave those of other applications alone.",
 	})
 }

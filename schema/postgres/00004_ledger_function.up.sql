@@ -36,7 +36,7 @@ DECLARE
 	held bigint;
 	same boolean;
 	rows bigint;
-	turns boolean := false; -- whoever raises the token takes the turn
+	turns boolean := false; -- raising the token takes the turn
 BEGIN
 	IF asked = %2$L::regclass AND starts_with(current_setting('transaction_isolation'), 'read ') -- committed, or uncommitted
 		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0)) IS NOT NULL

@@ -23,9 +23,8 @@ const (
 	Scheme = "mysql://"
 )
 
-// Fresh makes a database that nobody else uses, and whose name begins with prefix, on the
-// server of dsn, which is a URL. It returns the database's name for the driver; drop removes
-// it.
+// Fresh makes a database of the caller's own, with a name that begins with prefix, on the server of
+// dsn, which is a URL. It returns the database's name for the driver; drop removes it.
 func Fresh(ctx context.Context, dsn, prefix string) (source string, drop func() error, err error) {
 	cfg, err := parse(dsn)
 	if err != nil {

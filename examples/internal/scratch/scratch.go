@@ -1,4 +1,4 @@
-// Package scratch gives an example a fresh database that nobody else uses.
+// Package scratch gives an example a fresh database of its own.
 package scratch
 
 import (

@@ -9,7 +9,7 @@ import (
 // A Dialect is what the check knows of the SQL that a database speaks.
 type Dialect struct {
 	// Comments and white space.
-	lineEnds       string // the bytes of which one ends a comment that begins with --
+	lineEnds       string // each of these bytes ends a comment that begins with --
 	nestedComments bool
 	openComments   bool // a comment needs no end
 	byteOrderMark  bool // is white space before a token, and else part of a word

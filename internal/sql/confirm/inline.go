@@ -6,9 +6,9 @@ package confirm
 // names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and
 // in date'\' a string with escapes.
 
-// Inlines reports whether a driver that writes values into the text finds the same
-// placeholders there as the server does, and puts no value where it would run together
-// with a string. It holds for a dialect whose drivers don't do so.
+// Inlines reports whether a driver that writes values into the text finds the same placeholders
+// there as the server does, and puts no value where it would run together with a string. It holds
+// for a dialect with drivers that don't do so.
 func (d *Dialect) Inlines(text string) bool {
 	if !d.inlined {
 		return true

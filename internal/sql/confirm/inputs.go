@@ -29,13 +29,13 @@ func (in *inputs) see(digits string, numbers []int) {
 	in.highest = max(in.highest, n)
 }
 
-// Number says that the guard adds an argument with a number, in the order of the text, to
-// a statement whose own placeholders have none.
+// Number says that the guard adds an argument with a number, in the order of the text, to a
+// statement with placeholders that have none.
 func (c *Check) Number(n int) { c.numbers = append(c.numbers, n) }
 
-// Counts reports whether the text that was confirmed has placeholders for this many
-// arguments, of which some have no number. With these all others have to be those that
-// were added, so that each of the statement's own stands for the same argument as before.
+// Counts reports whether the confirmed text has placeholders for this many arguments. If some have
+// no number, the guard must have added all that have one, so that each of the statement's own
+// stands for the same argument as before.
 func (c *Check) Counts(all, bare int) bool {
 	in := &c.inputs
 	return in.highest == all && in.bare == bare && (bare == 0 || !in.wrong && in.added == len(c.numbers))

@@ -63,7 +63,7 @@ const (
 	kwPrefix       // before an operand
 	kwQuick        // a modifier, or a name
 	kwTail         // it begins what follows a WHERE
-	kwTailOrName   // likewise, or it is a name
+	kwTailOrName   // the same, or it is a name
 )
 
 // commonWords are those of every dialect.

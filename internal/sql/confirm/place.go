@@ -179,8 +179,8 @@ func (c *Check) isOwn(f *frame, p *Piece) bool {
 	return c.dialect.requote(s, f.name) == p.Target
 }
 
-// maxPlain is the length up to which an unquoted name is its letters in lower case.
-// PostgreSQL cuts a longer one.
+// maxPlain is the longest unquoted name that is its letters in lower case. PostgreSQL cuts a longer
+// one.
 const maxPlain = 63
 
 // requote writes a name that stands in a statement as a [Piece.Target].

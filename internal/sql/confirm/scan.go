@@ -100,7 +100,7 @@ func (s *scanner) letter() {
 	}
 }
 
-// introduced reads a string or name whose first quote is before i.
+// introduced reads a string or name with its first quote before i.
 func (s *scanner) introduced(in introduced, i int) {
 	s.sign, s.hi = in.sign, quoteEnd(s.text, i, s.text[i-1], in.escapes)
 	if s.dialect.twoModes {
@@ -154,8 +154,8 @@ func (s *scanner) other(c byte) {
 	}
 }
 
-// member moves to the next comma, before stop, if there is nothing before it but a plain
-// constant or a placeholder, whose sign it returns; else it returns 0 and moves nowhere.
+// member moves to the next comma, before stop, if there is nothing before it but a plain constant
+// or a placeholder, and returns its sign; else it returns 0 and moves nowhere.
 func (s *scanner) member(stop int) sign {
 	i, text, d := s.hi, s.text[:stop], s.dialect
 	for i < len(text) && text[i] == ' ' {

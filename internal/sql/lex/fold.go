@@ -73,8 +73,8 @@ func hasPrefixFoldRunes(s, name string) bool {
 // about.
 func (r *Rules) FoldsByLocale(src string) bool { return r.localeFolds && !isASCII(src) }
 
-// FoldedByLocale returns the name of a word that, by the database's locale, may be
-// another one; ok is false for tokens of which that is clear.
+// FoldedByLocale returns the name of a word that, by the database's locale, may be another one; ok
+// is false for tokens that can't be.
 func (r *Rules) FoldedByLocale(src string, t *Token) (name string, ok bool) {
 	if !r.localeFolds || t.Kind != Word && !r.foldsQuoted || isASCII(src[t.Start:t.End]) {
 		return "", false

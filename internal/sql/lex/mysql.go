@@ -49,7 +49,7 @@ const (
 	AmbiguousQuote  = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in sql_mode; pass the value as an argument, or double the quote`
 	executable      = `what is in /*! */ and /*M! */ is code or a comment, depending on the server's version; write it without`
 	quotesInHint    = `a quote in an optimizer hint may hide the hint's end; leave it out`
-	clockInHint     = `an optimizer hint that sets timestamp gives the statement another time, by which locks of rows would expire; leave it out`
+	clockInHint     = `an optimizer hint that sets timestamp gives the statement another time, and locks of rows would expire by that; leave it out`
 	strangeByte     = `its meaning depends on the server's version or sql_mode; put names in backquotes`
 	dotAfterQuotes  = `a dot and a digit behind quotes may be a number or a name; put the name in backquotes`
 	strangeVariable = `the name of this variable can't be read; put it in backquotes`
@@ -68,8 +68,7 @@ func (s *scanner) dashes() (comment bool, err *Error) {
 	return c <= ' ' || c == 0x7F, nil
 }
 
-// codeComment refuses a comment that some servers execute, and a hint of which they may
-// find another end.
+// codeComment refuses a comment that some servers execute, and a hint that they may end elsewhere.
 func (s *scanner) codeComment() *Error {
 	switch c := s.at(2); {
 	case c == '!' || c|0x20 == 'm' && s.at(3) == '!':
@@ -92,8 +91,8 @@ func setsClock(hint string) bool {
 	return strings.Contains(hint, "set_var") && strings.Contains(hint, "timestamp")
 }
 
-// twoModeText reads a string whose opening quote is next, and which ends at the same place
-// with and without escapes.
+// twoModeText reads a string from its opening quote. It has to end at the same place with and
+// without escapes.
 func (s *scanner) twoModeText(start int) *Error {
 	quote := s.src[s.pos]
 	if quote == '"' {

@@ -60,8 +60,8 @@ func (r *Rules) ParseColumn(s string) (string, error) {
 	return name, err
 }
 
-// QualifiedName reads a name of up to three parts, of which the first isn't
-// returned, from token i on, and returns the index behind it.
+// QualifiedName reads a name of up to three parts from token i on. It returns the last two and the
+// index behind them.
 func (r *Rules) QualifiedName(src string, toks []Token, i int) (schema, name string, next int, ok bool) {
 	for parts := 1; parts <= 3; parts++ {
 		part, ok := r.Name(src, &toks[i])

@@ -23,7 +23,7 @@ type Rules struct {
 	continued      bool   // one goes on in quotes behind a newline
 	dollarQuotes   bool   // $$...$$ and $tag$...$tag$, and $1 is a placeholder
 	twoModes       bool   // whether backslashes escape, and "..." is a string or a name, depends on a setting
-	encoding       string // the setting by which the text may be read in another encoding than UTF-8
+	encoding       string // the setting that may have the text read in another encoding than UTF-8
 
 	// Names.
 	backquotes     bool // `name`
@@ -107,7 +107,7 @@ const firstOfMark = 0xEF
 type SCS uint8
 
 const (
-	// SCSUnknown: a text whose meaning depends on it is an error.
+	// SCSUnknown: a text that means something else with it is an error.
 	SCSUnknown SCS = iota
 	// SCSOn: a backslash in a plain string is a character.
 	SCSOn

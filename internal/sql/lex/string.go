@@ -9,7 +9,7 @@ const (
 	escapeString                   // it takes the next byte with it
 )
 
-// str reads a string constant whose opening quote is next.
+// str reads a string constant from its opening quote.
 func (s *scanner) str(start int, kind stringKind) *Error {
 	if kind == plainString && s.rules.twoModes {
 		return s.twoModeText(start)

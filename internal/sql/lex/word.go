@@ -73,7 +73,7 @@ func (r *Rules) introduced(letter byte) (kind stringKind, ok bool) {
 	return 0, false
 }
 
-// unicodeEscaped reads the U&” or U&"" whose U is at start and whose & is next.
+// unicodeEscaped reads the U&” or U&"" that has its U at start and its & next.
 func (s *scanner) unicodeEscaped(start int) *Error {
 	s.pos++
 	if s.at(0) == '"' {

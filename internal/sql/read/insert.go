@@ -179,8 +179,8 @@ func (t *Text) query() bool {
 	return t.passed("on", "returning")
 }
 
-// withOfRead steps over a WITH whose parts only read: that no write hides in
-// them was seen when the target was read.
+// withOfRead steps over a WITH with parts that only read: reading the target has shown that no
+// write hides in them.
 func (t *Text) withOfRead() bool {
 	t.accept("recursive")
 	for more := true; more; more = t.acceptPunct(',') {

@@ -29,7 +29,7 @@ func (t *Text) merges(w *Write) bool {
 		return t.fail(ExpectedWhen, t.i)
 	}
 	first := len(t.arms)
-	var always [3]bool // the kinds of which there was an arm without a condition
+	var always [3]bool // the kinds with an arm without a condition
 	for t.accept("when") {
 		a := Arm{At: int32(t.i - 1)}
 		ok := t.arm(&a, &always)

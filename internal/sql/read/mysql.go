@@ -69,8 +69,8 @@ func (t *Text) mysqlWrite() bool {
 	return true
 }
 
-// analyzes steps over the words by which a statement is run and its plan is shown. ANALYZE
-// TABLE is another statement.
+// analyzes steps over the words that run a statement and show its plan. ANALYZE TABLE is another
+// statement.
 //
 //	ANALYZE [FORMAT = x] statement
 //	{EXPLAIN | DESCRIBE | DESC} ANALYZE [FORMAT = x] [INTO @a] statement

@@ -205,9 +205,8 @@ func (g *Grammar) finds(src string, find func(*Text) int32) bool {
 // clientCharsets are the encodings in which every byte of ASCII is a character by itself.
 var clientCharsets = []string{"utf8", "utf8mb3", "utf8mb4", "latin1", "ascii", "binary"}
 
-// changesCharset returns the token by which a SET may change the encoding in which the
-// server reads the statements after it to one in which it would read names otherwise; or
-// -1.
+// changesCharset returns the token of a SET that may change the encoding of the statements after it
+// to one that makes the server read other names; or -1.
 //
 //	SET NAMES x | SET {CHARACTER SET | CHARSET} x | SET [SESSION] character_set_client = x
 func (t *Text) changesCharset() int32 {
@@ -246,7 +245,7 @@ func (t *Text) changesCharset() int32 {
 // wideCharsets are the encodings in which a letter of ASCII has a byte that is 0.
 var wideCharsets = []string{"utf16", "utf16le", "ucs2", "utf32"}
 
-// CutsErrors returns the token by which a SET has results in an encoding of several bytes a
+// CutsErrors returns the token of a SET that has results in an encoding of several bytes a
 // character, or -1: the server sends the text of an error up to the first byte that is 0.
 //
 //	SET [SESSION | LOCAL | @@session. | @@] character_set_results = x
@@ -272,8 +271,8 @@ func (t *Text) CutsErrors() int32 {
 	return -1
 }
 
-// SetsClock returns the token by which a SET gives the session another time than the server's,
-// or -1.
+// SetsClock returns the token of a SET that gives the session another time than the server's, or
+// -1.
 //
 //	SET [SESSION | LOCAL | @@session. | @@] timestamp = x
 func (t *Text) SetsClock() int32 {
@@ -296,7 +295,7 @@ func (t *Text) SetsClock() int32 {
 	return -1
 }
 
-// PreparesTransaction returns the token by which the statement prepares a distributed transaction,
+// PreparesTransaction returns the token that makes the statement prepare a distributed transaction,
 // or -1. It may stand in a block, or in a text that is executed.
 //
 //	XA PREPARE xid

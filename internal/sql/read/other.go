@@ -107,10 +107,10 @@ func (t *Text) joins() bool {
 	return false
 }
 
-// ChangesEncoding returns the token by which the statement may change the encoding in
-// which the database reads the statements after it, or -1. In some, a character's second
-// byte is a backslash to those who read UTF-8. There are other ways to change it,
-// which can't all be seen; so package lex refuses a text that would read otherwise.
+// ChangesEncoding returns the token of a statement that may change the encoding of the statements
+// after it, or -1. In some encodings a character's second byte is a backslash to a reader of UTF-8.
+// There are other ways to change it, and the text doesn't show all of them; so package lex refuses
+// a text that would read otherwise.
 func (t *Text) ChangesEncoding() int32 {
 	if t.grammar.charsets {
 		return t.changesCharset()

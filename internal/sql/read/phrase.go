@@ -133,8 +133,7 @@ func (p *phrase) begin(t *Text) (isKeyword bool) {
 	return true
 }
 
-// arm reads WHEN and THEN, or ELSE, of which only the first two can stand outside of
-// CASE.
+// arm reads WHEN and THEN, or ELSE. Only the first two can stand outside of CASE.
 func (p *phrase) arm(outside, opened bool) (isKeyword bool) {
 	if p.place == wanted && !opened {
 		p.doubtful = true

@@ -105,8 +105,8 @@ func (t *Text) Next() bool {
 	return true
 }
 
-// region steps over semicolons and reports whether a statement follows, whose region
-// it sets.
+// region steps over semicolons and reports whether a statement follows. It sets that statement's
+// region.
 func (t *Text) region() bool {
 	for t.acceptPunct(';') {
 	}

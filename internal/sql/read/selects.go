@@ -7,11 +7,11 @@ type SelectCondition struct {
 	NoFrom bool // there is no FROM, behind which a WHERE that is added has to stand
 }
 
-// SelectCondition returns the condition without which one of the SELECTs of an INSERT's query, which ends at a
-// token, has no rows. That is the WHERE, but for a SELECT with a function that may be an aggregate and
-// without GROUP BY: of that there is a row also where none meets the WHERE, which the servers may not evaluate
-// then. ok is false where one of its clauses isn't well known, as ROLLUP, and for a window function beside a
-// HAVING, by which MySQL 9.7 has crashed.
+// SelectCondition returns the condition without which one of the SELECTs of an INSERT's query,
+// which ends at a token, has no rows. That is the WHERE, but for a SELECT with a function that may
+// be an aggregate and without GROUP BY: of that there is a row also where none meets the WHERE,
+// which the servers may not evaluate then. ok is false where one of its clauses isn't well known,
+// as ROLLUP, and for a window function beside a HAVING, which has crashed MySQL 9.7.
 func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok bool) {
 	end, ok = t.selectEnd(arm, end)
 	if !ok || !arm.Select {
@@ -40,8 +40,7 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 	return c, from == to || !c.Empty()
 }
 
-// groupsBySets reports whether a GROUP BY, whose two words begin at lo, may have a group where there is
-// no row.
+// groupsBySets reports whether the GROUP BY at lo may have a group where there is no row.
 func (t *Text) groupsBySets(lo, hi int) bool {
 	for i := lo + 2; i < hi; i++ {
 		tok, before := &t.Tokens[i], &t.Tokens[i-1]
@@ -135,9 +134,9 @@ func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 	return end, true
 }
 
-// mayAggregate reports whether a function is called that isn't known to make one value of
-// one row's. One with a schema is somebody's own, whatever its name; so may be one whose name has a
-// blank behind it, as TRIM (x).
+// mayAggregate reports whether a function is called that isn't known to make one value of one
+// row's. One with a schema is an application's own, whatever its name; so may be one with a blank
+// behind its name, as TRIM (x).
 func (t *Text) mayAggregate(lo, hi int) bool {
 	for i := lo; i+1 < hi; i++ {
 		tok, next := &t.Tokens[i], &t.Tokens[i+1]

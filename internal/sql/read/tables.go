@@ -197,8 +197,8 @@ func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 	return tables, true
 }
 
-// writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses,
-// which come next. An UPDATE of several tables writes to those of which it assigns a column.
+// writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses, which
+// come next. An UPDATE of several tables writes to those that it assigns a column of.
 func (t *Text) writesTo(head *Write, from source, targets []Target) {
 	t.reads(int(head.At), int(head.At)+1)
 	head.Joined = from.joined
@@ -231,9 +231,9 @@ func (t *Text) writesTo(head *Write, from source, targets []Target) {
 	clear(t.joined)
 }
 
-// assigned reports whether a SET list assigns, or may assign, a column of a table; at is
-// the first item of which that isn't clear, or -1. A column without a table is that of the only
-// one there is: what comes from a query or a function can't be assigned.
+// assigned reports whether a SET list assigns, or may assign, a column of a table; at is the first
+// item that doesn't show it, or -1. A column without a table is that of the only one there is: what
+// comes from a query or a function can't be assigned.
 func (t *Text) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
 	at = -1
 	for _, a := range items {

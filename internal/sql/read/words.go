@@ -76,7 +76,7 @@ func (g *Grammar) keyword(word string) *keyword {
 	return nil
 }
 
-// moreWords adds words to those of newWords, likewise.
+// moreWords adds words to those of newWords, in the same way.
 func moreWords(by [maxWord + 1][26][]keyword, roles map[role]string, names string) [maxWord + 1][26][]keyword {
 	named := strings.Fields(names)
 	for r, words := range roles {

@@ -1,8 +1,8 @@
 package read
 
-// A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the
-// places of its clauses. Places are indexes of tokens, of which 0 is nowhere: a clause
-// that is missing, or that reading didn't come to.
+// A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the places of its
+// clauses. Places are indexes of tokens, and 0 is nowhere: a clause that is missing, or that
+// reading didn't come to.
 //
 // UPDATE books AS b SET price = 1, title = $1 WHERE id = 2 RETURNING id is
 //

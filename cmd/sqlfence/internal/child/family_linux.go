@@ -36,7 +36,7 @@ func adopt() []process {
 	return slices.DeleteFunc(processes(), func(p process) bool { return p.parent != os.Getpid() })
 }
 
-// reap waits for adopted processes as they end, until the command, whose number is pid, has ended.
+// reap waits for adopted processes as they end, until the command (pid) has ended.
 func reap(pid int, ended <-chan struct{}) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGCHLD)

@@ -16,7 +16,7 @@ func prepare(cmd *exec.Cmd, group bool) {
 }
 
 func signalGroup(leader int, s os.Signal) {
-	syscall.Kill(-leader, s.(syscall.Signal)) // there may be nobody left
+	syscall.Kill(-leader, s.(syscall.Signal)) // there may be no process left
 }
 
 // leads reports whether a process has a group of its own.

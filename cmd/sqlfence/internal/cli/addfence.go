@@ -76,7 +76,7 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	return err
 }
 
-// scriptOf returns statements as a change, whose text is for the database's own client.
+// scriptOf returns statements as a change, with a text for the database's own client.
 func scriptOf(source database.Source, name string, statements []string) change {
 	return change{name, source.Script(statements), statements}
 }

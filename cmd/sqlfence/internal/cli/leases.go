@@ -17,7 +17,7 @@ func (a *app) leases() *cobra.Command {
 		a.leasesList(), a.leasesRelease())
 }
 
-// A leaseRow is a live lease. The lock id isn't shown: whoever knows it can release the lease.
+// A leaseRow is a live lease. The lock id isn't shown: a user who knows it can release the lease.
 type leaseRow struct {
 	Key        string `json:"key"`
 	Token      int64  `json:"token"`

@@ -13,11 +13,11 @@ func (a *app) leasesRelease() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "release KEY --reason TEXT",
-		Short: "End somebody's lease, so that another can take it",
-		Long: `End the live lease of a key, whoever holds it, so that another can take it. Its holder
+		Short: "End the lease of a key, so that another can take it",
+		Long: `End the live lease of a key, for any holder, so that another can take it. Its holder
 notices when it next extends the lease. Until then it may go on writing: its writes are refused
 from the next token on, which the next holder gets, or at once ` + "`sqlfence tokens issue KEY`" + `.
-Where nobody holds the lease, the status is 3.`,
+If no holder has the lease, the status is 3.`,
 		Example: `  sqlfence leases release books --reason "worker-3's machine is gone"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -67,7 +67,7 @@ type app struct {
 	dialect string
 
 	started bool // the command line is understood
-	runs    bool // the command is run, whose statuses are those of what it runs
+	runs    bool // the command is run, and its statuses are those of the command that it runs
 }
 
 func (a *app) root() *cobra.Command {

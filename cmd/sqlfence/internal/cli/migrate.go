@@ -46,7 +46,7 @@ it, and bring tables that an older version has made up to date.`,
 	return cmd
 }
 
-// lacks returns the files of package schema whose work isn't done.
+// lacks returns the files of package schema that weren't applied.
 func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []change, err error) {
 	files, err := ownFiles(source)
 	if err != nil {

@@ -26,7 +26,7 @@ func (a *app) seal() *cobra.Command {
 		Use:   "seal --table NAME=row-fence:COLUMN,sealed…",
 		Short: "Print the SQL that seals tables, or seal them",
 		Long: `Print the SQL that seals the tables that are registered as sealed; or with --apply seal them:
-from then on the database refuses every write without a token, whoever sends it. First
+from then on the database refuses every write without a token, from any client. First
 deploy the programs that write to them with sqlfence.Sealed; they go on while it runs.
 It may be run again. Without --dialect it looks at what the SQL depends on, and changes nothing.
 A table of SQLite can't be sealed.`,

@@ -31,7 +31,7 @@ const (
 // errNo: what was asked is answered by no, and the answer is written.
 var errNo = errors.New("no")
 
-// no ends a command whose answer is no; err is that of writing it.
+// no ends a command that answers no; err is that of writing the answer.
 func no(err error) error {
 	if err != nil {
 		return err

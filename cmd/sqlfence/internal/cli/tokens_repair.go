@@ -50,7 +50,7 @@ token, is refused without --force.`,
 	}
 	cmd.Flags().Int64Var(&floor, "floor", 0, "the floor, from 1 on")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be raised, and raise nothing")
-	cmd.Flags().BoolVar(&force, "force", false, "also to a floor by which a tenth of all tokens is used up, for ever")
+	cmd.Flags().BoolVar(&force, "force", false, "also to a floor that uses up a tenth of all tokens, for ever")
 	cmd.MarkFlagRequired("floor")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
 	reasonFlag(cmd, &reason)
@@ -112,7 +112,7 @@ func (a *app) withoutForce(floor int64, dry bool) error {
 		return nil
 	}
 	return usage(errors.New("nothing was raised: a floor of " + fmt.Sprint(floor) + " uses up " + percent(floor) +
-		" of the tokens of every name above, and of every new one, for ever. A row whose mark was never issued is mended by lowering that mark. If the floor is meant, add --force"))
+		" of the tokens of every name above, and of every new one, for ever. To mend a row with a mark that was never issued, lower that mark. If the floor is meant, add --force"))
 }
 
 // percent says how much of the tokens that a name can have are below a token.

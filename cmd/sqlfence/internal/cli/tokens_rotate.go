@@ -17,8 +17,8 @@ func (a *app) tokensRotate() *cobra.Command {
 		Use:   "rotate NAME --reason TEXT [--mark TABLE=COLUMN]…",
 		Short: "Retire a name for good, and set the marks of its rows back to 0",
 		Long: `Retire a name, and the names of its rows, for good, and set the marks of all rows back to
-0, so that the tokens of a new name can begin at 1 in these tables: for a name whose tokens
-have run out, or after a token that was never issued has got into the marks.
+0, so that the tokens of a new name can begin at 1 in these tables: for a name that has
+run out of tokens, or after a token that was never issued has got into the marks.
 
 First stop all processes that write to these tables. Then start them with a new name
 (sqlfence.Resource). Retiring can't be undone.`,

@@ -30,15 +30,15 @@ type Database struct {
 	// isMissing reports whether an error says that a table doesn't exist.
 	isMissing func(error) bool
 
-	// leases are the options by which a release wakes those who wait; nil where they ask.
+	// leases are the options that let a release wake the waiters; nil where these poll.
 	leases func(dsn string) []lease.Option
 
 	// delimiter is what the database's own client needs behind a statement that has semicolons in it; empty
 	// if it knows where such a statement ends.
 	delimiter string
 
-	// LaterFiles are those files of package schema whose work isn't seen by a table, and the
-	// question whether it is done: a row says yes.
+	// LaterFiles are the files of package schema that make no table, each with the question whether
+	// it was applied: a row says yes.
 	LaterFiles map[string]string
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
-// A source is a fresh, empty database that nobody else uses: an SQLite file in a
-// temporary folder, or a PostgreSQL schema. drop removes it.
+// A source is a fresh, empty database of the example's own: an SQLite file in a temporary folder,
+// or a PostgreSQL schema. drop removes it.
 type source struct {
 	driver, dsn string
 	drop        func() error
