@@ -12,9 +12,9 @@ import (
 // mostTurns is how often a statement is sent at most: a seal may come or go while it waits for a lock.
 const mostTurns = 10
 
-// enforce sends a guarded execution whose guards hold. A guard is written by what is known of the session; where the
-// error says that a fact was wrong, the fact is corrected, and the statement written anew and sent again. Nothing else
-// is sent twice.
+// enforce sends an execution with guards that hold. The session's known facts decide how a guard is
+// written. Where the error says that a fact was wrong, enforce corrects the fact, writes the
+// statement anew and sends it again. Nothing else is sent twice.
 func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err error) {
 	if err := e.linked(ctx); err != nil {
 		return got, err
@@ -64,9 +64,10 @@ func attempt[T any](ctx context.Context, e *execution, c call[T]) (got T, sent b
 	return got, true, err
 }
 
-// correct looks at the error of a guarded statement, of which nothing was applied. If a fact by which it was written was
-// wrong, it is corrected, and the statement written anew, to be sent again; once if that changes nothing. Where the
-// error has ended its transaction, nothing can be sent, and typed says why; else typed is err.
+// correct looks at the error of a guarded statement that applied nothing. If a fact behind its text
+// was wrong, correct sets it right and writes the statement anew, to be sent again; only once if
+// the text stays the same. Where the error has ended its transaction, nothing can be sent, and
+// typed says why; else typed is err.
 func (e *execution) correct(ctx context.Context, err error) (again bool, typed error) {
 	if e.sent.kept != nil {
 		e.unkeep(err)
@@ -90,7 +91,7 @@ func (e *execution) correct(ctx context.Context, err error) (again bool, typed e
 	return decided == guarded, &outdated{fact, err}
 }
 
-// wrong returns the fact by which the statement was written that its error says was wrong.
+// wrong returns the fact behind the statement's text that, by its error, was wrong.
 func (e *execution) wrong(err error) session.Fact {
 	return e.state.found.Wrong(err, session.Written{Query: e.sent.query, Proven: e.with.seals.proves, Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
 }

@@ -21,9 +21,8 @@ type (
 // with the context is guarded by the token of that table's resource (see [Resource],
 // [Key]). Names are brought into Unicode's normalization form C.
 //
-// A transaction that was begun with a context that carries tokens uses them for its
-// statements whose own context carries none, as in Tx.Exec; see the package's
-// documentation.
+// A transaction that was begun with a context that carries tokens uses them for the statements with
+// a context that carries none, as in Tx.Exec; see the package's documentation.
 //
 // Tokens are checked when a write needs them. An invalid token is never skipped: the
 // write is refused, with [ErrTokenLimit] for a value over [MaxToken], else with an error
@@ -58,11 +57,10 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	return Token{}, false
 }
 
-// Bypass returns a context whose statements reach the database as they were
-// written, unguarded: for migrations and repairs. The observer gets the reason with
-// every statement that would have been guarded or refused. With an empty reason
-// nothing is bypassed, so a forgotten reason fails closed, and the refusal says so. [WithBypass] does so for a whole
-// database.
+// Bypass returns a context that sends statements to the database as they were written, unguarded:
+// for migrations and repairs. The observer gets the reason with every statement that would have
+// been guarded or refused. With an empty reason nothing is bypassed, so a forgotten reason fails
+// closed, and the refusal says so. [WithBypass] does so for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, bypassKey{}, reason)
 }

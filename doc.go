@@ -17,7 +17,7 @@
 //	ctx = sqlfence.WithFence(ctx, token)
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = $2", 30, 1)
 //	if errors.Is(err, sqlfence.ErrStale) {
-//		// Somebody newer has taken over; nothing was changed.
+//		// A newer holder has taken over; nothing was changed.
 //	}
 //
 // The statement is rewritten on its way to the driver, so that comparing and
@@ -49,9 +49,9 @@
 //   - One round trip: a guarded statement outside a transaction costs as many
 //     round trips as the plain one, also when the answer is "stale" rather than
 //     "no such row". Before its first guarded write a connection asks its server once, in a round trip or two.
-//   - Known servers only: a connection's server has to prove that it raises the error by
-//     which guards refuse, and one that only speaks the protocol of PostgreSQL or MySQL is
-//     refused by its name ([ServerError], [WithUntestedServer]).
+//   - Known servers only: a connection's server has to prove that it raises the error that guards
+//     refuse with, and one that only speaks the protocol of PostgreSQL or MySQL is refused by its
+//     name ([ServerError], [WithUntestedServer]).
 //   - Stale first: a write of a holder that has been replaced is [ErrStale], whatever else
 //     is wrong with it: a constraint, a conversion, a missing row. docs/statements.md has
 //     the exceptions, such as a new row under [RowFence] alone. Where PostgreSQL fails a
@@ -74,14 +74,13 @@
 //
 // # Transactions
 //
-// What BeginTx is given in its context holds for the transaction: its tokens for each
-// statement whose own context carries none at all, and its editor ([WithEditor]) for
-// each whose context has none. So existing code that calls Tx.Exec, Tx.Query, Tx.Prepare
-// or Tx.Stmt, which database/sql runs with an empty context, is fenced by one change, at
-// BeginTx. A statement's own tokens win: with one of them, none of the transaction's is
-// used, also for other tables. It ends with Commit and Rollback. A serial ([WithSerial])
-// and [Bypass] have to be given to each statement, and a transaction that was begun by
-// a statement, BEGIN, keeps nothing.
+// The context of BeginTx holds for the transaction: its tokens for each statement with a context
+// that carries none at all, and its editor ([WithEditor]) for each with a context that has none. So
+// existing code that calls Tx.Exec, Tx.Query, Tx.Prepare or Tx.Stmt, which database/sql runs with
+// an empty context, is fenced by one change, at BeginTx. A statement's own tokens win: with one of
+// them, none of the transaction's is used, also for other tables. It ends with Commit and Rollback.
+// A serial ([WithSerial]) and [Bypass] have to be given to each statement, and a transaction that
+// was begun by a statement, BEGIN, keeps nothing.
 //
 // # Programs without contexts
 //
@@ -112,16 +111,15 @@
 //     written to (see [WithTable]). A statement that makes such a table from a
 //     registered one is refused. In SQLite the shadow tables of a virtual table, such as
 //     FTS5's books_content, are tables of their own;
-//   - calls of the driver's own connection. sql.Conn.Raw gives a fenced connection,
-//     of which [BaseConn] returns the base driver's; the [Observer] gets
-//     an event. Nor can it guard a statement that was prepared under a name on that
-//     connection and is executed by this name, or the calls that the application's
-//     own pgx.QueryRewriter makes on the connection that pgx passes to it;
-//   - by [RowFence] alone, against a token that nobody issued. The row can't know: any
-//     higher number passes, is stored, and refuses every honest holder from then on;
-//   - by [RowFence] alone, a row that was deleted. Its token is gone with it, and an
-//     INSERT or upsert with an older one brings it back. RowFence together with
-//     [Ledger] refuses the token that nobody issued and the older one;
+//   - calls of the driver's own connection. sql.Conn.Raw gives a fenced connection, and [BaseConn]
+//     returns the base driver's; the [Observer] gets an event. Nor can it guard a statement that
+//     was prepared under a name on that connection and is executed by this name, or the calls that
+//     the application's own pgx.QueryRewriter makes on the connection that pgx passes to it;
+//   - by [RowFence] alone, against a token that was never issued. The row can't know: any higher
+//     number passes, is stored, and refuses every honest holder from then on;
+//   - by [RowFence] alone, a row that was deleted. Its token is gone with it, and an INSERT or
+//     upsert with an older one brings it back. RowFence together with [Ledger] refuses the token
+//     that was never issued and the older one;
 //   - reads. A SELECT by a holder that has lost its resource still returns data;
 //     only its writes are refused;
 //   - anything outside this database: files, queues, mails.

@@ -11,17 +11,15 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// EditLock refuses writes to a row that somebody else is editing: UPDATE, DELETE,
-// upsert and MERGE on a row whose lock is held fail with a [LockedError], whichever
-// library sends them. The lock is in three columns of the row, which package rowlock
-// writes: by is the holder's ID, an integer or a text, where NULL, 0 and the empty
-// text mean nobody; since and expiry are the times at which the lock was taken and
-// expires. A lock whose expiry is NULL has expired. In PostgreSQL the times are
-// timestamptz, in SQLite integers, milliseconds of Unix time in UTC, in MySQL bigint,
-// microseconds of it. The clock is the database's.
+// EditLock refuses writes to a row that another user is editing: UPDATE, DELETE, upsert and MERGE
+// on a locked row fail with a [LockedError], whichever library sends them. The lock is in three
+// columns of the row, which package rowlock writes: by is the holder's ID, an integer or a text,
+// where NULL, 0 and the empty text mean no holder; since and expiry are the times at which the lock
+// was taken and expires. A lock without an expiry (NULL) has expired. In PostgreSQL the times are
+// timestamptz, in SQLite integers, milliseconds of Unix time in UTC, in MySQL bigint, microseconds
+// of it. The clock is the database's.
 //
-// [WithEditor] says who is writing. A write without it is refused while anybody
-// holds the lock.
+// [WithEditor] says who is writing. A write without it is refused while any user holds the lock.
 //
 // Package rowlock takes and releases locks under [Bypass]; other statements that do
 // so need it, too.
@@ -42,13 +40,12 @@ func EditLock(by, since, expiry string) Rule {
 
 type editorKey struct{}
 
-// WithEditor returns a context whose writes are those of user, who may write to
-// rows that nobody has locked and to rows that user has locked (see [EditLock]). user
-// is an integer, a text, or a driver.Valuer of these. It is compared as text with the
-// column, as the database prints that.
+// WithEditor returns a context for the writes of user, who may write to rows that no other user has
+// locked (see [EditLock]). user is an integer, a text, or a driver.Valuer of these. It is compared
+// as text with the column, as the database prints that.
 //
-// A transaction that was begun with an editor has it for its statements whose own context
-// has none.
+// A transaction that was begun with an editor has it for the statements with a context that has
+// none.
 //
 // A nil user is the same as no WithEditor. Zero, the empty string and other types
 // are invalid: every write to an EditLock table then fails with [ErrInvalid].
@@ -76,7 +73,7 @@ func (e *execution) findEditor(ctx context.Context) error {
 	return nil
 }
 
-// lockedError returns the typed error for a row whose lock another user holds.
+// lockedError returns the typed error for a row that another user has locked.
 func lockedError(t *table, m rewrite.Marker, editor string, err error) error {
 	return &LockedError{Table: t.name, anonymous: editor == "", By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), refusedAs: refusedAs[isLocked]{err}}
 }

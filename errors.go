@@ -27,9 +27,9 @@ var (
 	// The same token passes only once it has been adopted.
 	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
 
-	// ErrNoFence: a write on a registered table whose context carries no token for
-	// it, or an invalid one, which is [ErrInvalid], too; with a source (see [WithTokens])
-	// that has none either, or an error, which it wraps.
+	// ErrNoFence: the context carries no token for the table, or an invalid one (then also
+	// [ErrInvalid]), and the [TokenSource], if there is one, returned none or failed; its error is
+	// wrapped.
 	ErrNoFence = errors.New("sqlfence: no fencing token")
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
@@ -183,8 +183,9 @@ func (e *UnguardableError) Error() string {
 }
 
 // A ServerError reports a guarded write that was refused because guards aren't known to hold on the
-// server: it isn't one that sqlfence was tested on, or it doesn't raise the error by which a guard
-// refuses. Nothing was written. It is [ErrUnguardable], and wraps what the server answered, if that was an error.
+// server: it isn't one that sqlfence was tested on, or it doesn't raise the error that a guard
+// refuses with. Nothing was written. It is [ErrUnguardable], and wraps what the server answered, if
+// that was an error.
 type ServerError struct {
 	refusedAs[isUnguardable]
 

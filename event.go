@@ -35,7 +35,7 @@ func (e *execution) refusal(kind EventKind, reason error) Event {
 // note keeps an event until the statement is sent.
 func (e *execution) note(event Event) { e.told.events = append(e.told.events, event) }
 
-// notePassed notes that the statement needs no guard, if somebody listens for that.
+// notePassed notes that the statement needs no guard, if an observer listens for that.
 func (e *execution) notePassed() {
 	if e.state.settings.told.has(Passed) {
 		e.note(Event{Kind: Passed, Query: e.asked.query})

@@ -14,24 +14,23 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Key gives each row a token of its own: the token called resource + "/42" guards the
-// row whose column holds 42. A write that reaches a row for which the context carries
-// no token is refused with [ErrOutOfScope], and so is an INSERT of such a row.
+// Key gives each row a token of its own: the token called resource + "/42" guards the row with 42
+// in the column. A write that reaches a row without a token in the context is refused with
+// [ErrOutOfScope], and so is an INSERT of such a row.
 //
-// The key is compared as text, as the database prints it, so the column must be of an
-// integer, text or UUID type. In a type that rounds, pads or prints its values in
-// another way, such as numeric(10,2), char(8), boolean, bytea or SQLite's REAL, a new
-// row may get a key that its token doesn't name. An INSERT is refused if the database
-// may store its key as another text: 07, 0x7 or 7_0 for an integer, or a UUID without
-// its dashes. In MySQL the key of each row that INSERT ... VALUES adds is compared as it is
-// stored, so such a row is ErrOutOfScope. Names of tokens are in Unicode's normalization form C, so a row whose key
-// isn't can't be written.
+// The key is compared as text, as the database prints it, so the column must be of an integer, text
+// or UUID type. In a type that rounds, pads or prints its values in another way, such as
+// numeric(10,2), char(8), boolean, bytea or SQLite's REAL, a new row may get a key that its token
+// doesn't name. An INSERT is refused if the database may store its key as another text: 07, 0x7 or
+// 7_0 for an integer, or a UUID without its dashes. In MySQL the key of each row that INSERT ...
+// VALUES adds is compared as it is stored, so such a row is ErrOutOfScope. Names of tokens are in
+// Unicode's normalization form C, so a row with another form of key can't be written.
 //
-// In PostgreSQL an INSERT that names the column, but whose keys are seen only when it runs,
-// as those of INSERT ... SELECT or of an expression, is checked by a RETURNING that the guard
-// adds: if the context carries one token of the table, the statement has no RETURNING of its
-// own, and it is run by Exec. It takes SELECT on the column. In SQLite and MySQL it is refused. For keys
-// that the database makes, see [UnfencedInserts].
+// In PostgreSQL an INSERT may name the column and show its keys only when it runs, as INSERT ...
+// SELECT or an expression does. A RETURNING that the guard adds checks it: if the context carries
+// one token of the table, the statement has no RETURNING of its own, and it is run by Exec. It
+// takes SELECT on the column. In SQLite and MySQL it is refused. For keys that the database makes,
+// see [UnfencedInserts].
 //
 // A row keeps its key. A statement may assign the column to itself. Otherwise it may assign it
 // only if the context carries one token of the table, and only that token's key: as an argument, as a plain
@@ -256,11 +255,10 @@ var (
 // Source: pg_strtoint64_safe in PostgreSQL's src/backend/utils/adt/numutils.c.
 var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 
-// canonical refuses a key that a database may store as another text than this:
-// 07 or 7.0 in a column of integers is 7, whose row has another token. What
-// begins with \x is how PostgreSQL writes bytes, and drivers take it for those. The
-// database compares keys byte by byte with the names of tokens, which are in Unicode's
-// normalization form C.
+// canonical refuses a key that a database may store as another text than this: 07 or 7.0 in a
+// column of integers is 7, and that row has another token. What begins with \x is how PostgreSQL
+// writes bytes, and drivers take it for those. The database compares keys byte by byte with the
+// names of tokens, which are in Unicode's normalization form C.
 func (t *table) canonical(key string) error {
 	if !nfc.Is(key) {
 		return unguardable(t.name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; "+

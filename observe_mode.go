@@ -143,9 +143,9 @@ func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error
 	return got, err
 }
 
-// relent sends a statement that failed with err once more, all of whose tables are
-// observed: if the guard has refused it, without the checks that refuse; and if that or
-// anything else fails, as the application wrote it.
+// relent sends a statement that failed with err once more, if all of its tables are observed: if
+// the guard has refused it, without the checks that refuse; and if that or anything else fails, as
+// the application wrote it.
 func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err error) (T, error) {
 	typed, refused := e.classify(err)
 	if refused {

@@ -79,8 +79,8 @@ const (
 	// RawAccess: the base driver's connection was handed out through sql.Conn.Raw,
 	// which isn't guarded. Query is empty.
 	RawAccess
-	// Unfenced: a write of [Optional] tables, or one that adds rows by [UnfencedInserts], was
-	// sent whose context carries no token for them. They weren't compared with any.
+	// Unfenced: a write of [Optional] tables, or one that adds rows by [UnfencedInserts], was sent
+	// with a context that carries no token for them. They weren't compared with any.
 	Unfenced
 	// Guarded: a statement was executed with its guard. Of a query it is told when its rows are
 	// closed, if none of them was refused. An observer gets it only if [WithObserver] names

@@ -24,13 +24,13 @@ type Mode uint8
 const (
 	// Enforce refuses it. The default.
 	Enforce Mode = iota
-	// Observe lets it through and reports it to the observer as [WouldRefuse]. It does
-	// the same with a write whose guard fails for another reason, such as a missing
-	// column; the event then has the database's error. A write still raises the tokens
-	// stored in its rows to its own. A stored token falls only if the statement is sent
-	// as it was written, because it can't be guarded, as SQLite's REPLACE, or because
-	// its guard failed. A write that would have been refused costs a second statement,
-	// and in a PostgreSQL transaction every guarded write costs a savepoint.
+	// Observe lets it through and reports it to the observer as [WouldRefuse]. It does the same
+	// with a write if its guard fails for another reason, such as a missing column; the event then
+	// has the database's error. A write still raises the tokens stored in its rows to its own. A
+	// stored token falls only if the statement is sent as it was written, because it can't be
+	// guarded, as SQLite's REPLACE, or because its guard failed. A write that would have been
+	// refused costs a second statement, and in a PostgreSQL transaction every guarded write costs a
+	// savepoint.
 	Observe
 )
 
@@ -101,9 +101,9 @@ func WithSchema(name string) Option {
 // WithMode sets the mode of the tables that have none of their own ([InMode]); the
 // default is [Enforce]. Two different ones are refused.
 //
-// sqlfence's own tables, and statements that are refused for no single table, such as a DO
-// whose code can't be seen, are observed only if nothing is enforced: with WithMode(Observe)
-// and no InMode(Enforce).
+// sqlfence's own tables, and statements that are refused for no single table, such as a DO without
+// visible code, are observed only if nothing is enforced: with WithMode(Observe) and no
+// InMode(Enforce).
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -144,8 +144,8 @@ func WithBypass(reason string) Option {
 // one connection can't show it. docs/servers.md has the names. The option may be given several times;
 // an empty name is refused.
 //
-// It doesn't help a server that doesn't raise the error by which a guard refuses. Each connection has to
-// prove that, before its first guarded write.
+// It doesn't help a server that doesn't raise the error that a guard refuses with. Each connection
+// has to prove that, before its first guarded write.
 func WithUntestedServer(name string) Option {
 	return func(o *options) {
 		if name == "" {
@@ -155,10 +155,10 @@ func WithUntestedServer(name string) Option {
 	}
 }
 
-// WithObserver adds an observer for events of these kinds. Without kinds it gets all but
-// [Guarded] and [Passed], which are about most of a program's statements; what nobody listens
-// for costs nothing. Several observers are called in the order they were added. Nil, and a
-// kind that doesn't exist, are refused.
+// WithObserver adds an observer for events of these kinds. Without kinds it gets all but [Guarded]
+// and [Passed], which are about most of a program's statements; a kind without an observer costs
+// nothing. Several observers are called in the order they were added. Nil, and a kind that doesn't
+// exist, are refused.
 func WithObserver(fn Observer, kinds ...EventKind) Option {
 	return func(o *options) {
 		if fn == nil {

@@ -129,9 +129,9 @@ func (s *connState) muted(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// endTx commits or rolls back. If that may have left the transaction open, the session is
-// ended, by which the server rolls it back: else the pool's next user would go on in it, and
-// the BEGIN of his would commit what was said to have failed.
+// endTx commits or rolls back. If that may have left the transaction open, endTx ends the session,
+// so that the server rolls it back: else the pool's next user would go on in it, and that user's
+// BEGIN would commit writes that were reported as failed.
 func (s *connState) endTx(end func() error) error {
 	err := end()
 	if err != nil && s.settings.profile.keepsTx(err) {

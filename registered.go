@@ -86,7 +86,7 @@ type registry struct {
 	sealed   bool // some table is Sealed
 }
 
-// add adds a table, whose rules are checked.
+// add adds a table and checks its rules.
 func (r *registry) add(t *table) {
 	r.tables = append(r.tables, t)
 	r.serials = r.serials || t.rules.Serial != ""

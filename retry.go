@@ -41,7 +41,8 @@ const (
 // Retry runs fn in a transaction and commits it. After a temporary error it starts
 // again with a new transaction. Temporary are
 //
-//   - an error whose Temporary method returns true, such as a [ConflictError] of [WithSerial];
+//   - an error with a Temporary method that returns true, such as a [ConflictError] of
+//     [WithSerial];
 //   - a serialization failure or a deadlock: SQLSTATE 40001 and 40P01, on MySQL and MariaDB
 //     the errors 1213 and 1020;
 //   - SQLite's BUSY and LOCKED;

@@ -90,17 +90,16 @@ func Optional() Rule {
 	return func(t *table) { t.optional = true }
 }
 
-// UnfencedInserts lets a statement that can only add rows run without a token: nobody
-// holds one for a row that isn't there yet. It is for tables whose keys the database makes,
-// by a sequence, AUTOINCREMENT or a DEFAULT, or computes, as in INSERT ... SELECT; with
-// [Key] those statements are refused otherwise.
+// UnfencedInserts lets a statement that can only add rows run without a token: no context can carry
+// one for a row that isn't there yet. It is for tables that get their keys from the database, by a
+// sequence, AUTOINCREMENT or a DEFAULT, or by INSERT ... SELECT; with [Key] those statements are
+// refused otherwise.
 //
-// It holds for INSERT, also with ON CONFLICT DO NOTHING, and for a MERGE that does nothing
-// else; REPLACE, and an upsert with DO UPDATE, still need a token, as they may
-// change a row. A token that the context carries is used all the same: a new row
-// whose key the statement shows, and whose token is there, stores it, and [Ledger] compares
-// all of the context's tokens for the table. An upsert may add a row that none of its
-// tokens is for, and is refused where it meets one.
+// It holds for INSERT, also with ON CONFLICT DO NOTHING, and for a MERGE that does nothing else;
+// REPLACE, and an upsert with DO UPDATE, still need a token, as they may change a row. A token that
+// the context carries is used all the same: a new row stores it, if the statement shows the row's
+// key and the context has its token, and [Ledger] compares all of the context's tokens for the
+// table. An upsert may add a row that none of its tokens is for, and is refused where it meets one.
 //
 // What it gives up: a process that has lost its token can still add rows. And a row that
 // is added without its token has an empty mark, so that the first token to write it passes,
@@ -203,7 +202,7 @@ func (t *table) check(db database) []error {
 	return t.faults
 }
 
-// checkSealed checks the rules of a sealed table, none of whose writes goes without a token.
+// checkSealed checks the rules of a sealed table: none of its writes goes without a token.
 func (t *table) checkSealed() {
 	switch {
 	case !t.rules.Sealed:

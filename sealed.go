@@ -10,11 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Sealed has the database itself refuse every write of the table that doesn't prove its
-// token, whoever sends it: another program, psql, a stored function, a trigger, a cascade. It
-// is a rule on top of [RowFence], may be combined with the others, and refuses nothing by
-// itself: the seal is triggers, which schema.Seal installs. docs/sealed.md has what each kind
-// of client sees.
+// Sealed has the database itself refuse every write of the table that doesn't prove its token, from
+// any client: another program, psql, a stored function, a trigger, a cascade. It is a rule on top
+// of [RowFence], may be combined with the others, and refuses nothing by itself: the seal is
+// triggers, which schema.Seal installs. docs/sealed.md has what each kind of client sees.
 //
 // A guarded write proves its token by assigning the token's negative to the fence column,
 // which the triggers turn into the token. As long as the table isn't sealed, statements are

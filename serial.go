@@ -15,23 +15,22 @@ import (
 // column is added. [WithSerial] makes a statement apply only to a row at one version;
 // with [Required] no row is written without it.
 //
-// Every write of a row raises its version. An INSERT may start a row at any version;
-// but if UPDATE, DO UPDATE SET or MERGE assigns the column, the value must be higher
-// than the row's, or the statement is refused with a [ConflictError] whose Assigned is
-// true. Values are compared as integers: PostgreSQL rounds the new one as for an
-// integer column; SQLite truncates it, and reads a text as the number that it begins
-// with. DEFAULT is refused with [ErrUnguardable], and so is a value that isn't an
-// expression by itself, such as one of (a, b) = (SELECT ...). An object-relational
-// mapper should read the column and not write it.
+// Every write of a row raises its version. An INSERT may start a row at any version; but if UPDATE,
+// DO UPDATE SET or MERGE assigns the column, the value must be higher than the row's, or the
+// statement is refused with a [ConflictError] that has Assigned set. Values are compared as
+// integers: PostgreSQL rounds the new one as for an integer column; SQLite truncates it, and reads
+// a text as the number that it begins with. DEFAULT is refused with [ErrUnguardable], and so is a
+// value that isn't an expression by itself, such as one of (a, b) = (SELECT ...). An
+// object-relational mapper should read the column and not write it.
 //
 // A table with Serial and no other rule needs no tokens. [Key], [Resource] or [Optional]
 // imply [Ledger] unless there is a [RowFence], as they do without Serial. If the
 // database finds both a stale token and a conflict or a missing serial, the error
 // reports the token.
 //
-// In SQLite a column can hold values of any type; a write to a row whose version isn't
-// an integer is refused with a [ColumnError]. PostgreSQL has errors of its own. In MySQL
-// the column has to be BIGINT, which [Verify] checks.
+// In SQLite a column can hold values of any type; a write to a row with a version that isn't an
+// integer is refused with a [ColumnError]. PostgreSQL has errors of its own. In MySQL the column
+// has to be BIGINT, which [Verify] checks.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *table) {
 		o := new(serialOptions)
@@ -74,15 +73,14 @@ func Required() SerialOption {
 
 type serialKey struct{}
 
-// WithSerial returns a context whose UPDATEs and DELETEs of tables with [Serial]
-// apply only to rows at this version, the one that the caller has read. A statement
-// that reaches a row at another version is refused with a [ConflictError]; one that
-// reaches no row, with [ErrGone]. Either way it has changed nothing, and it takes one
-// round trip, like any other.
+// WithSerial returns a context that lets UPDATEs and DELETEs of tables with [Serial] apply only to
+// rows at this version, the one that the caller has read. A statement that reaches a row at another
+// version is refused with a [ConflictError]; one that reaches no row, with [ErrGone]. Either way it
+// has changed nothing, and it takes one round trip, like any other.
 //
-// ErrGone means that the statement wrote no row, so its WHERE should select the
-// row by its key alone. A plain INSERT is not compared. Statements whose answer would be
-// ambiguous are refused with [ErrUnguardable]:
+// ErrGone means that the statement wrote no row, so its WHERE should select the row by its key
+// alone. A plain INSERT is not compared. Statements with an ambiguous answer are refused with
+// [ErrUnguardable]:
 //
 //   - those that name the serial column in SET or WHERE, LIMIT, SKIP LOCKED, writes inside
 //     of WITH, a MERGE, and a query without RETURNING;
@@ -97,9 +95,9 @@ type serialKey struct{}
 // row-level security hides it, a rule or a view's trigger writes elsewhere, or the
 // statement says ONLY and the row is in a table that inherits from the named one.
 //
-// A row that was deleted and inserted again starts at 1. If a driver repeats a write
-// whose answer was lost, the second one is a conflict; read the row again to find out
-// whether the first was applied.
+// A row that was deleted and inserted again starts at 1. If a driver repeats a write because its
+// answer was lost, the second one is a conflict; read the row again to find out whether the first
+// was applied.
 //
 // A negative serial is invalid: every write that would be compared with it fails with
 // [ErrInvalid].

@@ -26,7 +26,7 @@ type settings struct {
 	logger    *slog.Logger
 	source    TokenSource // nil for none
 	unheard   bool        // what Observe lets through goes to the default logger
-	told      kinds       // of events that somebody listens for
+	told      kinds       // of events that an observer listens for
 
 	wanted session.Wants // of what connections know
 

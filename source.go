@@ -10,9 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// A TokenSource gives the tokens for a write whose context carries none for a table that
-// it needs one for. It is for programs that have no context where they write, above all
-// for one that leads: package lease's Election.Tokens is a source.
+// A TokenSource gives a write its tokens if the context carries none for a table that needs one. It
+// is for programs that have no context where they write, above all for one that leads: package
+// lease's Election.Tokens is a source.
 //
 // names says what is missing: the table's [Resource], and for a table with a [Key] the
 // resource and a slash, "books/", as the keys of the rows aren't known yet. What is wanted
@@ -29,8 +29,8 @@ import (
 // source may return the same one each time.
 type TokenSource func(ctx context.Context, names []string) ([]Token, error)
 
-// WithTokens sets a source of tokens for writes whose context carries none. Nil is
-// refused, and so are two sources; to have several, write a source that asks them all.
+// WithTokens sets a source of tokens for writes with a context that carries none. Nil is refused,
+// and so are two sources; to have several, write a source that asks them all.
 //
 // The source is asked once for each execution that needs a token which its context
 // doesn't carry, nor its transaction's (see the package's documentation of transactions). A

@@ -10,11 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// An interceptor uses ngrok/sqlmw for what outlives the call that began it:
-// transactions, whose end has to be noticed, and the rows of guarded queries, on
-// which a refusal may arrive with any row. sqlmw wraps rows of any driver so that
-// they have exactly the driver's own optional interfaces, of which there are dozens
-// of combinations. Nothing else goes through it: see docs/adr/0003.
+// An interceptor uses ngrok/sqlmw for what outlives the call that began it: transactions, as their
+// end has to be noticed, and the rows of guarded queries, as a refusal may arrive with any row.
+// sqlmw wraps rows of any driver so that they have exactly the driver's own optional interfaces;
+// there are dozens of combinations. Nothing else goes through it: see docs/adr/0003.
 type interceptor struct {
 	sqlmw.NullInterceptor
 	state *connState
@@ -45,9 +44,9 @@ func newInterceptor(state *connState) (*interceptor, error) {
 	return i, nil
 }
 
-// opened is a driver whose one connection is open already, so that sqlmw wraps a
-// connection that a connector made. sqlmw intercepts queries only of a connection
-// with a QueryContext; this one is never called.
+// opened is a driver with a single connection that is open already, so that sqlmw wraps a
+// connection that a connector made. sqlmw intercepts queries only of a connection with a
+// QueryContext; this one is never called.
 type opened struct{ driver.Conn }
 
 func (o opened) Open(string) (driver.Conn, error) { return o, nil }
@@ -67,8 +66,7 @@ func (i *interceptor) wrap(ctx context.Context, r *guardedRows) (driver.Rows, er
 	return basedriver.WithScanner(rows, r.base, r.answered), nil
 }
 
-// rowsKey is the key by which the context that sqlmw keeps for its rows carries the
-// guardedRows.
+// rowsKey is the key of the guardedRows in the context that sqlmw keeps for its rows.
 type rowsKey struct{}
 
 func rowsFrom(ctx context.Context) *guardedRows { return ctx.Value(rowsKey{}).(*guardedRows) }

@@ -96,8 +96,7 @@ func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Ar
 	return s.query, nil, e.refusePrepared(ctx, reason)
 }
 
-// use prepares base from text, to which the guard adds arguments, unless it was prepared
-// from it.
+// use prepares base from text, which the guard adds arguments to, unless it was prepared from it.
 func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg) error {
 	if s.base != nil && s.text == text {
 		return nil

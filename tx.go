@@ -39,10 +39,10 @@ func (s *connState) changesTx(query string) bool {
 	return lang.InTransaction(d, query, false) || !lang.InTransaction(d, query, true)
 }
 
-// txContext is what a transaction keeps of the context that began it, for statements
-// whose own context doesn't say it. database/sql runs Tx.Exec, Tx.Query and the
-// statements of Tx.Prepare and Tx.Stmt with context.Background, and doesn't tell the
-// driver which transaction they are of; but a connection has one at a time.
+// txContext is what a transaction keeps of the context that began it, for statements with a context
+// that has none of its own. database/sql runs Tx.Exec, Tx.Query and the statements of Tx.Prepare
+// and Tx.Stmt with context.Background, and doesn't tell the driver which transaction they are of;
+// but a connection has one at a time.
 //
 // A serial isn't kept: it is of one row, and most transactions write several. Nor is a
 // Bypass, which has to be said for each statement.

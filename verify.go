@@ -22,8 +22,8 @@ type Severity int
 const (
 	// Note is worth knowing. Nothing has to be done.
 	Note Severity = iota
-	// Warning is a way by which a write without a token, or a stale one, may land, or by which
-	// writes may fail that need not.
+	// Warning lets a write without a token, or a stale one, land, or makes writes fail that need
+	// not.
 	Warning
 	// Fault is a registration that doesn't do what it says: it guards nothing, or every
 	// guarded write fails.
@@ -78,12 +78,12 @@ func (f Finding) String() string {
 //   - registered tables and columns that don't exist, and columns of a wrong type;
 //   - a ledger that is missing or can't be used, and several of them;
 //   - fence columns that are part of a key;
-//   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and
-//     subscriptions by which the rows can be written in other ways;
+//   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and subscriptions
+//     that can write the rows in other ways;
 //   - seals that aren't whole or don't go well with a trigger;
 //   - settings that tokens depend on;
-//   - marks in the rows, which are the tokens in their fence columns, that can't be right, and names whose
-//     tokens are near [MaxToken].
+//   - marks in the rows, which are the tokens in their fence columns, that can't be right, and
+//     names with tokens near [MaxToken].
 //
 // It returns the worst first; no finding at all is an empty list. docs/verify.md has all that it
 // finds, with what to do.
@@ -94,9 +94,9 @@ func (f Finding) String() string {
 // names of the registered tables; code that puts a name together can't be seen.
 //
 // It asks by about a dozen queries, however many tables there are, and one more for each hundred
-// tables with a fence column, of which the marks in all rows are read: that takes the time of a query
-// for the highest and lowest value. It writes nothing, and holds off no writer. Verify may be called by
-// several goroutines at once.
+// tables with a fence column. That one reads the marks of all rows: it takes the time of a query
+// for the highest and lowest value. It writes nothing, and holds off no writer. Verify may be
+// called by several goroutines at once.
 //
 // db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
 // other is [ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql. Other
@@ -231,11 +231,11 @@ type verification struct {
 	runs   atomic.Int64 // that have refused a connection
 
 	begin sync.Once
-	turn  chan *VerifyError // what the last of them found; nobody has it while somebody looks
+	turn  chan *VerifyError // the last one's result; empty while a connection looks
 }
 
-// admit lets a new connection through if the database is right. It looks unless somebody has
-// found that before; if others look now, it waits for what they find.
+// admit lets a new connection through if the database is right. It looks unless another connection
+// has found that before; if others look now, it waits for their result.
 func (v *verification) admit(ctx context.Context, s *settings, base driver.Conn) error {
 	if !s.verifies || s.bypass != "" || v.passed.Load() {
 		return nil

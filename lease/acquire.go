@@ -14,18 +14,17 @@ import (
 // comes with the key's next fencing token. [Lease.Context] carries the token, so that
 // writes with that context are fenced on the tables that the key guards.
 //
-// A free lease takes one statement, on SQLite one transaction, and on MySQL a statement and a transaction. If many callers of one
-// Leases ask at once, or release, those of different keys share statements. A shared statement waits for
-// no lock: a key that somebody has locked then gets a statement of its own. It runs under a
-// context that belongs to no caller. Taking a lease waits only for open
-// transactions that have written under an older token to a table guarded by the ledger:
-// they commit before the new token is issued. While another holder has the lease, the
-// callers of one Leases wait in line. The first in line asks again after a pause, when
-// the lease would end, and when a release wakes it, by this Leases or through a
-// [Listener]. If it gets no answer within 100 ms, the next in line asks too, on another
-// connection; the one after that waits twice as long, and so on. At most three such
-// attempts stay unanswered at a time, and with [sql.DB.SetMaxOpenConns] at most as many
-// as a quarter of the pool's connections.
+// A free lease takes one statement, on SQLite one transaction, and on MySQL a statement and a
+// transaction. If many callers of one Leases ask at once, or release, those of different keys share
+// statements. A shared statement waits for no lock: a key that another transaction has locked then
+// gets a statement of its own. It runs under a context that belongs to no caller. Taking a lease
+// waits only for open transactions that have written under an older token to a table guarded by the
+// ledger: they commit before the new token is issued. While another holder has the lease, the
+// callers of one Leases wait in line. The first in line asks again after a pause, when the lease
+// would end, and when a release wakes it, by this Leases or through a [Listener]. If it gets no
+// answer within 100 ms, the next in line asks too, on another connection; the one after that waits
+// twice as long, and so on. At most three such attempts stay unanswered at a time, and with
+// [sql.DB.SetMaxOpenConns] at most as many as a quarter of the pool's connections.
 //
 // If ctx ends, Acquire returns at once, and releases in the background what its
 // statement may still take. If the database can't be reached for that, the lease ends

@@ -31,8 +31,8 @@ func (a *acquisition) exhausted() bool { return a.pauses >= a.retries }
 func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
 	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.marked) {
-		// The lease has changed hands meanwhile, and nobody would notify: the mark of one that was
-		// free may have been swept away. Something else may keep the mark away, too, so it asks
+		// The lease has changed hands meanwhile, and no release would notify: the mark of one that
+		// was free may have been swept away. Something else may keep the mark away, too, so it asks
 		// ever less often.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
 			delay, counts = soon, false
@@ -91,8 +91,8 @@ func randomly(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// gaveUp is the error when the time is over: ctx is the caller's. Whoever has had no
-// answer yet goes by that of another in the line.
+// gaveUp is the error when the time is over: ctx is the caller's. A caller without an answer of its
+// own goes by that of another in the line.
 func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 	if err := ctx.Err(); err != nil {
 		return a.wrap(lost.Explain(ctx, err))

@@ -12,14 +12,13 @@ import (
 // writes to the disk. As long as few statements are under way a call sends its own at
 // once. Further calls wait until one of those has ended, and then share one.
 //
-// What a batch can't settle without waiting it leaves to its members, each of which then
-// sends a statement of its own: so nobody waits for another's lock, and nobody fails by
-// another's error.
+// A batch leaves to its members what it can't settle without waiting. Each then sends a statement
+// of its own: so no member waits for another's lock or fails by another's error.
 type batcher[T any] struct {
 	width int // how many statements are under way before the next calls share one
 	// send sends one statement for all members, and sets what it has settled.
 	send func(ctx context.Context, members []*member[T])
-	// left is called for a member whose batch has ended after it had gone.
+	// left is called for a member that had gone before its batch ended.
 	left func(m *member[T])
 	off  atomic.Bool // statements can't be shared here
 
@@ -154,8 +153,8 @@ func (b *batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch
 	}
 }
 
-// abandon takes a member out whose caller doesn't wait any more, and reports whether its
-// batch has been sent. A batch that all have left ends.
+// abandon takes a member out after its caller has stopped waiting, and reports whether its batch
+// has been sent. A batch that all have left ends.
 func (b *batcher[T]) abandon(m *member[T]) (sent bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

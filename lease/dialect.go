@@ -32,18 +32,17 @@ type dialect interface {
 	// notification. It changes nothing.
 	probe(ctx context.Context, db *database, waits bool) error
 
-	// take asks for a lease once, and says in o what it came to. If the lease has the
-	// request's lock id already, a take whose answer was lost has got it: that is the
-	// answer then.
+	// take asks for a lease once, and says in o what it came to. If the lease has the request's
+	// lock id already, an earlier take has got it and its answer was lost: that is the answer then.
 	take(ctx context.Context, db *database, r *request, o *outcome) error
 
 	// writers is how many statements are worth sending at a time before the next calls
 	// share one.
 	writers() int
 
-	// takeAll asks for many leases at once, of different keys and without sessions, and
-	// says which outcomes are settled. It waits for nobody: what it would have to wait for
-	// it leaves out, and what is out of the ordinary. If statements can't be shared in this
+	// takeAll asks for many leases at once, of different keys and without sessions, and says which
+	// outcomes are settled. It waits for no lock: it leaves out the leases that it would have to
+	// wait for, and those that are out of the ordinary. If statements can't be shared in this
 	// database, ok is false.
 	takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
 
@@ -54,14 +53,14 @@ type dialect interface {
 	// now.
 	extend(lockID string, ttl time.Duration) statement
 
-	// release returns a row if the lease was live: its key. In the table it then has no
-	// lock id, and release, by which it can be found, as its holder. With notify it wakes
-	// the listeners if somebody waits, and the row has one more column. On PostgreSQL the
-	// row has a column in front of that.
+	// release returns a row if the lease was live: its key. In the table it then has no lock id,
+	// and release as its holder, to be found by that. With notify it wakes the listeners if there
+	// are waiters, and the row has one more column. On PostgreSQL the row has a column in front of
+	// that.
 	release(lockID, release string, notify bool) statement
 
-	// releaseAll releases many leases at once, without waiting for anybody, and sets the
-	// keys of those that it has released. committing is as in an outcome.
+	// releaseAll releases many leases at once, without waiting for a lock, and sets the keys of
+	// those that it has released. committing is as in an outcome.
 	releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
 	// released returns the key of the lease that this release has ended, until another
@@ -71,8 +70,8 @@ type dialect interface {
 	// notifies reports whether listeners can be woken.
 	notifies() bool
 
-	// list returns the live leases, by key, or that one whose column (key or lock_id) has
-	// a value: key, lock id, holder, token, since when, until when, whether ephemeral.
+	// list returns the live leases, by key, or the one with a value in a column (key or lock_id):
+	// key, lock id, holder, token, since when, until when, whether ephemeral.
 	list(column, value string) statement
 
 	// ended returns a row if there is a lease with the lock id, live or not.

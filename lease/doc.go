@@ -30,8 +30,8 @@
 //
 // # Losing a lease
 //
-// A loss is one error: [ErrLeaseLost] and [sqlfence.ErrStale], both found in a [*LostError]. A write whose
-// token the database has refused is ErrStale, too. So a holder asks one thing:
+// A loss is one error: [ErrLeaseLost] and [sqlfence.ErrStale], both found in a [*LostError]. A
+// write that the database has refused for its token is ErrStale, too. So a holder asks one thing:
 //
 //	if errors.Is(err, sqlfence.ErrStale) || errors.Is(context.Cause(ctx), sqlfence.ErrStale) {
 //		return // another holder has taken over, or may have

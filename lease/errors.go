@@ -32,11 +32,11 @@ var (
 	ErrNotLeader = errors.New("lease: not the leader")
 
 	// ErrNoSessions: an [Ephemeral] lease was asked for where no session can stand for its holder:
-	// behind a pooler that hands the sessions of PostgreSQL from one client to another, as PgBouncer does in
-	// its modes transaction and statement; where several servers write to one database (Galera, or Group Replication
-	// with several primaries), of which none sees the others' sessions end; or in a pool of a
-	// single connection ([sql.DB.SetMaxOpenConns]), which the session would keep. Nothing was changed.
-	// Take leases there that end with their ttl.
+	// behind a pooler that hands the sessions of PostgreSQL from one client to another, as
+	// PgBouncer does in its modes transaction and statement; where several servers write to one
+	// database (Galera, or Group Replication with several primaries), as none sees the others'
+	// sessions end; or in a pool of a single connection ([sql.DB.SetMaxOpenConns]), which the
+	// session would keep. Nothing was changed. Take leases there that end with their ttl.
 	ErrNoSessions = errors.New("lease: no session can stand for the holder of an ephemeral lease")
 
 	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to

@@ -47,8 +47,8 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 // Release ends the live lease with this lock id. Of several calls at most one
 // succeeds. Tokens don't change: the next lease of the key gets the next one.
 //
-// A release whose answer is lost with its connection is sent again if the driver says so,
-// and then finds what it has done itself.
+// If a release's answer is lost with its connection, it is sent again if the driver says so, and
+// then finds its own work.
 //
 // For a [Lease] use [Lease.Release], which also ends its context.
 //

@@ -36,8 +36,8 @@ func NormalizeKey(key string) (string, error) {
 // lockIDBytes is the size of a lock id before it is encoded.
 const lockIDBytes = 16
 
-// newLockID returns a lock id that nobody can guess. It is made before the request is
-// sent, so that an attempt whose answer is lost can be undone.
+// newLockID returns a lock id that can't be guessed. It is made before the request is sent, so that
+// an attempt can be undone after its answer is lost.
 func newLockID() string {
 	var id [lockIDBytes]byte
 	rand.Read(id[:]) // never fails

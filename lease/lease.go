@@ -15,14 +15,13 @@ import (
 // A Lease is a key that this process holds for a limited time. It ends by
 // [Lease.Release], or when it isn't extended in time. It is safe for concurrent use.
 //
-// A Lease knows that it has ended without asking the database: it counts by this
-// process's monotonic clock, from before the request was sent. So it ends here before it
-// ends by the server's clock, never after (on SQLite, whose clock has whole milliseconds, not
-// a millisecond after), and also if the database can't be reached;
-// [Margin] has it end earlier still. [Lease.Err], [Lease.Done] and the methods of the
-// lease's context look at that clock when they are called, so a process that was stopped
-// finds out by asking as soon as it goes on. What it does without asking is refused by
-// its token.
+// A Lease knows that it has ended without asking the database: it counts by this process's
+// monotonic clock, from before the request was sent. So it ends here before it ends by the server's
+// clock, never after (on SQLite, where the clock has whole milliseconds, not a millisecond after),
+// and also if the database can't be reached; [Margin] has it end earlier still. [Lease.Err],
+// [Lease.Done] and the methods of the lease's context look at that clock when they are called, so a
+// process that was stopped finds out by asking as soon as it goes on. What it does without asking
+// is refused by its token.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -76,8 +75,8 @@ func (c *leaseContext) Err() error {
 // Key returns the key, normalized.
 func (l *Lease) Key() string { return l.info.Key }
 
-// LockID returns the lock id, 22 characters that only the holder knows. Whoever knows
-// it can extend and release the lease; see [Leases.Extend] and [Leases.Release].
+// LockID returns the lock id, 22 characters that only the holder knows. A program that knows it can
+// extend and release the lease; see [Leases.Extend] and [Leases.Release].
 func (l *Lease) LockID() string { return l.info.LockID }
 
 // Token returns the fencing token. Its Name is the key.
@@ -242,8 +241,8 @@ func (l *Lease) lose(reason string, err error) {
 	}()
 }
 
-// lostBefore is the loss that a release finds out: somebody has released the lease by its
-// lock id, or its session has ended, at an unknown time.
+// lostBefore is the loss that a release finds out: a call has released the lease by its lock id, or
+// its session has ended, at an unknown time.
 func (l *Lease) lostBefore(err error) *LostError {
 	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
 }

@@ -28,9 +28,9 @@ type Leases struct {
 // New returns Leases on db, which may be fenced by sqlfence or not, and which the
 // caller closes. New sends nothing to the database; see [Leases.Setup].
 //
-// By default the dialect is that of the driver, warnings go to [log/slog.Default],
-// waiters poll, and nobody observes. The error is [ErrInvalid]; it names all options that are wrong, and a
-// driver whose dialect is unknown (see [WithDialect]).
+// By default the dialect is that of the driver, warnings go to [log/slog.Default], waiters poll,
+// and there is no observer. The error is [ErrInvalid]; it names all options that are wrong, and a
+// driver of unknown dialect (see [WithDialect]).
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, &invalidError{errors.New("lease: nil database")}
@@ -55,7 +55,7 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		queues:    queues{db: db},
 		sessions:  newSessions(db, c.dialect),
 	}
-	m.takes.width, m.takes.send, m.takes.left = c.dialect.writers(), m.takeAll, m.takenForNobody
+	m.takes.width, m.takes.send, m.takes.left = c.dialect.writers(), m.takeAll, m.undoAbandoned
 	m.releases.width, m.releases.send = c.dialect.writers(), m.releaseAll
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil

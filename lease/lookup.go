@@ -16,7 +16,7 @@ import (
 // is stale.
 type Info struct {
 	Key        string         // normalized
-	LockID     string         `json:"-"` // whoever knows it can release the lease; so it is in no text or log
+	LockID     string         `json:"-"` // enough to release the lease; so it is in no text or log
 	Holder     string         // the name given by [Owner]; may be empty
 	Token      sqlfence.Token // its Name is the key
 	AcquiredAt time.Time      // by the server's clock

@@ -36,9 +36,9 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 
 const createIndexMySQL = "CREATE INDEX fencing_leases_expires_at ON fencing_leases (expires_at)"
 
-// seenMySQL reads what an attempt finds, waits for nobody and locks nothing: an outcome with the
-// lease of {key}, whoever holds it, and then whether there are rows of the lease and of the
-// ledger, and whether the session commits by itself.
+// seenMySQL reads the state that an attempt finds; it waits for no lock and locks nothing. It
+// returns an outcome with the lease of {key}, for any holder, and then whether there are rows of
+// the lease and of the ledger, and whether the session commits by itself.
 const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
@@ -94,7 +94,7 @@ func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)
 // be set where a session with autocommit = 0 has begun one already.
 var atDefault = &sql.TxOptions{}
 
-// texts returns a statement of these texts, of which the last one answers.
+// texts returns a statement of these texts; the last one answers.
 func texts(p sqltext.Pieces, all ...string) statement {
 	s := statement{tx: atDefault}
 	for i, text := range all {
@@ -145,8 +145,8 @@ func (mysql) probe(ctx context.Context, db *database, _ bool) error {
 	return err
 }
 
-// take looks first, so that an attempt at a held lease waits for nobody, and nobody for it: who
-// waits for the ledger's row stands before those who write under the holder's token.
+// take looks first, so that an attempt at a held lease waits for no other, and no other for it: a
+// session that waits for the ledger's row stands before the writers under the holder's token.
 func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) error {
 	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(sqltext.MySQL.Ticks(r.ttl))

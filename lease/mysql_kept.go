@@ -7,9 +7,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// What is done with a lease that is held needs no transaction on MySQL and MariaDB, but where a session
-// doesn't commit by itself: in a transaction a process that is stopped, or whose host has gone, would keep the
-// row locked for as long as the server keeps its session, and nobody could take the lease once it has ended.
+// On MySQL and MariaDB a statement about a held lease needs no transaction, unless its session
+// doesn't commit by itself. In a transaction a process that is stopped, or has lost its host, would
+// keep the row locked for as long as the server keeps its session, and no other could take the
+// lease once it has ended.
 
 const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`

@@ -39,20 +39,19 @@ const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS noti
 // seen keeps an attempt that can't succeed from writing or waiting. It reads the
 // statement's snapshot, so won decides anew, on the locked row of the lease.
 //
-// The same attempt may be sent twice: a driver whose connection breaks before the
-// answer has come says that it can be sent again, and package sql does so. A live row
-// with the attempt's own lock id is what the first one has taken: it is the answer, and
-// nothing is written. If the first one is still under way, seen can't see that, but won
-// finds its row; it raises, and the statement is sent again.
+// The same attempt may be sent twice: if its connection breaks before the answer has come, the
+// driver says that it can be sent again, and package sql does so. A live row with the attempt's own
+// lock id is what the first one has taken: it is the answer, and nothing is written. If the first
+// one is still under way, seen can't see that, but won finds its row; it raises, and the statement
+// is sent again.
 //
-// A lease that is free or has expired goes to the newcomer, who has to get its
-// turn at the ledger first: it waits there for the transactions that have written
-// under the old token. Only then the lease's row is locked, and the clock read, and the
-// ledger's row locked to read its newest token: everybody in this order, or two of them
-// would wait for each other. So an owner whose lease ends just when won looks at it has
-// no turn, and raises: the statement is sent again. ledger raises the token;
-// a name whose first token somebody else issues at the same moment is not seen by
-// the snapshot, and raises: the statement is undone and sent again.
+// A lease that is free or has expired goes to the newcomer, who has to get its turn at the ledger
+// first: it waits there for the transactions that have written under the old token. Only then the
+// lease's row is locked, and the clock read, and the ledger's row locked to read its newest token:
+// all in this order, or two of them would wait for each other. So an owner has no turn if its lease
+// ends just when won looks at it, and raises: the statement is sent again. ledger raises the token;
+// if another session issues a name's first token at the same moment, the snapshot doesn't see it,
+// and ledger raises: the statement is undone and sent again.
 //
 // An attempt that is going to wait for a notification asks for it, in marking: releases
 // before notify_until notify. It has to be sure that a release comes after its mark. A mark
@@ -200,9 +199,9 @@ func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
 	return sqltext.NewFloored(sqltext.Postgres, text, append(own, postgresPieces, pieces)...)
 }
 
-// postgresPieces: whoever can share the lock of a row's session knows that it has ended, unless the
-// lock is this session's own. A session always shares its own locks; and behind a pooler the holder's may
-// be the one that executes this.
+// postgresPieces: a session that can share the lock of a row's session knows that it has ended,
+// unless the lock is its own. A session always shares its own locks; and behind a pooler the
+// holder's may be the one that executes this.
 var postgresPieces = sqltext.Pieces{
 	"overtaken": sqltext.Func(func(token string) string { return sqltext.Postgres.Raise("'"+overtaken+"'", token) }),
 	"alive": sqltext.Func(func(row string) string {

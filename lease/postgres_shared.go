@@ -2,19 +2,19 @@ package lease
 
 import "encoding/json"
 
-// takeAllPostgres takes the leases of many keys in one statement, and waits for nobody.
-// It returns a row for each: its lock id, whether that is settled, whether statements can be
-// shared, and then what takePostgres returns. Argument: the requests in JSON.
+// takeAllPostgres takes the leases of many keys in one statement, and waits for no lock. It returns
+// a row for each: its lock id, whether that is settled, whether statements can be shared, and then
+// what takePostgres returns. Argument: the requests in JSON.
 //
-// It is takePostgres for keys that are free: asked reads both rows by the snapshot. If the
-// lease isn't live, turn takes the exclusive turn at the ledger, if it can have it at once;
-// locked then locks both rows, if they are there and nobody has locked them; and only
-// then won reads the clock, decides anew on the newest row, and ledger raises the token.
-// Nobody waits with a turn or a lock that another waits for, so it can't meet a deadlock.
+// It is takePostgres for keys that are free: asked reads both rows by the snapshot. If the lease
+// isn't live, turn takes the exclusive turn at the ledger, if it can have it at once; locked then
+// locks both rows, if they are there and no other transaction has locked them; and only then won
+// reads the clock, decides anew on the newest row, and ledger raises the token. No session waits
+// while it has a turn or a lock that another waits for, so there is no deadlock.
 //
-// A lease that another holds is settled, too. What is left: a key that somebody has
-// locked, an owner's live lease, a token that is out of range. Above READ COMMITTED
-// everything is, since the snapshot may be older than what the locks have waited for.
+// A lease that another holds is settled, too. What is left: a key that another transaction has
+// locked, an owner's live lease, a token that is out of range. Above READ COMMITTED everything is,
+// since the snapshot may be older than what the locks have waited for.
 const takeAllPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.key, r.lock_id, r.holder, r.ttl, clock.now, clock.shared, held.lock_id AS held_id, held.holder AS held_holder, held.expires_at,
 		held.key IS NOT NULL AS kept, ledger.name IS NOT NULL AS known,

@@ -10,12 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
-// queues are the waiters of this process, in a queue for each key. Only the first
-// in a queue asks the database, so that its load grows with the number of
-// processes, not of waiters. One whose attempt is not answered in time, because its
-// server can't be reached or the attempt waits there, steps out of the queue until it is.
+// queues are the waiters of this process, in a queue for each key. Only the first in a queue asks
+// the database, so that its load grows with the number of processes, not of waiters. A waiter
+// without an answer in time, because its server can't be reached or the attempt waits there, steps
+// out of the queue until it has one.
 type queues struct {
-	db *sql.DB // whose connections the attempts use; nil for any number of them
+	db *sql.DB // the attempts use its connections; nil for any number of them
 
 	mu    sync.Mutex
 	byKey map[string]*queue
@@ -46,7 +46,7 @@ type waiter struct {
 	paused bool             // it has asked, and been told that the lease is held
 }
 
-// busy reports whether somebody waits for key.
+// busy reports whether a caller waits for key.
 func (qs *queues) busy(key string) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -127,8 +127,8 @@ func (w *waiter) answered(o *outcome) {
 	}
 }
 
-// lastAnswer returns the last answer that anybody in the queue has got, if the lease that
-// it tells of hasn't been released in this process since, nor come to its end; else nil.
+// lastAnswer returns the last answer to any waiter in the queue, if the lease in it hasn't been
+// released in this process since, nor come to its end; else nil.
 func (w *waiter) lastAnswer() *outcome {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()

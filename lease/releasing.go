@@ -56,7 +56,7 @@ func releaseRow(notify bool, columns ...any) []any {
 }
 
 // releaseAll sends one statement for several releases. What it doesn't settle is left to
-// releaseAlone: a row that somebody has locked, a lease that has ended.
+// releaseAlone: a row that another transaction has locked, a lease that has ended.
 func (m *Leases) releaseAll(ctx context.Context, batch []*member[*releasing]) {
 	var all []*releasing
 	for _, b := range batch {

@@ -13,9 +13,9 @@ import (
 	facts "github.com/sqlfence/sqlfence/internal/session"
 )
 
-// sessions keeps the session that stands for the holder of ephemeral leases: a
-// connection of the pool that holds an advisory lock, until its database is closed. When it ends, for whatever reason,
-// the server drops the lock, and everybody can see that those leases are dead. The lock
+// sessions keeps the session that stands for the holder of ephemeral leases: a connection of the
+// pool that holds an advisory lock, until its database is closed. When it ends, for whatever
+// reason, the server drops the lock, and every session can see that those leases are dead. The lock
 // is the session's own, so leases are taken and extended on any connection.
 type sessions struct {
 	db      *sql.DB
@@ -100,7 +100,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 }
 
 // endWithDatabase ends the session when its database is closed. Package sql closes the connections
-// that are idle, and this one is in use: the leases would live on, and nobody extends them.
+// that are idle, and this one is in use: the leases would live on, and no process extends them.
 func (s *session) endWithDatabase() {
 	tick := time.NewTicker(closedPause)
 	defer tick.Stop()

@@ -54,9 +54,9 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking) error {
 	return nil
 }
 
-// takeAll sends one statement for several attempts. What it doesn't settle, because of
-// others or because it has failed for good, is left to takeAlone, which also finds what a
-// statement has taken whose connection broke.
+// takeAll sends one statement for several attempts. What it doesn't settle, because of others or
+// because it has failed for good, is left to takeAlone, which also finds the leases that a
+// statement has taken before its connection broke.
 func (m *Leases) takeAll(ctx context.Context, batch []*member[*taking]) {
 	var asked []*taking
 	for _, b := range batch {
@@ -82,8 +82,8 @@ func (m *Leases) takeAll(ctx context.Context, batch []*member[*taking]) {
 	}
 }
 
-// takenForNobody undoes what a batch has taken for a caller that had gone.
-func (m *Leases) takenForNobody(b *member[*taking]) {
+// undoAbandoned undoes what a batch has taken for a caller that had gone.
+func (m *Leases) undoAbandoned(b *member[*taking]) {
 	if t := b.call; t.unknown || t.o != nil && t.o.won != nil {
 		go m.undo(context.Background(), t.r)
 	}

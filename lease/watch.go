@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Watch tells who holds key, such as the leader of an [Election]: first as it is, and then
-// whenever it has changed, until the loop is left or ctx ends. If nobody holds the lease,
-// the Info is the zero value. It asks the database every interval, over 0, so what lies
-// between two questions isn't seen. It is for display and diagnostics, as [Info] is.
+// Watch tells who holds key, such as the leader of an [Election]: first as it is, and then whenever
+// it has changed, until the loop is left or ctx ends. If the lease has no holder, the Info is the
+// zero value. It asks the database every interval, over 0, so what lies between two questions isn't
+// seen. It is for display and diagnostics, as [Info] is.
 //
 //	for leader, err := range leases.Watch(ctx, "jobs", time.Second) {
 //		...

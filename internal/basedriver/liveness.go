@@ -26,8 +26,8 @@ func NewLiveness(base driver.Conn) Liveness {
 	return l
 }
 
-// idleLimit is how long a connection whose socket can't be reached may be idle until
-// it is asked with a Ping. pgx takes the same.
+// idleLimit is how long a connection may be idle before a Ping asks it, if its socket can't be
+// reached. pgx takes the same.
 const idleLimit = time.Second
 
 // Open reports whether the driver is known to have a connection still.

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Database is one whose catalogue is asked: [Postgres], [SQLite] or [MySQL].
+// A Database is the kind of database to ask: [Postgres], [SQLite] or [MySQL].
 type Database struct {
 	sqltext.Dialect
 	catalogue

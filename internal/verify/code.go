@@ -24,7 +24,7 @@ func hearCode(l *look, r []string) {
 	l.code = append(l.code, code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4], bare: r[5], home: r[6], hidden: r[7] == "1"})
 }
 
-// codeWords are the words of which stored code has to have one to be looked at.
+// codeWords are the words that make stored code worth a look: it has to have one of them.
 func (l *look) codeWords() []string {
 	var words []string
 	for _, t := range l.targets {

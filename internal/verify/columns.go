@@ -183,7 +183,7 @@ func checkStorage(l *look) error {
 			f = Finding{j.severity, f.Code, "", "The table " + l.name(t.rel) + " " + j.problem + ".", j.remedy, j.sql}
 		case "foreign table":
 			t.rel.remote = true
-			f.Problem += ", whose rows are another server's: what is written there passes neither a guard nor a seal."
+			f.Problem += ", and its rows are on another server: no guard and no seal checks the writes there."
 			f.Remedy = "Connect to that server, and register the table there."
 		default:
 			f.Problem += ": its rows are those of other tables, which can be written without it."

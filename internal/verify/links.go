@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A link is a way by which rows of a relation can be written although the statement doesn't
-// name it.
+// A link lets rows of a relation be written by a statement that doesn't name the relation.
 type link struct {
 	kind, id     string // as linkTexts has it, and the relation's
 	schema, name string // of the other thing
@@ -36,7 +35,7 @@ var linkTexts = map[string]struct {
 		problem: "The subscription %[3]s writes to table %[1]s: its writes carry no token, and a seal lets them pass.",
 		remedy:  "Let the table be fenced where its rows come from, and written there alone."},
 	"foreign table": {code: "storage", pierces: true,
-		problem: "Behind %[1]s there is the foreign table %[2]s, whose rows are another server's: what is written there passes neither a guard nor a seal.",
+		problem: "Behind %[1]s there is the foreign table %[2]s, and its rows are on another server: no guard and no seal checks the writes there.",
 		remedy:  "Let the table that it stands for be fenced and sealed where it is."},
 }
 
@@ -59,8 +58,8 @@ func hearView(l *look, r []string) {
 	l.views = append(l.views, view{r[0], r[1], l.db.text(r[2]).from()})
 }
 
-// viewsOf returns the links of the views whose rows are those of a relation, also by way of other
-// views. A table has to stand in the FROM of the view's query, and not only in a condition.
+// viewsOf returns the links of the views that show rows of a relation, also by way of other views.
+// A table has to stand in the FROM of the view's query, and not only in a condition.
 func (l *look) viewsOf(rel *relation) (links []link) {
 	reached := []relationName{{l.db.same(rel.schema), l.db.same(rel.name)}}
 	for i := 0; i < len(reached); i++ {
@@ -78,8 +77,8 @@ func (l *look) viewsOf(rel *relation) (links []link) {
 	return links
 }
 
-// checkLinks reports the ways by which rows can be written under another name. The partitions of a
-// table are one finding.
+// checkLinks reports the ways to write rows under another name. The partitions of a table are one
+// finding.
 func checkLinks(l *look) error {
 	if l.hiddenViews > 0 {
 		l.unseen("what some views select", strconv.Itoa(l.hiddenViews)+" of them")

@@ -59,15 +59,15 @@ WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'DROP', 'ALTER', 'TRIGGER
 
 const mysqlLedgerTriggers = `SELECT CONCAT(event_object_schema, '.', event_object_table), trigger_name, action_statement FROM information_schema.triggers WHERE {ledgers}`
 
-// mysqlSeals is a query for the triggers before rows are written, with what is wrong with the
-// account whose privileges they run with, where the session can see that.
+// mysqlSeals is a query for the triggers before rows are written. Where the session can see it,
+// each row has the fault of the account that the trigger runs as.
 const mysqlSeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation, t.action_statement, t.trigger_name,
 	CASE WHEN t.definer = CURRENT_USER() OR (SELECT COUNT(DISTINCT p.grantee) FROM information_schema.user_privileges AS p) < 2 THEN ''
-	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer}) THEN CONCAT('there is no account ', t.definer, ' any more, by which they run')
+	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer}) THEN CONCAT('there is no account ', t.definer, ' any more, and they run as that')
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER')
 		AND NOT EXISTS (SELECT 1 FROM information_schema.schema_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER' AND t.event_object_schema LIKE p.table_schema)
 		AND NOT EXISTS (SELECT 1 FROM information_schema.table_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER' AND p.table_schema = t.event_object_schema AND p.table_name = t.event_object_table)
-		THEN CONCAT('the account ', t.definer, ', by which they run, lacks the privilege TRIGGER') ELSE '' END
+		THEN CONCAT('the account ', t.definer, ' that they run as lacks the privilege TRIGGER') ELSE '' END
 FROM information_schema.triggers AS t WHERE t.action_timing = 'BEFORE' AND {of t} ORDER BY 1, 2, t.action_order`
 
 const isDefiner = `REPLACE(p.grantee, '''', '') = t.definer`

@@ -44,7 +44,7 @@ func checkRows(l *look) error {
 // mostNames is how many names a finding has.
 const mostNames = 5
 
-// checkRange looks for names whose tokens may run out. One above the highest was replaced on
+// checkRange looks for names that may run out of tokens. One above the highest was replaced on
 // purpose.
 func (l *look) checkRange(ledger *relation) error {
 	if !isLedger(l, ledger) {
@@ -169,7 +169,7 @@ func number(s string) int64 {
 // negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes
 // the sign away.
 func (l *look) negativeMark(t target, low int64) Finding {
-	f := Finding{Severity: Warning, Code: "wrong-mark", Problem: fmt.Sprintf("Table %s has rows whose mark is below 0, such as %d", l.name(t.rel), low)}
+	f := Finding{Severity: Warning, Code: "wrong-mark", Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {
 		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."
 		f.Remedy = remedies["wrong-seal"] + " That makes them positive."

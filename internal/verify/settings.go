@@ -26,8 +26,8 @@ func (l *look) setting(severity Severity, problem, remedy, sql string) {
 	l.add(nil, Finding{severity, "setting", "", problem + ".", remedy, sql})
 }
 
-// losesCommits adds that about a setting by which a crash loses what was committed: that of the
-// server, or as a Note that of the whole machine alone.
+// losesCommits adds that a setting lets a crash lose committed transactions: a crash of the server
+// or, as a Note, only of the whole machine.
 func (l *look) losesCommits(severity Severity, setting, remedy, sql string) {
 	what := "server"
 	if severity == Note {

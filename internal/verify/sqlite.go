@@ -110,7 +110,7 @@ WHERE type = 'trigger' AND EXISTS (SELECT 1 FROM json_each({words}) AS w WHERE i
 
 const sqliteLedgerTriggers = `SELECT {text} || '.' || tbl_name, name, sql FROM {schema}.sqlite_master WHERE type = 'trigger' AND {text} || '.' || tbl_name IN ({ledgers})`
 
-// The collations by which the ledger's name alone is a key: of the primary key, and of unique
+// The collations of the keys that are the ledger's name alone: of the primary key, and of unique
 // indexes.
 const sqliteNameKeys = `SELECT '' AS coll FROM pragma_table_info(m.name, {text}) GROUP BY 1 HAVING sum(pk > 0) = 1 AND sum(pk > 0 AND lower(name) = 'name') = 1
 	UNION ALL SELECT c.coll FROM pragma_index_list(m.name, {text}) AS i, pragma_index_xinfo(i.name, {text}) AS c

@@ -1,8 +1,8 @@
-// Package verify looks in a database's catalogue for what is wrong with the tables that are
-// registered, and for the ways by which their rows can be written without a token.
+// Package verify looks in a database's catalogue for faults of the registered tables, and for ways
+// to write their rows without a token.
 //
-// It asks by queries alone, of which the number doesn't depend on how many tables there are, and
-// which lock nothing that a writer waits for.
+// It asks by queries alone. Their number doesn't depend on how many tables there are, and no writer
+// waits for their locks.
 package verify
 
 import (
