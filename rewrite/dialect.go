@@ -83,8 +83,8 @@ type dialect interface {
 	// unsealable says why no table can be sealed; empty where one can.
 	unsealable() string
 
-	// proveDelete writes a condition that is true, and by which the statement's deletes
-	// prove their tokens to a sealed table.
+	// proveDelete writes a condition that is always true and, as a side effect, proves the tokens
+	// of the statement's deletes to a sealed table.
 	proveDelete(w *writer)
 
 	// assigns assigns an expression to a column, of an UPDATE only: what it writes is an
@@ -155,19 +155,19 @@ type dialect interface {
 	// and in different ways those of one that returns rows.
 	countsLastRows() bool
 
-	// guardsSeveral reports whether a text may have several statements of which one is guarded.
+	// guardsSeveral reports whether one statement of a text with several can be guarded.
 	guardsSeveral() bool
 
 	// ledgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.
 	ledgerCheck(w *writer, token int)
 
-	// ledgerFirst writes the condition by which the ledger is asked before the first row: the
-	// same, or, where that stands in WITH, one that raises for an older token alone.
+	// ledgerFirst writes the condition that asks the ledger before the first row: the same, or,
+	// where that stands in WITH, one that raises for an older token alone.
 	ledgerFirst(w *writer, token int)
 
-	// ledgerTail writes a clause behind the query of an INSERT, by which the ledger is asked
-	// before the query's first row.
+	// ledgerTail writes a clause behind the query of an INSERT that asks the ledger before the
+	// query's first row.
 	ledgerTail(w *writer)
 
 	// seeksFirst reports whether a condition isn't evaluated where an index has no row, though it
@@ -204,7 +204,8 @@ type dialect interface {
 	// its rows come from, as well as the one that is written.
 	upsertSeesQuery() bool
 
-	// upsert is the clause by which an INSERT may update, with what it assigns to columns, if any are given.
+	// upsert is the clause that lets an INSERT update, with the assignments to columns, if any are
+	// given.
 	upsert(columns []string) string
 }
 

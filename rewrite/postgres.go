@@ -152,7 +152,7 @@ func onConflict(columns []string) string {
 	return "ON CONFLICT (<what is unique>) DO UPDATE SET " + assigned(columns, func(column string) string { return "excluded." + column })
 }
 
-// assigned is a list of assignments for a message, of which three are enough.
+// assigned is a list of assignments for a message; three are enough.
 func assigned(columns []string, value func(column string) string) string {
 	var all []string
 	for i, column := range columns {
