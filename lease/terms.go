@@ -129,7 +129,7 @@ type pace struct {
 
 var defaultPace = pace{limit: DefaultTimeout, retries: DefaultRetries, backoff: DefaultBackoff}
 
-// backsOff returns the pace, whose pauses grow.
+// backsOff returns the pace, with pauses that grow.
 func (t *terms) backsOff() *pace {
 	if t.even {
 		t.pace = defaultPace
