@@ -34,6 +34,9 @@ esac
 
 // What ends make test ends its tests and servers at once, and leaves nothing behind.
 func TestInterrupt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the servers of a whole run, four times")
+	}
 	harness.ServerPrograms(t)
 	for _, way := range []struct {
 		name    string
