@@ -46,7 +46,7 @@ itself a search for each.`,
 	},
 	{
 		name: "seals", title: "Sealed tables", measurements: seals,
-		text: `Prepared statements by one caller, on a table whose triggers refuse what proves no token (docs/sealed.md), beside the
+		text: `Prepared statements by one caller, on a table with triggers that refuse a write without proof of a token (docs/sealed.md), beside the
 same rules without a seal. A DELETE's row is added again, which isn't measured. In memory it is the
 database's own work; where commits wait for a disk, that is most of the time.`,
 		plots: []string{"One row", "Many rows"},
@@ -87,7 +87,7 @@ here charges to the server. The first line is what is compared with.`,
 	},
 	{
 		name: "server", title: "What a write costs PostgreSQL", measurements: serverSide,
-		text: `64 writers, each with a row of its own, whose tokens have one name. A multixact is what several
+		text: `64 writers, each with a row of its own, and all with tokens of one name. A multixact is what several
 transactions need that share the lock of a row; their number space is used up as that of
 transactions is. Server CPU is that of all its processes. The bytes of WAL include what the
 server writes for itself, and full pages after a checkpoint. Planning and execution times are the server's own,

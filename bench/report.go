@@ -63,7 +63,7 @@ Written by %s, on %s, in %s. Edit the program, not this page.
 	fmt.Fprintf(b, `- network, where there is one: %v in each direction, so a round trip takes %v longer
 
 Contestants take turns, %s each, in slices of %v. A ratio is the median of those of the
-single rounds to the first contestant, whose own time is given; ± is half the distance
+single rounds to the first contestant, shown with its own time; ± is half the distance
 of the quartiles. Below 1 is faster. A ratio tells about this machine and this
 load, too: measure your own. Times of different tables, or of another run, are not to be
 compared.

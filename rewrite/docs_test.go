@@ -29,7 +29,7 @@ A statement that isn't recognised and names a registered table is refused.
 sqlfence's own tables, fencing_tokens, fencing_leases and rowlocks in any schema, are
 registered always. Reads of them pass, and so do statements that change no rows, such as
 LOCK or GRANT; writes to them are refused, and statements that define one of them or a view
-of one. So are writes to SQLite's sqlite_schema, whose rows are definitions of tables.
+of one. So are writes to SQLite's sqlite_schema, as its rows define tables.
 
 Names are folded as the database folds them. If "books" is registered, it means books in any
 schema; "shop.books" means that one and an unqualified books, but not other.books. In
@@ -67,7 +67,7 @@ SQLite has it, over the OR clauses of statements in the table's triggers.
 - MySQL's ` + "`" + `ROW_COUNT()` + "`" + ` behind a guarded write is as without sqlfence. Inside of one, as in ` + "`" + `ON DUPLICATE
   KEY UPDATE n = ROW_COUNT()` + "`" + `, it can be -1: a connection asks its server [a question](servers.md#what-it-costs)
   before its first guarded write. Read the count by a statement of its own, directly behind the write.
-- Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL, whose key the database makes, has no token before it runs, and is refused.
+- Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL gets its key from the database: it has no token before it runs, and is refused.
   Register the table with ` + "`" + `UnfencedInserts` + "`" + `, or write the key. On a sealed table see [sealed.md](sealed.md).
 - The position in an error of PostgreSQL's, such as that of a column which isn't there, counts in the text
   that was sent, with its guard; [Explain](cli.md#explain) shows that text. The error is the driver's own.
@@ -89,7 +89,7 @@ Exceptions:
   - the server has it before it executes the statement: a constant, or an argument that is too long for
     its column;
   - a BEFORE trigger of the application ` + "`" + `FOR EACH STATEMENT` + "`" + ` raises it;
-  - the statement is ` + "`" + `DEFAULT VALUES` + "`" + `, an INSERT of several rows of which the first has only placeholders,
+  - the statement is ` + "`" + `DEFAULT VALUES` + "`" + `, an INSERT of several rows with a first one of only placeholders,
     texts and DEFAULT, or an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in
     brackets around all of it, and the table has no fence column; or if the statement has WHERE CURRENT OF;
   - the isolation level is REPEATABLE READ or SERIALIZABLE, and the holder was replaced after the

@@ -19,7 +19,7 @@ var dex = application{
 		{"storage/sql/config_test.go", "import (\n", "import (\n\tfenced \"%s\"\n"},
 		{"storage/sql/config_test.go", "c.Exec(`", "fenced.Each(c.Exec, `"},
 	},
-	note: "Its tests take 0.1 s, in which they open 24 databases twice. One of the lines is for a module whose old version can't be had, and two for tests that empty the tables by several statements in one text.",
+	note: "Its tests take 0.1 s, in which they open 24 databases twice. One of the lines is for a module with an old version that can't be had, and two for tests that empty the tables by several statements in one text.",
 	requires: []string{
 		"github.com/mattn/go-sqlite3@v1.14.52", "github.com/lib/pq@v1.12.3", "github.com/go-sql-driver/mysql@v1.10.1",
 		"github.com/cockroachdb/cockroach-go@v2.0.1+incompatible", "github.com/sirupsen/logrus@v1.9.4",

@@ -127,7 +127,7 @@ func writeTable(path string, all []report) error {
 
 func (r report) writeTo(b *strings.Builder) {
 	app, alone := r.workspace.app, r.modes["alone"]
-	fmt.Fprintf(b, "\n## %s\n\n`%s@%s`, %s. %d lines changed. Registered: `%s`. Tests: `%s`, %d of which pass and %d fail alone.",
+	fmt.Fprintf(b, "\n## %s\n\n`%s@%s`, %s. %d lines changed. Registered: `%s`. Tests: `%s`, %d pass and %d fail alone.",
 		app.name, app.module, app.version, app.database, r.workspace.changed, strings.Join(app.tables, "`, `"), app.tests, len(alone.passed), len(alone.failed))
 	if app.note != "" {
 		b.WriteString(" " + app.note)
