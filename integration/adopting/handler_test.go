@@ -26,7 +26,7 @@ func (p *program) underLease(next http.Handler) http.Handler {
 	})
 }
 
-// fail answers a request whose write was refused.
+// fail answers a request after its write was refused.
 func fail(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, sqlfence.ErrStale):
