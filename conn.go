@@ -104,7 +104,7 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	c.state.follow(ctx, query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
-	if plan.Verdict == rewrite.Pass && !settings.told.has(Passed) && (settings.profile.NoOptions || len(settings.tables) == 0) && !c.state.follows(query) {
+	if plan.Verdict == rewrite.Pass && len(plan.Settings) == 0 && !settings.told.has(Passed) && (settings.profile.NoOptions || len(settings.tables) == 0) && !c.state.follows(query) {
 		return basedriver.Prepare(ctx, c.base, settings.placed(ctx, query))
 	}
 	s, err := prepare(ctx, c.state, query, plan)

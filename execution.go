@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -127,6 +128,9 @@ func (e *execution) admit(ctx context.Context) (outcome, error) {
 	if e.read.unplanned, failed = e.readOptions(ctx); failed != nil {
 		return refused, failed
 	}
+	if e.read.unplanned == nil {
+		e.read.unplanned = e.unseenSetting()
+	}
 	switch why, bypassed := e.state.settings.bypassReason(ctx); {
 	case trusted.Is(ctx, e.read.query):
 		if err := e.state.checkOwn(ctx, e.read.query); err != nil {
@@ -143,6 +147,21 @@ func (e *execution) admit(ctx context.Context) (outcome, error) {
 		return guarded, nil
 	}
 	return passed, nil
+}
+
+// unseenSetting refuses a statement with an argument that names a setting which guards may depend on. Without the
+// argument the statement is prepared, or fails.
+func (e *execution) unseenSetting() error {
+	for _, n := range e.plan.Settings {
+		given := e.read.args[e.read.options:]
+		if n > len(given) {
+			continue
+		}
+		if name, ok := given[n-1].Value.(string); !ok || !sqltext.IsApplicationSetting(name) {
+			return unguardable("", sqltext.UnseenSetting)
+		}
+	}
+	return nil
 }
 
 // passes reports whether the statement needs no guard.

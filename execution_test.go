@@ -185,3 +185,45 @@ func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
 		}
 	}
 }
+
+// The argument of set_config may name a setting of the application's, and none that guards depend on.
+func TestSettingsThatArgumentsName(t *testing.T) {
+	const query = "SELECT set_config($1, $2, true)"
+	base := &fake{}
+	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	ways := map[string]func(name any) error{
+		"executed": func(name any) error { _, err := db.Exec(query, name, "x"); return err },
+		"queried": func(name any) error {
+			rows, err := db.Query(query, name, "x")
+			if err != nil {
+				return err
+			}
+			return rows.Close()
+		},
+		"prepared": func(name any) error {
+			stmt, err := db.Prepare(query)
+			if err != nil {
+				return err
+			}
+			defer stmt.Close()
+			_, err = stmt.Exec(name, "x")
+			return err
+		},
+	}
+	for way, run := range ways {
+		for name, passes := range map[any]bool{
+			"app.tenant": true, "session_replication_role": false, "Sqlfence.seen": false, "client_encoding": false, 7: false, nil: false,
+		} {
+			base.sent = nil
+			switch err := run(name); {
+			case passes && err != nil:
+				t.Errorf("%s, %v: %v", way, name, err)
+			case !passes && (!errors.Is(err, sqlfence.ErrUnguardable) || slices.Contains(base.sent, query)):
+				t.Errorf("%s, %v: %v, sent %q", way, name, err, base.sent)
+			}
+		}
+	}
+	if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "a fixture"), query, "session_replication_role", "x"); err != nil {
+		t.Errorf("under Bypass: %v", err)
+	}
+}

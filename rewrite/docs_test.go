@@ -46,9 +46,10 @@ sqlfence reads the statement's text alone. So it doesn't recognise
 
 DO is refused if its code can build statements at run time, even if it names no registered table. So is
 a statement of PostgreSQL that may change a setting which its text doesn't show, as by one of them
-triggers aren't fired: set_config with a name that isn't a constant, an UPDATE of pg_settings, and a
-function that runs a text, such as query_to_xml, unless that is a constant without set_config. Write
-set_config('app.user', $1, true).
+triggers aren't fired: set_config with a name that isn't a constant or an argument, an UPDATE of
+pg_settings, and a function that runs a text, such as query_to_xml, unless that is a constant without
+set_config. Write set_config('app.user', $1, true). An argument for a name has to be a string with a
+dot, as the application's own settings have.
 
 Several statements in one text are guarded one by one, if they only read and write rows, have
 no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, it is

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,7 +192,7 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"$1", "$1::text", "'session_' || 'replication_role'", "'session_'\n'replication_role'", `E'session\x5freplication_role'`, `U&'session\005freplication_role'`,
+	names := []string{"$1::regclass", "$1 || ''", "($1)", "'session_' || 'replication_role'", "'session_'\n'replication_role'", `E'session\x5freplication_role'`, `U&'session\005freplication_role'`,
 		"CAST('x' AS text)", "format('%s', $1)", "('x')", "name", "(SELECT name FROM pens)", "setting_name => 'app.user'", "'app.user' COLLATE \"C\"", "'app.user'::text || ''", "lower('X')"}
 	for _, name := range names {
 		for _, call := range []string{"set_config(@, $2, false)", "pg_catalog.set_config(@, 'x', true)", `"set_config"(@, 'x', true)`, `U&"set\005fconfig"(@, 'x', true)`, "SET_CONFIG /* */ (@, 'x', true)",
@@ -212,19 +213,39 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 	for _, query := range []string{
 		"UPDATE pg_settings SET setting = $1 WHERE name = $2", "UPDATE ONLY (pg_catalog.pg_settings) AS s SET setting = 'x'", `WITH w AS (UPDATE "pg_settings" SET setting = 'x' RETURNING 1) SELECT 1`,
 		"SELECT query_to_xml('SELECT set_config(''a'' || ''b'', ''x'', false)', true, false, '')", "SELECT * FROM ts_stat('SELECT v FROM query_to_xml(''x'')')", `SELECT ts_stat('SELECT U&"x"')`,
-		"SELECT query_to_xml(query => $1)", "SELECT set_config()", "SELECT set_config(VARIADIC $1)",
+		"PREPARE p AS SELECT set_config($1, 'x', true)", "SELECT query_to_xml(query => $1)", "SELECT query_to_xml($1, true, false, '')", "SELECT ts_stat($1::text)", "SELECT ts_rewrite('a', $1)", "SELECT * FROM crosstab('SELECT 1', $1)", `SELECT "set_config"($1, 'x', true)`, "SELECT set_config()", "SELECT set_config(VARIADIC $1)",
 	} {
 		if p := r.Plan(query); p.Verdict != Refuse {
 			t.Errorf("%s: %v, want refuse", query, p.Verdict)
 		}
 	}
 	for _, query := range []string{
-		"SELECT set_config('app.user', $1, true)", "SELECT pg_catalog.set_config('app.user'::text, $1::text, true)", "SELECT set_config($$app.user$$, 'x', true), set_config(E'app.x', $1, false)", "SELECT set_config FROM pens",
+		"SELECT set_config($1, $2, true)", "SELECT set_config('app.user', $1, true)", "SELECT pg_catalog.set_config('app.user'::text, $1::text, true)", "SELECT set_config($$app.user$$, 'x', true), set_config(E'app.x', $1, false)", "SELECT set_config FROM pens",
 		"SELECT name, setting FROM pg_settings WHERE name = $1", "SELECT setting FROM pens, pg_settings FOR UPDATE OF pens", "SELECT query_to_xml('SELECT * FROM books', true, false, '')", "SELECT * FROM ts_stat('SELECT v FROM books')", "SELECT ts_rewrite($1, $2, $3)",
 		"DO $$BEGIN PERFORM set_config('app.user', 'x', true); END$$", "SELECT current_setting($1)", "UPDATE pens SET x = (SELECT setting FROM pg_settings WHERE name = $1)",
 	} {
 		if p := r.Plan(query); p.Verdict != Pass {
 			t.Errorf("%s: %v (%s), want pass", query, p.Verdict, p.Refusal.Reason)
+		}
+	}
+}
+
+// An argument that names a setting is for the caller to look at.
+func TestSettingsThatArgumentsName(t *testing.T) {
+	r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string][]int{
+		"SELECT set_config($1, $2, true)":                                             {1},
+		"SELECT pg_catalog.set_config($2::text, $1, true), SET_CONFIG($12, '', true)": {2, 12},
+		"UPDATE pens SET x = set_config($3, 'x', true)":                               {3},
+		"DECLARE c CURSOR FOR SELECT set_config($1, 'x', true)":                       {1}, // bound when it is declared
+		"WITH s AS (SELECT set_config($1, 'x', true)) SELECT * FROM s":                {1},
+		"UPDATE books SET price = 1 WHERE set_config($1, 'x', true) = 'x'":            {1},
+	} {
+		if p := r.Plan(query); p.Verdict == Refuse || !slices.Equal(p.Settings, want) {
+			t.Errorf("%s: %v %v (%s), want %v", query, p.Verdict, p.Settings, p.Refusal.Reason, want)
 		}
 	}
 }

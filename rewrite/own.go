@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
@@ -119,10 +120,30 @@ func (p *planner) keepsSettings() bool {
 		if g.unseen == nil {
 			continue
 		}
-		if reason := g.unseen(p.Text, i); reason != "" {
+		if reason := g.unseen(p.Text, i); reason != "" && !p.takesSetting(i) {
 			return p.refuse(-1, i, reason)
 		}
 	}
+	return true
+}
+
+// takesSetting reports whether the statement sets a setting that an argument of its own names, and notes the
+// argument.
+//
+//	SELECT set_config($1, ...)
+func (p *planner) takesSetting(i int32) bool {
+	if !p.Word(i, setConfig) || !p.writesOrReads() {
+		return false
+	}
+	item := withoutCast(p.Text, p.Item(arguments(p.Text, i), 0))
+	if item.Hi-item.Lo != 1 || p.Tokens[item.Lo].Kind != lex.Param {
+		return false
+	}
+	number, err := strconv.Atoi(p.TokenText(item.Lo)[1:])
+	if err != nil || number < 1 {
+		return false
+	}
+	p.settings = append(p.settings, number)
 	return true
 }
 

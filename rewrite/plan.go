@@ -34,6 +34,11 @@ type Plan struct {
 	Verdict Verdict
 	Refusal Refusal // if Verdict is Refuse
 
+	// Settings are the numbers of the arguments that name a setting, unless Verdict is Refuse. The
+	// statement is to be refused for the reason [sqltext.UnseenSetting] unless each is a name that
+	// [sqltext.IsApplicationSetting] knows.
+	Settings []int
+
 	// The other fields are set if Verdict is Guard.
 
 	// Tables are the registered tables that the statement writes to, each once, in

@@ -28,6 +28,8 @@ type planner struct {
 	assigns []bool // whether the serial of each of written is assigned, as far as it goes
 	refused *Refusal
 
+	settings []int // as Plan.Settings
+
 	target    target    // of the write that is being planned
 	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
 	explained bool      // a statement is run by EXPLAIN
@@ -71,7 +73,7 @@ func (r *Rewriter) planned(query string, versioned, askedOnce bool) *Plan {
 // release keeps a planner for another text.
 func (p *planner) release() {
 	p.plan, p.refused, p.explained, p.apart = nil, nil, false, false
-	p.repeats, p.written, p.targets, p.assigns = repeats{}, nil, nil, nil
+	p.repeats, p.written, p.targets, p.assigns, p.settings = repeats{}, nil, nil, nil, nil
 	if cap(p.edits) > maxRoom {
 		p.edits = nil
 	}
@@ -90,6 +92,8 @@ func (p *planner) script() *Plan {
 	switch {
 	case !ok:
 		return &Plan{Verdict: Refuse, Refusal: *p.refused}
+	case len(p.written) == 0 && len(p.settings) > 0:
+		return &Plan{Verdict: Pass, Settings: p.settings}
 	case len(p.written) == 0:
 		return pass
 	}
@@ -102,7 +106,7 @@ func (p *planner) guarded() *Plan {
 	inputs := p.NumberInputs()
 	plan := &p.plan.Plan
 	plan.form = &p.plan.form
-	plan.Verdict = Guard
+	plan.Verdict, plan.Settings = Guard, p.settings
 	plan.AsksLate = plan.AsksLate || p.askedOnce
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count

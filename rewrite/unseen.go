@@ -6,13 +6,13 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Reasons why a statement is refused that may change a setting which its text doesn't show.
 const (
-	unseenSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from firing; " +
-		"write the name of the setting as a constant, or run it under Bypass"
-	unseenText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
+	unseenSetting = sqltext.UnseenSetting
+	unseenText    = "this function runs a text, which may change a setting that keeps triggers from firing; " +
 		"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
 )
 
@@ -65,11 +65,17 @@ func arguments(t *read.Text, i int32) read.Span { return read.Span{Lo: i + 2, Hi
 //
 //	'text' | E'text' | $$text$$ | 'text'::text
 func isShown(t *read.Text, s read.Span) bool {
+	s = withoutCast(t, s)
+	return s.Hi-s.Lo == 1 && t.Tokens[s.Lo].Kind == lex.Text && strings.IndexByte("'$eE", t.TokenText(s.Lo)[0]) >= 0 &&
+		strings.IndexByte(t.TokenText(s.Lo), '\\') < 0
+}
+
+// withoutCast returns an expression of one token without its cast to a text.
+func withoutCast(t *read.Text, s read.Span) read.Span {
 	if s.Hi-s.Lo == 4 && t.Tokens[s.Lo+1].Is(':') && t.Tokens[s.Lo+2].Is(':') && t.Word(s.Lo+3, "text", "varchar") {
 		s.Hi = s.Lo + 1
 	}
-	return s.Hi-s.Lo == 1 && t.Tokens[s.Lo].Kind == lex.Text && strings.IndexByte("'$eE", t.TokenText(s.Lo)[0]) >= 0 &&
-		strings.IndexByte(t.TokenText(s.Lo), '\\') < 0
+	return s
 }
 
 // runsShown reports whether the texts that a function runs are shown and change no setting.

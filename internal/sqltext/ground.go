@@ -47,6 +47,20 @@ func OwnsSetting(name string) bool {
 	})
 }
 
+// UnseenSetting is why a statement is refused that may change another setting than an application's own.
+const UnseenSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from firing; " +
+	"write the name of the setting as a constant, or pass one with a dot as an argument; or run it under Bypass"
+
+// IsApplicationSetting reports whether a setting of PostgreSQL is an application's own, so that no guard depends on it:
+// its name has a dot within it, and isn't sqlfence's.
+func IsApplicationSetting(name string) bool {
+	plain := func(r rune) bool {
+		return r == '.' || r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
+	}
+	return strings.Contains(name, ".") && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) &&
+		!strings.HasPrefix(strings.ToLower(name), OwnPrefix+".")
+}
+
 // SeenVariable is the variable in which the triggers of MySQL's seals remember what they have
 // compared.
 const SeenVariable = "sqlfence_seen"

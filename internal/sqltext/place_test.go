@@ -76,3 +76,16 @@ func TestMayMove(t *testing.T) {
 		}
 	}
 }
+
+// An application's own setting has a dot in its name; nothing that guards depend on has.
+func TestIsApplicationSetting(t *testing.T) {
+	for name, want := range map[string]bool{
+		"app.user": true, "App.tenant_id": true, "a.b.c": true,
+		"": false, "role": false, "search_path": false, "session_replication_role": false, "standard_conforming_strings": false,
+		"sqlfence.seen": false, "SQLFENCE.turns": false, "app. user": false, "äpp.user": false, "app.us\x00er": false,
+	} {
+		if got := IsApplicationSetting(name); got != want {
+			t.Errorf("%q: %t", name, got)
+		}
+	}
+}
