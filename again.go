@@ -108,7 +108,8 @@ type outdated struct {
 
 func (e *outdated) Error() string {
 	if e.fact == session.Function {
-		return "sqlfence: the ledger's function was dropped, and guards do without it from now on; retry the transaction: " + e.err.Error()
+		return "sqlfence: the ledger's function was dropped, and guards do without it from now on; retry the " +
+			"transaction: " + e.err.Error()
 	}
 	return e.err.Error()
 }

@@ -49,7 +49,8 @@ func (e *execution) classify(err error) (error, bool) {
 	var typed error
 	switch m.Kind {
 	case rewrite.NotInteger:
-		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; alter it to bigint", refusedAs: refusedAs[isUnguardable]{err}}
+		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; " +
+			"alter it to bigint", refusedAs: refusedAs[isUnguardable]{err}}
 	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)

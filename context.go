@@ -113,7 +113,8 @@ func (t *table) tokens(given []Token, needed bool) ([]Token, error) {
 	}
 	if len(found) == 0 && needed {
 		return nil, &refusal{sentinel: ErrNoFence, table: t.name,
-			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a source give it (WithTokens)%s",
+			reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a "+
+				"source give it (WithTokens)%s",
 				t.name, t.tokenName("<"+t.rules.Key+">"), otherNames(t.resource, given))}
 	}
 	return found, nil
@@ -135,5 +136,6 @@ func otherNames(resource string, given []Token) string {
 	case len(names) > most:
 		names = append(names[:most], "…")
 	}
-	return "; it carries " + strings.Join(names, ", ") + ": if that is the table's, as the key of its lease, register the table with Resource of that name"
+	return "; it carries " + strings.Join(names, ", ") + ": if that is the table's, as the key of its lease, " +
+		"register the table with Resource of that name"
 }

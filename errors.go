@@ -134,7 +134,8 @@ type NotIssuedError struct {
 }
 
 func (e *NotIssuedError) Error() string {
-	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's (tokens.Store.Issue, Adopt); if the ledger has lost tokens, as by a restore, raise it (Repair)",
+	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's "+
+		"(tokens.Store.Issue, Adopt); if the ledger has lost tokens, as by a restore, raise it (Repair)",
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 

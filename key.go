@@ -107,7 +107,8 @@ func (e *execution) matchRows(i int) error {
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
 		if err == nil && e.state.settings.profile.database.choosesKey(key) {
-			err = unguardable(t.name, fmt.Sprintf("where a new row's key is %q the database may choose another one; give the row its key", key))
+			err = unguardable(t.name, fmt.Sprintf("where a new row's key is %q the database may choose another one; give "+
+				"the row its key", key))
 		}
 		n, ok := keys[key]
 		switch {
@@ -134,10 +135,12 @@ func (e *execution) oneKey(i int) error {
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
 	switch {
 	case len(tokens) > 1:
-		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and the context carries several tokens for this table; "+
+		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and the context carries "+
+			"several tokens for this table; "+
 			"write INSERT ... VALUES with the keys as arguments, or insert the rows of one token per call")
 	case len(tokens) == 1 && e.rows && e.plan.ReturnsChecks:
-		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and a query can't check them; run it with Exec")
+		return unguardable(t.name, "the rows' keys are unknown before the statement runs, and a query can't check them; "+
+			"run it with Exec")
 	}
 	return nil
 }
@@ -173,7 +176,8 @@ func (e *execution) keepKeys(i int) error {
 // sent as the value that was read.
 func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 	if k.Unknown {
-		return "", unguardable(t.name, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant")
+		return "", unguardable(t.name, "the row's key is unknown before the statement runs; pass it as an argument, or "+
+			"write a constant")
 	}
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
@@ -183,7 +187,8 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 	if names := e.argNames(given); names != nil {
 		place, ok := names[k.Name]
 		if _, mixed := names[""]; mixed || place == givenTwice {
-			return "", unguardable(t.name, "the row's key is ambiguous among arguments with and without names, or of the same name; name each argument once")
+			return "", unguardable(t.name, "the row's key is ambiguous among arguments with and without names, or of the "+
+				"same name; name each argument once")
 		}
 		i = -1
 		if ok {
@@ -196,10 +201,12 @@ func (e *execution) keyText(t *table, k rewrite.KeyValue) (string, error) {
 			return key, t.canonical(key)
 		}
 	} else if k.Name != "" {
-		return "", unguardable(t.name, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has this name, so that drivers bind one or another; "+
+		return "", unguardable(t.name, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has "+
+			"this name, so that drivers bind one or another; "+
 			"pass it as sql.Named(%[1]q, ...), or write ? for all placeholders", k.Name))
 	} else if e.read.names != nil {
-		return "", unguardable(t.name, "the row's key is a placeholder without a name, and the arguments have names, so that drivers bind one or another; "+
+		return "", unguardable(t.name, "the row's key is a placeholder without a name, and the arguments have names, so "+
+			"that drivers bind one or another; "+
 			"write a name for it, as in :id, or pass the arguments without names")
 	}
 	return "", unguardable(t.name, "the row's key is an argument of an unsupported type; "+
@@ -261,7 +268,8 @@ var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 // names of tokens, which are in Unicode's normalization form C.
 func (t *table) canonical(key string) error {
 	if !nfc.Is(key) {
-		return unguardable(t.name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the names of tokens are; "+
+		return unguardable(t.name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the "+
+			"names of tokens are; "+
 			"store keys in that form (NFC)", key))
 	}
 	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
@@ -271,7 +279,8 @@ func (t *table) canonical(key string) error {
 	}
 	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
 		strings.HasPrefix(key, `\x`) {
-		return unguardable(t.name, fmt.Sprintf("the database may store the row's key %q as another text; write it as the database prints it", key))
+		return unguardable(t.name, fmt.Sprintf("the database may store the row's key %q as another text; write it as "+
+			"the database prints it", key))
 	}
 	return nil
 }

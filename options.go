@@ -39,15 +39,14 @@ const (
 // [ErrInvalid].
 type Option func(*options)
 
-// WithTable registers a table: name is an SQL identifier, "books" or
-// "shop.books", folded as the database folds it unless it is written in double
-// quotes. Without rules the table is guarded by the [Ledger]. "books" stands for
-// books in any schema; "shop.books" for that one, and for an unqualified books,
-// which may resolve to it. A table that is registered twice, also with and without its
-// schema, is refused; so are a nil rule, and rules that contradict each other. Whether
-// the table exists isn't looked at but by [Verify] and [WithVerify]. The tables of sqlfence's own packages (fencing_tokens,
-// fencing_leases, rowlocks) are always guarded, and refused here. In PostgreSQL write
-// a name with capital letters outside of ASCII in double quotes: without them the
+// WithTable registers a table: name is an SQL identifier, "books" or "shop.books", folded as the
+// database folds it unless it is written in double quotes. Without rules the table is guarded by
+// the [Ledger]. "books" stands for books in any schema; "shop.books" for that one, and for an
+// unqualified books, which may resolve to it. A table that is registered twice, also with and
+// without its schema, is refused; so are a nil rule, and rules that contradict each other. Whether
+// the table exists isn't looked at but by [Verify] and [WithVerify]. The tables of sqlfence's own
+// packages (fencing_tokens, fencing_leases, rowlocks) are always guarded, and refused here. In
+// PostgreSQL write a name with capital letters outside of ASCII in double quotes: without them the
 // database folds it in a way that depends on its encoding.
 //
 // In PostgreSQL an application can also write a table's rows by the name of a
@@ -173,9 +172,10 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 	}
 }
 
-// WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access
-// (info), and writes of [Optional] tables without a token (debug) are logged. By default
-// nothing is logged, but for what [Observe] lets through: where no observer gets it, [slog.Default] does. Of several the last holds; nil is refused.
+// WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access (info), and
+// writes of [Optional] tables without a token (debug) are logged. By default nothing is logged, but
+// for what [Observe] lets through: where no observer gets it, [slog.Default] does. Of several the
+// last holds; nil is refused.
 //
 // A refusal has the attributes query and error; where they are known table, token, or
 // serial, current, which is the token or serial in the database or who holds the lock; and

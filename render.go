@@ -104,5 +104,7 @@ func (e *execution) misplaced() bool {
 
 // errMisplaced refuses such a statement on every connection of pgx's: which protocol
 // one uses is unknown here.
-var errMisplaced = unguardable("", "in its simple protocol pgx would write the arguments where the server reads no placeholders; "+
-	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain quotes or $ as arguments")
+var errMisplaced = unguardable("", "in its simple protocol pgx would write the arguments where the server reads "+
+	"no placeholders; "+
+	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain "+
+	"quotes or $ as arguments")

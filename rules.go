@@ -211,7 +211,8 @@ func (t *table) checkSealed() {
 	case t.optional:
 		t.fail(errors.New("Sealed and Optional: the database refuses writes without a token"))
 	case t.rules.Lock.By != "":
-		t.fail(errors.New("Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass by it; leave one of them out"))
+		t.fail(errors.New("Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass " +
+			"by it; leave one of them out"))
 	case t.rules.UnfencedInserts:
 		t.fail(errors.New("Sealed and UnfencedInserts: the database refuses writes without a token"))
 	}

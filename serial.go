@@ -130,11 +130,14 @@ func (e *execution) findSerial(ctx context.Context) error {
 	table := e.registry.tables[plan.Tables[0]].name
 	switch {
 	case serial < 0:
-		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or higher", ErrInvalid, table, serial)
+		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or "+
+			"higher", ErrInvalid, table, serial)
 	case e.rows && !plan.Returns:
-		return unguardable(table, "a query that returns no rows doesn't show whether it reached a row; run it with Exec, or add RETURNING")
+		return unguardable(table, "a query that returns no rows doesn't show whether it reached a row; run it with "+
+			"Exec, or add RETURNING")
 	case !e.rows && plan.Returns && !e.state.settings.profile.countsReturning():
-		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with Query, or leave RETURNING out")
+		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
+			"Query, or leave RETURNING out")
 	}
 	e.plan, e.with.values.Serial = plan, serial
 	return nil
@@ -152,7 +155,8 @@ func (e *execution) requireSerial() error {
 }
 
 func noSerial(t *table, err error) error {
-	return &refusal{sentinel: ErrNoSerial, reason: fmt.Sprintf("table %q: add the version that was read to the context, with WithSerial", t.name),
+	return &refusal{sentinel: ErrNoSerial, reason: fmt.Sprintf("table %q: add the version that was read to the "+
+		"context, with WithSerial", t.name),
 		err: err, table: t.name}
 }
 
@@ -169,7 +173,8 @@ func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver
 	case err != nil && !e.enforces():
 		return res, nil
 	case err != nil:
-		return res, fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: %w", err)
+		return res, fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: "+
+			"%w", err)
 	case n > 0:
 		return res, nil
 	}
@@ -206,7 +211,8 @@ func (e *execution) serialError(m rewrite.Marker, err error) error {
 		return noSerial(t, err)
 	case rewrite.NotSerial:
 		return &ColumnError{Table: t.name, Column: t.rules.Serial, refusedAs: refusedAs[isUnguardable]{err},
-			Reason: fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; repair the row, under Bypass", t.rules.Serial, m.Found)}
+			Reason: fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; repair the row, under "+
+				"Bypass", t.rules.Serial, m.Found)}
 	default:
 		return e.goneError(err)
 	}

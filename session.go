@@ -22,7 +22,8 @@ const (
 		"or Group Replication with several primaries); compare the token in the row, with RowFence"
 
 	// needsPlainCharset has the name of the encoding within it.
-	needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's character_set_client is %.40s, " +
+	needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's " +
+		"character_set_client is %.40s, " +
 		"in which a backslash or a quote may be a part of a character; connect with utf8mb4"
 
 	// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
@@ -130,7 +131,8 @@ func (e *execution) checkHome(ctx context.Context) error {
 	case i < 0:
 		return nil
 	case e.plan.Several > 0 && s.session.MayMove(e.read.query):
-		return unguardable(e.table(i).name, "the text may change where the session finds names (search_path) before it writes; send each statement by itself")
+		return unguardable(e.table(i).name, "the text may change where the session finds names (search_path) before it "+
+			"writes; send each statement by itself")
 	}
 	return s.checkHome(ctx, e.table(i).name)
 }

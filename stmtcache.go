@@ -138,9 +138,10 @@ func (c *stmtCache) closeDropped() {
 	c.dropped = c.dropped[:0]
 }
 
-// follow expires the statements if another one is about to be sent, or prepared, that may change what
-// they mean: SQLite executes some as it prepares them. The database sees that itself where it changes a table; but not that a name
-// means another table now, or that the session has forgotten its statements.
+// follow expires the statements if another one is about to be sent, or prepared, that may change
+// what they mean: SQLite executes some as it prepares them. The database sees that itself where it
+// changes a table; but not that a name means another table now, or that the session has forgotten
+// its statements.
 func (c *stmtCache) follow(query string) {
 	if len(c.stmts) > 0 && session.Changes(query) {
 		c.expire()

@@ -168,7 +168,8 @@ func (s *connState) verifyServer(ctx context.Context) ([]Finding, error) {
 	switch {
 	case errors.As(err, &refused) && refused.Server != "":
 		return []Finding{{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
-			Remedy: fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with WithUntestedServer(%q).", refused.Server)}}, nil
+			Remedy: fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
+				"WithUntestedServer(%q).", refused.Server)}}, nil
 	case refused != nil:
 		return []Finding{{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
 			Remedy: "Use a server that docs/servers.md has as tested."}}, nil
@@ -199,7 +200,8 @@ type VerifyError struct {
 // Error lists the Faults.
 func (e *VerifyError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with WithBypass", ErrNotSetUp)
+	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with "+
+		"WithBypass", ErrNotSetUp)
 	for _, f := range e.Findings {
 		if f.Severity == Fault {
 			b.WriteString("\n\t" + f.String())

@@ -11,27 +11,28 @@ import (
 type op uint8
 
 const (
-	opText            op = iota // edit.text
-	opAbort                     // SQLite's OR ABORT
-	opFirst                     // the check of edit.rules before the first assignment
-	opAssign                    // what edit.rules assign
-	opCheck                     // the condition of edit.rules, for a written row
-	opCheckDeleted              // the same, for one that is deleted
-	opAnd                       // the same, behind another condition
-	opWith                      // the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
-	opColumn                    // edit.text, which an INSERT names besides if the rule gives a value
-	opValue                     // the rule's value for the row edit.row of an INSERT, behind edit.text
-	opValueAsking               // the same, after the ledger was asked
-	opRowAssign                 // the same as an assignment, behind a comma and the column
-	opRowAssignAsking           // the same, after the ledger was asked
-	opBeforeRow                 // what has the ledger asked before a value of a row to insert
-	opBehindRow                 // and what stands behind it
-	opBeforeAssigned            // what stands before a serial that the statement assigns
-	opBehindAssigned            // and behind it
-	opRepeat                    // edit.text, a part of a condition, with the placeholders edit.row of the repeats
-	opStored                    // the RETURNING that checks the keys of the rows as they were stored
-	opGone                      // the RETURNING that distinguishes an inserted row from an updated one
-	opTail                      // the clause behind the query of an INSERT that asks the ledger
+	opText         op = iota // edit.text
+	opAbort                  // SQLite's OR ABORT
+	opFirst                  // the check of edit.rules before the first assignment
+	opAssign                 // what edit.rules assign
+	opCheck                  // the condition of edit.rules, for a written row
+	opCheckDeleted           // the same, for one that is deleted
+	opAnd                    // the same, behind another condition
+	// the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
+	opWith
+	opColumn          // edit.text, which an INSERT names besides if the rule gives a value
+	opValue           // the rule's value for the row edit.row of an INSERT, behind edit.text
+	opValueAsking     // the same, after the ledger was asked
+	opRowAssign       // the same as an assignment, behind a comma and the column
+	opRowAssignAsking // the same, after the ledger was asked
+	opBeforeRow       // what has the ledger asked before a value of a row to insert
+	opBehindRow       // and what stands behind it
+	opBeforeAssigned  // what stands before a serial that the statement assigns
+	opBehindAssigned  // and behind it
+	opRepeat          // edit.text, a part of a condition, with the placeholders edit.row of the repeats
+	opStored          // the RETURNING that checks the keys of the rows as they were stored
+	opGone            // the RETURNING that distinguishes an inserted row from an updated one
+	opTail            // the clause behind the query of an INSERT that asks the ledger
 )
 
 // An edit inserts something into the statement's text. Nothing is ever taken out.

@@ -37,7 +37,8 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 		case !ok || column != p.target.rules.Key && !p.dialect.isRowNumber(column):
 		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
-			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the row out of its token's scope; "+
+			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the "+
+				"row out of its token's scope; "+
 				"leave the column out, or assign the row's own key as an argument or as a plain constant")
 		}
 	}
@@ -133,15 +134,20 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		// Without a list the rows might bring a mark of their own.
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
 	case hidden && overridden:
-		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database may choose them; leave OVERRIDING USER VALUE out"+newRows)
+		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database "+
+			"may choose them; leave OVERRIDING USER VALUE out"+newRows)
 	case hidden && w.Returning > 0 && p.insertion.key >= 0 && !p.dialect.countsLastRows():
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, "+
+			"so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
 	case hidden && p.insertion.key < 0:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, and write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, "+
+			"and write INSERT ... VALUES"+newRows)
 	case hidden && p.dialect.readsNewRow():
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be stored as others; write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be stored as "+
+			"others; write INSERT ... VALUES"+newRows)
 	case hidden:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... "+
+			"VALUES"+newRows)
 	}
 	return true
 }
@@ -245,7 +251,8 @@ func (p *planner) rowKey(item read.Span) bool {
 	to := p.to()
 	c, ok := p.Constant(item)
 	if !ok && !p.target.rules.UnfencedInserts {
-		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or write a constant"+newRows)
+		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or "+
+			"write a constant"+newRows)
 	}
 	to.Keys = append(to.Keys, KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 	return true

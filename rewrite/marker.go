@@ -57,10 +57,14 @@ func (w *writer) raiseCondition(kind string, number int, detail ...string) {
 
 // A Marker is the reason that a guard's error carries.
 type Marker struct {
-	Kind    MarkerKind
-	Token   int    // of Stale, NotNewest, OutOfScope and UnknownName: index among the tokens of all Values.Tables, in their order
-	Table   int    // of the others: index in Plan.Tables
-	Current int64  // of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict and Assigned: the row's serial
+	Kind MarkerKind
+	// of Stale, NotNewest, OutOfScope and UnknownName: index among the tokens of all Values.Tables,
+	// in their order
+	Token int
+	Table int // of the others: index in Plan.Tables
+	// of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict and Assigned:
+	// the row's serial
+	Current int64
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown

@@ -5,7 +5,8 @@ import "github.com/sqlfence/sqlfence/internal/sql/read"
 // merge plans a MERGE.
 func (p *planner) merge(w *read.Write) bool {
 	if p.versioned && p.target.rules.Serial != "" {
-		return p.refuseTarget(w.At, "some drivers don't count the rows of a MERGE, so WithSerial can't report a row that is gone; write UPDATE or DELETE")
+		return p.refuseTarget(w.At, "some drivers don't count the rows of a MERGE, so WithSerial can't report a row "+
+			"that is gone; write UPDATE or DELETE")
 	}
 	for i := range w.Arms {
 		if !p.arm(w, &w.Arms[i]) {

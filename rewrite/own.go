@@ -24,7 +24,8 @@ const (
 	ownObject = "guards and seals rely on the functions and triggers with names that begin with sqlfence; " +
 		"packages tokens, lease and schema make and change them; run it under Bypass"
 	ownSetting = "by this setting triggers aren't fired, or don't compare what they should; run it under Bypass"
-	ownSchema  = "it may take away a registered table, or sqlfence's own tables, functions and triggers; run it under Bypass"
+	ownSchema  = "it may take away a registered table, or sqlfence's own tables, functions and triggers; run it " +
+		"under Bypass"
 )
 
 // searchOwn has texts found that concern what sqlfence has in the database besides tables.
@@ -171,8 +172,8 @@ func (p *planner) firesTriggers(name string, i int32) bool {
 }
 
 // keepsSchemas refuses a statement that drops all that is in a schema which is named in the
-// registration of a table, or for the ledger, or in which tables are made by default, or all that a role has; and one that
-// gives such a schema another name, or another schema its name.
+// registration of a table, or for the ledger, or in which tables are made by default, or all that a
+// role has; and one that gives such a schema another name, or another schema its name.
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
 func (p *planner) keepsSchemas() bool {
@@ -195,8 +196,8 @@ func (p *planner) keepsSchemas() bool {
 	return at < 0 || p.refuse(-1, at, ownSchema)
 }
 
-// keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is known. Some servers of
-// MySQL's take a name in capitals for another one's.
+// keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
+// known. Some servers of MySQL's take a name in capitals for another one's.
 func (p *planner) keepsSchema(name string) bool {
 	return name == p.dialect.ground().home || p.dialect.ledgerName() == p.dialect.Quote(name)+"."+ledgerTable ||
 		slices.ContainsFunc(p.tables, func(t Table) bool { return strings.EqualFold(t.Schema, name) })

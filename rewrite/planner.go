@@ -153,7 +153,8 @@ func (p *planner) endsAlone(count int) bool {
 	}
 	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
 	return p.plan.Alone || !p.plan.Versioned || !p.dialect.countsLastRows() ||
-		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would count the rows of the text after it; leave that text out")
+		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would "+
+			"count the rows of the text after it; leave that text out")
 }
 
 // refuse notes why the statement can't be guarded; the first reason stays.

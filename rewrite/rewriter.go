@@ -75,7 +75,8 @@ func (r *Rewriter) plan(query string, plans *cache, versioned bool) (plan *Plan)
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
-				plan = refusal(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed, "; please report that with the statement, and write it in another way"))
+				plan = refusal(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed, "; please report that with "+
+					"the statement, and write it in another way"))
 			}
 		}
 	}()

@@ -3,7 +3,8 @@ package rewrite
 import "github.com/sqlfence/sqlfence/internal/sql/confirm"
 
 // unconfirmed is why a statement is refused that can't be confirmed.
-const unconfirmed = "it can't be confirmed that the guard would be in the right clause; simplify the statement, and put names that are keywords in quotes"
+const unconfirmed = "it can't be confirmed that the guard would be in the right clause; simplify the statement, " +
+	"and put names that are keywords in quotes"
 
 // pieceKinds says as what each edit is confirmed. opText isn't looked at, nor is opRepeat:
 // it says what the statement said.

@@ -13,14 +13,16 @@ func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
 		return true
 	}
 	if t.versioned {
-		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the column out: it rises by itself")
+		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the column out: "+
+			"it rises by itself")
 	}
 	value, ok := p.Value(*a, t.rules.Serial)
 	switch {
 	case t.setsSerial:
 		return p.refuseTarget(a.Lo, "it assigns the serial column twice; leave the column out: it rises by itself")
 	case !ok:
-		return p.refuseTarget(a.Lo, "the value for the serial column isn't an expression of its own; write column = value, or leave the column out: it rises by itself")
+		return p.refuseTarget(a.Lo, "the value for the serial column isn't an expression of its own; write column = "+
+			"value, or leave the column out: it rises by itself")
 	case value.Lo+1 == value.Hi && p.Word(value.Lo, "default"):
 		return p.refuseTarget(value.Lo, "DEFAULT would set the serial back; leave the column out: it rises by itself")
 	}

@@ -53,7 +53,8 @@ func (p *planner) part(part *read.Part) bool {
 		return !isOwnTable(part.Name) || p.refuseOwn(part.Span)
 	case read.HiddenPart:
 		if table, _ := p.mention(part.Span); table >= 0 {
-			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of its own, or put it into WITH at the top")
+			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of its own, "+
+				"or put it into WITH at the top")
 		}
 	case read.UnreadablePart:
 		if table, at := p.mention(part.Span); table >= 0 {
@@ -82,13 +83,15 @@ func (p *planner) other(part *read.Part) bool {
 	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
 		return true
 	case part.Class == read.Joins:
-		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to another table can reach its rows; run it under Bypass, and register both")
+		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to another "+
+			"table can reach its rows; run it under Bypass, and register both")
 	case !p.refuseOwn(part.Span):
 		return false
 	case part.Class == read.Definition:
 		return true
 	}
-	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence")
+	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE "+
+		"or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence")
 }
 
 // Reasons that stand in more than one place.
@@ -153,14 +156,16 @@ func (p *planner) keepsEncoding() bool {
 		return true
 	}
 	setting, value := p.EncodingSetting()
-	return p.refuse(-1, at, "it may change "+setting+", which decides how later statements are read; sqlfence needs "+value)
+	return p.refuse(-1, at, "it may change "+setting+", which decides how later statements are read; sqlfence needs "+
+		""+value)
 }
 
 // keepsErrors refuses a statement that makes the server cut off its errors' texts: a refusal
 // couldn't be recognized any more.
 func (p *planner) keepsErrors() bool {
 	at := p.CutsErrors()
-	return at < 0 || p.refuse(-1, at, "in this character_set_results the server cuts off its errors at the first byte, and with them why it refused a write; leave it utf8mb4")
+	return at < 0 || p.refuse(-1, at, "in this character_set_results the server cuts off its errors at the first "+
+		"byte, and with them why it refused a write; leave it utf8mb4")
 }
 
 // keepsClock refuses a statement that gives its session another time: a row's lock would expire by
@@ -170,7 +175,8 @@ func (p *planner) keepsClock() bool {
 		return true
 	}
 	at := p.SetsClock()
-	return at < 0 || p.refuse(-1, at, "it sets the session's clock, and locks of rows would expire by that; run it under Bypass, on a connection of its own")
+	return at < 0 || p.refuse(-1, at, "it sets the session's clock, and locks of rows would expire by that; run it "+
+		"under Bypass, on a connection of its own")
 }
 
 // keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the
@@ -180,6 +186,7 @@ func (p *planner) keepsLocks() bool {
 		return true
 	}
 	at := p.PreparesTransaction()
-	return at < 0 || p.refuse(-1, at, "XA PREPARE may release the ledger's lock before the transaction commits, so that a newer token could be issued; "+
+	return at < 0 || p.refuse(-1, at, "XA PREPARE may release the ledger's lock before the transaction commits, so "+
+		"that a newer token could be issued; "+
 		"write XA COMMIT ... ONE PHASE, or use RowFence")
 }

@@ -20,7 +20,8 @@ type target struct {
 // write plans a write.
 func (p *planner) write(w *read.Write) bool {
 	if len(p.tables) > 0 && p.dialect.definesTables(w.Target.Name) {
-		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could replace a registered one; run it under Bypass")
+		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could replace a "+
+			"registered one; run it under Bypass")
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
 	switch {
@@ -36,7 +37,8 @@ func (p *planner) write(w *read.Write) bool {
 		return true
 	}
 	if p.Tabular {
-		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with arguments; write the statement alone, or EXPLAIN it")
+		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with arguments; "+
+			"write the statement alone, or EXPLAIN it")
 	}
 	if w.Joined && !p.joined(w) {
 		return false

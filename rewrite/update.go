@@ -12,13 +12,15 @@ import (
 // its token; an error that a guard raises undoes the statement.
 func (p *planner) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
-		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed statement; write UPDATE without it")
+		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed "+
+			"statement; write UPDATE without it")
 	}
 	if !p.versions(w) || !p.countsNoRows(w) || !p.sortsNoQuery(w) {
 		return false
 	}
 	if p.target.versioned && w.Or == read.OrIgnore {
-		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would report as gone; write UPDATE without it")
+		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would report as "+
+			"gone; write UPDATE without it")
 	}
 	p.orAbort(w)
 	p.sortsNoView(w)
@@ -36,7 +38,8 @@ func (p *planner) countsNoRows(w *read.Write) bool {
 	}
 	for i := w.At; i < p.Hi && !p.Tokens[i].Is(';'); i++ {
 		if p.Word(i, counter) && p.Tokens[i+1].Is('(') {
-			return p.refuseTarget(i, "under a guard "+strings.ToUpper(counter)+"() may count otherwise, so that more rows are updated; write LIMIT, or select the rows by their keys")
+			return p.refuseTarget(i, "under a guard "+strings.ToUpper(counter)+"() may count otherwise, so that more rows "+
+				"are updated; write LIMIT, or select the rows by their keys")
 		}
 	}
 	return true
@@ -50,14 +53,17 @@ func (p *planner) sortsNoQuery(w *read.Write) bool {
 	}
 	for i := w.At; i < p.Hi; i++ {
 		if p.Word(i, "select", "values", "table", "with") {
-			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its rows, in which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update the rows with these keys in the same transaction")
+			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its rows, in "+
+				"which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update the rows with these "+
+				"keys in the same transaction")
 		}
 	}
 	return true
 }
 
-// sortsNoView has the database refuse an UPDATE with ORDER BY of a view, which may be one of joined tables: these are sorted
-// in the same way. An index hint is for tables alone, and this one changes nothing, as an UPDATE has no GROUP BY.
+// sortsNoView has the database refuse an UPDATE with ORDER BY of a view, which may be one of joined
+// tables: these are sorted in the same way. An index hint is for tables alone, and this one changes
+// nothing, as an UPDATE has no GROUP BY.
 func (p *planner) sortsNoView(w *read.Write) {
 	set := w.Set.Lo - 1
 	for i := w.At; i < set; i++ {

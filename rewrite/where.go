@@ -16,7 +16,8 @@ func (p *planner) where(w *read.Write) bool {
 		}
 		p.returns(w)
 		if (rules != 0 && !p.dialect.checksBeyondLimit() || t.versioned) && w.Limit > 0 {
-			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in WHERE, by their keys")
+			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in WHERE, by "+
+				"their keys")
 		}
 	}
 	if !p.readable(w) {
@@ -46,7 +47,8 @@ func (p *planner) returns(w *read.Write) {
 // are repeated outside.
 func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 	if !c.Empty() && p.dialect.readsWith() && p.Word(c.Lo, "with") {
-		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be inserted; put the name in quotes")
+		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be "+
+			"inserted; put the name in quotes")
 	}
 	at := p.Offset(c.Lo)
 	if c.Empty() {

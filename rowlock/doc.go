@@ -51,12 +51,13 @@
 //
 // # Databases
 //
-// PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), through any driver, fenced by sqlfence or
-// not. A fenced database sends this package's statements as they are, and its observers
-// and its log don't hear of them; what the application does in a save is guarded. SQLite
-// needs a busy_timeout if several processes or connections write. On MySQL and MariaDB each
-// method is a transaction of a few statements, at READ COMMITTED unless it is the caller's; tables are InnoDB's; users and
-// keys are compared byte by byte; and names of tables and columns are read in lower case.
+// PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), through
+// any driver, fenced by sqlfence or not. A fenced database sends this package's statements as they
+// are, and its observers and its log don't hear of them; what the application does in a save is
+// guarded. SQLite needs a busy_timeout if several processes or connections write. On MySQL and
+// MariaDB each method is a transaction of a few statements, at READ COMMITTED unless it is the
+// caller's; tables are InnoDB's; users and keys are compared byte by byte; and names of tables and
+// columns are read in lower case.
 //
 // A [Manager] uses the table
 //

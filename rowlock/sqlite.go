@@ -15,7 +15,8 @@ type sqlite struct{ sqltext.Dialect }
 // can come between the two, because the first one has made this connection the only writer, even
 // where it changed nothing.
 func (d sqlite) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
-	text, args := sqltext.Render(d, "UPDATE {table} SET {set} WHERE {row} AND {condition} RETURNING {state}, 1{load}", u.pieces(t), t.pieces)
+	text, args := sqltext.Render(d, "UPDATE {table} SET {set} WHERE {row} AND {condition} RETURNING {state}, "+
+		"1{load}", u.pieces(t), t.pieces)
 	s, err := readState(ctx, q, text, args, u.dest, 6)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err

@@ -24,13 +24,15 @@ import (
 // after a partition or a child was added, the table or its fence column was renamed, or a rule was
 // changed. Where no table is registered with Sealed it does nothing, and returns nil.
 //
-// It waits for transactions that have written to a table, a second at a time, so that others
-// aren't held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
-// CREATE on their schemas, or in MySQL the privileges TRIGGER and LOCK TABLES, and with [sqlfence.Ledger] the ledger has to be there.
+// It waits for transactions that have written to a table, a second at a time, so that others aren't
+// held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
+// CREATE on their schemas, or in MySQL the privileges TRIGGER and LOCK TABLES, and with
+// [sqlfence.Ledger] the ledger has to be there.
 //
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, where no table can be sealed; an untyped one for a table that can't be sealed, which
-// says why; else the database's. Tables that were registered before the one that the error is about are sealed;
-// that one is as it was, unless the connection to MySQL or MariaDB broke meanwhile: then run Seal again.
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, where no table can be
+// sealed; an untyped one for a table that can't be sealed, which says why; else the database's.
+// Tables that were registered before the one that the error is about are sealed; that one is as it
+// was, unless the connection to MySQL or MariaDB broke meanwhile: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
 	tables, err := sealed(db, nil)
 	if err != nil {

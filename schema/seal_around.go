@@ -58,7 +58,8 @@ func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) er
 		return err
 	}
 	if len(found) == 0 {
-		return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database to compare its tokens with")
+		return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database to compare its " +
+			"tokens with")
 	}
 	s.ledgerIn = found[0]
 	return nil

@@ -82,7 +82,8 @@ func (s sealing) locked(statements []string) []string {
 		"SET SESSION sql_mode = 'STRICT_TRANS_TABLES'",
 		"LOCK TABLES " + s.table + " WRITE",
 	}, statements...)
-	return append(all, "UNLOCK TABLES", "SET SESSION sql_mode = @sqlfence_sql_mode", "SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout")
+	return append(all, "UNLOCK TABLES", "SET SESSION sql_mode = @sqlfence_sql_mode", "SET SESSION lock_wait_timeout "+
+		"= @sqlfence_lock_wait_timeout")
 }
 
 // openPrefix begins the names of the triggers of a table that isn't sealed any more.
@@ -131,7 +132,8 @@ func (sealMySQL) ledger(s sealing) string {
 	if s.own != "" {
 		where = s.text.Text(s.own)
 	}
-	return "SELECT CASE WHEN CAST(table_schema AS BINARY) = CAST(" + s.home() + " AS BINARY) THEN _utf8mb4 X'' ELSE table_schema END FROM information_schema.tables WHERE table_schema = " + where +
+	return "SELECT CASE WHEN CAST(table_schema AS BINARY) = CAST(" + s.home() + " AS BINARY) THEN _utf8mb4 X'' ELSE " +
+		"table_schema END FROM information_schema.tables WHERE table_schema = " + where +
 		" AND table_name = " + s.text.Text(sqltext.LedgerTable)
 }
 
@@ -154,7 +156,8 @@ func (s sealing) busy() (on, off []string) {
 	for _, event := range []string{"insert", "update", "delete"} {
 		name := s.trigger("open " + busyKind + event)
 		if !slices.ContainsFunc(s.found, func(found string) bool { return s.of(found) == name }) {
-			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\nSIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = "+
+			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\nSIGNAL "+
+				"SQLSTATE '45000' SET MESSAGE_TEXT = "+
 				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)"))
 		}
 		off = append(off, "DROP TRIGGER IF EXISTS "+name) // another Seal may have done so

@@ -11,8 +11,9 @@ type TablePlan struct {
 	Statements []string // in their order, for one connection
 }
 
-// SealPlan returns the statements that [Seal] would run now, for people to read, or for a migration. Unlike
-// [SealSQL] it looks at the tables, and refuses those that Seal would refuse. Nothing is changed. Errors are as for Seal.
+// SealPlan returns the statements that [Seal] would run now, for people to read, or for a
+// migration. Unlike [SealSQL] it looks at the tables, and refuses those that Seal would refuse.
+// Nothing is changed. Errors are as for Seal.
 func SealPlan(ctx context.Context, db *sql.DB) ([]TablePlan, error) {
 	return planOf(ctx, db, nil, false)
 }

@@ -77,7 +77,8 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("tokens: setup: %w", err)
 	case floor >= math.MaxInt32:
-		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is of type %s, but on this server tokens are above %d; make it a bigint", sqltext.LedgerTable, s.dialect.narrow, floor)
+		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is of type %s, but on this "+
+			"server tokens are above %d; make it a bigint", sqltext.LedgerTable, s.dialect.narrow, floor)
 	}
 	s.log().Warn("tokens: the column token of " + sqltext.LedgerTable + " is of type " + s.dialect.narrow +
 		", which holds no token after a failover or a restore, when tokens are above 10^10; make it a bigint")

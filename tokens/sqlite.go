@@ -32,7 +32,8 @@ FROM pragma_table_info('{ledger}')`),
 	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1")}),
 
 	keeping: keeping{
-		find:      render(sqltext.SQLite, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{ledger}' COLLATE NOCASE"),
+		find: render(sqltext.SQLite, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
+			"'{ledger}' COLLATE NOCASE"),
 		findRowID: render(sqltext.SQLite, "SELECT rowid FROM {ledger} LIMIT 1"),
 		noRowID:   "no such column",
 	},

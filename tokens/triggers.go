@@ -41,7 +41,8 @@ func (s *Store) keepLedger(ctx context.Context) error {
 	}
 	if found, _ := s.has(ctx, k.installed); k.installed == "" || !found {
 		// On MySQL a role that may not create them doesn't see them, either.
-		s.log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless another one has, every client that may write to "+
+		s.log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless another one "+
+			"has, every client that may write to "+
 			sqltext.LedgerTable+" can lower one; see docs/tokens.md", "error", err)
 	}
 	return ctx.Err()

@@ -121,7 +121,8 @@ func advisoryLock(name string, to func(*process) sender) approach {
 }
 
 const (
-	createTrigger = "CREATE TRIGGER check_token BEFORE UPDATE OR DELETE ON books FOR EACH ROW EXECUTE FUNCTION check_token()"
+	createTrigger = "CREATE TRIGGER check_token BEFORE UPDATE OR DELETE ON books FOR EACH ROW EXECUTE FUNCTION " +
+		"check_token()"
 
 	columnTrigger = `CREATE FUNCTION check_token() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; -- which brings no token along
@@ -142,8 +143,10 @@ const (
 var policies = []string{
 	"ALTER TABLE books ENABLE ROW LEVEL SECURITY",
 	"CREATE POLICY read ON books FOR SELECT USING (true)",
-	"CREATE POLICY change ON books FOR UPDATE USING (fence_token <= NULLIF(current_setting('app.token', true), '')::bigint)",
-	"CREATE POLICY remove ON books FOR DELETE USING (fence_token <= NULLIF(current_setting('app.token', true), '')::bigint)",
+	"CREATE POLICY change ON books FOR UPDATE USING (fence_token <= NULLIF(current_setting('app.token', true), " +
+		"'')::bigint)",
+	"CREATE POLICY remove ON books FOR DELETE USING (fence_token <= NULLIF(current_setting('app.token', true), " +
+		"'')::bigint)",
 }
 
 // inTransaction tells the server the token by a setting, which holds for a transaction. The

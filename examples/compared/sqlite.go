@@ -37,13 +37,15 @@ func openSQLite(context.Context, string) (*database, error) {
 			fenced("sqlfence, Ledger", sqlfence.Ledger()),
 			fenced("sqlfence, both", sqlfence.RowFence("fence_token"), sqlfence.Ledger()),
 		},
-		missing: []string{"", "SQLite has no row locks and no advisory locks (a transaction that writes holds the whole file),",
+		missing: []string{"", "SQLite has no row locks and no advisory locks (a transaction that writes holds the whole " +
+			"file),",
 			"no settings that a trigger could read, and no row-level security."},
 		bare: func() (*sql.DB, error) { return sql.OpenDB(app), nil },
 		fenced: func(opts ...sqlfence.Option) (*sql.DB, error) {
 			return sqlfence.OpenDB(app, append(opts, sqlfence.WithDialect(sqlfence.SQLite))...)
 		},
-		reset:   []string{"DROP TABLE IF EXISTS books", "DROP TABLE IF EXISTS fencing_tokens", "DROP TABLE IF EXISTS sqlfence_ledger"},
+		reset: []string{"DROP TABLE IF EXISTS books", "DROP TABLE IF EXISTS fencing_tokens", "DROP TABLE IF EXISTS " +
+			"sqlfence_ledger"},
 		counted: func() (int, int) { return int(counter.statements.Load()), 0 },
 		costs:   func(statements, _ int) string { return fmt.Sprint(statements) },
 		drop:    func() error { return errors.Join(admin.Close(), os.RemoveAll(dir)) },

@@ -76,14 +76,16 @@ func loadAll(ctx context.Context, db *sql.DB) (all []invoice, err error) {
 // existed reports whether there was an invoice of this number: numbers are given in
 // order, and SQLite keeps the last one.
 func existed(ctx context.Context, db *sql.DB, id int64) (existed bool, err error) {
-	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_sequence WHERE name = 'invoice' AND ? BETWEEN 1 AND seq", id).Scan(&existed)
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_sequence WHERE name = 'invoice' AND ? BETWEEN 1 AND "+
+		"seq", id).Scan(&existed)
 	return existed, err
 }
 
 // update writes an invoice over the version that it was read as, and over no
 // other.
 func (i invoice) update(ctx context.Context, tx *sql.Tx) error {
-	_, err := tx.ExecContext(sqlfence.WithSerial(ctx, i.Serial), "UPDATE invoice SET customer = ?, total = ?, notes = ? WHERE id = ?",
+	_, err := tx.ExecContext(sqlfence.WithSerial(ctx, i.Serial), "UPDATE invoice SET customer = ?, total = ?, notes "+
+		"= ? WHERE id = ?",
 		i.Customer, i.Total, i.Notes, i.ID)
 	return err
 }

@@ -67,7 +67,8 @@ func (o *Options) Rewrite(ctx context.Context, base driver.Conn, query string, a
 	case o.pure:
 		c = reflect.Zero(connType)
 	case !ok:
-		return to, fmt.Sprintf("the query rewriter %T, which could write to any table, needs a connection that isn't accessible; "+
+		return to, fmt.Sprintf("the query rewriter %T, which could write to any table, needs a connection that isn't "+
+			"accessible; "+
 			"pass arguments, or pgx.NamedArgs", args[o.place].Value), nil
 	}
 	given := make([]any, 0, len(args)-o.Count)

@@ -11,7 +11,8 @@ import (
 // Source: https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
 // and https://mariadb.com/kb/en/mariadb-error-code-reference/
 var mysqlStates = map[uint16]string{
-	1020: SerializationFailure, // HY000: a record has changed since the transaction has read it (innodb_snapshot_isolation)
+	// HY000: a record has changed since the transaction has read it (innodb_snapshot_isolation)
+	1020: SerializationFailure,
 	1213: SerializationFailure, // 40001: a deadlock; the transaction was rolled back
 	1206: SerializationFailure, // HY000: no room for more locks; the transaction was rolled back
 	1205: lockNotAvailable,     // HY000: waited too long for a lock; only the statement was rolled back
@@ -25,14 +26,16 @@ var mysqlStates = map[uint16]string{
 	1927: "57P01",                                              // 70100: the connection was killed
 	3169: "57P01",                                              // HY000: the same, by MySQL
 	1158: "08006", 1159: "08006", 1160: "08006", 1161: "08006", // 08S01: the network
-	1153: "54000",           // 08S01: a packet that is too large: nothing of it was executed; the server ends the session
-	1180: CompletionUnknown, // HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may have it
-	1317: "57014",           // 70100: the statement was interrupted
-	1969: "57014",           // 70100: it took longer than max_statement_time
-	3024: "57014",           // HY000: longer than max_execution_time
-	1290: "25006",           // HY000: the server is read-only, mostly
-	1792: "25006",           // 25006: the transaction is
-	1836: "25006",           // HY000: the server is
+	1153: "54000", // 08S01: a packet that is too large: nothing of it was executed; the server ends the session
+	// HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may
+	// have it
+	1180: CompletionUnknown,
+	1317: "57014", // 70100: the statement was interrupted
+	1969: "57014", // 70100: it took longer than max_statement_time
+	3024: "57014", // HY000: longer than max_execution_time
+	1290: "25006", // HY000: the server is read-only, mostly
+	1792: "25006", // 25006: the transaction is
+	1836: "25006", // HY000: the server is
 
 	1050: DuplicateTable,        // 42S01
 	1061: DuplicateObject,       // 42000: an index of this name

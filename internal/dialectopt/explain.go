@@ -17,8 +17,9 @@ type Queries interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Explain returns err as a [sqlfence.SetupError] if it says that one of tables is missing, or privileges on
-// it; else as it is, but for a context's end by a loss. Whether another schema has the table it asks db, which is the transaction where there is one.
+// Explain returns err as a [sqlfence.SetupError] if it says that one of tables is missing, or
+// privileges on it; else as it is, but for a context's end by a loss. Whether another schema has
+// the table it asks db, which is the transaction where there is one.
 func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Table) error {
 	if missing, ok := setuperr.Find(err, asker(ctx, db), tables...); ok {
 		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}
@@ -33,7 +34,8 @@ func (o *Options) WarnOfSecond(ctx context.Context, db Queries, log *slog.Logger
 		return
 	}
 	if found := t.Elsewhere(asker(ctx, db)); len(found) > 0 {
-		log.Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see each other's tokens; "+
+		log.Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see each "+
+			"other's tokens; "+
 			"name the schema by sqlfence.WithSchema if they are to share one", "others", found)
 	}
 }

@@ -15,8 +15,8 @@ func Triggers(t *Table) []Trigger {
 	return []Trigger{t.trigger("insert", mysqlWrite), t.trigger("update", mysqlWrite), t.trigger("delete", mysqlDelete)}
 }
 
-// OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a constraint would copy the
-// table, and IGNORE would skip its rows.
+// OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a
+// constraint would copy the table, and IGNORE would skip its rows.
 func OpenTriggers(t *Table) []Trigger {
 	return []Trigger{t.trigger("insert", mysqlOpen), t.trigger("update", mysqlOpen)}
 }
@@ -86,7 +86,8 @@ func (t *Table) pieces(event string) sqltext.Pieces {
 		"otherkey": raw(d.Text(said + "changing the key of a row is not allowed (delete and insert it)")),
 		"sameold":  raw(d.Text(said + "the write doesn't raise the serial (set " + t.Serial + " to itself plus 1)")),
 		"stale":    raw(d.Text("sqlfence: stale token ")), "than": raw(d.Text(" for table " + t.Name + ", which has ")),
-		"high": raw(d.Text("sqlfence: token ")), "unissued": raw(d.Text(" for table " + t.Name + " is not issued, the newest is ")),
+		"high": raw(d.Text("sqlfence: token ")), "unissued": raw(d.Text(" for table " + t.Name + " is not issued, the " +
+			"newest is ")),
 		"open":    raw(d.Text("sqlfence: table " + t.Name + " isn't sealed, and stores no negative mark (" + sqltext.SealedMark + ")")),
 		"noproof": errno(sqltext.NotProven), "isstale": errno(sqltext.StaleProof), "ishigh": errno(sqltext.NotIssuable),
 		"isserial": errno(sqltext.SerialKept), "isopen": errno(sqltext.NotSealed),

@@ -58,7 +58,8 @@ func (d mysql) questions(w *wanted) (all []string) {
 		if name.Schema != "" {
 			home = text.Text(name.Schema)
 		}
-		return "SELECT " + text.Text(sealFact) + ", " + text.Text(index) + " FROM information_schema.triggers WHERE event_object_schema = " + home +
+		return "SELECT " + text.Text(sealFact) + ", " + text.Text(index) + " FROM information_schema.triggers WHERE " +
+			"event_object_schema = " + home +
 			" AND event_object_table = " + text.Text(name.Table) + " AND trigger_name LIKE " + text.Text(sqltext.SealPrefix+"%") + " HAVING COUNT(*) = 3"
 	})
 	if seals != "" {

@@ -31,7 +31,8 @@ func (r *Refusal) Error() string {
 	case r.Unproven:
 		return fmt.Sprintf("the server %q doesn't raise the error that guards refuse with", r.Version)
 	}
-	return fmt.Sprintf("the server is %s (%q), and its locks and isolation aren't known to be those that guards rely on", r.Server, r.Version)
+	return fmt.Sprintf("the server is %s (%q), and its locks and isolation aren't known to be those that guards rely "+
+		"on", r.Server, r.Version)
 }
 
 // Unwrap returns what the server answered instead.

@@ -150,16 +150,19 @@ END
 $install$`
 
 // LedgerFunctionIsNamed is a condition: the function p is the one that guards call by its name, in the schema n.
-const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + LedgerFunction + "' AND p.proargtypes = '25 20 23 25 2205'::pg_catalog.oidvector"
+const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + LedgerFunction + "' AND p.proargtypes " +
+	"= '25 20 23 25 2205'::pg_catalog.oidvector"
 
 // LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the function p, of [LedgerFunctionIsNamed],
 // and the trigger g, of the ledger c in the schema n, are what [CreateLedgerFunction] creates. Each function
 // belongs to a role that has the powers of the ledger's owner anyway.
 var (
-	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody)
+	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
+		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody)
 
 	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + LedgerTrigger + "', 25), ('" + LedgerTruncateTrigger + "', 34)) AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
-		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND t.proname = '" + LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) + ")"
+		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
+		"t.proname = '" + LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) + ")"
 )
 
 // asCreated compares a function with a body by its hash, which is shorter: the text of a question that raises

@@ -175,14 +175,16 @@ func Unfit(table string, columns []Kept, unique ...string) string {
 	const of = "table_schema = t.table_schema AND table_name = t.table_name AND "
 	text := func(s string) string { return MySQL.Text(s) }
 	var b strings.Builder
-	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, " + text("") + ") <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'")
+	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, " + text("") + ") <> _utf8mb4'InnoDB' THEN _utf8mb4'it is " +
+		"not a table of the engine InnoDB'")
 	for _, c := range columns {
 		want, is := "bigint", "data_type = _utf8mb4'bigint'"
 		if c.Bytes > 0 {
 			bytes := strconv.Itoa(c.Bytes)
 			want, is = "varbinary("+bytes+")", "data_type = _utf8mb4'varbinary' AND character_octet_length >= "+bytes
 		}
-		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.columns WHERE " + of + "LOWER(column_name) = " + text(c.Name) +
+		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.columns WHERE " + of + "LOWER(column_name) " +
+			"= " + text(c.Name) +
 			" AND " + is + ") THEN " + text("its column "+c.Name+" is not a "+want))
 	}
 	for _, list := range unique {

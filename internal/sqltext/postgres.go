@@ -65,7 +65,8 @@ func (postgres) Ticks(d time.Duration) int64 { return ticks(d, time.Microsecond)
 
 // Micros: timestamps go on for some years after the last that is a bigint of microseconds.
 func (postgres) Micros(time string) string {
-	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time + ") * 1000000, 9223372036854775807) END::bigint"
+	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time + ") * 1000000, " +
+		"9223372036854775807) END::bigint"
 }
 
 // Raise is of type bigint, and raises 22P02. No cast of the database's own softens it:
@@ -112,7 +113,8 @@ func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }
 // the timeline's last number; the time is that of the statement's start, so that the value is the same throughout it.
 const epoch = "(SELECT LEAST(t.n, 90000) * 10000000000 + LEAST(t.n, 1) * LEAST(GREATEST(" +
 	"(extract(epoch FROM pg_catalog.statement_timestamp()) * 10)::bigint - 17672256000, 0), 9999999999)" +
-	" FROM (SELECT ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint - 1 AS n OFFSET 0) AS t)"
+	" FROM (SELECT ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, " +
+	"8))::bit(32)::bigint - 1 AS n OFFSET 0) AS t)"
 
 // Durable is an expression that has the statement's transaction wait until its commit is on disk,
 // also where synchronous_commit is off: a server that crashed would else give the same tokens
@@ -127,7 +129,8 @@ const Durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'o
 // is a serialization failure then, but one that is new would begin too low. So it
 // raises there, [IsUnseen], and the name has to be added first.
 func Seen(name string) string {
-	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN true" +
+	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') " +
+		"THEN true" +
 		" WHEN EXISTS (SELECT FROM " + LedgerTable + " WHERE name = " + name + ") THEN true" +
 		" ELSE " + Postgres.Raise("'"+unseen+"'", name) + " IS NOT NULL END"
 }
@@ -143,17 +146,20 @@ func (d postgres) FindElsewhere(schema, table string) string {
 	if schema != "" {
 		other = "n.nspname <> " + d.Text(schema)
 	}
-	return "SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
-		" WHERE c.relname = " + d.Text(table) + " AND c.relkind IN ('r', 'p', 'v', 'f') AND c.relpersistence <> 't' AND " + other + " ORDER BY n.nspname"
+	return "SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON " +
+		"n.oid = c.relnamespace" +
+		" WHERE c.relname = " + d.Text(table) + " AND c.relkind IN ('r', 'p', 'v', 'f') AND c.relpersistence <> 't' AND " +
+		"" + other + " ORDER BY n.nspname"
 }
 
 func (postgres) FindOwnHome() string {
-	return "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
+	return "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN " +
+		"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
 		" WHERE c.oid = pg_catalog.to_regclass('" + LedgerTable + "')), '')"
 }
 
-// MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it, RESET ROLE and code may do so, too. A
-// role's own schema may be in the path.
+// MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it,
+// RESET ROLE and code may do so, too. A role's own schema may be in the path.
 func (postgres) MayMove(query string, more bool) bool {
 	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) || mentions(query, "set", "_config") && setsRole.MatchString(query)
 }

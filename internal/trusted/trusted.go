@@ -9,8 +9,9 @@ import (
 
 type key struct{}
 
-// Context returns the context to send one statement with. Drivers, and what is put around them, show the context to hooks
-// of the application: in their hands it is worth nothing for another text.
+// Context returns the context to send one statement with. Drivers, and what is put around them,
+// show the context to hooks of the application: in their hands it is worth nothing for another
+// text.
 func Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, key{}, query)
 }

@@ -58,8 +58,9 @@ func (l *look) missingColumn(u use) {
 	f := Finding{
 		Severity: Fault,
 		Code:     "missing-column",
-		Problem:  "The table " + l.name(u.rel) + " has no column " + l.quoteIfNeeded(u.name) + ", or this role can't see it: the " + u.column() + " of its registration.",
-		Remedy:   didYouMean(u.name, known) + remedies["missing-column"],
+		Problem: "The table " + l.name(u.rel) + " has no column " + l.quoteIfNeeded(u.name) + ", or this role can't " +
+			"see it: the " + u.column() + " of its registration.",
+		Remedy: didYouMean(u.name, known) + remedies["missing-column"],
 	}
 	if u.declare != "" {
 		add := "Add the column"
@@ -84,7 +85,8 @@ func (l *look) judgeColumn(u use, c column) {
 		wrong(Fault, "is computed by the database, so that no write can store it", "Register a column of its own.", "")
 		return
 	case c.computed && u.role == "key":
-		wrong(Warning, "is computed of other columns: an UPDATE of those moves a row out of its token's scope, which no statement shows", another, "")
+		wrong(Warning, "is computed of other columns: an UPDATE of those moves a row out of its token's scope, which no "+
+			"statement shows", another, "")
 		fallthrough
 	default:
 		problem := "is of the type " + c.shown + ": " + j.problem
@@ -95,7 +97,8 @@ func (l *look) judgeColumn(u use, c column) {
 		case u.declare == "":
 			wrong(j.severity, problem, another, "")
 		default:
-			wrong(j.severity, problem, "Register another column, or make it "+typ+"; writers wait while the table is written anew.",
+			wrong(j.severity, problem, "Register another column, or make it "+typ+"; writers wait while the table is "+
+				"written anew.",
 				l.db.alter(l.quoted(u.rel), l.db.Quote(c.name), u.declare))
 		}
 	}
@@ -111,12 +114,14 @@ func (l *look) checkDefault(u use, c column, wrong func(severity Severity, probl
 	switch value := strings.Trim(c.fallback, "'()"); {
 	case value == "0" || strings.HasPrefix(value, "0'::"):
 	case value != "" && !strings.EqualFold(value, "null"):
-		wrong(Warning, "has the default "+c.fallback+": rows that are added without a token refuse all tokens below it", toZero, set)
+		wrong(Warning, "has the default "+c.fallback+": rows that are added without a token refuse all tokens below "+
+			"it", toZero, set)
 	case c.nullable:
 		wrong(Note, "may be NULL, which counts as 0: rows that are added without a token have no mark",
 			"Nothing has to be done; give it the default 0 if other programs read it.", set)
 	case u.UnfencedInserts:
-		wrong(Fault, "is NOT NULL and has no default, so that new rows without a token, which UnfencedInserts allows, fail", toZero, set)
+		wrong(Fault, "is NOT NULL and has no default, so that new rows without a token, which UnfencedInserts allows, "+
+			"fail", toZero, set)
 	default:
 		wrong(Note, "is NOT NULL and has no default, so that rows which are added without a token fail",
 			toZero+" Nothing has to be done if every program that adds rows is fenced.", set)
@@ -153,12 +158,14 @@ func checkKeys(l *look) error {
 			f := Finding{Severity: Warning, Code: "wrong-column", Problem: "The fence column " + l.quoteIfNeeded(t.Fence) + " of table " + l.name(t.rel)}
 			switch inside := slices.ContainsFunc(k.columns, isFence); {
 			case inside && k.kind != "index":
-				f.Problem += " is in the " + named + ": each guarded write gives the row the token as its mark, and so another key, which two rows with one token may share."
+				f.Problem += " is in the " + named + ": each guarded write gives the row the token as its mark, and so " +
+					"another key, which two rows with one token may share."
 				f.Remedy = "Register a column of its own."
 			case inside || !l.db.text(k.reads).names()[l.db.same(t.Fence)]:
 				continue
 			default:
-				f.Problem += " is read by the " + named + ": a guarded write may put the row into it, or take it out, or give it another place there."
+				f.Problem += " is read by the " + named + ": a guarded write may put the row into it, or take it out, or give " +
+					"it another place there."
 				f.Remedy = "Don't let it depend on the mark; a row that isn't in it isn't unique by it."
 				if k.kind == "index" {
 					f.Severity, f.Remedy = Note, "Nothing has to be done, if no query relies on it."

@@ -20,9 +20,10 @@ func checkLedger(l *look) error {
 			l.add(t.Table, Finding{
 				Severity: Fault,
 				Code:     MissingLedger,
-				Problem:  fmt.Sprintf("There is no table %s for the writes of table %s, or this role can't see it: all are refused.", l.ledgerName(t), l.name(t.rel)),
-				Remedy:   l.ledgerRemedy(),
-				SQL:      l.createLedger(t),
+				Problem: fmt.Sprintf("There is no table %s for the writes of table %s, or this role can't see it: all are "+
+					"refused.", l.ledgerName(t), l.name(t.rel)),
+				Remedy: l.ledgerRemedy(),
+				SQL:    l.createLedger(t),
 			})
 			continue
 		}
@@ -46,9 +47,11 @@ func (l *look) checkSeveralLedgers() {
 	l.add(nil, Finding{
 		Severity: Warning,
 		Code:     "several-ledgers",
-		Problem: fmt.Sprintf("Guards ask the ledger in %s %s, which this session finds %s, and there is another one in %s: the tokens of one say nothing to the other, so that "+
+		Problem: fmt.Sprintf("Guards ask the ledger in %s %s, which this session finds %s, and there is another one in "+
+			"%s: the tokens of one say nothing to the other, so that "+
 			"a stale process's write passes if its sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path, strings.Join(others, ", ")),
-		Remedy: "Name the one " + schema + " by sqlfence.WithSchema in all processes, raise its tokens to the highest of all by tokens.Store.Repair, and drop the others; leave those of other applications alone.",
+		Remedy: "Name the one " + schema + " by sqlfence.WithSchema in all processes, raise its tokens to the highest " +
+			"of all by tokens.Store.Repair, and drop the others; leave those of other applications alone.",
 	})
 }
 
@@ -68,7 +71,8 @@ func (l *look) otherLedgers() (schemas []string) {
 func (l *look) ledgerRemedy() string {
 	if others := l.otherLedgers(); len(others) > 0 {
 		schema, path := l.db.SchemaWords()
-		return fmt.Sprintf("There is one in %s %s: name it by sqlfence.WithSchema, or have it found %s. A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
+		return fmt.Sprintf("There is one in %s %s: name it by sqlfence.WithSchema, or have it found %s. A second one "+
+			"would let stale writes pass.", schema, strings.Join(others, ", "), path)
 	}
 	return "Call tokens.Store.Setup, or create it."
 }
@@ -130,7 +134,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown, mark.problem)})
 	}
 	if unkept := append(ledger.unkept, l.wrongTriggers(ledger)...); len(unkept) > 0 {
-		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table %s can lower a token or lose a name there: %s.",
+		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
+			"%s can lower a token or lose a name there: %s.",
 			l.name(ledger), strings.Join(unkept, ", "))}
 		if l.db.ownLedgers && !ledger.visible {
 			f.Remedy = "Call tokens.Store.Setup on a database that is opened by that file itself."
@@ -141,9 +146,11 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		l.add(t, Finding{
 			Severity: Warning,
 			Code:     "wrong-ledger",
-			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role without the powers of the owner of table %s: guards do without it, "+
+			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role without "+
+				"the powers of the owner of table %s: guards do without it, "+
 				"and those of another version may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
-			Remedy: "Call tokens.Store.Setup as a role with the powers of the table's owner; drop a function of another role, or with other parameters, before.",
+			Remedy: "Call tokens.Store.Setup as a role with the powers of the table's owner; drop a function of another " +
+				"role, or with other parameters, before.",
 		})
 	}
 }

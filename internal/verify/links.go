@@ -20,23 +20,27 @@ var linkTexts = map[string]struct {
 	pierces               bool
 }{
 	"view": {code: "other-name",
-		problem: "The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view carries no token."},
+		problem: "The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view " +
+			"carries no token."},
 	"partition": {code: "other-name",
-		problem: "Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows without a token."},
+		problem: "Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows without " +
+			"a token."},
 	"rule": {code: "side-effect",
 		problem: "The rule %[3]s of %[2]s writes to table %[1]s: such a write carries no token."},
 	"own rule": {code: "side-effect",
 		problem: "Table %[1]s has the rule %[3]s, which makes other statements of its writes.",
 		remedy:  "Write a trigger in its place: rules don't see the guard, and fail with Ledger."},
 	"cascade": {code: "side-effect",
-		problem: "A foreign key of table %[1]s is declared %[3]s: a write to %[2]s changes or deletes rows of %[1]s without a token.",
-		remedy:  "Declare it with NO ACTION, and let the application write both tables, or seal the table."},
+		problem: "A foreign key of table %[1]s is declared %[3]s: a write to %[2]s changes or deletes rows of %[1]s " +
+			"without a token.",
+		remedy: "Declare it with NO ACTION, and let the application write both tables, or seal the table."},
 	"subscription": {code: "side-effect", pierces: true,
 		problem: "The subscription %[3]s writes to table %[1]s: its writes carry no token, and a seal lets them pass.",
 		remedy:  "Let the table be fenced where its rows come from, and written there alone."},
 	"foreign table": {code: "storage", pierces: true,
-		problem: "Behind %[1]s there is the foreign table %[2]s, and its rows are on another server: no guard and no seal checks the writes there.",
-		remedy:  "Let the table that it stands for be fenced and sealed where it is."},
+		problem: "Behind %[1]s there is the foreign table %[2]s, and its rows are on another server: no guard and no " +
+			"seal checks the writes there.",
+		remedy: "Let the table that it stands for be fenced and sealed where it is."},
 }
 
 // hearLink adds a link.

@@ -135,7 +135,8 @@ func (mysql) judge(role string, c column) judgement {
 	case "key": // BINARY pads its values
 		stores := []string{"tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "varbinary", "uuid"}
 		if !slices.Contains(stores, c.typ) || strings.Contains(c.shown, "zerofill") {
-			return warning("it may store or print a value in another way than the token's name has it; a key is an integer or a text")
+			return warning("it may store or print a value in another way than the token's name has it; a key is an integer " +
+				"or a text")
 		}
 	case "time":
 		if c.typ != "bigint" {
@@ -149,7 +150,8 @@ func (mysql) storage(l *look, rel *relation) judgement {
 	if strings.EqualFold(rel.storage, "InnoDB") {
 		return fine
 	}
-	return judgement{Fault, "is of the engine " + rel.storage + ": of a statement that is refused, the rows before the one that refuses it stay changed",
+	return judgement{Fault, "is of the engine " + rel.storage + ": of a statement that is refused, the rows before " +
+		"the one that refuses it stay changed",
 		"Make it a table of InnoDB.", "ALTER TABLE " + l.quoted(rel) + " ENGINE = InnoDB"}
 }
 
@@ -167,11 +169,13 @@ func (mysql) session(l *look) {
 		if strings.EqualFold(l.settings["log_bin"], "ON") {
 			severity = Warning
 		}
-		l.setting(severity, "The setting binlog_format = STATEMENT logs guarded statements as texts, which a replica may refuse or execute otherwise",
+		l.setting(severity, "The setting binlog_format = STATEMENT logs guarded statements as texts, which a replica "+
+			"may refuse or execute otherwise",
 			"Set it to ROW or MIXED.", "SET GLOBAL binlog_format = 'ROW'")
 	}
 	const flush = "innodb_flush_log_at_trx_commit"
-	severity, loses := map[string]Severity{"0": Warning, "2": Note}[l.settings[flush]] // 2: a crash of the machine, not of the server alone
+	// 2: a crash of the machine, not of the server alone
+	severity, loses := map[string]Severity{"0": Warning, "2": Note}[l.settings[flush]]
 	if loses {
 		l.losesCommits(severity, flush+" = "+l.settings[flush], "Set it to 1, also in the server's file of settings.", "SET GLOBAL "+flush+" = 1")
 	}
@@ -192,7 +196,8 @@ func (mysql) seal(l *look, t target) (s seals, has bool) {
 		case strings.HasPrefix(name, sqltext.SealPrefix):
 			bodies[event] = body
 			if problem != "" && s.problem == "" {
-				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or call schema.Seal again as another."
+				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or call schema.Seal "+
+					"again as another."
 			}
 		case strings.HasPrefix(name, sqltext.SealBusy):
 			has, s.problem, s.remedy = true, "Seal was interrupted, and all writes are refused until it is run again", ""

@@ -122,7 +122,8 @@ func (postgres) judge(role string, c column) judgement {
 	case role == "key" && (c.loose || c.typ == "citext"):
 		return warning("texts that aren't the same count as equal, so that one row may have several tokens")
 	case role == "key" && !text:
-		return warning("it may store or print a value in another way than the token's name has it; a key is an integer, a text or a UUID")
+		return warning("it may store or print a value in another way than the token's name has it; a key is an integer, " +
+			"a text or a UUID")
 	case role == "time" && c.typ != "timestamptz":
 		return fault("the time of a lock is a timestamptz")
 	case role == "user" && !text:
@@ -152,7 +153,8 @@ func (postgres) session(l *look) {
 		l.losesCommits(Note, "fsync = off", "Turn it on for the server.", "ALTER SYSTEM SET fsync = on")
 	}
 	if slices.ContainsFunc(l.tables, func(t Table) bool { return t.Sealed }) {
-		const problem = "The setting session_replication_role = replica, which switches off foreign keys and all triggers but those of seals and of the ledger, is that of "
+		const problem = "The setting session_replication_role = replica, which switches off foreign keys and all " +
+			"triggers but those of seals and of the ledger, is that of "
 		const remedy = "Leave it at origin, but for a replication or a restore of what was fenced."
 		if l.settings["session_replication_role"] == "replica" {
 			l.setting(Warning, problem+"the session", remedy, "SET session_replication_role = origin")
@@ -161,7 +163,8 @@ func (postgres) session(l *look) {
 			l.setting(Warning, problem+who, remedy, "")
 		}
 	}
-	l.idles("idle_in_transaction_session_timeout", "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '1min'")
+	l.idles("idle_in_transaction_session_timeout", "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout "+
+		"= '1min'")
 }
 
 // postgresSeals is a query for the parts of the tables' seals; empty if there is no table.
@@ -175,7 +178,8 @@ func postgresSeals(l *look) string {
 		for _, f := range seal.Functions(table) {
 			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{body}", f.Body()).Replace(postgresSealFunction)
 		}
-		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
+		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
+			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id), "{wanted}", seal.Wanted(table, source), "{functions}", functions,
 			"{ledger name}", l.db.Text(seal.LedgerName(l.opts.Schema)), "{column}", l.db.Text(t.Fence)).Replace(postgresSeal))
 	}

@@ -79,8 +79,9 @@ func checkNames(l *look) error {
 		l.add(t, Finding{
 			Severity: Fault,
 			Code:     "missing-table",
-			Problem:  "The table " + l.spell(t.Schema, t.Name) + " doesn't exist, or this role can't see it: its registration guards nothing.",
-			Remedy:   didYouMean(t.Name, slices.Concat(known...)) + remedies["missing-table"],
+			Problem: "The table " + l.spell(t.Schema, t.Name) + " doesn't exist, or this role can't see it: its " +
+				"registration guards nothing.",
+			Remedy: didYouMean(t.Name, slices.Concat(known...)) + remedies["missing-table"],
 		})
 	}
 	return nil

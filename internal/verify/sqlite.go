@@ -158,7 +158,8 @@ func affinity(declared string) string {
 func (sqlite) judge(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
 	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != noType):
-		return warning("tokens are stored as texts, which other programs compare as such; declare it as an integer in a new table")
+		return warning("tokens are stored as texts, which other programs compare as such; declare it as an integer in a " +
+			"new table")
 	case role == "serial" && (typ == "text" || typ == "real"):
 		return fault("versions aren't stored as integers, so that every write is refused")
 	case role == "key" && (typ == "real" || typ == "numeric" && !strings.Contains(strings.ToUpper(c.shown), "UUID")):
@@ -175,7 +176,8 @@ func (sqlite) storage(_ *look, rel *relation) judgement {
 	}
 	for _, action := range []string{"replace", "ignore", "rollback", "fail"} {
 		if rel.definition.find("on", "conflict", action) >= 0 {
-			return judgement{Warning, "has a constraint with ON CONFLICT " + strings.ToUpper(action) + ": breaking it is an error where a guard stands, and other programs lose rows by it",
+			return judgement{Warning, "has a constraint with ON CONFLICT " + strings.ToUpper(action) + ": breaking it is " +
+				"an error where a guard stands, and other programs lose rows by it",
 				"Make a new table without it, and write ON CONFLICT in the statements that need it.", ""}
 		}
 	}

@@ -12,9 +12,10 @@ import (
 // tries is how often a program may come to its end before the signal, as it does where this process stands still.
 const tries = 10
 
-// Run runs this test's program as the example, which SQLFENCE_EXAMPLE_MAIN asks for, and sends it the signal when it has
-// written the line that middle is true for. It returns the program's status, and what was in its temporary folder when the
-// signal was sent. It is an error of the test if something is left there.
+// Run runs this test's program as the example, which SQLFENCE_EXAMPLE_MAIN asks for, and sends it
+// the signal when it has written the line that middle is true for. It returns the program's status,
+// and what was in its temporary folder when the signal was sent. It is an error of the test if
+// something is left there.
 func Run(t *testing.T, signal os.Signal, middle func(line string) bool) (status int, while []os.DirEntry) {
 	t.Helper()
 	for try := 1; ; try++ {

@@ -21,11 +21,13 @@ func (r *Rules) ParseName(s string) (schema, name string, err error) {
 	}
 	schema, name, next, ok := r.QualifiedName(s, toks, 0)
 	if !ok || toks[next].Kind != End || next > twoParts && !r.catalogs {
-		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a plain word", s)
+		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a "+
+			"plain word", s)
 	}
 	for _, t := range toks {
 		if r.localeFolds && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
-			return "", "", fmt.Errorf("name %.80q: the database folds it in a way that depends on its encoding; write it in double quotes, as it is stored", s)
+			return "", "", fmt.Errorf("name %.80q: the database folds it in a way that depends on its encoding; write it "+
+				"in double quotes, as it is stored", s)
 		}
 	}
 	return schema, name, nil

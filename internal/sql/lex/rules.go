@@ -116,7 +116,8 @@ const (
 )
 
 // AmbiguousBackslash is the reason of an [Ambiguous] error.
-const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_conforming_strings; pass the value as an argument or write E'…'"
+const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_conforming_strings; pass the " +
+	"value as an argument or write E'…'"
 
 // NeedsSCSOn reports whether the database surely refuses the text with
 // standard_conforming_strings off. With the setting off, 'C:\' has no closing quote,

@@ -84,7 +84,8 @@ func (s *scanner) swallowed(i int) bool {
 }
 
 func (s *scanner) twoEncodings() *Error {
-	return &Error{s.pos, "its meaning depends on " + s.rules.encoding + "; pass the value as an argument, or put a blank or quotes before this byte", Unread}
+	return &Error{s.pos, "its meaning depends on " + s.rules.encoding + "; pass the value as an argument, or put a " +
+		"blank or quotes before this byte", Unread}
 }
 
 // continues moves to the quote that continues the string just closed: one that

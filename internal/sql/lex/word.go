@@ -117,7 +117,8 @@ func (s *scanner) blankInWord(start int) *Error {
 			continue
 		}
 		if r, _ := utf8.DecodeRuneInString(s.src[i:]); unicode.IsSpace(r) {
-			return &Error{i, fmt.Sprintf("the blank %U is outside of quotes, where drivers may cut it off a name; write a plain blank, or put the name in quotes", r), Unread}
+			return &Error{i, fmt.Sprintf("the blank %U is outside of quotes, where drivers may cut it off a name; write a "+
+				"plain blank, or put the name in quotes", r), Unread}
 		}
 	}
 	return nil

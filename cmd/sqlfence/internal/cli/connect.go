@@ -35,7 +35,8 @@ func (a *app) source(create bool) (database.Source, error) {
 		return s, err
 	}
 	if a.dsn != "" && len(s.Secrets) > 0 {
-		return s, usage(errors.New("--dsn has a password, which every user of this machine can see and your shell remembers: put the data source name into " + dsnVariable + " or a file for --dsn-file"))
+		return s, usage(errors.New("--dsn has a password, which every user of this machine can see and your shell " +
+			"remembers: put the data source name into " + dsnVariable + " or a file for --dsn-file"))
 	}
 	return s, nil
 }

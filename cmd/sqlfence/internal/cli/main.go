@@ -92,7 +92,8 @@ without a password:
 	flags.BoolVar(&a.json, "json", false, "write JSON, for programs")
 	flags.StringVar(&a.dsn, "dsn", "", "data source name of the database, without a password")
 	flags.StringVar(&a.dsnFile, "dsn-file", "", "file that has the data source name")
-	flags.StringVar(&a.schema, "schema", "", "schema of sqlfence's own tables, in MySQL their database, if not where the session finds them")
+	flags.StringVar(&a.schema, "schema", "", "schema of sqlfence's own tables, in MySQL their database, if not where "+
+		"the session finds them")
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
 	root.RegisterFlagCompletionFunc("dsn-file", completeFiles)
 	root.AddCommand(

@@ -65,10 +65,12 @@ executed or found.`,
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&j.ttl, "ttl", lease.DefaultTTL, "how long the lease lives unless it is extended")
-	flags.DurationVar(&j.heartbeat, "heartbeat", 0, "how often the lease is extended; how soon its loss is known (default a third of --ttl without --grace)")
+	flags.DurationVar(&j.heartbeat, "heartbeat", 0, "how often the lease is extended; how soon its loss is known "+
+		"(default a third of --ttl without --grace)")
 	flags.DurationVar(&j.wait, "wait", 0, "how long to wait for the lease; 0 is one attempt")
 	flags.DurationVar(&j.grace, "grace", 10*time.Second, "how long the command may take to end; less than --ttl")
-	flags.StringVar(&j.owner, "owner", "", "what others see as the holder, of this process alone (default host/pid/random)")
+	flags.StringVar(&j.owner, "owner", "", "what others see as the holder, of this process alone (default "+
+		"host/pid/random)")
 	return cmd
 }
 

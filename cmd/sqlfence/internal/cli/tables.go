@@ -37,7 +37,8 @@ var rules = map[string]struct {
 
 // tableFlag adds --table to a command.
 func (a *app) tableFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&a.tables, "table", nil, "a registered table and its rules, as NAME=RULE,RULE…; may be repeated")
+	cmd.Flags().StringArrayVar(&a.tables, "table", nil, "a registered table and its rules, as NAME=RULE,RULE…; may "+
+		"be repeated")
 	cmd.Long += "\n\n" + tableHelp
 }
 

@@ -75,7 +75,8 @@ func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
 
 // reasonFlag adds --reason, which has to be given.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why; written with who and when to the standard error, or with --json into the answer, and stored nowhere")
+	cmd.Flags().StringVar(reason, "reason", "", "why; written with who and when to the standard error, or with "+
+		"--json into the answer, and stored nowhere")
 	cmd.MarkFlagRequired("reason")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -96,7 +96,8 @@ func Parse(dsn string, create bool) (Source, error) {
 			}
 		}
 	}
-	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://, as in sqlite:books.db or postgres://user:password@host/database")
+	return Source{}, errors.New("the data source name has to begin with sqlite:, postgres:// or mysql://, as in " +
+		"sqlite:books.db or postgres://user:password@host/database")
 }
 
 // Nowhere returns a source that nothing may be sent to, for what needs no connection.

@@ -28,7 +28,8 @@ var mysqlServer = &Database{
 	},
 }
 
-const ledgerTriggerMySQL = "SELECT 1 FROM (SELECT trigger_name, event_object_schema AS table_schema, event_object_table AS table_name FROM information_schema.triggers) AS t " +
+const ledgerTriggerMySQL = "SELECT 1 FROM (SELECT trigger_name, event_object_schema AS table_schema, " +
+	"event_object_table AS table_name FROM information_schema.triggers) AS t " +
 	"WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'fencing_tokens' AND t.trigger_name = "
 
 // parseMySQL makes a URL what the driver takes. The parameters are the driver's own, and
@@ -36,7 +37,8 @@ const ledgerTriggerMySQL = "SELECT 1 FROM (SELECT trigger_name, event_object_sch
 func parseMySQL(dsn string, _ bool) (string, []string, error) {
 	u, secrets, err := parseURL(dsn)
 	if err != nil && strings.Contains(dsn, "@tcp(") {
-		return "", nil, errors.New("the data source name is a URL here, without tcp(…): mysql://user:password@host:3306/database")
+		return "", nil, errors.New("the data source name is a URL here, without tcp(…): " +
+			"mysql://user:password@host:3306/database")
 	}
 	if err != nil {
 		return "", nil, err

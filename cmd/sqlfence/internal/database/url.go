@@ -8,7 +8,8 @@ import (
 
 // errURL says nothing of the URL: net/url's errors quote the part that they fail at, which
 // may be the password.
-var errURL = errors.New("the data source name isn't a URL; a special character in a password is written as %40 for @, %2F for /, %3A for :, %23 for # and %25 for %")
+var errURL = errors.New("the data source name isn't a URL; a special character in a password is written as %40 " +
+	"for @, %2F for /, %3A for :, %23 for # and %25 for %")
 
 // parseURL reads a URL and collects its passwords.
 func parseURL(dsn string) (u *url.URL, secrets []string, err error) {
