@@ -19,29 +19,13 @@ import (
 // [ErrOutOfScope], and so is an INSERT of such a row.
 //
 // The key is compared as text, as the database prints it, so the column must be of an integer, text
-// or UUID type. In a type that rounds, pads or prints its values in another way, such as
-// numeric(10,2), char(8), boolean, bytea or SQLite's REAL, a new row may get a key that its token
-// doesn't name. An INSERT is refused if the database may store its key as another text: 07, 0x7 or
-// 7_0 for an integer, or a UUID without its dashes. In MySQL the key of each row that INSERT ...
-// VALUES adds is compared as it is stored, so such a row is ErrOutOfScope. Names of tokens are in
-// Unicode's normalization form C, so a row with another form of key can't be written.
+// or UUID type. An INSERT has to show its keys; for keys that the database makes, see
+// [UnfencedInserts]. A row keeps its key: a write that may move it to another token is refused.
 //
-// In PostgreSQL an INSERT may name the column and show its keys only when it runs, as INSERT ...
-// SELECT or an expression does. A RETURNING that the guard adds checks it: if the context carries
-// one token of the table, the statement has no RETURNING of its own, and it is run by Exec. It
-// takes SELECT on the column. In SQLite and MySQL it is refused. For keys that the database makes,
-// see [UnfencedInserts].
+// With [Ledger], all tokens that the context carries for rows of the table must be current, also
+// those for rows that the statement doesn't reach.
 //
-// A row keeps its key. A statement may assign the column to itself. Otherwise it may assign it
-// only if the context carries one token of the table, and only that token's key: as an argument, as a plain
-// constant, or as the key of the row that an upsert was to insert. An argument or a
-// constant may have a cast to an integer type, uuid, text or varchar; in SQLite to TEXT.
-// Don't use a generated column, or one that a trigger changes: when such a key changes,
-// the statement doesn't show that the row moves out of its token's scope. Nor does it in SQLite
-// if the key is called rowid, and the table has a name of its own for that column.
-//
-// With [Ledger], all tokens that the context carries for rows of the table must be
-// current, also those for rows that the statement doesn't reach.
+// docs/rules.md has the details, and what differs by database.
 func Key(column string) Rule {
 	return func(t *table) { t.once(&t.rules.Key, "Key", column) }
 }

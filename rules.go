@@ -14,27 +14,16 @@ import (
 // A Rule is a way to guard a registered table. See [WithTable].
 type Rule func(*table)
 
-// RowFence stores the token in the row: column is a 64-bit integer column of the
-// table that holds the highest token that has written the row; NULL and 0 mean that
-// no token has. Only sqlfence writes it. May be combined with [Ledger]; both are then
-// enforced. In SQLite a guarded statement says OR ABORT. So where a constraint of the
-// table is declared with ON CONFLICT IGNORE or REPLACE, breaking it is an error. By SQLite's rules
-// that also holds for what the table's triggers write: an INSERT OR IGNORE or OR REPLACE in one
-// is OR ABORT then; write ON CONFLICT DO NOTHING or DO UPDATE there.
+// RowFence stores the token in the row: column is a 64-bit integer column (bigint) that holds the
+// highest token that has written the row; NULL and 0 mean that no token has. Only sqlfence writes
+// it. May be combined with [Ledger]; both are then enforced.
 //
-// SQLite's REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE delete the rows in the way, and
-// their tokens with them: they are refused ([ErrUnguardable]).
+// A row can't know whether its token was ever issued: any higher number passes, and refuses all
+// lower ones from then on, also those of honest holders. Nor does a deleted row keep its token: an
+// INSERT or upsert with an older one brings it back. If tokens may come from outside, for example
+// with a request, add [Ledger], which refuses both.
 //
-// A row can't know whether its token was ever issued: any higher number passes, and
-// refuses all lower ones from then on, also those of honest holders. Nor does a
-// deleted row keep its token: an INSERT or upsert with an older one brings it back.
-// If tokens may come from outside, for example with a request, add [Ledger], which
-// refuses both.
-//
-// In PostgreSQL, if the column has another type than bigint, integer or smallint, every
-// UPDATE and DELETE is refused with a [ColumnError]: a floating-point type can't tell
-// neighbouring tokens apart. MySQL's statements don't show the type; there it has to be
-// BIGINT, which [Verify] checks.
+// docs/rules.md has what differs by database, such as SQLite's OR REPLACE, which is refused.
 func RowFence(column string) Rule {
 	return func(t *table) { t.once(&t.rules.FenceColumn, "RowFence", column) }
 }
