@@ -31,7 +31,7 @@ func TestRowLockBadTables(t *testing.T) {
 		{"no holder", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, " + times, "it has no column", true, "editedby"},
 		{"no times", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text", "it has no column", true, "edited"},
 		{"times are text", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince text, editedexpiry text", "is of type text, want", false, ""},
-		{"expiry isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince TIME, editedexpiry TIME NOT NULL DEFAULT NOW", "is NULL while nobody holds the lock", false, ""},
+		{"expiry isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince TIME, editedexpiry TIME NOT NULL DEFAULT NOW", "is NULL while no user holds the lock", false, ""},
 		{"holder isn't NULL", "id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1, editedby text NOT NULL DEFAULT '', " + times, "with WithNobody", false, ""},
 		{"no unique key", "id integer, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, " + times, "no unique index", false, ""},
 		{"key is unique with another", "id integer, total integer, serial bigint NOT NULL DEFAULT 1, editedby text, " + times + ", UNIQUE (id, total)", "no unique index", false, ""},
