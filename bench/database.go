@@ -26,7 +26,6 @@ type target struct {
 	bare       bool   // placeholders are ?, else $1
 	moment     string // type of a point in time
 	alone      bool   // the database belongs to one connection
-	keeps      bool   // connections keep statements prepared by default
 
 	// fresh creates an empty database, where the stage is the one that leads, and
 	// returns its data source name.
@@ -50,7 +49,7 @@ var (
 func sqliteTarget(name, driver, storage, durability string, fresh func(*stage) (string, error)) target {
 	return target{
 		name: name + ", " + storage, driver: driver, dialect: sqlfence.SQLite, durability: durability,
-		bare: true, moment: "integer", alone: storage == "in memory", keeps: true, fresh: fresh,
+		bare: true, moment: "integer", alone: storage == "in memory", fresh: fresh,
 	}
 }
 
@@ -117,16 +116,6 @@ func bare(t target, dsn string) (*sql.DB, error) { return sql.Open(t.driver, dsn
 func fenced(options ...sqlfence.Option) wrapping {
 	return func(t target, dsn string) (*sql.DB, error) { return sqlfence.Open(t.driver, dsn, options...) }
 }
-
-// A variant is sqlfence with options that aren't its defaults.
-type variant struct {
-	name    string
-	options []sqlfence.Option
-}
-
-// cached is the name of a variant that keeps statements prepared, where sqlfence doesn't by
-// default.
-const cached = "statement cache"
 
 // open opens a fresh database with a connection for each caller.
 func (t target) open(s *stage, wrap wrapping) (*sql.DB, error) {

@@ -75,10 +75,6 @@ var goals = []goal{
 		func(v view) finding {
 			return v.beside(1, inGroup("ways").and(inTable("1 caller"), on("mattn, in memory", "modernc, in memory")), "sqlfence, Ledger", "SELECT the token, then UPDATE (the blog)")
 		}},
-	{"A guarded db.Exec through lib/pq takes one round trip",
-		func(v view) finding {
-			return v.trips(1, "ways", "lib/pq", "sqlfence, RowFence", "sqlfence, Ledger")
-		}},
 	{"A refusal through pgx takes no more round trips than that by a CHECK",
 		func(v view) finding { return v.refusals() }},
 	{"A write of one row to a sealed table at most 1.25 times RowFence on PostgreSQL",
@@ -267,22 +263,6 @@ func (v view) passingByte() finding {
 		return finding{fmt.Sprintf("%.2f ns a byte, %.1f allocations", time, allocs), time <= 1 && allocs < 0.5}
 	}
 	return finding{}
-}
-
-// trips is the highest number of round trips of contestants.
-func (v view) trips(limit float64, group, target string, names ...string) finding {
-	in := inGroup(group).and(on(target), func(m *measured) bool { return m.far })
-	found := most(limit, v.all(in, names...), func(r *result) float64 { return r.trips }, "%.1f")
-	if v.suffix != "" {
-		return found
-	}
-	for i := range names {
-		names[i] += ", " + cached
-	}
-	if with := most(limit, v.all(in, names...), func(r *result) float64 { return r.trips }, "%.1f"); with.text != "" {
-		return finding{found.text + ", with a statement cache " + with.text, with.reached}
-	}
-	return found
 }
 
 func (v view) refusals() finding {

@@ -33,10 +33,6 @@ func (t target) refused() []contestant {
 				start: t.refusing(r.wrap(), r, -1, func(err error) bool { return err != nil && !errors.Is(err, sqlfence.ErrStale) })},
 			contestant{name: "stale, " + r.name, durability: t.durability, fenced: true,
 				start: t.refusing(r.wrap(), late, 30, isStale)})
-		for _, v := range variants(t) {
-			all = append(all, contestant{name: "stale, " + r.name + ", " + v.name, durability: t.durability,
-				start: t.refusing(r.wrap(v.options...), late, 30, isStale)})
-		}
 	}
 	return all
 }

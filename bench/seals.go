@@ -14,7 +14,7 @@ import (
 // of -base may have no seals.
 func seals() []*measurement {
 	var all []*measurement
-	for _, t := range []target{mattn, modernc, mattnFull, pgx} {
+	for _, t := range []target{pgx} {
 		for _, k := range t.kinds() {
 			if k.name == "upsert" {
 				continue

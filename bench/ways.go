@@ -52,10 +52,6 @@ func (t target) ways() []contestant {
 		all = append(all,
 			way("the SQL of "+r.name+", by hand", false, t.byHand(r, update)),
 			way("sqlfence, "+r.name, true, t.updating(r.wrap(), r, update, func(id int64) []any { return []any{price(), id} })))
-		for _, v := range variants(t) {
-			all = append(all, way("sqlfence, "+r.name+", "+v.name, false,
-				t.updating(r.wrap(v.options...), r, update, func(id int64) []any { return []any{price(), id} })))
-		}
 	}
 	all = append(all, way("SELECT the token, then UPDATE (the blog)", false, t.twoStatements(update)))
 	if !t.bare {

@@ -1,5 +1,0 @@
-//go:build base
-
-package main
-
-func variants(target) []variant { return nil }
