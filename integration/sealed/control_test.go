@@ -37,7 +37,7 @@ func TestSealCanFail(t *testing.T) {
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
 		{bases[1], "the transaction of what was compared", `pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', `, "pg_catalog.concat(",
 			"SELECT set_config('sqlfence.seen', concat('6:', current_schema(), '.fencing_tokens:books'), false) ;; UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
-		{bases[2], "the comparison of an update", "NOT -NEW.`fence_token` < ABS(COALESCE(OLD.`fence_token`, 0))", "TRUE",
+		{bases[2], "the comparison of an update", "NOT (-NEW.`fence_token` < ABS(COALESCE(OLD.`fence_token`, 0)))", "TRUE",
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 1", nil},
 		{bases[2], "the sign", "IF given <= 0 THEN", "IF given <= 0 THEN SET given = 6; ELSEIF FALSE THEN",
 			"INSERT INTO books (id, fence_token) VALUES (9, 6)", nil},
@@ -49,7 +49,7 @@ func TestSealCanFail(t *testing.T) {
 			"UPDATE books SET price = 99, fence_token = -6 WHERE id = 3", []sqlfence.Rule{sqlfence.Ledger()}},
 		{bases[1], "the row's key", `IF (pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne(`, "IF (false AND pg_catalog.textne(",
 			changeKey, []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
-		{bases[2], "the row's key", "ELSEIF NOT CAST(CONVERT(OLD.`id`", "ELSEIF FALSE AND NOT CAST(CONVERT(OLD.`id`",
+		{bases[2], "the row's key", "ELSEIF NOT (CAST(CONVERT(OLD.`id`", "ELSEIF FALSE AND NOT (CAST(CONVERT(OLD.`id`",
 			changeKey, []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
 	} {
 		t.Run(test.base.Name+"/"+test.name, func(t *testing.T) {
