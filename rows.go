@@ -32,24 +32,24 @@ func (r *guardedRows) next(dest []driver.Value) error {
 	if first := r.first; first != nil {
 		r.first = nil
 		copy(dest, first.values)
-		return r.answered(first.err)
+		return r.Answered(first.err)
 	}
-	return r.answered(r.base.Next(dest))
+	return r.Answered(r.base.Next(dest))
 }
 
 // close closes the rows. The refusal may come when the rest of them is read.
 func (r *guardedRows) close() error {
 	err := r.base.Close()
 	r.execution.release()
-	err = r.answered(err)
+	err = r.Answered(err)
 	if err == nil && !r.failed {
 		r.execution.reportGuarded(r.ctx)
 	}
 	return err
 }
 
-// answered returns the error that the application gets.
-func (r *guardedRows) answered(err error) error {
+// Answered returns the error that the application gets.
+func (r *guardedRows) Answered(err error) error {
 	if err == nil || basedriver.IsEnd(err) {
 		return err
 	}

@@ -63,7 +63,7 @@ func (i *interceptor) wrap(ctx context.Context, r *guardedRows) (driver.Rows, er
 	if r.first != nil { // a row has been read ahead, and can't be scanned again
 		return rows, nil
 	}
-	return basedriver.WithScanner(rows, r.base, r.answered), nil
+	return basedriver.WithScanner(rows, r.base, r), nil
 }
 
 // rowsKey is the key of the guardedRows in the context that sqlmw keeps for its rows.

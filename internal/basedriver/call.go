@@ -156,3 +156,9 @@ func Closing(close func() error, err error) error {
 	}
 	return err
 }
+
+// Answers are what an application gets for the errors of rows.
+type Answers interface {
+	// Answered returns the error that the application gets for that of a row.
+	Answered(err error) error
+}

@@ -18,11 +18,10 @@ var (
 	_ driver.RowsColumnTypePrecisionScale   = scannerRows{}
 )
 
-// WithScanner returns rows that wrap those of base, with base's RowsColumnScanner if it has one. answered
-// returns the error that the application gets for that of a row.
-func WithScanner(rows, base driver.Rows, answered func(error) error) driver.Rows {
+// WithScanner returns rows that wrap those of base, with base's RowsColumnScanner if it has one.
+func WithScanner(rows, base driver.Rows, a Answers) driver.Rows {
 	if scanner, ok := base.(driver.RowsColumnScanner); ok {
-		return scannerRows{rows, scanner, answered}
+		return scannerRows{rows, scanner, a}
 	}
 	return rows
 }
@@ -32,12 +31,12 @@ func WithScanner(rows, base driver.Rows, answered func(error) error) driver.Rows
 // database/sql assumes without it.
 type scannerRows struct {
 	driver.Rows
-	scanner  driver.RowsColumnScanner
-	answered func(error) error
+	scanner driver.RowsColumnScanner
+	answers Answers
 }
 
 // NextRow implements driver.RowsColumnScanner.
-func (r scannerRows) NextRow() error { return r.answered(r.scanner.NextRow()) }
+func (r scannerRows) NextRow() error { return r.answers.Answered(r.scanner.NextRow()) }
 
 // ScanColumn implements driver.RowsColumnScanner.
 func (r scannerRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {
