@@ -24,8 +24,11 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err er
 	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
 		before := e.sent.query
 		again, typed := e.correct(ctx, err)
-		if !again || same && e.sent.query == before {
+		if !again {
 			err = typed
+			break
+		}
+		if same && e.sent.query == before {
 			break
 		}
 		same = e.sent.query == before // a fact may have changed and changed back since the error

@@ -71,8 +71,11 @@ func (s *connState) returnsCounts(ctx context.Context) bool {
 // set, and what its kept statements mean. sqlfence's own statements leave names where they are.
 func (s *connState) follow(ctx context.Context, query string) {
 	s.cache.follow(query)
-	if !trusted.Is(ctx, query) {
+	switch {
+	case !trusted.Is(ctx, query):
 		s.session.Follow(ctx, (*asking)(s), query)
+	case session.Changes(query):
+		s.session.Changed()
 	}
 }
 
