@@ -80,6 +80,7 @@ type soak struct {
 	opts    []sqlfence.Option // raw without any
 	steps   int               // of each soaker
 	limit   time.Duration     // instead of steps
+	lasting bool              // connections keep what is left open on them from the beginning
 }
 
 // run returns what is wrong with the pool afterwards.
@@ -90,10 +91,12 @@ func (s soak) run(t *testing.T) (problems []string) {
 	db := s.open(t)
 	db.SetMaxOpenConns(soakConns)
 	db.SetMaxIdleConns(soakIdle)
-	// First, statements are to meet ever other connections; then connections are
-	// to keep what was left open on them.
-	db.SetConnMaxLifetime(20 * time.Millisecond)
-	defer time.AfterFunc(max(s.limit/2, 300*time.Millisecond), func() { db.SetConnMaxLifetime(0) }).Stop()
+	if !s.lasting {
+		// First, statements are to meet ever other connections; then connections are
+		// to keep what was left open on them.
+		db.SetConnMaxLifetime(20 * time.Millisecond)
+		defer time.AfterFunc(max(s.limit/2, 300*time.Millisecond), func() { db.SetConnMaxLifetime(0) }).Stop()
+	}
 	var shared []*sql.Stmt
 	for _, text := range s.texts[:len(s.texts)-1] {
 		stmt, err := db.PrepareContext(t.Context(), text)
@@ -217,7 +220,7 @@ func TestSoakSeesLeaks(t *testing.T) {
 			defer close(stop)
 			leak := leaky{what: what, stop: stop}
 			d := sqlmw.Driver(b.Counting(t, s.Source, c).Counting, leak)
-			run := soak{name: what, base: leakyConnector{harness.HidingConnector{Hiding: harness.Hiding{Name: "x", Inner: d}, DSN: s.Source}, leak}, counter: c, texts: soakTexts(t, b), steps: 3}
+			run := soak{name: what, base: leakyConnector{harness.HidingConnector{Hiding: harness.Hiding{Name: "x", Inner: d}, DSN: s.Source}, leak}, counter: c, texts: soakTexts(t, b), steps: 3, lasting: true}
 			problems := run.run(t)
 			if what == "nothing" && len(problems) > 0 {
 				t.Errorf("unfounded: %q", problems)
