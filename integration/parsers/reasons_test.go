@@ -45,7 +45,7 @@ var documented = map[string]bool{
 	nestedWrite: true,
 }
 
-const codeOfUser = "code whose text names a registered table"
+const codeOfUser = "code that names a registered table in its text"
 
 const nestedWrite = "a write in this place can't be guarded"
 

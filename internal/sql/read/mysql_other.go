@@ -48,6 +48,10 @@ func (t *Text) mysqlClass() Class {
 		if class := t.mysqlDefinition(); class != Unknown {
 			return class
 		}
+	case t.isWord(first, "drop") && t.isWord(second, "prepare"):
+		return NoRows
+	case t.dropsNoTable():
+		return Definition
 	case t.isWord(first, "analyze", "drop", "rename", "truncate", "load"), t.isWord(first, "alter") && !t.hasWord("event"):
 		return Unknown
 	}

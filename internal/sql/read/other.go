@@ -14,6 +14,9 @@ func (t *Text) other(begin int) {
 	if p.Hi = int32(t.stop); t.depth == 0 {
 		t.Hi = p.Hi
 	}
+	if p.Class == Call || p.Class == Prepare {
+		p.Lo = int32(t.behindOwnName(begin))
+	}
 	if p.Class == Reading || p.Class == Definition {
 		t.reads(begin, begin+1)
 	}
@@ -39,6 +42,25 @@ func (t *Text) class() Class {
 		return Definition
 	}
 	return Unknown
+}
+
+// behindOwnName returns the token behind the name of what a statement calls or prepares, which is no
+// table, be it called as one is: what names tables comes behind it. Without such a name that is begin.
+//
+//	CALL name [(...)] | PREPARE name ...
+func (t *Text) behindOwnName(begin int) int {
+	switch first := &t.Tokens[begin]; {
+	case t.isWord(first, "call"):
+		_, _, i, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, begin+1)
+		if ok && (i >= t.stop || t.Tokens[i].Is('(')) {
+			return i
+		}
+	case t.isWord(first, "prepare"):
+		if t.grammar.Lex.IsName(t.Src, &t.Tokens[begin+1]) {
+			return begin + 2
+		}
+	}
+	return begin
 }
 
 // isRead holds for statements that only read, unless a write hides in them.
@@ -75,10 +97,11 @@ func (t *Text) isCopyTo() bool {
 }
 
 // isDefinition holds for what creates something beside the tables that exist
-// and changes none of their rows then or, by itself, later.
+// and changes none of their rows then or, by itself, later; and for what drops
+// something that has no rows.
 func (t *Text) isDefinition() bool {
 	if !t.isWord(t.tok(), "create") {
-		return false
+		return t.dropsNoTable()
 	}
 	i := t.i + 1
 	for t.isWord(&t.Tokens[i], "or", "replace", "global", "local", "temp", "temporary", "unlogged", "unique",
@@ -86,7 +109,12 @@ func (t *Text) isDefinition() bool {
 		i++
 	}
 	return t.isWord(&t.Tokens[i], "table", "index", "view", "function", "procedure", "sequence", "type", "domain",
-		"statistics", "policy", "publication")
+		"statistics", "policy", "publication", "role", "user")
+}
+
+// dropsNoTable holds for a DROP of what is named apart from tables, and may have the name of one.
+func (t *Text) dropsNoTable() bool {
+	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate", "role", "user")
 }
 
 // joins holds for a CREATE TABLE that makes a table a part of another: then a

@@ -71,7 +71,7 @@ const (
 	// Reading: a read, unless parts that follow are hidden writes.
 	Reading
 	// Definition: it creates something beside the tables that exist, and changes
-	// none of their rows then or, by itself, later.
+	// none of their rows then or, by itself, later; or drops what has no rows.
 	Definition
 	// Joins: CREATE TABLE ... PARTITION OF or INHERITS, which makes a table a part
 	// of another.
