@@ -400,3 +400,35 @@ func TestSessionsDontMoveToAnotherLedger(t *testing.T) {
 		}
 	})
 }
+
+// A guarded text of several statements may move its session as well as one that isn't guarded: by its other statements.
+func TestGuardedTextsMoveSessions(t *testing.T) {
+	eachTwo(t, func(t *testing.T, w two) {
+		if w.Dialect != sqlfence.Postgres {
+			t.Skip("no text of several statements is guarded")
+		}
+		ctx := t.Context()
+		for _, dsn := range []string{w.atHome, w.astray} { // both have token 1
+			store := w.store(t, w.Raw(t, dsn))
+			if err := store.Setup(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Issue(ctx, "books"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.store(t, w.plain).Issue(ctx, "books"); err != nil {
+			t.Fatal(err)
+		}
+		harness.MustExec(t, w.plain, "CREATE TABLE pens (id integer PRIMARY KEY, fence_token bigint NOT NULL DEFAULT 0)")
+		db := w.Fenced(t, w.atHome, w.books(), sqlfence.WithTable("public.pens", sqlfence.RowFence("fence_token")))
+		db.SetMaxOpenConns(1)
+		holding := sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 1}, sqlfence.Token{Name: "public.pens", Value: 1})
+		if _, err := db.ExecContext(holding, `SELECT set_config('search_path', '"Ten"', false); INSERT INTO public.pens (id) VALUES (1)`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(holding, w.update()); !errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("a stale write that finds the other ledger: %v, want ErrUnguardable", err)
+		}
+	})
+}
