@@ -23,11 +23,12 @@ type dialect struct {
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue   func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	adopt   func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) // the higher of the token and the stored one
-	ensure  func(ctx context.Context, s *Store, names []string) error                            // adds those that are missing; names are in order
-	floor   sqltext.Floored                                                                      // the number that all tokens to come are above
-	reached sqltext.Floored                                                                      // name: the last of its tokens, or where they begin; never NULL
-	current string                                                                               // name: the stored token
+	each    func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) // takes one of each; names are in order; raises full
+	adopt   func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)     // the higher of the token and the stored one
+	ensure  func(ctx context.Context, s *Store, names []string) error                                // adds those that are missing; names are in order
+	floor   sqltext.Floored                                                                          // the number that all tokens to come are above
+	reached sqltext.Floored                                                                          // name: the last of its tokens, or where they begin; never NULL
+	current string                                                                                   // name: the stored token
 
 	columns string                       // the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
 	wants   func(c column) (want string) // the type that a column name or token has to be of; empty if its own will do
@@ -58,6 +59,33 @@ type dialect struct {
 func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
 	return func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
 		return s.queryFloored(ctx, f, name, n)
+	}
+}
+
+// issuingEach is an each by a statement that takes a JSON array, and returns names and their tokens.
+func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []string) (map[string]int64, error) {
+	return func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
+		list, err := json.Marshal(names)
+		if err != nil {
+			return nil, err
+		}
+		err = s.sendFloored(ctx, f, func(text string) (err error) {
+			values, err = queryEach(ctx, s.db, text, string(list))
+			return err
+		})
+		return values, err
+	}
+}
+
+// full is the mark of what is raised where a name has no token left.
+var full = sqltext.NewMark("full")
+
+// fits has a statement leave out what doesn't meet a condition, and raises has it fail.
+var fits = sqltext.Func(func(condition string) string { return condition })
+
+func raises(d sqltext.Dialect) sqltext.Func {
+	return func(condition string) string {
+		return "CASE WHEN " + condition + " THEN " + d.Bool(true) + " ELSE " + d.Raise("'"+full+"'", "("+condition+")") + " IS NOT NULL END"
 	}
 }
 

@@ -3,6 +3,7 @@ package tokens_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -19,6 +20,16 @@ func openStore() (*sql.DB, *tokens.Store) {
 	db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (answer fakedb.Answer, err error) {
 		name := c.Args[0].(string)
 		switch {
+		case strings.Contains(c.Query, "json_each"):
+			var names []string
+			if err := json.Unmarshal([]byte(name), &names); err != nil {
+				return answer, err
+			}
+			for _, name := range names {
+				newest[name]++
+				answer.Rows = append(answer.Rows, []any{name, newest[name]})
+			}
+			return answer, nil
 		case strings.Contains(c.Query, "AS count"):
 			newest[name] += c.Args[1].(int64)
 		case strings.Contains(c.Query, "INSERT"):
@@ -53,6 +64,32 @@ func ExampleStore_Issue() {
 	// books:000000000000001
 	// books:000000000000002
 	// pens:000000000000001
+}
+
+// A job that writes to several resources takes their tokens by one statement: all of them, or none.
+func ExampleStore_IssueMany() {
+	ctx := context.Background()
+	db, store := openStore()
+	defer db.Close()
+
+	if _, err := store.Issue(ctx, "accounts/9"); err != nil {
+		log.Fatal(err)
+	}
+	issued, err := store.IssueMany(ctx, "accounts/9", "accounts/7")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, token := range issued {
+		fmt.Println(token)
+	}
+	ctx = sqlfence.WithFence(ctx, issued...) // writes carry both
+
+	_, err = store.IssueMany(ctx, "accounts/7", "accounts/7")
+	fmt.Println(err)
+	// Output:
+	// accounts/9:000000000000002
+	// accounts/7:000000000000001
+	// sqlfence: invalid argument: the name "accounts/7" comes twice
 }
 
 // Another lock service issues the tokens, here up to 4711. Adopt makes the ledger follow.

@@ -64,25 +64,42 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			}
 			continue
 		}
-		if dberr.SQLState(err) == dberr.OutOfRange {
-			return 0, 0, fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", sqltext.LedgerTable, err)
-		}
 		if !errors.Is(err, sql.ErrNoRows) {
-			return 0, 0, err
+			return 0, 0, narrow(err)
 		}
 		// The statement took none: n tokens don't fit under the limit.
-		current, err := s.queryFloored(ctx, s.dialect.reached, name)
+		left, err := s.left(ctx, name)
 		switch {
 		case err != nil:
 			return 0, 0, err
-		case current < 0:
-			return 0, 0, errNegative(current)
-		case current >= sqlfence.MaxToken:
-			return 0, 0, errLimit(name, current)
-		case current+n <= sqlfence.MaxToken:
+		case n <= left:
 			// They do fit, and a token never falls: something else kept it from writing.
-			return 0, 0, fmt.Errorf("the statement stored no token in the table %s; look for a trigger or a rule on it", sqltext.LedgerTable)
+			return 0, 0, errNotStored
 		}
-		n = sqlfence.MaxToken - current
+		n = left
 	}
 }
+
+// left returns how many tokens a name has left, or why it has none.
+func (s *Store) left(ctx context.Context, name string) (n int64, err error) {
+	current, err := s.queryFloored(ctx, s.dialect.reached, name)
+	switch {
+	case err != nil:
+		return 0, err
+	case current < 0:
+		return 0, errNegative(current)
+	case current >= sqlfence.MaxToken:
+		return 0, errLimit(name, current)
+	}
+	return sqlfence.MaxToken - current, nil
+}
+
+// narrow explains an error of a column that a token doesn't fit in.
+func narrow(err error) error {
+	if dberr.SQLState(err) == dberr.OutOfRange {
+		return fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", sqltext.LedgerTable, err)
+	}
+	return err
+}
+
+var errNotStored = errors.New("the statement stored no token in the table " + sqltext.LedgerTable + "; look for a trigger or a rule on it")

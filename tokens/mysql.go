@@ -30,6 +30,7 @@ var mysql = dialect{
 	names:   sqlfence.MySQL,
 
 	issue: issueMySQL,
+	each:  eachMySQL,
 	adopt: adoptMySQL,
 	floor: floored(sqltext.MySQL, "SELECT {floor}", nil),
 	reached: floored(sqltext.MySQL, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
@@ -114,14 +115,23 @@ var errNoStart = errors.New("no start")
 
 func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
 	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(name)), "count": number(n)}
-	last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+	err = s.withStart(ctx, func() error {
+		last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+		return err
+	})
+	return last, err
+}
+
+// withStart calls issue, again behind having added the row with the empty name, if that was missing.
+func (s *Store) withStart(ctx context.Context, issue func() error) error {
+	err := issue()
 	for errors.Is(err, errNoStart) {
 		if err := s.transact(ctx, addStartMySQL); err != nil {
-			return 0, err
+			return err
 		}
-		last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+		err = issue()
 	}
-	return last, err
+	return err
 }
 
 // lockStartMySQL keeps Repair from moving where the tokens of new names start.
@@ -185,8 +195,10 @@ func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, firs
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
 		return stop.Abandoned(ctx, s.db, mysqlText(text, p), func(text string) error {
-			id, err = s.aloneID(ctx, text)
-			return err
+			return s.alone(ctx, func(in session) error {
+				id, err = execID(ctx, in, text)
+				return err
+			})
 		})
 	})
 	if err != nil || id > 0 {
@@ -209,23 +221,22 @@ func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, firs
 	return id, err
 }
 
-// aloneID is execID outside of a transaction. A connection that is broken is replaced, as by the pool.
-func (s *Store) aloneID(ctx context.Context, text string) (id int64, err error) {
+// alone calls do with a connection, outside of a transaction. One that is broken is replaced, as by the pool.
+func (s *Store) alone(ctx context.Context, do func(in session) error) (err error) {
+	once := func() error {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		return do(conn)
+	}
 	for range 3 {
-		if id, err = s.onceID(ctx, text); !errors.Is(err, driver.ErrBadConn) {
+		if err = once(); !errors.Is(err, driver.ErrBadConn) {
 			break
 		}
 	}
-	return id, err
-}
-
-func (s *Store) onceID(ctx context.Context, text string) (int64, error) {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close()
-	return execID(ctx, conn, text)
+	return err
 }
 
 type session interface {

@@ -12,7 +12,11 @@ var postgres = dialect{
 	Dialect: sqltext.Postgres,
 	names:   sqlfence.Postgres,
 
-	issue: issuing(floored(sqltext.Postgres, issuePostgres, sqltext.Pieces{"name": sqltext.Raw("$1::text"), "count": sqltext.Raw("$2::bigint")})),
+	issue: issuing(floored(sqltext.Postgres, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
+	each: issuingEach(floored(sqltext.Postgres, issuePostgres, sqltext.Pieces{
+		"asked": sqltext.Raw("SELECT n AS name FROM json_array_elements_text($1::text::json) AS names(n)"), "count": sqltext.Raw("1"),
+		"fit": raises(sqltext.Postgres), "answer": sqltext.Raw("name, token"),
+	})),
 	floor: floored(sqltext.Postgres, "SELECT {floor}", nil),
 	reached: floored(sqltext.Postgres, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = $1::text`, nil),
@@ -34,7 +38,7 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	narrow: "integer",
 	// EXPLAIN plans without running: columns, types, the unique index that ON
 	// CONFLICT needs, and the privileges are looked up for it.
-	probe: floored(sqltext.Postgres, "EXPLAIN "+issuePostgres, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1")}),
+	probe: floored(sqltext.Postgres, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
 
 	keeping: keeping{whole: sqltext.CreateLedgerFunction, installed: sqltext.FindLedgerFunction},
 
@@ -56,17 +60,22 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }
 
-// issuePostgres takes {count} tokens of {name}.
+// onePostgres has issuePostgres take as many tokens of one name as are left, or none.
+func onePostgres(name, count string) sqltext.Pieces {
+	return sqltext.Pieces{"asked": sqltext.Raw("SELECT " + name + " AS name"), "count": sqltext.Raw(count), "fit": fits, "answer": sqltext.Raw("token")}
+}
+
+// issuePostgres takes {count} tokens of each name of {asked}, in that order.
 //
 // The guard of the ledger takes its turn too, shared. Turns are granted in the order of the
 // requests, so writers with transactions that overlap can't hold off the next token for ever, as
 // they could by sharing the row.
 const issuePostgres = `INSERT INTO {ledger} (name, token)
-SELECT {name}, turn.floor + {count}
-FROM (SELECT {turn {name}}, {durable}, {floor} AS floor OFFSET 0) AS turn
-WHERE turn.floor <= {max} - {count} AND {seen {name}}
+SELECT turn.name, turn.floor + {count}
+FROM (SELECT asked.name, {turn asked.name}, {durable}, {floor} AS floor FROM ({asked}) AS asked OFFSET 0) AS turn
+WHERE {fit turn.floor <= {max} - {count}} AND {seen turn.name}
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE({ledger}.token, 0) + {count}, excluded.token)
-WHERE COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {count}
-RETURNING token`
+WHERE {fit COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {count}}
+RETURNING {answer}`
 
 func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHARE ROW EXCLUSIVE MODE" }

@@ -78,6 +78,14 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		if token, ok := s.tokens[c.Args[0].(string)]; ok {
 			return one(token)
 		}
+	case strings.Contains(c.Query, "turn.floor") && strings.Contains(c.Query, "RETURNING name"):
+		var issued [][]any
+		for _, name := range strings.Split(strings.Trim(c.Args[0].(string), `[]"`), `","`) {
+			s.tokens[name] = max(s.tokens[name], s.floor) + 1
+			issued = append(issued, []any{name, s.tokens[name]})
+		}
+		slices.Reverse(issued) // no order is promised
+		return fakedb.Answer{Rows: issued}, nil
 	case strings.Contains(c.Query, "turn.floor") && c.Kind == fakedb.Query:
 		name, n := c.Args[0].(string), c.Args[1].(int64)
 		if last := max(s.tokens[name], s.floor) + n; last <= sqlfence.MaxToken {
@@ -133,7 +141,11 @@ func TestPostgresIssueIsOneStatement(t *testing.T) {
 // What met a serialization failure is sent again, after a pause, until the context ends.
 func TestPostgresResends(t *testing.T) {
 	for method, call := range map[string]func(s *server, ctx context.Context) error{
-		"Issue":  func(s *server, ctx context.Context) error { _, err := s.store.Issue(ctx, "books"); return err },
+		"Issue": func(s *server, ctx context.Context) error { _, err := s.store.Issue(ctx, "books"); return err },
+		"IssueMany": func(s *server, ctx context.Context) error {
+			_, err := s.store.IssueMany(ctx, "books", "pens")
+			return err
+		},
 		"Ensure": func(s *server, ctx context.Context) error { return s.store.Ensure(ctx, "books") },
 		"Repair": func(s *server, ctx context.Context) error { return s.store.Repair(ctx, 9) },
 		"Rotate": func(s *server, ctx context.Context) error { _, err := s.store.Rotate(ctx, "books"); return err },
@@ -227,13 +239,19 @@ func TestPostgresFailuresWithinATransaction(t *testing.T) {
 	}
 }
 
+// unseenBy is what PostgreSQL says of a name that a statement may not add.
+func unseenBy(name string) error {
+	mark, _, _ := strings.Cut(sqltext.Seen("x")[strings.Index(sqltext.Seen("x"), "sqlfence:"):], "'")
+	return stateError{"22P02", `invalid input syntax: "` + mark + name + `"`}
+}
+
+// fullBy is what it says where a name has no token left.
+func fullBy() error { return stateError{"22P02", `invalid input syntax: "` + tokens.Full + `f"`} }
+
 // A name that a statement may not add, for its snapshot is too old, is added first.
 func TestPostgresUnseenNameIsAddedFirst(t *testing.T) {
 	s := newServer(t)
-	unseen := func() error {
-		mark, _, _ := strings.Cut(sqltext.Seen("x")[strings.Index(sqltext.Seen("x"), "sqlfence:"):], "'")
-		return stateError{"22P02", `invalid input syntax: "` + mark + `books"`}
-	}()
+	unseen := unseenBy("books")
 	s.times(1, unseen, isIssue)
 	if got := issue(t, s.store, "books"); got != 1 {
 		t.Errorf("token %d", got)
@@ -287,6 +305,78 @@ func TestPostgresIssueSaysWhyItFails(t *testing.T) {
 		s.fails = test.fails
 		if token, err := s.store.Issue(t.Context(), "books"); err == nil || !strings.Contains(err.Error(), test.want) || token != (sqlfence.Token{}) {
 			t.Errorf("%s: %v, %v; want %q", test.name, token, err, test.want)
+		}
+	}
+}
+
+func TestPostgresIssueManyIsOneStatement(t *testing.T) {
+	s := newServer(t)
+	s.floor = 20_000_000_000
+	for i := range int64(2) {
+		issued, err := s.store.IssueMany(t.Context(), "pens", "books")
+		want := []sqlfence.Token{{Name: "pens", Value: s.floor + 1 + i}, {Name: "books", Value: s.floor + 1 + i}}
+		if err != nil || !slices.Equal(issued, want) {
+			t.Errorf("issued %v, %v; want %v", issued, err, want)
+		}
+	}
+	// Locks are taken in the order of the names.
+	if got := s.Sent(); len(got) != 2 || got[0].Args[0] != `["books","pens"]` {
+		t.Errorf("sent %v", got)
+	}
+	for failure, want := range map[error]int{deadlock: 2, serialization: 2, unseenBy("pens"): 3} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			s.times(1, failure, isIssue)
+			if issued, err := s.store.IssueMany(t.Context(), "pens", "books"); err != nil || len(issued) != 2 {
+				t.Errorf("behind %v: %v, %v", failure, issued, err)
+			}
+			if got := s.sent(); len(got) != want {
+				t.Errorf("behind %v: sent %q, want %d statements", failure, got, want)
+			}
+		})
+	}
+}
+
+func TestPostgresIssueManySaysWhyItFails(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		stored int64
+		fails  error
+		want   string
+	}{
+		{"narrow column", 0, stateError{"22003", "integer out of range"}, "tokens: issue for 2 names: the column token of fencing_tokens is too narrow, make it a bigint"},
+		{"another error", 0, errors.New("gone"), "tokens: issue for 2 names: gone"},
+		{"the limit", sqlfence.MaxToken, fullBy(), `token limit reached: "pens" stands at`},
+		{"negative", -1, fullBy(), "holds the negative token -1"},
+		{"raised in vain", 7, fullBy(), "stored no token in the table fencing_tokens; look for a trigger"},
+	} {
+		s := newServer(t)
+		s.tokens["pens"], s.floor = test.stored, min(test.stored, 0)
+		s.fails = func(c fakedb.Call) error {
+			if isIssue(c) {
+				return test.fails
+			}
+			return nil
+		}
+		if issued, err := s.store.IssueMany(t.Context(), "books", "pens"); err == nil || !strings.Contains(err.Error(), test.want) || issued != nil {
+			t.Errorf("%s: %v, %v; want %q", test.name, issued, err, test.want)
+		}
+	}
+	broken := errors.New("commit failed")
+	one := [][]any{{"books", int64(1)}}
+	for _, test := range []struct {
+		answer fakedb.Answer
+		want   string
+	}{
+		{fakedb.Answer{Rows: one}, "look for a trigger"},
+		{fakedb.Answer{Rows: append(one, []any{"pens", nil})}, "look for a trigger"},
+		{fakedb.Answer{Rows: append(one, []any{"pens", int64(1)}), RowsErr: broken}, "commit failed"},
+		{fakedb.Answer{Rows: append(one, []any{"pens", "one"})}, "one"},
+	} {
+		db := sql.OpenDB(fakedb.New(fakedb.Script(test.answer)))
+		defer db.Close()
+		if issued, err := newStore(t, db, tokens.WithDialect(sqlfence.Postgres)).IssueMany(t.Context(), "books", "pens"); err == nil || !strings.Contains(err.Error(), test.want) || issued != nil {
+			t.Errorf("%v: %v, %v; want %q", test.answer, issued, err, test.want)
 		}
 	}
 }

@@ -52,11 +52,12 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 	store := onlyRefuses(t)
 	for _, name := range []string{"", strings.Repeat("x", 513), "a\x00b", "\xff"} {
 		for method, call := range map[string]func(ctx context.Context) error{
-			"Issue":   func(ctx context.Context) error { _, err := store.Issue(ctx, name); return err },
-			"Ensure":  func(ctx context.Context) error { return store.Ensure(ctx, "books", name) },
-			"Current": func(ctx context.Context) error { _, err := store.Current(ctx, name); return err },
-			"Adopt":   func(ctx context.Context) error { return store.Adopt(ctx, sqlfence.Token{Name: name, Value: 1}) },
-			"Rotate":  func(ctx context.Context) error { _, err := store.Rotate(ctx, name); return err },
+			"Issue":     func(ctx context.Context) error { _, err := store.Issue(ctx, name); return err },
+			"IssueMany": func(ctx context.Context) error { _, err := store.IssueMany(ctx, "books", name); return err },
+			"Ensure":    func(ctx context.Context) error { return store.Ensure(ctx, "books", name) },
+			"Current":   func(ctx context.Context) error { _, err := store.Current(ctx, name); return err },
+			"Adopt":     func(ctx context.Context) error { return store.Adopt(ctx, sqlfence.Token{Name: name, Value: 1}) },
+			"Rotate":    func(ctx context.Context) error { _, err := store.Rotate(ctx, name); return err },
 		} {
 			if err := call(t.Context()); !errors.Is(err, sqlfence.ErrInvalid) {
 				t.Errorf("%s of %.10q: %v", method, name, err)
@@ -78,19 +79,33 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 	}
 }
 
+// Lists of names that IssueMany takes no tokens for.
+func TestIssueManyRefusesLists(t *testing.T) {
+	store := onlyRefuses(t)
+	for _, names := range [][]string{{"books", "pens", "books"}, {"e\u0301", "\u00e9"}, make([]string, 101)} {
+		if issued, err := store.IssueMany(t.Context(), names...); issued != nil || !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Errorf("%.40q: %v, %v", names, issued, err)
+		}
+	}
+	if issued, err := store.IssueMany(t.Context()); len(issued) > 0 || err != nil {
+		t.Errorf("no names: %v, %v", issued, err)
+	}
+}
+
 // A call whose context has ended sends nothing.
 func TestEndedContext(t *testing.T) {
 	store := onlyRefuses(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for method, call := range map[string]func() error{
-		"Setup":   func() error { return store.Setup(ctx) },
-		"Issue":   func() error { _, err := store.Issue(ctx, "books"); return err },
-		"Ensure":  func() error { return store.Ensure(ctx, "pens") },
-		"Current": func() error { _, err := store.Current(ctx, "books"); return err },
-		"Adopt":   func() error { return store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 9}) },
-		"Repair":  func() error { return store.Repair(ctx, 9) },
-		"Rotate":  func() error { _, err := store.Rotate(ctx, "books"); return err },
+		"Setup":     func() error { return store.Setup(ctx) },
+		"Issue":     func() error { _, err := store.Issue(ctx, "books"); return err },
+		"IssueMany": func() error { _, err := store.IssueMany(ctx, "books", "pens"); return err },
+		"Ensure":    func() error { return store.Ensure(ctx, "pens") },
+		"Current":   func() error { _, err := store.Current(ctx, "books"); return err },
+		"Adopt":     func() error { return store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 9}) },
+		"Repair":    func() error { return store.Repair(ctx, 9) },
+		"Rotate":    func() error { _, err := store.Rotate(ctx, "books"); return err },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", method, err)

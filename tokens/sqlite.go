@@ -12,7 +12,11 @@ var sqlite = dialect{
 	Dialect: sqltext.SQLite,
 	names:   sqlfence.SQLite,
 
-	issue: issuing(floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{"name": sqltext.Raw("?"), "count": sqltext.Raw("?")})),
+	issue: issuing(floored(sqltext.SQLite, issueSQLite, oneSQLite("?", "?"))),
+	each: issuingEach(floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{
+		"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
+		"fit":   raises(sqltext.SQLite), "answer": sqltext.Raw("name, token"),
+	})),
 	floor: floored(sqltext.SQLite, "SELECT {floor}", nil),
 	reached: floored(sqltext.SQLite, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
@@ -29,7 +33,7 @@ ON CONFLICT (name) DO NOTHING`)),
 	columns: render(sqltext.SQLite, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
 	wants: wantsInteger,
-	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, sqltext.Pieces{"name": sqltext.Raw("'books'"), "count": sqltext.Raw("1")}),
+	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
 
 	keeping: keeping{
 		find: render(sqltext.SQLite, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
@@ -47,11 +51,17 @@ WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
 
-// issueSQLite takes {count} tokens of {name}. What it inserts is never lower than what is there: where it is, a
+// oneSQLite has issueSQLite take as many tokens of one name as are left, or none.
+func oneSQLite(name, count string) sqltext.Pieces {
+	asked := sqltext.Raw("SELECT " + name + " AS name, " + count + " AS count")
+	return sqltext.Pieces{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
+}
+
+// issueSQLite takes as many tokens of each name of {asked} as stand beside it. What it inserts is never lower than what is there: where it is, a
 // trigger remembers the token that is there, which takes a write more.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
 SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
-FROM (SELECT {name} AS name, {count} AS count, {floor} AS floor) AS new LEFT JOIN {ledger} AS held ON held.name = new.name
-WHERE new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 AND {max} - new.count
+FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new LEFT JOIN {ledger} AS held ON held.name = new.name
+WHERE {fit new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 AND {max} - new.count}
 ON CONFLICT (name) DO UPDATE SET token = excluded.token
-RETURNING token`
+RETURNING {answer}`

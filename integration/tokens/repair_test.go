@@ -135,6 +135,7 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 			// wait; so do those that are on their way when Repair comes.
 			for i := range 4 {
 				harness.IssueToken(t, store, fmt.Sprintf("warm-%d-%d", floor, i))
+				issueMany(t, store, fmt.Sprintf("warmer-%d-%d", floor, i), fmt.Sprintf("warmest-%d-%d", floor, i))
 				harness.MustRelease(t, harness.MustAcquire(t, leases, fmt.Sprintf("warm lease-%d-%d", floor, i)))
 			}
 			tx, err := sh.Plain.BeginTx(t.Context(), nil)
@@ -164,13 +165,19 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 					}
 				})
 				callers.Go(func() {
+					issued, err := store.IssueMany(t.Context(), fmt.Sprintf("newer-%d-%d", floor, i), fmt.Sprintf("newest-%d-%d", floor, i))
+					if err != nil || issued[0].Value <= floor || issued[1].Value <= floor {
+						t.Errorf("IssueMany of new names = %v, %v; want tokens above %d", issued, err, floor)
+					}
+				})
+				callers.Go(func() {
 					l, err := leases.Acquire(t.Context(), fmt.Sprintf("new lease-%d-%d", floor, i), lease.Timeout(harness.Patience))
 					if err != nil || l.Token().Value <= floor {
 						t.Errorf("Acquire of a new key = %v, %v; want a token above %d", l, err, floor)
 					}
 				})
 			}
-			waiting(5)
+			waiting(7)
 			if err := tx.Commit(); err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,119 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/stop"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// eachTextMySQL takes a token of each name of {asked}, in that order, and leaves them in a variable of the
+// session, behind the names' places. It raises where a name has no row, or no token left. What an
+// UPDATE has written can't come back in another way: MySQL's has no RETURNING, and there is one LAST_INSERT_ID.
+const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base ON base.name = {empty} LEFT JOIN {ledger} AS t ON t.name = asked.name
+SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf8mb4' ', asked.place, _utf8mb4':', {next})) > 0 THEN {next} END
+WHERE CASE WHEN NOT ({alone}) THEN FALSE ELSE {fit t.name IS NOT NULL AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND COALESCE(base.token, 0) <= {max} - 1} END`
+
+const askEachMySQL = "SELECT @sqlfence_issued"
+
+func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
+	p := sqltext.Pieces{
+		"asked": sqltext.Raw(askedMySQL(names)),
+		"next":  sqltext.SQL("(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + 1)"),
+		"fit":   raises(s.dialect),
+		"alone": alone,
+	}
+	err = stop.Abandoned(ctx, s.db, mysqlText(eachTextMySQL, p), func(text string) error {
+		return s.alone(ctx, func(in session) error {
+			values, err = execEach(ctx, in, text, names)
+			return err
+		})
+	})
+	if values != nil || err != nil && !sqltext.IsRaised(s.dialect, err, full) {
+		return values, err
+	}
+	// In a session that doesn't commit by itself, or with a name that is new, or has no token left.
+	p["alone"] = always
+	err = s.withStart(ctx, func() error {
+		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			if err := lockStartMySQL(ctx, tx); err != nil {
+				return err
+			}
+			if err := execAll(ctx, tx, []string{addEachMySQL(s.dialect, names)}); err != nil {
+				return err
+			}
+			values, err = execEach(ctx, tx, mysqlText(eachTextMySQL, p), names)
+			return err
+		})
+	})
+	return values, err
+}
+
+// askedMySQL is a query for the names and their places, from 1. Its first row empties the variable, before
+// another is added to it: the rows are collected first, and the place of a name can't be had without its row.
+func askedMySQL(names []string) string {
+	rows := make([]string, len(names))
+	for i, name := range names {
+		place := strconv.Itoa(i + 1)
+		if i == 0 {
+			place = "LENGTH(@sqlfence_issued := _utf8mb4'-')"
+		}
+		rows[i] = "SELECT _binary X'" + hex.EncodeToString([]byte(name)) + "' AS name, " + place + " AS place"
+	}
+	return strings.Join(rows, " UNION ALL ")
+}
+
+// addEachMySQL adds the names that are missing, and locks the rows of the others.
+func addEachMySQL(d sqltext.Dialect, names []string) string {
+	rows := make([]string, len(names))
+	for i, name := range names {
+		rows[i] = "(" + d.Text(name) + ", 0)"
+	}
+	return mysqlText("INSERT INTO {ledger} (name, token) VALUES "+strings.Join(rows, ", ")+" ON DUPLICATE KEY UPDATE token = token", nil)
+}
+
+// execEach runs a text and returns the tokens that it has taken; nil if it has taken none.
+func execEach(ctx context.Context, in session, text string, names []string) (map[string]int64, error) {
+	result, err := in.ExecContext(trusted.Context(ctx, text), text)
+	if err != nil {
+		return nil, err
+	}
+	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+		return nil, err
+	}
+	var left string
+	if err := in.QueryRowContext(trusted.Context(ctx, askEachMySQL), askEachMySQL).Scan(&left); err != nil {
+		return nil, err
+	}
+	return readEach(left, names)
+}
+
+// readEach reads what eachTextMySQL leaves: for each name " place:token".
+func readEach(left string, names []string) (map[string]int64, error) {
+	values := make(map[string]int64, len(names))
+	entries := strings.Fields(left)
+	for _, entry := range entries[min(1, len(entries)):] {
+		place, token, _ := strings.Cut(entry, ":")
+		at, err := strconv.Atoi(place)
+		if err == nil && (at < 1 || at > len(names) || values[names[at-1]] > 0) {
+			err = errors.New("no such name, or one that comes twice")
+		}
+		if err == nil {
+			values[names[at-1]], err = strconv.ParseInt(token, 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the session's variable has %q in it: %w", entry, err)
+		}
+	}
+	if len(values) != len(names) {
+		return nil, fmt.Errorf("the session's variable has tokens of %d names, want %d", len(values), len(names))
+	}
+	return values, nil
+}
