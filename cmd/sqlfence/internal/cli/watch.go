@@ -35,8 +35,13 @@ no changes. What lies between two questions isn't seen.`,
 				if err != nil {
 					return err
 				}
+				said := false
 				ask := func(ctx context.Context) ([]watched, error) {
-					found, err := l.watch(ctx, leases)
+					found, unread, err := l.watch(ctx, leases)
+					if unread != nil && !said {
+						fmt.Fprintf(a.errs, "sqlfence: leases aren't shown: %v\n", unread)
+					}
+					said = unread != nil
 					return slices.DeleteFunc(found, func(w watched) bool { return len(args) > 0 && w.Name != args[0] }), err
 				}
 				return a.watchAll(cmd.Context(), ask, interval, changes)
@@ -56,17 +61,18 @@ type watched struct {
 	AcquiredAt string `json:"acquired_at,omitempty"`
 }
 
-// watch returns the names in their order.
-func (l *ledger) watch(ctx context.Context, leases *lease.Leases) ([]watched, error) {
+// watch returns the names in their order, and why they come without their leases, if these are not set up for
+// the one who asks.
+func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched, unread, err error) {
 	names, err := l.list(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	held, err := leases.List(ctx)
 	if errors.Is(err, sqlfence.ErrNotSetUp) {
-		return withLeases(names, nil, ""), nil
+		return withLeases(names, nil, ""), err, nil
 	}
-	return withLeases(names, held, "none"), err
+	return withLeases(names, held, "none"), nil, err
 }
 
 // withLeases adds to each name its lease, or what is said of a name without one. A lease has an older token
