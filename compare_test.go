@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,19 +21,22 @@ var comparesErrors = []string{"isSkip", "isEnd", "Is"}
 // Errors of drivers may be of a type that can't be compared, and == between two of
 // them panics. So errors are compared with nil alone.
 func TestErrorsAreNotCompared(t *testing.T) {
-	files, list := parsePackage(t)
-	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
+	files := token.NewFileSet()
 	// With cgo the importer of net leaves files in the temporary folder.
 	defer func(enabled bool) { build.Default.CgoEnabled = enabled }(build.Default.CgoEnabled)
 	build.Default.CgoEnabled = false
 	// What doesn't type-check, such as an interface of a newer Go, isn't looked at.
 	conf := types.Config{Importer: importer.ForCompiler(files, "source", nil), Error: func(error) {}}
-	_, _ = conf.Check("github.com/sqlfence/sqlfence", files, list, info)
 	withNil := 0
-	for _, f := range list {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && !slices.Contains(comparesErrors, fn.Name.Name) {
-				withNil += checkComparisons(t, files, info, fn)
+	for _, folder := range []string{".", "internal/core"} {
+		info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
+		list := parsePackage(t, files, folder)
+		_, _ = conf.Check(path.Join(module, folder), files, list, info)
+		for _, f := range list {
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && !slices.Contains(comparesErrors, fn.Name.Name) {
+					withNil += checkComparisons(t, files, info, fn)
+				}
 			}
 		}
 	}
@@ -68,15 +72,14 @@ func checkComparisons(t *testing.T, files *token.FileSet, info *types.Info, fn *
 	return withNil
 }
 
-// parsePackage parses this package without its tests.
-func parsePackage(t *testing.T) (files *token.FileSet, list []*ast.File) {
-	files = token.NewFileSet()
-	names, err := filepath.Glob("*.go")
+// parsePackage parses the package in a folder without its tests.
+func parsePackage(t *testing.T, files *token.FileSet, folder string) (list []*ast.File) {
+	names, err := filepath.Glob(folder + "/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || name == "rows_pre_go1.27.go" { // whose counterpart is checked
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
@@ -85,5 +88,5 @@ func parsePackage(t *testing.T) (files *token.FileSet, list []*ast.File) {
 		}
 		list = append(list, f)
 	}
-	return files, list
+	return list
 }

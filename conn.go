@@ -7,7 +7,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 var (
@@ -22,20 +22,24 @@ var (
 
 // conn is a fenced connection around the base driver's.
 type conn struct {
-	base  driver.Conn
-	state *connState
+	link  *link
+	state *core.Conn
 }
 
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(s *settings, base driver.Conn, f *found) (driver.Conn, error) {
-	state, err := newConnState(s, base, f)
-	if err != nil {
+func newConn(s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, error) {
+	l := newLink(s, base)
+	c := &conn{link: l, state: core.NewConn(s, l, f)}
+	if !l.cache.rows {
+		l.cache.none = c.state.ReturnsCounts
+	}
+	var err error
+	if l.sqlmw, err = newInterceptor(base, c.state); err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
 	}
-	c := &conn{base: base, state: state}
 	resetter, resets := base.(driver.SessionResetter)
 	validator, validates := base.(driver.Validator)
 	switch {
@@ -61,16 +65,16 @@ func newConn(s *settings, base driver.Conn, f *found) (driver.Conn, error) {
 
 // Close implements driver.Conn.
 func (c *conn) Close() error {
-	if c.state.closed {
+	if c.state.IsClosed() {
 		return nil // a driver may not expect it twice
 	}
-	c.state.cache.expire()
-	return c.base.Close()
+	c.link.cache.expire()
+	return c.link.Close()
 }
 
 // Ping implements driver.Pinger. Without it a connection counts as alive.
 func (c *conn) Ping(ctx context.Context) error {
-	if pinger, ok := c.base.(driver.Pinger); ok {
+	if pinger, ok := c.link.base.(driver.Pinger); ok {
 		return pinger.Ping(ctx)
 	}
 	return nil
@@ -83,7 +87,7 @@ func (c *conn) Begin() (driver.Tx, error) {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	return c.state.sqlmw.begin(ctx, opts)
+	return c.link.sqlmw.begin(ctx, opts)
 }
 
 // Prepare implements driver.Conn.
@@ -96,19 +100,15 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	s, err := c.prepare(ctx, query)
-	return s, c.state.explain(ctx, err)
+	return s, c.state.Explain(ctx, err)
 }
 
 func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
-	settings, plan := c.state.settings, c.state.rewriter().Plan(query)
-	c.state.follow(ctx, query)
-	// Where arguments may be options, each execution has to be looked at. So has what is
-	// followed or told.
-	if plan.Verdict == rewrite.Pass && len(plan.Settings) == 0 && !settings.told.has(Passed) && (settings.profile.NoOptions || len(settings.tables) == 0) && !c.state.follows(query) {
-		return basedriver.Prepare(ctx, c.base, settings.placed(ctx, query))
+	s := &stmt{conn: c, query: query}
+	if text, plain := c.state.PreparesPlain(ctx, query, s.current()); plain {
+		return basedriver.Prepare(ctx, c.link.base, text)
 	}
-	s, err := prepare(ctx, c.state, query, plan)
-	if err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
 	return s.withOptional(), nil
@@ -116,29 +116,28 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if !basedriver.CanExec(c.base) {
+	if !basedriver.CanExec(c.link.base) {
 		return nil, driver.ErrSkip
 	}
-	return execute(ctx, c.execution(query, args, false), execCall)
+	return core.Execute(ctx, c.execution(query, args, false), core.Call[driver.Result](execCall{}))
 }
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !basedriver.CanQuery(c.base) {
+	if !basedriver.CanQuery(c.link.base) {
 		return nil, driver.ErrSkip
 	}
-	return execute(ctx, c.execution(query, args, true), queryCall)
+	return core.Execute(ctx, c.execution(query, args, true), core.Call[driver.Rows](queryCall{}))
 }
 
-func (c *conn) execution(query string, args []driver.NamedValue, rows bool) execution {
-	s := c.state.settings
-	return execution{state: c.state, registry: &s.registry, rows: rows, plan: c.state.rewriter().Plan(query), asked: request{query: query, args: args}}
+func (c *conn) execution(query string, args []driver.NamedValue, rows bool) core.Execution {
+	return c.state.NewExecution(core.Request{Query: query, Args: args}, c.state.Rewriter().Plan(query), rows)
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none
 // it leaves the argument to database/sql's next choice.
 func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
-	if checker, ok := c.base.(driver.NamedValueChecker); ok {
+	if checker, ok := c.link.base.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
 	}
 	return driver.ErrSkip
@@ -147,8 +146,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 // Raw returns the base driver's connection, for sql.Conn.Raw. What is done with
 // it isn't guarded; the observer gets an event that it was handed out.
 func (c *conn) Raw() driver.Conn {
-	c.state.settings.report(context.Background(), Event{Kind: RawAccess})
-	c.state.cache.expire()
-	c.state.session.Changed()
-	return c.base
+	c.state.RawAccess()
+	c.link.cache.expire()
+	return c.link.base
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 var (
@@ -94,13 +97,56 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 	return &fencedDriver{base: d, settings: s}, nil
 }
 
+// newSettings checks the options together; its error has all of their faults. bases
+// are where the base driver may be recognised.
+func newSettings(opts []Option, bases ...any) (*core.Settings, error) {
+	var o core.Options
+	for _, opt := range opts {
+		if opt == nil {
+			o.Fail(errors.New("nil option"))
+			continue
+		}
+		opt(&o)
+	}
+	if slices.ContainsFunc(bases, isFenced) {
+		o.Fail(errors.New("the driver is fenced already"))
+	}
+	return core.NewSettings(&o, bases...)
+}
+
+func isFenced(base any) bool {
+	switch base.(type) {
+	case *fencedDriver, *connector:
+		return true
+	}
+	return false
+}
+
+// DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
+// as otelsql's. If sqlfence doesn't know the driver, it returns an untyped error. It is for
+// packages that send SQL of their own through a *sql.DB.
+func DialectOf(d driver.Driver) (Dialect, error) {
+	if f, ok := d.(*fencedDriver); ok {
+		return f.settings.Dialect(), nil
+	}
+	dialect, ok := core.DialectOf(d)
+	if !ok {
+		return 0, fmt.Errorf("sqlfence: unknown driver %T; name its dialect with WithDialect", d)
+	}
+	return dialect, nil
+}
+
 // fencedDriver opens fenced connections through another driver.
 type fencedDriver struct {
 	base     driver.Driver
-	settings *settings
+	settings *core.Settings
 
 	verified sync.Map // of connections without a connector: the *verification of each dsn
 }
+
+// OwnSchema is the schema of sqlfence's own tables by [WithSchema]; empty without. Packages with SQL of their own
+// ask for it.
+func (d *fencedDriver) OwnSchema() string { return d.settings.Schema() }
 
 // Open implements driver.Driver.
 func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
@@ -109,11 +155,11 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 		return nil, err
 	}
 	v, _ := d.verified.LoadOrStore(dsn, new(verification))
-	return d.fence(context.Background(), base, v.(*verification), new(found))
+	return d.fence(context.Background(), base, v.(*verification), new(core.Found))
 }
 
 // fence fences a connection, unless something is wrong with its database.
-func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, v *verification, f *found) (driver.Conn, error) {
+func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, v *verification, f *core.Found) (driver.Conn, error) {
 	if err := v.admit(ctx, d.settings, base); err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err
@@ -138,7 +184,7 @@ func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
 type connector struct {
 	base   driver.Connector
 	driver *fencedDriver
-	found  found
+	found  core.Found
 
 	verified verification
 }

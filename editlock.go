@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/basedriver"
-	"github.com/sqlfence/sqlfence/internal/editlock"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -28,17 +27,15 @@ import (
 // several reasons, a stale token is reported first, then a conflict of serials, then
 // the lock.
 func EditLock(by, since, expiry string) Rule {
-	return func(t *table) {
-		if t.rules.Lock != (rewrite.Lock{}) {
-			t.fail(errors.New("EditLock twice"))
+	return func(t *core.Table) {
+		if t.Rules.Lock != (rewrite.Lock{}) {
+			t.Fail(errors.New("EditLock twice"))
 		}
-		t.once(&t.rules.Lock.By, "EditLock", by)
-		t.once(&t.rules.Lock.Since, "EditLock", since)
-		t.once(&t.rules.Lock.Expiry, "EditLock", expiry)
+		t.Once(&t.Rules.Lock.By, "EditLock", by)
+		t.Once(&t.Rules.Lock.Since, "EditLock", since)
+		t.Once(&t.Rules.Lock.Expiry, "EditLock", expiry)
 	}
 }
-
-type editorKey struct{}
 
 // WithEditor returns a context for the writes of user, who may write to rows that no other user has
 // locked (see [EditLock]). user is an integer, a text, or a driver.Valuer of these. It is compared
@@ -50,41 +47,7 @@ type editorKey struct{}
 // A nil user is the same as no WithEditor. Zero, the empty string and other types
 // are invalid: every write to an EditLock table then fails with [ErrInvalid].
 func WithEditor(ctx context.Context, user any) context.Context {
-	return context.WithValue(ctx, editorKey{}, user)
-}
-
-// findEditor notes the text of the context's editor; empty for none.
-func (e *execution) findEditor(ctx context.Context) error {
-	if !e.registry.locks || !e.plan.Locks {
-		return nil
-	}
-	user := ctx.Value(editorKey{})
-	if user == nil {
-		return nil
-	}
-	if b, ok := user.([]byte); ok {
-		user = string(b)
-	}
-	text, _, ok := basedriver.Text(user, e.state.settings.profile.storesBytesAsText())
-	if !ok || editlock.IsNoHolder(text) {
-		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
-	}
-	e.with.values.Editor = text
-	return nil
-}
-
-// lockedError returns the typed error for a row that another user has locked.
-func lockedError(t *table, m rewrite.Marker, editor string, err error) error {
-	return &LockedError{Table: t.name, anonymous: editor == "", By: m.By, Since: micros(m.Since), Expiry: micros(m.Expiry), refusedAs: refusedAs[isLocked]{err}}
-}
-
-// micros returns the time that is n microseconds of Unix time; the zero time for 0,
-// which means unknown.
-func micros(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(n).UTC()
+	return core.WithEditor(ctx, user)
 }
 
 // A LockedError reports a write that was refused because another user is editing the

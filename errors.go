@@ -1,11 +1,10 @@
 package sqlfence
 
 import (
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence/internal/lost"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -20,20 +19,20 @@ var (
 	// what fails when its context has ended with an ErrStale as its [context.Cause], such as
 	// package lease's LostError: it is that error, and not [context.Canceled]. Then the database
 	// hasn't judged; if it is ErrUnknownOutcome, too, the write may have been applied.
-	ErrStale = lost.ErrStale
+	ErrStale = core.ErrStale
 
 	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
 	// ledger knows: never issued or adopted here, or lost by a failover or a restore.
 	// The same token passes only once it has been adopted.
-	ErrNotIssued = errors.New("sqlfence: fencing token was not issued here")
+	ErrNotIssued = core.ErrNotIssued
 
 	// ErrNoFence: the context carries no token for the table, or an invalid one (then also
 	// [ErrInvalid]), and the [TokenSource], if there is one, returned none or failed; its error is
 	// wrapped.
-	ErrNoFence = errors.New("sqlfence: no fencing token")
+	ErrNoFence = core.ErrNoFence
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
-	ErrOutOfScope = errors.New("sqlfence: row out of the token's scope")
+	ErrOutOfScope = core.ErrOutOfScope
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered table in
 	// a way that can't be guarded. An [UnguardableError] was not sent to the database;
@@ -43,18 +42,18 @@ var (
 
 	// ErrUnknownName: the ledger has no row for the token's name.
 	// Package tokens creates it with Ensure, Issue or Adopt.
-	ErrUnknownName = errors.New("sqlfence: name unknown to the ledger")
+	ErrUnknownName = core.ErrUnknownName
 
 	// ErrConflict: the row has another serial than the one the caller read (see
 	// [WithSerial]), or the statement assigned one that doesn't raise it (see [Serial]).
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
 	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
-	ErrGone = errors.New("sqlfence: row is gone")
+	ErrGone = core.ErrGone
 
 	// ErrNoSerial: the context carries no serial, but the write changes rows of a
 	// table that requires one (see [Required]).
-	ErrNoSerial = errors.New("sqlfence: no serial")
+	ErrNoSerial = core.ErrNoSerial
 
 	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
@@ -67,14 +66,14 @@ var (
 	// unknown; neither is what the database said has failed. When a context ends
 	// while the rows of a query are read, database/sql may return the context's error
 	// without this one.
-	ErrUnknownOutcome = errors.New("sqlfence: no answer, the write may have been applied")
+	ErrUnknownOutcome = core.ErrUnknownOutcome
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
-	ErrTokenLimit = errors.New("sqlfence: token limit reached")
+	ErrTokenLimit = core.ErrTokenLimit
 
 	// ErrInvalid: an invalid argument, such as an option that contradicts another,
 	// an empty name, or a negative serial. Nothing was sent.
-	ErrInvalid = errors.New("sqlfence: invalid argument")
+	ErrInvalid = core.ErrInvalid
 )
 
 // refusedAs is what the errors share that say why a write was refused: each is the sentinel of its kind,
@@ -153,19 +152,6 @@ type UnguardableError struct {
 	Offset int
 }
 
-// unguardable returns an UnguardableError about no place in the statement.
-func unguardable(table, reason string) *UnguardableError {
-	return &UnguardableError{Table: table, Reason: reason, Offset: -1}
-}
-
-// refusedBy returns one about a statement that the database has refused with err for what
-// the guard has added.
-func refusedBy(err error, t *table, reason string) *UnguardableError {
-	e := unguardable(t.name, reason)
-	e.err = err
-	return e
-}
-
 func (e *UnguardableError) Error() string {
 	where := ""
 	if e.Table != "" {
@@ -196,10 +182,6 @@ type ServerError struct {
 	refusal *session.Refusal
 }
 
-func serverError(r *session.Refusal) *ServerError {
-	return &ServerError{refusedAs[isUnguardable]{r.Err}, r.Server, r.Version, r}
-}
-
 func (e *ServerError) Error() string {
 	if e.Server == "" {
 		return fmt.Sprintf("%v: %v; use a server that docs/servers.md has as tested", ErrUnguardable, e.refusal)
@@ -224,58 +206,4 @@ func (e *ColumnError) Error() string {
 		return fmt.Sprintf("%v: %s", ErrUnguardable, e.Reason)
 	}
 	return fmt.Sprintf("%v: table %q: %s", ErrUnguardable, e.Table, e.Reason)
-}
-
-// A refusal is a sentinel with the reason of one statement, and the base driver's
-// error where it was the database that refused.
-type refusal struct {
-	sentinel error
-	reason   string
-	err      error
-
-	table string // empty if unknown
-	token Token  // of the write; zero if it has none
-}
-
-func (e *refusal) Error() string        { return fmt.Sprintf("%v: %s", e.sentinel, e.reason) }
-func (e *refusal) Is(target error) bool { return target == e.sentinel }
-func (e *refusal) Unwrap() error        { return e.err }
-
-// A tokenError is a token of the context that can't be used. Where that is ErrInvalid
-// the write has no token, so it is ErrNoFence, too.
-type tokenError struct {
-	table string
-	err   error
-}
-
-func (e *tokenError) Error() string { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
-func (e *tokenError) Unwrap() error { return e.err }
-func (e *tokenError) Is(target error) bool {
-	return target == ErrNoFence && errors.Is(e.err, ErrInvalid)
-}
-
-// An unknownOutcome is ErrUnknownOutcome with the base driver's error. If it was about
-// something that database/sql would send again on driver.ErrBadConn, that isn't found
-// in it.
-type unknownOutcome struct {
-	err    error
-	resent bool
-}
-
-func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnknownOutcome, e.err) }
-func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
-func (e *unknownOutcome) Temporary() bool { return false }
-
-// Cause returns the base driver's error, whatever it is.
-func (e *unknownOutcome) Cause() error { return e.err }
-
-// Is and As stand for Unwrap, which would show database/sql all of the error.
-func (e *unknownOutcome) Is(target error) bool {
-	switch target {
-	case ErrUnknownOutcome:
-		return true
-	case driver.ErrBadConn:
-		return !e.resent && errors.Is(e.err, target)
-	}
-	return errors.Is(e.err, target)
 }

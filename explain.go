@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -33,44 +34,21 @@ type Explanation struct {
 // db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
 // other is [ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql.
 func Explain(db *sql.DB, query string) (Explanation, error) {
-	var s *settings
+	var s *core.Settings
 	if db != nil {
 		if d, ok := db.Driver().(*fencedDriver); ok {
 			s = d.settings
 		}
 	}
 	if s == nil {
-		return Explanation{}, fmt.Errorf("%w: Explain of a database that isn't fenced, or not on the outside", ErrInvalid)
+		return Explanation{}, fmt.Errorf("%w: Explain: db was not opened by sqlfence, or another wrapper surrounds it", ErrInvalid)
 	}
-	plan := s.rewriter.Plan(query)
-	x := Explanation{Kind: Passed, Tables: s.names(plan), SQL: query}
-	switch plan.Verdict {
-	case rewrite.Guard:
-		x.Kind = Guarded
-		x.SQL, x.Err = s.show(plan)
-	case rewrite.Refuse:
-		x.Err = s.unguardable(&plan.Refusal)
+	verdict, tables, text, err := s.Explain(query)
+	switch {
+	case err != nil:
+		return Explanation{Kind: Refused, Tables: tables, Err: err}, nil
+	case verdict == rewrite.Guard:
+		return Explanation{Kind: Guarded, Tables: tables, SQL: text}, nil
 	}
-	if x.Err != nil {
-		x.Kind, x.SQL = Refused, ""
-	}
-	return x, nil
-}
-
-// show returns the guarded text of a plan for one token a table.
-func (r *registry) show(plan *rewrite.Plan) (string, error) {
-	if form, err := plan.Default(); err == nil {
-		return form.SQL, nil
-	}
-	values := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(plan.Tables))}
-	for i, n := range plan.Tables {
-		if t := r.tables[n]; t.rules.Fenced() {
-			values.Tables[i].Tokens = []rewrite.Token{{Name: t.resource, Value: 1}}
-		}
-	}
-	form, err := plan.Render(values)
-	if err != nil {
-		return "", r.unrendered(err)
-	}
-	return form.SQL, nil
+	return Explanation{Kind: Passed, Tables: tables, SQL: text}, nil
 }

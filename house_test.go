@@ -27,6 +27,7 @@ var layers = [][]string{
 	{"internal/sql/confirm", "internal/sql/read", "internal/verify"},
 	{"internal/sql/lang"},
 	{"rewrite"},
+	{"internal/core"},
 	{"."},
 	{"internal/dialectopt", "coverage"},
 	{"tokens", "rowlock", "schema"},
@@ -72,15 +73,19 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // The root is small enough to be read, and a statement's execution to be held in one head.
 func TestTheRootStaysSmall(t *testing.T) {
-	const mostFiles, mostFields = 38, 9
+	const mostFiles, mostFields = 27, 9
 	files, fields := 0, 0
 	eachProductFile(t, func(name string, f *ast.File) {
-		if path.Dir(name) != "." {
+		switch path.Dir(name) {
+		case ".":
+			files++
+			return
+		case "internal/core":
+		default:
 			return
 		}
-		files++
 		ast.Inspect(f, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "execution" {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Execution" {
 				for _, field := range spec.Type.(*ast.StructType).Fields.List {
 					fields += max(1, len(field.Names))
 				}
@@ -96,17 +101,18 @@ func TestTheRootStaysSmall(t *testing.T) {
 	}
 }
 
-// A connection is asked in session.go, for internal/session or by its door, and one loop sends a statement again.
+// The core is asked through its link, for internal/session or by its door, and one loop sends a statement again.
 func TestQuestionsHaveOneDoor(t *testing.T) {
 	doors := map[string][]string{
-		"queryTexts":  {"session.go", "verify.go"},
+		"link.Query":  {"internal/core/server.go"},
+		"link.Exec":   {"internal/core/server.go"},
 		"FindOwnHome": {"internal/session/home.go"},
-		"attempt":     {"again.go"},
-		"correct":     {"again.go"},
+		"attempt":     {"internal/core/again.go"},
+		"correct":     {"internal/core/again.go"},
 	}
 	used := make(map[string]bool)
 	eachProductFile(t, func(name string, f *ast.File) {
-		if folder := path.Dir(name); folder != "." && folder != "internal/session" {
+		if folder := path.Dir(name); folder != "internal/core" && folder != "internal/session" {
 			return
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -120,6 +126,9 @@ func TestQuestionsHaveOneDoor(t *testing.T) {
 				called = fun.Name
 			case *ast.SelectorExpr:
 				called = fun.Sel.Name
+				if of, ok := fun.X.(*ast.SelectorExpr); ok && of.Sel.Name == "link" {
+					called = "link." + called
+				}
 			}
 			if files, ok := doors[called]; ok {
 				used[called] = true
@@ -134,6 +143,29 @@ func TestQuestionsHaveOneDoor(t *testing.T) {
 		if !used[called] {
 			t.Errorf("%s isn't called", called)
 		}
+	}
+}
+
+// The core knows no driver of database/sql: its adapters do.
+func TestTheCoreKnowsNoDriver(t *testing.T) {
+	adapters := []string{"Conn", "Driver", "Connector", "Stmt", "Rows", "Result", "Tx"}
+	files := 0
+	eachProductFile(t, func(name string, f *ast.File) {
+		if path.Dir(name) != "internal/core" {
+			return
+		}
+		files++
+		ast.Inspect(f, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if of, ok := sel.X.(*ast.Ident); ok && of.Name == "driver" && slices.Contains(adapters, sel.Sel.Name) {
+					t.Errorf("%s names driver.%s", name, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+	if files == 0 {
+		t.Error("there is no core")
 	}
 }
 

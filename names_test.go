@@ -3,6 +3,8 @@ package sqlfence
 import (
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // Two spellings of one text are one name.
@@ -17,13 +19,13 @@ func TestTokenNamesAreNormalized(t *testing.T) {
 		if got, err := ParseToken(name + ":000000000000004"); got != (Token{composed, 4}) || err != nil {
 			t.Errorf("ParseToken of %+q = %+q, %v", name, got, err)
 		}
-		table := newTable("books", []Rule{Resource(name)})
-		if faults := table.check(postgres{}); faults != nil || table.resource != composed {
-			t.Errorf("Resource(%+q) = %+q, %v", name, table.resource, faults)
+		db, err := OpenDB(new(fakedb.DB), WithDialect(Postgres), WithTable("books", Resource(name)), WithTable(`"`+name+`"`))
+		if err != nil {
+			t.Fatal(err)
 		}
-		table = newTable(`"`+name+`"`, nil)
-		if faults := table.check(postgres{}); faults != nil || table.resource != composed {
-			t.Errorf("resource of the table %+q = %+q, %v", name, table.resource, faults)
+		tables, err := Tables(db)
+		if err != nil || tables[0].Resource != composed || tables[1].Resource != composed {
+			t.Errorf("resources by %+q: %+v, %v", name, tables, err)
 		}
 	}
 	// The limit is that of the normalised name.

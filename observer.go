@@ -2,11 +2,11 @@ package sqlfence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
@@ -71,24 +71,24 @@ type EventKind int
 
 const (
 	// Refused: the statement was refused, and changed nothing.
-	Refused EventKind = iota + 1
+	Refused = EventKind(core.Refused)
 	// WouldRefuse: [Observe] mode let a statement through that [Enforce] would have refused.
-	WouldRefuse
+	WouldRefuse = EventKind(core.WouldRefuse)
 	// Bypassed: a statement that would have been guarded or refused was sent as written under [Bypass].
-	Bypassed
+	Bypassed = EventKind(core.Bypassed)
 	// RawAccess: the base driver's connection was handed out through sql.Conn.Raw,
 	// which isn't guarded. Query is empty.
-	RawAccess
+	RawAccess = EventKind(core.RawAccess)
 	// Unfenced: a write of [Optional] tables, or one that adds rows by [UnfencedInserts], was sent
 	// with a context that carries no token for them. They weren't compared with any.
-	Unfenced
+	Unfenced = EventKind(core.Unfenced)
 	// Guarded: a statement was executed with its guard. Of a query it is told when its rows are
 	// closed, if none of them was refused. An observer gets it only if [WithObserver] names
 	// it.
-	Guarded
+	Guarded = EventKind(core.Guarded)
 	// Passed: a statement that writes to no registered table was sent as it was written. An
 	// observer gets it only if [WithObserver] names it.
-	Passed
+	Passed = EventKind(core.Passed)
 )
 
 var kindNames = [...]string{Refused: "refused", WouldRefuse: "would refuse", Bypassed: "bypassed",
@@ -104,69 +104,22 @@ func (k EventKind) String() string {
 
 func (k EventKind) isKnown() bool { return k >= Refused && k <= Passed }
 
-// kinds is a set of kinds of events.
-type kinds uint16
-
-// unasked are the kinds that an observer gets which names none. The others are about
-// most of a program's statements.
-const unasked = kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced)
-
-func (s kinds) has(k EventKind) bool { return s>>k&1 != 0 }
-
-// A listener is an observer with the kinds of events that it gets.
-type listener struct {
-	tell  Observer
-	kinds kinds
-}
-
-func newListener(fn Observer, asked []EventKind) (listener, error) {
-	l := listener{fn, unasked}
+func newListener(fn Observer, asked []EventKind) (core.Listener, error) {
+	l := core.Listener{Tell: func(ctx context.Context, e core.Event) { fn(ctx, publicEvent(e)) }, Kinds: core.Unasked}
 	if len(asked) > 0 {
-		l.kinds = 0
+		l.Kinds = 0
 	}
 	for _, k := range asked {
 		if !k.isKnown() {
 			return l, fmt.Errorf("WithObserver: unknown kind of event %d", k)
 		}
-		l.kinds |= 1 << k
+		l.Kinds |= 1 << k
 	}
 	return l, nil
 }
 
-// listen notes what is listened for. What Observe lets through is logged in any case: it is why there is the mode.
-func (s *settings) listen(observes bool) {
-	if s.logger != nil {
-		s.told = unasked
-	}
-	for _, o := range s.observers {
-		s.told |= o.kinds
-	}
-	if s.unheard = observes && !s.told.has(WouldRefuse); s.unheard {
-		s.told |= 1 << WouldRefuse
-	}
-}
-
-// report passes an event to the observers and the log.
-func (s *settings) report(ctx context.Context, e Event) {
-	e.Dialect = s.profile.dialect()
-	if e.Kind == Bypassed {
-		ctx = context.WithValue(ctx, bypassKey{}, nil) // it is for the statement, not for what an observer does
-	}
-	for _, o := range s.observers {
-		if o.kinds.has(e.Kind) {
-			o.tell(ctx, e)
-		}
-	}
-	switch {
-	case s.logger != nil && unasked.has(e.Kind):
-		s.log(ctx, s.logger, e)
-	case s.unheard && e.Kind == WouldRefuse:
-		s.log(ctx, slog.Default(), e)
-	}
-}
-
-// log writes an event to the log.
-func (s *settings) log(ctx context.Context, logger *slog.Logger, e Event) {
+// logEvent writes an event to a log.
+func logEvent(ctx context.Context, logger *slog.Logger, e Event) {
 	level := slog.LevelInfo
 	switch e.Kind {
 	case Refused, WouldRefuse:
@@ -183,67 +136,10 @@ func (s *settings) log(ctx context.Context, logger *slog.Logger, e Event) {
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
-		attrs = append(attrs, refusalAttrs(e.Err)...)
+		attrs = append(attrs, about(e.Err)...)
 		if verb := e.Verb(); verb != "" {
 			attrs = append(attrs, slog.String("statement", verb))
 		}
 	}
 	logger.LogAttrs(ctx, level, "sqlfence: "+e.Kind.String(), attrs...)
-}
-
-// refusalAttrs returns what a refusal is about: the table, what the write carried, and
-// what the database holds.
-func refusalAttrs(err error) (attrs []slog.Attr) {
-	var about interface{ attrs() []slog.Attr }
-	if errors.As(err, &about) {
-		attrs = about.attrs()
-	}
-	return attrs
-}
-
-// tableOf returns the table that a refusal is about; empty if that is unknown.
-func tableOf(err error) string {
-	for _, a := range refusalAttrs(err) {
-		if a.Key == "table" {
-			return a.Value.String()
-		}
-	}
-	return ""
-}
-
-func (e *StaleError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()), slog.Int64("current", e.Current)}
-}
-
-func (e *NotIssuedError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()), slog.Int64("current", e.Current)}
-}
-
-func (e *ConflictError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.Int64("serial", e.Expected), slog.Int64("current", e.Current)}
-}
-
-func (e *LockedError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.String("current", e.By)}
-}
-
-func (e *UnguardableError) attrs() []slog.Attr { return tableAttr(e.Table) }
-func (e *ColumnError) attrs() []slog.Attr      { return tableAttr(e.Table) }
-func (e *tokenError) attrs() []slog.Attr       { return tableAttr(e.table) }
-
-func (e *sourceError) attrs() []slog.Attr { return tableAttr(e.table) }
-
-func (e *refusal) attrs() []slog.Attr {
-	attrs := tableAttr(e.table)
-	if e.token.Name != "" {
-		attrs = append(attrs, slog.String("token", e.token.String()))
-	}
-	return attrs
-}
-
-func tableAttr(table string) []slog.Attr {
-	if table == "" {
-		return nil
-	}
-	return []slog.Attr{slog.String("table", table)}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -23,7 +24,7 @@ type Mode uint8
 
 const (
 	// Enforce refuses it. The default.
-	Enforce Mode = iota
+	Enforce = Mode(core.Enforce)
 	// Observe lets it through and reports it to the observer as [WouldRefuse]. It does the same
 	// with a write if its guard fails for another reason, such as a missing column; the event then
 	// has the database's error. A write still raises the tokens stored in its rows to its own. A
@@ -31,13 +32,13 @@ const (
 	// guarded, as SQLite's REPLACE, or because its guard failed. A write that would have been
 	// refused costs a second statement, and in a PostgreSQL transaction every guarded write costs a
 	// savepoint.
-	Observe
+	Observe = Mode(core.Observe)
 )
 
 // An Option configures a fenced database. Options are checked together when the
 // database is opened, and all their faults are reported in one error, which is
 // [ErrInvalid].
-type Option func(*options)
+type Option func(*core.Options)
 
 // WithTable registers a table: name is an SQL identifier, "books" or "shop.books", folded as the
 // database folds it unless it is written in double quotes. Without rules the table is guarded by
@@ -56,22 +57,32 @@ type Option func(*options)
 //	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
 //	sqlfence.WithTable("books_2026", sqlfence.RowFence("fence_token"), sqlfence.Resource("books")),
 func WithTable(name string, rules ...Rule) Option {
-	return func(o *options) { o.tables = append(o.tables, newTable(name, rules)) }
+	return func(o *core.Options) {
+		t := &core.Table{Name: name}
+		for _, rule := range rules {
+			if rule == nil {
+				t.Fail(errors.New("nil rule"))
+				continue
+			}
+			rule(t)
+		}
+		o.Tables = append(o.Tables, t)
+	}
 }
 
 // WithDialect names the dialect. It is needed only for drivers that sqlfence
 // doesn't know; one that contradicts a known driver is refused, and so are two different
 // ones.
 func WithDialect(d Dialect) Option {
-	return func(o *options) {
-		if _, ok := databaseOf(d); !ok {
-			o.fail(fmt.Errorf("unknown dialect %d", d))
+	return func(o *core.Options) {
+		if !core.IsDialect(d) {
+			o.Fail(fmt.Errorf("unknown dialect %d", d))
 			return
 		}
-		if o.dialect != 0 && o.dialect != d {
-			o.fail(fmt.Errorf("two dialects, %v and %v", o.dialect, d))
+		if o.Dialect != 0 && o.Dialect != d {
+			o.Fail(fmt.Errorf("two dialects, %v and %v", o.Dialect, d))
 		}
-		o.dialect = d
+		o.Dialect = d
 	}
 }
 
@@ -86,14 +97,14 @@ func WithDialect(d Dialect) Option {
 //
 // On SQLite it is refused: each file has a ledger of its own, for its tables. So are two different schemas.
 func WithSchema(name string) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		switch {
 		case name == "":
-			o.fail(errors.New("WithSchema without a name"))
-		case o.schema != "" && o.schema != name:
-			o.fail(fmt.Errorf("WithSchema twice, %q and %q", o.schema, name))
+			o.Fail(errors.New("WithSchema without a name"))
+		case o.Schema != "" && o.Schema != name:
+			o.Fail(fmt.Errorf("WithSchema twice, %q and %q", o.Schema, name))
 		}
-		o.schema = name
+		o.Schema = name
 	}
 }
 
@@ -104,14 +115,14 @@ func WithSchema(name string) Option {
 // visible code, are observed only if nothing is enforced: with WithMode(Observe) and no
 // InMode(Enforce).
 func WithMode(m Mode) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		if m > Observe {
-			o.fail(fmt.Errorf("unknown mode %d", m))
+			o.Fail(fmt.Errorf("unknown mode %d", m))
 		}
-		if o.modeSet && o.mode != m {
-			o.fail(errors.New("WithMode twice, with Enforce and Observe"))
+		if o.ModeSet && o.Mode != core.Mode(m) {
+			o.Fail(errors.New("WithMode twice, with Enforce and Observe"))
 		}
-		o.mode, o.modeSet = m, true
+		o.Mode, o.ModeSet = core.Mode(m), true
 	}
 }
 
@@ -126,14 +137,14 @@ func WithMode(m Mode) Option {
 // A source of tokens isn't asked there. An empty reason is refused, and so are two different
 // ones.
 func WithBypass(reason string) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		switch {
 		case reason == "":
-			o.fail(errors.New("WithBypass without a reason"))
-		case o.bypass != "" && o.bypass != reason:
-			o.fail(fmt.Errorf("WithBypass twice, %q and %q", o.bypass, reason))
+			o.Fail(errors.New("WithBypass without a reason"))
+		case o.Bypass != "" && o.Bypass != reason:
+			o.Fail(fmt.Errorf("WithBypass twice, %q and %q", o.Bypass, reason))
 		}
-		o.bypass = reason
+		o.Bypass = reason
 	}
 }
 
@@ -146,11 +157,11 @@ func WithBypass(reason string) Option {
 // It doesn't help a server that doesn't raise the error that a guard refuses with. Each connection
 // has to prove that, before its first guarded write.
 func WithUntestedServer(name string) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		if name == "" {
-			o.fail(errors.New("WithUntestedServer without a name"))
+			o.Fail(errors.New("WithUntestedServer without a name"))
 		}
-		o.untested = append(o.untested, name)
+		o.Untested = append(o.Untested, name)
 	}
 }
 
@@ -159,16 +170,16 @@ func WithUntestedServer(name string) Option {
 // nothing. Several observers are called in the order they were added. Nil, and a kind that doesn't
 // exist, are refused.
 func WithObserver(fn Observer, kinds ...EventKind) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		if fn == nil {
-			o.fail(errors.New("nil observer"))
+			o.Fail(errors.New("nil observer"))
 			return
 		}
 		l, err := newListener(fn, kinds)
 		if err != nil {
-			o.fail(err)
+			o.Fail(err)
 		}
-		o.observers = append(o.observers, l)
+		o.Observers = append(o.Observers, l)
 	}
 }
 
@@ -181,11 +192,11 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 // serial, current, which is the token or serial in the database or who holds the lock; and
 // statement: INSERT, UPDATE, DELETE, MERGE or the statement's first word.
 func WithLogger(l *slog.Logger) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		if l == nil {
-			o.fail(errors.New("nil logger"))
+			o.Fail(errors.New("nil logger"))
 		}
-		o.logger = l
+		o.Logger = l
 	}
 }
 
@@ -206,29 +217,10 @@ func WithLogger(l *slog.Logger) Option {
 // [BaseConn], have the connection drop them first. An authorizer of SQLite's is asked when a
 // statement is prepared, not at each execution.
 func WithStatementCache(n int) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		if n < 0 {
-			o.fail(fmt.Errorf("WithStatementCache(%d): the number is negative", n))
+			o.Fail(fmt.Errorf("WithStatementCache(%d): the number is negative", n))
 		}
-		o.statements = &n
+		o.Statements = &n
 	}
 }
-
-// options are those of one database, before they are checked.
-type options struct {
-	tables     []*table
-	dialect    Dialect
-	schema     string
-	mode       Mode
-	modeSet    bool
-	bypass     string
-	observers  []listener
-	logger     *slog.Logger
-	source     TokenSource
-	untested   []string
-	statements *int // nil for the driver's default
-	verify     bool
-	faults     []error
-}
-
-func (o *options) fail(fault error) { o.faults = append(o.faults, fault) }

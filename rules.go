@@ -3,16 +3,13 @@ package sqlfence
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/nfc"
-	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sql/lang"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A Rule is a way to guard a registered table. See [WithTable].
-type Rule func(*table)
+type Rule func(*core.Table)
 
 // RowFence stores the token in the row: column is a 64-bit integer column (bigint) that holds the
 // highest token that has written the row; NULL and 0 mean that no token has. Only sqlfence writes
@@ -25,7 +22,7 @@ type Rule func(*table)
 //
 // docs/rules.md has what differs by database, such as SQLite's OR REPLACE, which is refused.
 func RowFence(column string) Rule {
-	return func(t *table) { t.once(&t.rules.FenceColumn, "RowFence", column) }
+	return func(t *core.Table) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
 }
 
 // Ledger lets a write pass only with the newest token issued or adopted for its
@@ -50,19 +47,19 @@ func RowFence(column string) Rule {
 // PostgreSQL refuses guarded writes (0A000) to a table with a DO ALSO rule or a
 // conditional DO INSTEAD rule for them.
 func Ledger() Rule {
-	return func(t *table) { t.rules.Ledger = true }
+	return func(t *core.Table) { t.Rules.Ledger = true }
 }
 
 // Resource sets the name of the tokens that guard this table; by default it is
 // the table's name as it was registered. It is brought into Unicode's normalization
 // form C, like the names of the tokens, and has their limits (see [Token]).
 func Resource(name string) Rule {
-	return func(t *table) {
-		if fault := nameFault(nfc.String(name)); fault != "" {
-			t.fail(errors.New("Resource: " + fault))
+	return func(t *core.Table) {
+		if fault := core.NameFault(nfc.String(name)); fault != "" {
+			t.Fail(errors.New("Resource: " + fault))
 			return
 		}
-		t.once(&t.resource, "Resource", nfc.String(name))
+		t.Once(&t.Resource, "Resource", nfc.String(name))
 	}
 }
 
@@ -70,13 +67,13 @@ func Resource(name string) Rule {
 // row. Needs [RowFence]. A driver's retry of a write that had been applied is then
 // refused, too.
 func SingleUse() Rule {
-	return func(t *table) { t.rules.SingleUse = true }
+	return func(t *core.Table) { t.Rules.SingleUse = true }
 }
 
 // Optional lets writes without a token pass unguarded, each with an [Unfenced] event; those
 // with one are guarded. Use it while an application is being converted.
 func Optional() Rule {
-	return func(t *table) { t.optional = true }
+	return func(t *core.Table) { t.Optional = true }
 }
 
 // UnfencedInserts lets a statement that can only add rows run without a token: no context can carry
@@ -102,7 +99,7 @@ func Optional() Rule {
 // triggers write (see [RowFence]). It isn't a
 // rule for a full-text table there, which takes commands such as 'delete-all' by INSERT.
 func UnfencedInserts() Rule {
-	return func(t *table) { t.rules.UnfencedInserts = true }
+	return func(t *core.Table) { t.Rules.UnfencedInserts = true }
 }
 
 // InMode sets the mode of the table, whatever [WithMode] says: an application can be
@@ -118,124 +115,13 @@ func UnfencedInserts() Rule {
 //   - A statement that the enforced tables alone would have refused is refused, and one that
 //     is refused only for the observed tables is sent with the guards of the enforced ones.
 func InMode(m Mode) Rule {
-	return func(t *table) {
+	return func(t *core.Table) {
 		switch {
 		case m > Observe:
-			t.fail(fmt.Errorf("unknown mode %d", m))
-		case t.modeSet && t.mode != m:
-			t.fail(errors.New("InMode twice, with Enforce and Observe"))
+			t.Fail(fmt.Errorf("unknown mode %d", m))
+		case t.ModeSet && t.Mode != core.Mode(m):
+			t.Fail(errors.New("InMode twice, with Enforce and Observe"))
 		}
-		t.mode, t.modeSet = m, true
-	}
-}
-
-// table is one registered table with its rules.
-type table struct {
-	name     string // as registered
-	resource string
-	spelled  session.Name
-	asked    []string // the token's name, as a source is asked for it
-	optional bool
-	mode     Mode
-	modeSet  bool
-	serial   *serialOptions // nil for none
-	rules    rewrite.Table
-	faults   []error
-}
-
-func newTable(name string, rules []Rule) *table {
-	t := &table{name: name}
-	for _, rule := range rules {
-		if rule == nil {
-			t.fail(errors.New("nil rule"))
-			continue
-		}
-		rule(t)
-	}
-	return t
-}
-
-func (t *table) fail(fault error) { t.faults = append(t.faults, fault) }
-
-// once sets a rule's text and refuses an empty or a second, different one.
-func (t *table) once(field *string, rule, value string) {
-	switch {
-	case value == "":
-		t.fail(fmt.Errorf("%s of an empty name", rule))
-	case *field != "" && *field != value:
-		t.fail(fmt.Errorf("%s twice, %q and %q", rule, *field, value))
-	}
-	*field = value
-}
-
-// check checks the rules together, reads the names as the database does, and returns
-// all faults. db is nil where it is unknown.
-func (t *table) check(db database) []error {
-	if t.rules.FenceColumn == "" {
-		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
-		if !t.rules.Tokenless() || t.rules.Key != "" || t.resource != "" || t.optional || t.rules.UnfencedInserts {
-			t.rules.Ledger = true
-		}
-		if t.rules.SingleUse {
-			t.fail(errors.New("SingleUse needs RowFence"))
-		}
-	}
-	t.checkSealed()
-	if db == nil {
-		return t.faults
-	}
-	t.readNames(db.dialect())
-	if t.resource == "" && t.rules.Name != "" {
-		t.nameResource()
-	}
-	return t.faults
-}
-
-// checkSealed checks the rules of a sealed table: none of its writes goes without a token.
-func (t *table) checkSealed() {
-	switch {
-	case !t.rules.Sealed:
-	case t.rules.FenceColumn == "":
-		t.fail(errors.New("Sealed needs RowFence"))
-	case t.optional:
-		t.fail(errors.New("Sealed and Optional: the database refuses writes without a token"))
-	case t.rules.Lock.By != "":
-		t.fail(errors.New("Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass " +
-			"by it; leave one of them out"))
-	case t.rules.UnfencedInserts:
-		t.fail(errors.New("Sealed and UnfencedInserts: the database refuses writes without a token"))
-	}
-}
-
-// readNames replaces the names of the table and its columns by what the database
-// makes of them.
-func (t *table) readNames(d Dialect) {
-	var err error
-	if t.rules.Schema, t.rules.Name, err = lang.ParseName(d, t.name); err != nil {
-		t.fail(err)
-	}
-	t.spelled.Schema, t.spelled.Table, _ = lang.SpellName(d, t.name)
-	for _, column := range t.rules.Columns() {
-		if *column == "" {
-			continue
-		}
-		read, err := lang.ParseColumn(d, *column)
-		if err != nil {
-			t.fail(err)
-			continue
-		}
-		*column = read
-	}
-}
-
-// nameResource gives the table's tokens their default name: the table's.
-func (t *table) nameResource() {
-	t.resource = t.name
-	if strings.Contains(t.name, `"`) {
-		t.resource = strings.TrimPrefix(t.rules.Schema+"."+t.rules.Name, ".")
-	}
-	t.resource = nfc.String(t.resource)
-	if fault := nameFault(t.resource); fault != "" {
-		t.fail(fmt.Errorf("its name can't be the name of its tokens: %s; set another with Resource", fault))
+		t.Mode, t.ModeSet = core.Mode(m), true
 	}
 }

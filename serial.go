@@ -2,11 +2,10 @@ package sqlfence
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 // Serial counts the row's versions: column is an integer column that INSERT sets
@@ -32,23 +31,24 @@ import (
 // integer is refused with a [ColumnError]. PostgreSQL has errors of its own. In MySQL the column
 // has to be BIGINT, which [Verify] checks.
 func Serial(column string, opts ...SerialOption) Rule {
-	return func(t *table) {
+	return func(t *core.Table) {
 		o := new(serialOptions)
 		for _, opt := range opts {
 			if opt == nil {
-				t.fail(errors.New("Serial: nil option"))
+				t.Fail(errors.New("Serial: nil option"))
 				continue
 			}
 			opt(o)
 		}
-		t.once(&t.rules.Serial, "Serial", column)
+		required := o.required > 0
 		switch {
 		case o.required > 1:
-			t.fail(errors.New("Serial: Required twice"))
-		case t.serial != nil && t.serial.required != o.required:
-			t.fail(errors.New("Serial twice, with Required and without"))
+			t.Fail(errors.New("Serial: Required twice"))
+		case t.Rules.Serial != "" && t.Rules.SerialRequired != required:
+			t.Fail(errors.New("Serial twice, with Required and without"))
 		}
-		t.serial, t.rules.SerialRequired = o, o.required > 0
+		t.Once(&t.Rules.Serial, "Serial", column)
+		t.Rules.SerialRequired = required
 	}
 }
 
@@ -70,8 +70,6 @@ type serialOptions struct {
 func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
-
-type serialKey struct{}
 
 // WithSerial returns a context that lets UPDATEs and DELETEs of tables with [Serial] apply only to
 // rows at this version, the one that the caller has read. A statement that reaches a row at another
@@ -102,120 +100,7 @@ type serialKey struct{}
 // A negative serial is invalid: every write that would be compared with it fails with
 // [ErrInvalid].
 func WithSerial(ctx context.Context, serial int64) context.Context {
-	return context.WithValue(ctx, serialKey{}, serial)
-}
-
-func serialFrom(ctx context.Context) (int64, bool) {
-	serial, ok := ctx.Value(serialKey{}).(int64)
-	return serial, ok
-}
-
-// findSerial makes the execution one on rows at the context's serial, if there is
-// one and the statement writes to such rows; or it returns why it can't be.
-func (e *execution) findSerial(ctx context.Context) error {
-	if !e.registry.serials || !e.plan.Serial {
-		return nil
-	}
-	serial, ok := serialFrom(ctx)
-	if !ok {
-		return e.requireSerial()
-	}
-	plan := e.rewriter().VersionedPlan(e.read.query)
-	switch {
-	case plan.Verdict == rewrite.Refuse:
-		return e.registry.unguardable(&plan.Refusal)
-	case !plan.Versioned:
-		return nil
-	}
-	table := e.registry.tables[plan.Tables[0]].name
-	switch {
-	case serial < 0:
-		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or "+
-			"higher", ErrInvalid, table, serial)
-	case e.rows && !plan.Returns:
-		return unguardable(table, "a query that returns no rows doesn't show whether it reached a row; run it with "+
-			"Exec, or add RETURNING")
-	case !e.rows && plan.Returns && !e.state.settings.profile.countsReturning():
-		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
-			"Query, or leave RETURNING out")
-	}
-	e.plan, e.with.values.Serial = plan, serial
-	return nil
-}
-
-// requireSerial refuses a write on rows that need a serial in its context.
-func (e *execution) requireSerial() error {
-	for i := range e.plan.Targets {
-		target := &e.plan.Targets[i]
-		if t := e.table(target.Table); target.Changes && t.rules.SerialRequired {
-			return noSerial(t, nil)
-		}
-	}
-	return nil
-}
-
-func noSerial(t *table, err error) error {
-	return &refusal{sentinel: ErrNoSerial, reason: fmt.Sprintf("table %q: add the version that was read to the "+
-		"context, with WithSerial", t.name),
-		err: err, table: t.name}
-}
-
-// inspectResult refuses the result of a statement that may not have been executed to its end,
-// and that of a versioned one that reached no row.
-func inspectResult(ctx context.Context, e *execution, res driver.Result) (driver.Result, error) {
-	if err := e.state.muted(ctx); err != nil && e.enforces() {
-		return res, err
-	}
-	if !e.plan.Versioned {
-		return res, nil
-	}
-	switch n, err := res.RowsAffected(); {
-	case err != nil && !e.enforces():
-		return res, nil
-	case err != nil:
-		return res, fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: "+
-			"%w", err)
-	case n > 0:
-		return res, nil
-	}
-	return res, e.gone(ctx)
-}
-
-// gone refuses a versioned statement that reached no row. In Observe mode it only
-// reports that.
-func (e *execution) gone(ctx context.Context) error {
-	err := e.goneError(nil)
-	if e.tolerates(err) {
-		return nil
-	}
-	event := e.refusal(Refused, err)
-	event.Sent = e.sent.query
-	e.state.settings.report(ctx, event)
-	return err
-}
-
-func (e *execution) goneError(err error) error {
-	return &refusal{sentinel: ErrGone, err: err, table: e.table(0).name,
-		reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).name, e.with.values.Serial)}
-}
-
-// serialError returns the typed error for what the guard of a serial raised.
-func (e *execution) serialError(m rewrite.Marker, err error) error {
-	t := e.table(m.Table)
-	switch m.Kind {
-	case rewrite.Conflict:
-		return &ConflictError{Table: t.name, Expected: e.with.values.Serial, Current: m.Current, refusedAs: refusedAs[isConflict]{err}}
-	case rewrite.Assigned:
-		return &ConflictError{Table: t.name, Current: m.Current, Assigned: true, refusedAs: refusedAs[isConflict]{err}}
-	case rewrite.Required:
-		return noSerial(t, err)
-	case rewrite.NotSerial:
-		return &ColumnError{Table: t.name, Column: t.rules.Serial, refusedAs: refusedAs[isUnguardable]{err},
-			Reason: fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; repair the row, under "+
-				"Bypass", t.rules.Serial, m.Found)}
-	default:
-		return e.goneError(err)
-	}
+	return core.WithSerial(ctx, serial)
 }
 
 // A ConflictError reports that a row had changed since the caller read it, or that

@@ -2,12 +2,9 @@ package sqlfence
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"slices"
 
-	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 // A TokenSource gives a write its tokens if the context carries none for a table that needs one. It
@@ -51,106 +48,24 @@ type TokenSource func(ctx context.Context, names []string) ([]Token, error)
 // before reading, by [WithFence], or end such work before the next token is taken, as
 // package lease's Election does.
 func WithTokens(source TokenSource) Option {
-	return func(o *options) {
+	return func(o *core.Options) {
 		switch {
 		case source == nil:
-			o.fail(errors.New("nil token source"))
-		case o.source != nil:
-			o.fail(errors.New("WithTokens twice; write one source that asks both"))
+			o.Fail(errors.New("nil token source"))
+		case o.Source != nil:
+			o.Fail(errors.New("WithTokens twice; write one source that asks both"))
 		}
-		o.source = source
+		o.Source = fromSource(source)
 	}
 }
 
-// lacks returns the names of the tokens that the plan's tables need and that given has
-// none for, and the first of these tables; nil if it has all.
-func (e *execution) lacks(given []Token) (names []string, first *table) {
-	for i := range e.plan.Tables {
-		t := e.table(i)
-		switch {
-		case !t.lacks(given):
-		case names == nil:
-			names, first = t.asked, t
-		case !slices.Contains(names, t.asked[0]):
-			names = append(slices.Clip(names), t.asked[0])
+// fromSource returns the source as the core asks it.
+func fromSource(source TokenSource) core.Source {
+	return func(ctx context.Context, given []core.Token, names []string) ([]core.Token, error) {
+		tokens, err := source(ctx, names)
+		for _, t := range tokens {
+			given = append(given, core.Token(t))
 		}
+		return given, err
 	}
-	return names, first
-}
-
-// lacks reports whether the table needs a token, and none of these is for it.
-func (t *table) lacks(given []Token) bool {
-	return t.rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
-}
-
-// supply returns the tokens that the source gives for what the context's leave out.
-func (e *execution) supply(ctx context.Context, given []Token) ([]Token, error) {
-	names, t := e.lacks(given)
-	if names == nil {
-		return nil, nil
-	}
-	got, err := e.state.settings.source(ctx, names)
-	if err != nil {
-		return nil, &sourceError{t.name, err}
-	}
-	if i := slices.IndexFunc(got, func(token Token) bool { return !nfc.Is(token.Name) }); i >= 0 {
-		got = slices.Clone(got)
-		for i := range got {
-			got[i].Name = nfc.String(got[i].Name)
-		}
-	}
-	var seen map[string]bool
-	if len(got) > 1 {
-		seen = make(map[string]bool, len(got))
-	}
-	for _, token := range got {
-		switch {
-		case !e.wants(given, token.Name):
-			return nil, t.misled("the token source gave a token called %.80q when asked for %q", token.Name, names)
-		case seen[token.Name]:
-			return nil, t.misled("the token source gave two tokens called %.80q", token.Name)
-		case seen != nil:
-			seen[token.Name] = true
-		}
-	}
-	return got, nil
-}
-
-// wants reports whether a token of this name is for a table that none of given is for.
-func (e *execution) wants(given []Token, name string) bool {
-	for i := range e.plan.Tables {
-		if t := e.table(i); t.lacks(given) && t.takes(name) {
-			return true
-		}
-	}
-	return false
-}
-
-// misled refuses what a source returned.
-func (t *table) misled(format string, args ...any) error {
-	return &refusal{sentinel: ErrNoFence, err: ErrInvalid, table: t.name, reason: fmt.Sprintf("table %q: ", t.name) + fmt.Sprintf(format, args...)}
-}
-
-// A sourceError is ErrNoFence with the error of a token source. On driver.ErrBadConn
-// database/sql would throw the connection away and ask the source again; it isn't found.
-type sourceError struct {
-	table string
-	err   error
-}
-
-func (e *sourceError) Error() string {
-	return fmt.Sprintf("%v: table %q: the token source: %v", ErrNoFence, e.table, e.err)
-}
-
-func (e *sourceError) As(to any) bool { return errors.As(e.err, to) }
-
-// Is stands for Unwrap, which would show database/sql all of the error.
-func (e *sourceError) Is(target error) bool {
-	switch target {
-	case ErrNoFence:
-		return true
-	case driver.ErrBadConn:
-		return false
-	}
-	return errors.Is(e.err, target)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ngrok/sqlmw"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 // An interceptor uses ngrok/sqlmw for what outlives the call that began it: transactions, as their
@@ -16,7 +17,8 @@ import (
 // there are dozens of combinations. Nothing else goes through it: see docs/adr/0003.
 type interceptor struct {
 	sqlmw.NullInterceptor
-	state *connState
+	state *core.Conn
+	base  driver.Conn
 	conn  middleware // sqlmw's connection
 }
 
@@ -30,9 +32,9 @@ type middleware interface {
 
 // newInterceptor returns an interceptor for one connection: sqlmw doesn't tell an
 // interceptor which connection calls it.
-func newInterceptor(state *connState) (*interceptor, error) {
-	i := &interceptor{state: state}
-	c, err := sqlmw.Driver(opened{state.base}, i).Open("")
+func newInterceptor(base driver.Conn, state *core.Conn) (*interceptor, error) {
+	i := &interceptor{state: state, base: base}
+	c, err := sqlmw.Driver(opened{base}, i).Open("")
 	if err != nil {
 		return nil, err
 	}
@@ -93,26 +95,19 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 
 // ConnBeginTx begins a transaction of the base connection, and notes it.
 func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
-	i.state.knowBefore(ctx, opts)
-	if i.state.lost { // database/sql takes another
-		return ctx, nil, driver.ErrBadConn
+	if err := i.state.BeforeTx(ctx, opts.ReadOnly); err != nil {
+		return ctx, nil, err
 	}
-	tx, err := basedriver.Begin(ctx, i.state.base, opts)
-	i.state.rolledBack = nil
-	if i.state.inTx = err == nil; err == nil {
-		i.state.begun(ctx)
-	}
-	return ctx, tx, i.state.explain(ctx, err)
+	tx, err := basedriver.Begin(ctx, i.base, opts)
+	return ctx, tx, i.state.Began(ctx, err)
 }
 
 // TxCommit commits a transaction; ctx is the one that it was begun with.
 func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
-	return i.state.explain(ctx, i.state.commit(ctx, tx))
+	return i.state.Commit(ctx, tx)
 }
 
 // TxRollback notes the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
-	i.state.inTx, i.state.guardedTx, i.state.rolledBack = false, false, nil
-	i.state.ended()
-	return i.state.endTx(tx.Rollback)
+	return i.state.Rollback(tx)
 }

@@ -7,7 +7,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
-	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -22,10 +22,11 @@ var (
 // and prepares another when an execution needs that. In the default form, with one
 // token for each table passed as an argument, it never does.
 type stmt struct {
-	state  *connState
+	conn   *conn
 	query  string
 	plan   *rewrite.Plan
-	inputs int // as NumInput
+	by     *rewrite.Rewriter // plan is
+	inputs int               // as NumInput
 
 	base  driver.Stmt
 	text  string        // what base was prepared from
@@ -33,67 +34,34 @@ type stmt struct {
 }
 
 // prepare prepares the default form of a statement.
-func prepare(ctx context.Context, state *connState, query string, plan *rewrite.Plan) (*stmt, error) {
-	s := &stmt{state: state, query: query, plan: plan}
-	text, added, err := s.defaultForm(ctx)
+func (s *stmt) prepare(ctx context.Context) error {
+	state := s.conn.state
+	form, err := state.PrepareForm(ctx, s.query, s.current())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.use(ctx, text, added); err != nil {
-		if fact := state.found.Wrong(err, session.Written{Query: text}); fact == session.Function {
-			state.found.Forget(fact)
-			if state.endsTx() {
-				return nil, &outdated{fact, err}
-			}
-			return prepare(ctx, state, query, state.settings.rewriter.Plan(query))
+	if err := s.use(ctx, form.Text, form.Added); err != nil {
+		again, err := state.PrepareFailed(ctx, s.query, s.plan, form, err)
+		if again {
+			return s.prepare(ctx)
 		}
-		if refused := state.refuses(ctx); refused != nil {
-			return nil, refused
-		}
-		e := s.execution(nil, false)
-		return nil, e.explain(ctx, err)
+		return err
 	}
-	profile := state.settings.profile
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:
-		s.inputs -= len(added)
-	case len(added) > 0 && !profile.checksArgCount() && !profile.SkipsArgCheck:
-		// The guard numbers the placeholders, and a driver may leave the counting of
-		// those to its bindings. database/sql has to do it, or a missing argument is NULL.
-		s.inputs = plan.Inputs
+		s.inputs -= len(form.Added)
+	default:
+		s.inputs = form.Inputs
 	}
-	return s, nil
+	return nil
 }
 
-// defaultForm returns the text to prepare, and the arguments that the guard adds to
-// the statement's own; or why nothing may be prepared.
-func (s *stmt) defaultForm(ctx context.Context) (text string, added []rewrite.Arg, err error) {
-	settings, e := s.state.settings, s.execution(nil, false)
-	if _, ok := serialFrom(ctx); ok && settings.serials && e.plan.Verdict == rewrite.Guard {
-		// It is likely to be executed with a serial, too.
-		e.plan = e.rewriter().VersionedPlan(s.query)
+// current returns the plan, which is made anew where the connection writes guards otherwise than before.
+func (s *stmt) current() *rewrite.Plan {
+	if by := s.conn.state.Rewriter(); by != s.by {
+		s.plan, s.by = by.Plan(s.query), by
 	}
-	if decided, err := e.admit(ctx); decided != guarded {
-		return e.sent.query, nil, err
-	}
-	var reason error
-	switch {
-	case e.observes(): // an error of the guard's must not be the application's: see observe
-		return s.query, nil, nil
-	case e.plan.Verdict == rewrite.Refuse:
-		reason = settings.unguardable(&e.plan.Refusal)
-	case e.plan.Several > 0:
-		reason = settings.several(e.plan)
-	case !e.plan.Params:
-		return s.query, nil, nil
-	default:
-		r, err := e.plan.Default()
-		if err == nil {
-			return r.SQL, r.Args, nil
-		}
-		reason = settings.unrendered(err)
-	}
-	return s.query, nil, e.refusePrepared(ctx, reason)
+	return s.plan
 }
 
 // use prepares base from text, which the guard adds arguments to, unless it was prepared from it.
@@ -101,7 +69,7 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg) error 
 	if s.base != nil && s.text == text {
 		return nil
 	}
-	base, err := basedriver.Prepare(ctx, s.state.base, text)
+	base, err := basedriver.Prepare(ctx, s.conn.link.base, text)
 	if err != nil {
 		return err
 	}
@@ -131,32 +99,32 @@ func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return execute(ctx, s.execution(args, false), execCall)
+	return core.Execute(ctx, s.execution(args, false), core.Call[driver.Result](execCall{}))
 }
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return execute(ctx, s.execution(args, true), queryCall)
+	return core.Execute(ctx, s.execution(args, true), core.Call[driver.Rows](queryCall{}))
 }
 
-func (s *stmt) execution(args []driver.NamedValue, rows bool) execution {
-	return execution{state: s.state, registry: &s.state.settings.registry, rows: rows, plan: s.plan, asked: request{query: s.query, args: args, stmt: s}}
+func (s *stmt) execution(args []driver.NamedValue, rows bool) core.Execution {
+	return s.conn.state.NewExecution(core.Request{Query: s.query, Args: args, Stmt: s}, s.current(), rows)
 }
 
 // exec executes the base statement for this request.
-func (s *stmt) exec(ctx context.Context, r *request) (driver.Result, error) {
-	if err := s.use(ctx, r.query, r.added); err != nil {
+func (s *stmt) exec(ctx context.Context, r *core.Request) (driver.Result, error) {
+	if err := s.use(ctx, r.Query, r.Added); err != nil {
 		return nil, err
 	}
-	return basedriver.ExecStmt(ctx, s.base, r.args)
+	return basedriver.ExecStmt(ctx, s.base, r.Args)
 }
 
 // rows queries by the base statement for this request.
-func (s *stmt) rows(ctx context.Context, r *request) (driver.Rows, error) {
-	if err := s.use(ctx, r.query, r.added); err != nil {
+func (s *stmt) rows(ctx context.Context, r *core.Request) (driver.Rows, error) {
+	if err := s.use(ctx, r.Query, r.Added); err != nil {
 		return nil, err
 	}
-	return basedriver.QueryStmt(ctx, s.base, r.args)
+	return basedriver.QueryStmt(ctx, s.base, r.Args)
 }
 
 // place returns the number, among the arguments of base, of the application's own

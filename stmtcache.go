@@ -4,12 +4,10 @@ import (
 	"container/list"
 	"context"
 	"database/sql/driver"
-	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
-	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A stmtCache keeps the guarded statements that a connection has executed prepared: see
@@ -21,8 +19,7 @@ type stmtCache struct {
 	rows bool                       // of statements that return rows, too
 	none func(context.Context) bool // whether nothing can be prepared at present; nil for never
 
-	direct bool                // base is the driver's own, which keeps no arguments
-	args   []driver.NamedValue // room for those of the next execution
+	direct bool // base is the driver's own, which keeps no arguments
 
 	stmts   map[string]*list.Element // by text
 	recent  list.List                // of *keptStmt, the most recently used first
@@ -46,16 +43,13 @@ const (
 // newStmtCache returns the cache of a connection, which only one of SQLite's has. Without the option a
 // driver's default holds where its own connection is used, and not a wrapper's that could tell a prepared
 // statement from another one.
-func newStmtCache(s *settings, base driver.Conn) stmtCache {
+func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 	d, direct := basedriver.Known(base)
-	size := s.statements
-	if size < 0 {
-		size = d.Statements
-	}
-	if size == 0 || s.profile.remote() || s.enforced == nil || len(s.tables) == 0 {
+	most, rows := s.Statements(d)
+	if most == 0 {
 		return stmtCache{}
 	}
-	return stmtCache{base: base, size: size, rows: s.profile.KeepsRows, direct: direct, stmts: make(map[string]*list.Element)}
+	return stmtCache{base: base, size: most, rows: rows, direct: direct, stmts: make(map[string]*list.Element)}
 }
 
 // take returns the statement for a text, prepared now unless it was, and nil if it can't be
@@ -85,15 +79,6 @@ func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
 	k := &keptStmt{text: text, base: base, inUse: true}
 	c.stmts[text] = c.recent.PushFront(k)
 	return k, nil
-}
-
-// room returns an empty list with room for n arguments.
-func (c *stmtCache) room(n int) []driver.NamedValue {
-	if room := c.args; cap(room) >= n {
-		c.args = nil
-		return room
-	}
-	return make([]driver.NamedValue, 0, n)
 }
 
 // release ends the use of a statement.
@@ -148,37 +133,6 @@ func (c *stmtCache) follow(query string) {
 	}
 }
 
-// Which guarded executions use a statement that their connection keeps, and what becomes
-// of it.
-
-// mayKeep reports whether the statement can be kept with the guard's values as arguments. A
-// prepared statement of the application's is kept by the application.
-func (e *execution) mayKeep() bool {
-	c, p := &e.state.cache, e.plan
-	return c.size > 0 && !e.observes() && e.read.stmt == nil && e.read.options == 0 &&
-		p.Alone && (c.rows || !p.Rows && !e.rows) && len(e.read.query) <= maxKeptText
-}
-
-// useKept has the execution use a kept statement, if it is one that can be kept. An error
-// means that it couldn't be prepared.
-func (e *execution) useKept(ctx context.Context) error {
-	if !e.read.keeps || e.with.values.Literal || !e.isConstant() || sizeOf(e.sent.args) > maxKeptArgs {
-		return nil
-	}
-	k, err := e.state.cache.take(ctx, e.sent.query)
-	e.sent.kept = k
-	return err
-}
-
-// isConstant reports whether the text to be sent is the same for other values of the guard's.
-func (e *execution) isConstant() bool {
-	if len(e.sent.added) > 0 {
-		return slices.ContainsFunc(e.sent.added, func(a rewrite.Arg) bool { return a.Again == 0 })
-	}
-	form, err := e.plan.Default()
-	return err == nil && len(form.Args) == 0 && form.SQL == e.sent.query
-}
-
 // sizeOf returns how many bytes the arguments hold that can be long.
 func sizeOf(args []driver.NamedValue) (n int) {
 	for i := range args {
@@ -190,32 +144,4 @@ func sizeOf(args []driver.NamedValue) (n int) {
 		}
 	}
 	return n
-}
-
-// unkeep ends the use of a kept statement that failed with err, and drops it if it could
-// be the reason.
-func (e *execution) unkeep(err error) {
-	k, s := e.sent.kept, e.state
-	e.release()
-	if _, raised := e.classify(err); !raised && s.settings.profile.answered(err) && !dberr.IsConstraint(err) {
-		s.cache.drop(k)
-	}
-}
-
-// release ends the use of a kept statement.
-func (e *execution) release() {
-	if e.sent.kept != nil {
-		e.state.cache.release(e.sent.kept)
-		e.sent.kept = nil
-	}
-}
-
-// executed ends the use of a kept statement that was executed: the driver is done with the
-// arguments.
-func (e *execution) executed() {
-	if c := &e.state.cache; e.sent.kept != nil && c.direct && len(e.sent.args) > len(e.read.args) {
-		clear(e.sent.args)
-		c.args = e.sent.args[:0]
-	}
-	e.release()
 }

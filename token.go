@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
@@ -14,15 +14,10 @@ const (
 	// a tenth of [MaxToken], so that there is time to act.
 	WarnToken = 90_000_000_000_000
 
-	// MaxToken is the highest value of a token. It fits 15 decimal digits, and a
+	// MaxToken is the highest value of a token, 900_000_000_000_000. It fits 15 decimal digits, and a
 	// float64 holds it exactly, so it survives JavaScript and JSON. Package tokens
 	// gives each of PostgreSQL's timelines 10^10 of it.
-	MaxToken = 900_000_000_000_000
-
-	// maxName is the length limit of a token's name, in bytes.
-	maxName = 512
-
-	fenceDigits = 15
+	MaxToken = core.MaxToken
 )
 
 // A Token is a fencing token: proof of how recently its holder was granted the
@@ -42,7 +37,7 @@ type Token struct {
 // Fence returns the value as 15 digits, zero-padded, so that the order of the
 // texts is the order of the tokens: 42 is "000000000000042".
 func (t Token) Fence() string {
-	return fmt.Sprintf("%0*d", fenceDigits, t.Value)
+	return fmt.Sprintf("%0*d", core.FenceDigits, t.Value)
 }
 
 // String returns "name:fence", for example "books:000000000000042".
@@ -78,19 +73,19 @@ func ParseToken(s string) (Token, error) {
 	// The bound comes first, so that an error never quotes a megabyte of input. A
 	// text is at most three times as long before it is normalised.
 	// Source: https://www.unicode.org/faq/normalization.html
-	if len(s) <= 3*maxName+1+fenceDigits {
+	if len(s) <= 3*core.MaxName+1+core.FenceDigits {
 		s = nfc.String(s)
 	}
-	if len(s) > maxName+1+fenceDigits {
-		return Token{}, fmt.Errorf("%w: token text of %d bytes is too long, at most %d", ErrInvalid, len(s), maxName+1+fenceDigits)
+	if len(s) > core.MaxName+1+core.FenceDigits {
+		return Token{}, fmt.Errorf("%w: token text of %d bytes is too long, at most %d", ErrInvalid, len(s), core.MaxName+1+core.FenceDigits)
 	}
 	colon := strings.LastIndexByte(s, ':')
 	if colon < 0 {
-		return Token{}, fmt.Errorf("%w: token %q: want name:%s", ErrInvalid, s, strings.Repeat("0", fenceDigits-1)+"1")
+		return Token{}, fmt.Errorf("%w: token %q: want name:%s", ErrInvalid, s, strings.Repeat("0", core.FenceDigits-1)+"1")
 	}
 	name, fence := s[:colon], s[colon+1:]
-	if len(fence) != fenceDigits || strings.Trim(fence, "0123456789") != "" {
-		return Token{}, fmt.Errorf("%w: token %q: the fence must be exactly %d digits", ErrInvalid, s, fenceDigits)
+	if len(fence) != core.FenceDigits || strings.Trim(fence, "0123456789") != "" {
+		return Token{}, fmt.Errorf("%w: token %q: the fence must be exactly %d digits", ErrInvalid, s, core.FenceDigits)
 	}
 	value, err := strconv.ParseInt(fence, 10, 64)
 	if err != nil {
@@ -105,41 +100,14 @@ func ParseToken(s string) (Token, error) {
 
 // Validate returns nil for a token that can be used. A value over [MaxToken] is
 // [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid].
-func (t Token) Validate() error {
-	if err := ValidateName(t.Name); err != nil {
-		return err
-	}
-	switch {
-	case t.Value < 1:
-		return fmt.Errorf("%w: token %q has the value %d, the lowest is 1", ErrInvalid, t.Name, t.Value)
-	case t.Value > MaxToken:
-		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value, int64(MaxToken))
-	}
-	return nil
-}
+func (t Token) Validate() error { return core.Token(t).Validate() }
 
 // ValidateName returns nil for a name that a token can carry, once it is in
 // Unicode's normalization form C, else an error that wraps [ErrInvalid] and says
 // what is wrong with it.
 func ValidateName(name string) error {
-	if fault := nameFault(nfc.String(name)); fault != "" {
+	if fault := core.NameFault(nfc.String(name)); fault != "" {
 		return fmt.Errorf("%w: %s", ErrInvalid, fault)
 	}
 	return nil
-}
-
-// nameFault returns the fault of a token's name that is in normalization form
-// C; empty for nothing.
-func nameFault(name string) string {
-	switch {
-	case name == "":
-		return "a token's name is empty"
-	case len(name) > maxName:
-		return fmt.Sprintf("a token's name has %d bytes, at most %d are allowed", len(name), maxName)
-	case strings.IndexByte(name, 0) >= 0:
-		return fmt.Sprintf("token name %q contains a NUL byte", name)
-	case !utf8.ValidString(name):
-		return fmt.Sprintf("token name %q is not valid UTF-8", name)
-	}
-	return ""
 }

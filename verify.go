@@ -12,8 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
 // Severity says how bad a [Finding] is. The zero value is Note.
@@ -121,7 +121,7 @@ func Verify(ctx context.Context, db *sql.DB) ([]Finding, error) {
 			return fmt.Errorf("%w: the connection is a %T", ErrInvalid, driverConn)
 		}
 		inner := fenced.fenced()
-		found, err = inner.state.settings.verify(ctx, inner.base, true)
+		found, err = verifyOver(ctx, inner.state.Settings(), inner.link, true)
 		return err
 	})
 	return found, err
@@ -130,26 +130,14 @@ func Verify(ctx context.Context, db *sql.DB) ([]Finding, error) {
 // fenced returns the connection itself, for what database/sql hands out.
 func (c *conn) fenced() *conn { return c }
 
-// verify looks for what is wrong, over a connection of the base driver.
-func (s *settings) verify(ctx context.Context, base driver.Conn, rows bool) ([]Finding, error) {
-	ask := func(ctx context.Context, query string) ([][]string, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return queryTexts(ctx, base, query)
-	}
-	tables := make([]verify.Table, len(s.tables))
-	for i, t := range s.tables {
-		tables[i] = t.toVerify()
-	}
-	state := connState{settings: s, base: base, session: session.New(s.profile.session(), new(session.Database), &s.wanted)}
-	refused, err := state.verifyServer(ctx)
-	if refused != nil || err != nil {
-		return refused, err
-	}
-	found, err := verify.Run(ctx, s.profile.catalogue(), ask, tables, verify.Options{Rows: rows, Peers: state.session.Peers, Schema: s.schema, Warn: WarnToken, Max: MaxToken})
+// verifyOver looks for what is wrong, over a connection of the base driver.
+func verifyOver(ctx context.Context, s *core.Settings, l *link, rows bool) ([]Finding, error) {
+	found, refused, err := s.Verify(ctx, l, rows, WarnToken)
 	if err != nil {
-		return nil, fmt.Errorf("sqlfence: verify: %w", err)
+		return nil, err
+	}
+	if refused != nil {
+		return []Finding{wrongServer(refused)}, nil
 	}
 	findings := make([]Finding, len(found))
 	for i, f := range found {
@@ -158,34 +146,14 @@ func (s *settings) verify(ctx context.Context, base driver.Conn, rows bool) ([]F
 	return findings, nil
 }
 
-// verifyServer finds whether guards hold on the server. Where they don't, nothing else is worth looking for.
-func (s *connState) verifyServer(ctx context.Context) ([]Finding, error) {
-	if len(s.settings.tables) == 0 {
-		return nil, nil
+// wrongServer is the finding that guards don't hold on the server. Where they don't, nothing else is worth looking for.
+func wrongServer(refused *session.Refusal) Finding {
+	remedy := "Use a server that docs/servers.md has as tested."
+	if refused.Server != "" {
+		remedy = fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
+			"WithUntestedServer(%q).", refused.Server)
 	}
-	err := s.know(ctx, session.Moment{})
-	refused := (*ServerError)(nil)
-	switch {
-	case errors.As(err, &refused) && refused.Server != "":
-		return []Finding{{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
-			Remedy: fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
-				"WithUntestedServer(%q).", refused.Server)}}, nil
-	case refused != nil:
-		return []Finding{{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.refusal.Error() + ".",
-			Remedy: "Use a server that docs/servers.md has as tested."}}, nil
-	case err != nil:
-		return nil, fmt.Errorf("sqlfence: verify: %w", err)
-	}
-	return nil, nil
-}
-
-func (t *table) toVerify() verify.Table {
-	r := &t.rules
-	return verify.Table{
-		Registered: t.name, Schema: r.Schema, Name: r.Name, Resource: t.resource,
-		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
-		Ledger: r.Ledger, Sealed: r.Sealed, SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
-	}
+	return Finding{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.Error() + ".", Remedy: remedy}
 }
 
 // A VerifyError reports what [WithVerify] has found: connections are refused until it is
@@ -223,7 +191,7 @@ func (e *VerifyError) Error() string {
 // refuses no connection is a ledger that isn't there yet, since package tokens creates it over this
 // database; and a Fault of a table in [Observe] mode, which promises to refuse nothing.
 func WithVerify() Option {
-	return func(o *options) { o.verify = true }
+	return func(o *core.Options) { o.Verify = true }
 }
 
 // A verification is what the connections of one database know about it. It is safe for concurrent
@@ -238,8 +206,8 @@ type verification struct {
 
 // admit lets a new connection through if the database is right. It looks unless another connection
 // has found that before; if others look now, it waits for their result.
-func (v *verification) admit(ctx context.Context, s *settings, base driver.Conn) error {
-	if !s.verifies || s.bypass != "" || v.passed.Load() {
+func (v *verification) admit(ctx context.Context, s *core.Settings, base driver.Conn) error {
+	if !s.Verifies() || v.passed.Load() {
 		return nil
 	}
 	v.begin.Do(func() { v.turn = make(chan *VerifyError, 1); v.turn <- nil })
@@ -257,31 +225,23 @@ func (v *verification) admit(ctx context.Context, s *settings, base driver.Conn)
 	case v.runs.Load() > before:
 		return last
 	}
-	found, err := s.verify(ctx, base, false)
+	found, err := verifyOver(ctx, s, newLink(s, base), false)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(found, s.refuses) {
+	if slices.ContainsFunc(found, func(f Finding) bool { return f.Severity == Fault && s.Refuses(f.Code, f.Table) }) {
 		last = &VerifyError{Findings: found}
 		v.runs.Add(1)
 		return last
 	}
 	v.passed.Store(true)
-	s.logFindings(ctx, found)
+	logFindings(ctx, s.Logger(), found)
 	return nil
 }
 
-// refuses reports whether a finding refuses the connection.
-func (s *settings) refuses(f Finding) bool {
-	if f.Severity != Fault || f.Code == verify.MissingLedger || s.enforced == nil {
-		return false
-	}
-	return f.Table == "" || slices.ContainsFunc(s.enforced.tables, func(t *table) bool { return t.name == f.Table })
-}
-
 // logFindings logs what has refused no connection.
-func (s *settings) logFindings(ctx context.Context, found []Finding) {
-	if s.logger == nil {
+func logFindings(ctx context.Context, logger *slog.Logger, found []Finding) {
+	if logger == nil {
 		return
 	}
 	for _, f := range found {
@@ -289,7 +249,7 @@ func (s *settings) logFindings(ctx context.Context, found []Finding) {
 		if f.Severity > Note {
 			level = slog.LevelWarn
 		}
-		s.logger.LogAttrs(ctx, level, "sqlfence: verify", slog.String("finding", f.Severity.String()), slog.String("code", f.Code),
+		logger.LogAttrs(ctx, level, "sqlfence: verify", slog.String("finding", f.Severity.String()), slog.String("code", f.Code),
 			slog.String("table", f.Table), slog.String("problem", f.Problem), slog.String("remedy", f.Remedy), slog.String("sql", f.SQL))
 	}
 }

@@ -24,7 +24,7 @@ func TestNewRowsCanFail(t *testing.T) {
 		{"rows move to keys spelled like the column", "rewrite/key.go", "&& p.isColumn(value.Lo, a)", "",
 			map[string][]string{"TestKeyCannotBeMoved": sqlite}},
 		// MySQL's guard looks at the key behind the assignment as well.
-		{"rows move to new keys", "key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
+		{"rows move to new keys", "internal/core/key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
 			map[string][]string{"TestNewRowsMoveNone": unlike}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestStoredKeysCanFail(t *testing.T) {
 
 	for _, c := range []struct{ name, file, old, new string }{
 		{"no look at what is stored", "rewrite/key.go", `w.write(" RETURNING ")`, "return"},
-		{"several tokens", "key.go", "case len(tokens) > 1:\n\t\treturn unguardable(t.name, \"the rows'", "case false:\n\t\treturn unguardable(t.name, \"the rows'"},
+		{"several tokens", "internal/core/key.go", "case len(tokens) > 1:\n\t\treturn unguardable(t.Name, \"the rows'", "case false:\n\t\treturn unguardable(t.Name, \"the rows'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }

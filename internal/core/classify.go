@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -13,35 +13,35 @@ import (
 // statement, and whether the guard raised it, which is reported. In a transaction
 // database/sql sends nothing twice, and a lost connection commits nothing; where nothing
 // is enforced errors stay the base driver's.
-func (e *execution) answered(ctx context.Context, err error) (error, bool) {
+func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
 	if err == nil {
 		return nil, false
 	}
 	typed, raised := e.reported(ctx, err)
-	if !raised && !e.state.inTx && e.enforces() {
-		typed = e.state.settle(typed, true)
+	if !raised && !e.conn.inTx && e.enforces() {
+		typed = e.conn.settle(typed, true)
 	}
 	return typed, raised
 }
 
 // reported is classify, and reports what a guard raised.
-func (e *execution) reported(ctx context.Context, err error) (error, bool) {
+func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.classify(err)
 	if !raised {
 		return e.explain(ctx, err), false
 	}
 	event := e.refusal(Refused, typed)
-	event.Sent = e.sent.query
-	e.state.settings.report(ctx, event)
+	event.Sent = e.sent.Query
+	e.conn.settings.report(ctx, event)
 	return typed, true
 }
 
 // classify returns a typed error and true if the statement's guard raised err; else err
 // as it is, and false.
-func (e *execution) classify(err error) (error, bool) {
+func (e *Execution) classify(err error) (error, bool) {
 	m, ok := e.rewriter().ReadMarker(err)
 	if !ok {
-		return e.state.settings.refusedBySeal(err)
+		return e.conn.settings.refusedBySeal(err)
 	}
 	if e.forges() {
 		return err, false
@@ -49,8 +49,8 @@ func (e *execution) classify(err error) (error, bool) {
 	var typed error
 	switch m.Kind {
 	case rewrite.NotInteger:
-		typed = &ColumnError{Reason: "a fence column, or the column token of fencing_tokens, isn't an integer column; " +
-			"alter it to bigint", refusedAs: refusedAs[isUnguardable]{err}}
+		typed = words.Column("", "", "a fence column, or the column token of fencing_tokens, isn't an integer column; "+
+			"alter it to bigint", err)
 	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)
@@ -72,9 +72,9 @@ func (e *execution) classify(err error) (error, bool) {
 
 // forges reports whether the application's own statement, or an argument, holds what tells the
 // guard's errors from others: a user has seen one of those, and sends it as a value.
-func (e *execution) forges() bool {
+func (e *Execution) forges() bool {
 	r := e.rewriter()
-	return r.Marks(e.asked.query) || slices.ContainsFunc(e.asked.args, func(a driver.NamedValue) bool {
+	return r.Marks(e.asked.Query) || slices.ContainsFunc(e.asked.Args, func(a driver.NamedValue) bool {
 		switch v := a.Value.(type) {
 		case nil, int64, float64, bool:
 			return false
@@ -87,20 +87,20 @@ func (e *execution) forges() bool {
 }
 
 // refusedToken returns the typed error for a token that the guard refused.
-func (e *execution) refusedToken(m rewrite.Marker, err error) error {
+func (e *Execution) refusedToken(m rewrite.Marker, err error) error {
 	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
 	switch m.Kind {
 	case rewrite.Stale:
-		return &StaleError{Table: t.name, Token: token, Current: m.Current, refusedAs: refusedAs[isStale]{err}}
+		return words.Stale(t.Name, token, m.Current, err)
 	case rewrite.NotNewest:
 		if m.Current > token.Value {
-			return &StaleError{Table: t.name, Token: token, Current: m.Current, refusedAs: refusedAs[isStale]{err}}
+			return words.Stale(t.Name, token, m.Current, err)
 		}
-		return &NotIssuedError{Table: t.name, Token: token, Current: m.Current, refusedAs: refusedAs[isNotIssued]{err}}
+		return words.NotIssued(t.Name, token, m.Current, err)
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
-		return &refusal{sentinel: ErrUnknownName, err: err, table: t.name, token: token,
-			reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.name, token.Name)}
+		return &Refusal{Sentinel: ErrUnknownName, Err: err, Table: t.Name, Token: token,
+			Reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.Name, token.Name)}
 	}
 }

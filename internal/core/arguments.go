@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -10,23 +10,23 @@ import (
 // rewriter if there is one: it sets what is read and its plan. The statement is sent as the
 // rewriter has made it, unless pgx makes the same of it again. reason is why the statement can't be
 // guarded; failed is the rewriter's own error.
-func (e *execution) readOptions(ctx context.Context) (reason, failed error) {
-	if s := e.state.settings; s.profile.NoOptions || len(s.tables) == 0 {
+func (e *Execution) readOptions(ctx context.Context) (reason, failed error) {
+	if s := e.conn.settings; s.profile.NoOptions || len(s.tables) == 0 {
 		return nil, nil
 	}
-	opts, refused := basedriver.FindOptions(e.asked.args, e.rows)
+	opts, refused := basedriver.FindOptions(e.asked.Args, e.rows)
 	e.read.options = opts.Count
 	if refused == "" && opts.Rewrites() {
 		var made basedriver.Rewritten
-		made, refused, failed = opts.Rewrite(ctx, e.state.base, e.asked.query, e.asked.args)
+		made, refused, failed = e.conn.link.Rewrite(ctx, opts, e.asked.Query, e.asked.Args)
 		if failed != nil {
 			return nil, failed
 		}
-		e.read.request, e.read.options = request{query: made.Query, args: made.Args}, made.Options
+		e.read.Request, e.read.options = Request{Query: made.Query, Args: made.Args}, made.Options
 		if !made.Pure {
-			e.sent = e.read.request
+			e.sent = e.read.Request
 		}
-		e.plan = e.rewriter().Plan(e.read.query)
+		e.plan = e.rewriter().Plan(e.read.Query)
 	}
 	if refused != "" {
 		reason = unguardable("", refused)

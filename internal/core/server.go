@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -32,74 +31,75 @@ const (
 )
 
 // know has the connection ask for what it doesn't know of its server and session.
-func (s *connState) know(ctx context.Context, m session.Moment) error {
+func (s *Conn) know(ctx context.Context, m session.Moment) error {
 	err := s.session.Know(ctx, (*asking)(s), m)
 	if err == nil {
 		return nil
 	}
 	if refusal := (*session.Refusal)(nil); errors.As(err, &refusal) {
-		return serverError(refusal)
+		return words.Server(refusal)
 	}
 	return fmt.Errorf("sqlfence: %w", err)
 }
 
 // asking is a connection as it is asked. One that is lost isn't, so that database/sql takes another.
-type asking connState
+type asking Conn
 
 func (a *asking) ready(ctx context.Context) error {
 	if a.inTx {
 		return ctx.Err() // pgx would say that the connection is bad
 	}
-	return (*connState)(a).ready(ctx)
+	return (*Conn)(a).ready(ctx)
 }
 
 func (a *asking) Query(ctx context.Context, query string) ([][]string, error) {
 	if err := a.ready(ctx); err != nil {
 		return nil, err
 	}
-	return queryTexts(ctx, a.base, query)
+	return a.link.Query(ctx, query)
 }
 
 func (a *asking) Exec(ctx context.Context, query string) error {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
-	_, err := basedriver.Exec(ctx, a.base, query, nil)
-	if !basedriver.IsSkip(err) {
-		return err
-	}
-	s, err := basedriver.Prepare(ctx, a.base, query)
-	if err != nil {
-		return err
-	}
-	_, err = basedriver.ExecStmt(ctx, s, nil)
-	return basedriver.Closing(s.Close, err)
+	return a.link.Exec(ctx, query)
 }
 
 // knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is
 // no answer matters to the first of these writes, which asks again.
-func (s *connState) knowBefore(ctx context.Context, opts driver.TxOptions) {
-	if s.settings.profile.errorEndsTx() && !opts.ReadOnly && len(s.settings.tables) > 0 && s.settings.bypass == "" {
+func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
+	if s.settings.profile.errorEndsTx() && !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == "" {
 		_ = s.know(ctx, session.Moment{})
 	}
 }
 
 // refuses returns why nothing guarded is written on the server, after it couldn't prepare a guarded statement:
 // that may be the reason. It isn't asked in a transaction, which an error may have ended.
-func (s *connState) refuses(ctx context.Context) error {
+func (s *Conn) refuses(ctx context.Context) error {
 	if s.inTx || s.settings.observes() {
 		return nil
 	}
-	err := s.know(ctx, session.Moment{})
-	if refused := (*ServerError)(nil); errors.As(err, &refused) {
-		return refused
+	refusal, _ := s.CheckServer(ctx)
+	if refusal == nil {
+		return nil
 	}
-	return nil
+	return words.Server(refusal)
 }
 
-// checkSession refuses a guarded write where the server or the session isn't as a guard needs it.
-func (e *execution) checkSession(ctx context.Context) error {
-	s, before := e.state, e.rewriter()
+// CheckServer asks the server what guards rely on, and returns why nothing guarded is written on it. err says why
+// that isn't known.
+func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err error) {
+	err = s.session.Know(ctx, (*asking)(s), session.Moment{})
+	if errors.As(err, &refusal) {
+		return refusal, nil
+	}
+	return nil, err
+}
+
+// checkServer refuses a guarded write where the server or the session isn't as a guard needs it.
+func (e *Execution) checkServer(ctx context.Context) error {
+	s, before := e.conn, e.rewriter()
 	beyondASCII := s.session.HasCharset() && !e.isASCII()
 	if err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: beyondASCII || e.plan.AssignsTwice}); err != nil {
 		return err
@@ -110,12 +110,12 @@ func (e *execution) checkSession(ctx context.Context) error {
 	if err := e.checkHome(ctx); err != nil {
 		return err
 	}
-	s.follow(ctx, e.read.query)
+	s.follow(ctx, e.read.Query)
 	switch facts := &s.session.Facts; {
 	case facts.SplitCharset != "" && beyondASCII:
-		return unguardable(e.table(0).name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
+		return unguardable(e.table(0).Name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:
-		return unguardable(e.table(0).name, assignsTwice)
+		return unguardable(e.table(0).Name, assignsTwice)
 	case facts.Peers:
 		return e.checkPeers()
 	}
@@ -124,21 +124,21 @@ func (e *execution) checkSession(ctx context.Context) error {
 
 // checkHome refuses a write that needs the ledger where the session finds another one than its pool's, or may
 // before it writes.
-func (e *execution) checkHome(ctx context.Context) error {
-	s := e.state
-	i := slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].rules.Ledger })
+func (e *Execution) checkHome(ctx context.Context) error {
+	s := e.conn
+	i := slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].Rules.Ledger })
 	switch {
 	case i < 0:
 		return nil
-	case e.plan.Several > 0 && s.session.MayMove(e.read.query):
-		return unguardable(e.table(i).name, "the text may change where the session finds names (search_path) before it "+
+	case e.plan.Several > 0 && s.session.MayMove(e.read.Query):
+		return unguardable(e.table(i).Name, "the text may change where the session finds names (search_path) before it "+
 			"writes; send each statement by itself")
 	}
-	return s.checkHome(ctx, e.table(i).name)
+	return s.checkHome(ctx, e.table(i).Name)
 }
 
 // checkHome refuses what needs the ledger, for a table, where the session finds another one than its pool's.
-func (s *connState) checkHome(ctx context.Context, table string) error {
+func (s *Conn) checkHome(ctx context.Context, table string) error {
 	err := s.session.CheckHome(ctx, (*asking)(s))
 	if moved := (*session.Moved)(nil); errors.As(err, &moved) {
 		return unguardable(table, moved.Error())
@@ -150,7 +150,7 @@ func (s *connState) checkHome(ctx context.Context, table string) error {
 }
 
 // checkOwn is checkHome for a statement of sqlfence's packages, if it names one of their tables.
-func (s *connState) checkOwn(ctx context.Context, query string) error {
+func (s *Conn) checkOwn(ctx context.Context, query string) error {
 	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.text(), "s", query) == query {
 		return nil
 	}
@@ -160,10 +160,10 @@ func (s *connState) checkOwn(ctx context.Context, query string) error {
 // checkPeers refuses a write that compares a token with the ledger where the ledger's lock
 // holds off only who writes on the same server: a newer token may be issued on another one at
 // the same time, and both commit.
-func (e *execution) checkPeers() error {
+func (e *Execution) checkPeers() error {
 	for i := range e.plan.Tables {
-		if t := e.table(i); t.rules.Ledger && len(e.with.held.of(i)) > 0 {
-			return unguardable(t.name, needsOneServer)
+		if t := e.table(i); t.Rules.Ledger && len(e.with.held.of(i)) > 0 {
+			return unguardable(t.Name, needsOneServer)
 		}
 	}
 	return nil
@@ -172,8 +172,8 @@ func (e *execution) checkPeers() error {
 // isASCII reports whether nothing in the statement, nor what a driver writes into it of its arguments, can read
 // otherwise in another encoding: in GBK, Big5 or Shift JIS the byte that escapes a quote may be the second
 // one of a character, and an argument end its string.
-func (e *execution) isASCII() bool {
-	return isASCII(e.read.query) && !slices.ContainsFunc(e.read.args, mayExceedASCII)
+func (e *Execution) isASCII() bool {
+	return isASCII(e.read.Query) && !slices.ContainsFunc(e.read.Args, mayExceedASCII)
 }
 
 func isASCII[T string | []byte](text T) bool {
@@ -199,52 +199,11 @@ func mayExceedASCII(a driver.NamedValue) bool {
 }
 
 // wants notes what the rules of the tables need to know.
-func (s *settings) wants() {
+func (s *Settings) wants() {
 	s.wanted.Schema, s.wanted.Ledger = s.schema, s.ledgers
 	for _, t := range s.tables {
-		if t.rules.Sealed {
+		if t.Rules.Sealed {
 			s.wanted.Sealed = append(s.wanted.Sealed, t.spelled)
 		}
 	}
-}
-
-// queryTexts returns the rows of a query without arguments, as texts. NULL is the empty one.
-func queryTexts(ctx context.Context, c driver.Conn, query string) ([][]string, error) {
-	rows, err := basedriver.Query(ctx, c, query, nil)
-	if basedriver.IsSkip(err) {
-		s, failed := basedriver.Prepare(ctx, c, query)
-		if failed != nil {
-			return nil, failed
-		}
-		defer s.Close()
-		rows, err = basedriver.QueryStmt(ctx, s, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var all [][]string
-	row := make([]driver.Value, len(rows.Columns()))
-	for {
-		switch err := rows.Next(row); {
-		case basedriver.IsEnd(err):
-			return all, rows.Close()
-		case err != nil:
-			return nil, basedriver.Closing(rows.Close, err)
-		}
-		all = append(all, valueTexts(row))
-	}
-}
-
-func valueTexts(row []driver.Value) []string {
-	texts := make([]string, len(row))
-	for i, v := range row {
-		switch v := v.(type) {
-		case nil:
-		case []byte:
-			texts[i] = string(v)
-		default:
-			texts[i] = fmt.Sprint(v)
-		}
-	}
-	return texts
 }

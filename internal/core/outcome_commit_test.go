@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import "testing"
 

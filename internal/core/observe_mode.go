@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// observes reports whether some of the tables that the statement writes to are observed.
-func (e *execution) observes() bool { return e.registry.observed && e.writesTo(Observe) }
+// Observes reports whether some of the tables that the statement writes to are observed.
+func (e *Execution) Observes() bool { return e.registry.observed && e.writesTo(Observe) }
 
 // enforces reports whether some of them are enforced.
-func (e *execution) enforces() bool { return !e.registry.observed || e.writesTo(Enforce) }
+func (e *Execution) enforces() bool { return !e.registry.observed || e.writesTo(Enforce) }
 
 // writesTo reports whether the statement writes to a table that is in this mode.
-func (e *execution) writesTo(m Mode) bool {
+func (e *Execution) writesTo(m Mode) bool {
 	for i := range e.plan.Tables {
-		if e.table(i).mode == m {
+		if e.table(i).Mode == m {
 			return true
 		}
 	}
@@ -29,7 +29,7 @@ func (e *execution) writesTo(m Mode) bool {
 
 // tolerates reports whether a reason to refuse the statement is only reported: all of
 // its tables are observed. The statement goes on with its other guards.
-func (e *execution) tolerates(reason error) bool {
+func (e *Execution) tolerates(reason error) bool {
 	if e.enforces() {
 		return false
 	}
@@ -39,7 +39,7 @@ func (e *execution) tolerates(reason error) bool {
 
 // withoutObserved decides about a statement that was refused for a reason as if the
 // observed tables weren't registered. If it isn't refused then, the reason is an event.
-func (e *execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
+func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
 	would := e.refusal(WouldRefuse, reason)
 	decided, err := e.enforceOnly(ctx)
 	if decided != refused {
@@ -49,15 +49,15 @@ func (e *execution) withoutObserved(ctx context.Context, reason error) (outcome,
 }
 
 // enforceOnly begins anew with the enforced tables alone.
-func (e *execution) enforceOnly(ctx context.Context) (outcome, error) {
-	s := e.state.settings
-	e.sent, e.told = e.read.request, telling{}
+func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
+	s := e.conn.settings
+	e.sent, e.told = e.read.Request, telling{}
 	e.with, e.read.keeps = guards{}, false
 	if s.enforced == nil {
 		return passed, nil
 	}
 	e.registry = s.enforced
-	e.plan = s.enforced.rewriter.Plan(e.read.query)
+	e.plan = s.enforced.rewriter.Plan(e.read.Query)
 	if e.passes() {
 		return passed, nil
 	}
@@ -66,27 +66,27 @@ func (e *execution) enforceOnly(ctx context.Context) (outcome, error) {
 
 // refusePrepared reports that a statement can't be prepared, and returns the reason. It
 // returns nil where that is for observed tables: each execution reports it.
-func (e *execution) refusePrepared(ctx context.Context, reason error) error {
-	switch s := e.state.settings; {
+func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
+	switch s := e.conn.settings; {
 	case s.enforced == nil:
 		return nil
 	case s.observes():
 		e.registry = s.enforced
-		e.plan = s.enforced.rewriter.Plan(e.asked.query)
+		e.plan = s.enforced.rewriter.Plan(e.asked.Query)
 		if e.plan.Verdict != rewrite.Refuse {
 			return nil
 		}
 		reason = s.enforced.unguardable(&e.plan.Refusal)
 	}
-	e.state.settings.report(ctx, e.refusal(Refused, reason))
+	e.conn.settings.report(ctx, e.refusal(Refused, reason))
 	return reason
 }
 
 // observe runs a guarded execution so that nothing is refused and nothing breaks for an
 // observed table: as in Enforce mode first; if that fails, as relent does. A failed attempt
 // has no effects. If an error would end a transaction, a savepoint is set before the attempt.
-func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
-	s := e.state
+func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
+	s := e.conn
 	if e.enforces() {
 		if err := e.linked(ctx); err != nil {
 			var nothing T
@@ -97,7 +97,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 	began := e.begin()
 	got, err := try(ctx, e, c)
 	if fact := e.wrong(err); fact == session.Function {
-		e.state.found.Forget(fact)
+		e.conn.found.Forget(fact)
 	}
 	switch {
 	case err == nil:
@@ -123,7 +123,7 @@ func observe[T any](ctx context.Context, e *execution, c call[T]) (T, error) {
 
 // enforceAlone sends a statement that failed with err once more, with the guards of the
 // enforced tables alone.
-func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error) (T, error) {
+func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, error) {
 	var nothing T
 	typed, raised := e.classify(err)
 	if !raised {
@@ -132,13 +132,13 @@ func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error
 	would := e.refusal(WouldRefuse, typed)
 	decided, reason := e.enforceOnly(ctx)
 	if decided == refused {
-		e.state.settings.report(ctx, e.refusal(Refused, reason))
+		e.conn.settings.report(ctx, e.refusal(Refused, reason))
 		return nothing, reason
 	}
 	got, err := enforce(ctx, e, c)
 	if err == nil {
-		would.Sent = e.sent.query
-		e.state.settings.report(ctx, would)
+		would.Sent = e.sent.Query
+		e.conn.settings.report(ctx, would)
 	}
 	return got, err
 }
@@ -146,7 +146,7 @@ func enforceAlone[T any](ctx context.Context, e *execution, c call[T], err error
 // relent sends a statement that failed with err once more, if all of its tables are observed: if
 // the guard has refused it, without the checks that refuse; and if that or anything else fails, as
 // the application wrote it.
-func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err error) (T, error) {
+func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err error) (T, error) {
 	typed, refused := e.classify(err)
 	if refused {
 		e.note(e.refusal(WouldRefuse, typed))
@@ -161,7 +161,7 @@ func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err
 	if !refused { // while nothing else is under way
 		why = e.explain(ctx, err)
 	}
-	e.sent = e.read.request
+	e.sent = e.read.Request
 	got, errPlain := try(ctx, e, c)
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
@@ -175,7 +175,7 @@ func relent[T any](ctx context.Context, e *execution, c call[T], saved bool, err
 // unguard renders the statement without the checks that refuse, after it was refused for
 // a reason. The token stored in a row doesn't rise to one that was never issued, or it
 // would be above all that are.
-func (e *execution) unguard(reason error) error {
+func (e *Execution) unguard(reason error) error {
 	if errors.Is(reason, ErrNotIssued) {
 		e.with.held.drop()
 	}
@@ -185,7 +185,7 @@ func (e *execution) unguard(reason error) error {
 
 // savepoint sets one if an error would end the transaction, and reports whether it
 // did. Statements may have ended that transaction unnoticed; the server knows.
-func (s *connState) savepoint(ctx context.Context) bool {
+func (s *Conn) savepoint(ctx context.Context) bool {
 	if !s.inTx || !s.settings.profile.errorEndsTx() {
 		return false
 	}
@@ -199,7 +199,7 @@ func (s *connState) savepoint(ctx context.Context) bool {
 // undo returns to the savepoint, if there is one, after a statement failed with err,
 // and reports whether the statement can be run once more: it has changed nothing,
 // and its transaction is as it was.
-func (e *execution) undo(ctx context.Context, err error, saved bool) bool {
+func (e *Execution) undo(ctx context.Context, err error, saved bool) bool {
 	switch {
 	case basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return false
@@ -207,13 +207,13 @@ func (e *execution) undo(ctx context.Context, err error, saved bool) bool {
 		return false
 	}
 	_, byGuard := e.classify(err)
-	left := e.state.settings.profile.leftNothing(failure{
+	left := e.conn.settings.profile.leftNothing(failure{
 		err:     err,
-		query:   e.asked.query,
+		query:   e.asked.Query,
 		byGuard: byGuard,
-		inTx:    e.state.inTx,
+		inTx:    e.conn.inTx,
 		saved:   saved,
 		aborts:  e.plan.Aborts && !e.with.values.Observe,
 	})
-	return left && (!saved || e.state.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
+	return left && (!saved || e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
 }

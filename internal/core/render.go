@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"database/sql/driver"
@@ -9,13 +9,13 @@ import (
 
 // render writes the guarded statement as the one to be sent, or refuses it where
 // that can't be done.
-func (e *execution) render() (outcome, error) {
-	given := e.read.args[e.read.options:]
+func (e *Execution) render() (outcome, error) {
+	given := e.read.Args[e.read.options:]
 	e.read.keeps = e.mayKeep()
 	e.with.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
-		err = errMisplaced
+		err = unguardable("", needsPlaces)
 	}
 	if err != nil {
 		return refused, err
@@ -23,8 +23,27 @@ func (e *execution) render() (outcome, error) {
 	return guarded, nil
 }
 
+// mayKeep reports whether the adapter may keep the statement prepared, with the guard's values as arguments. A
+// prepared statement of the application's is kept by the application.
+func (e *Execution) mayKeep() bool {
+	return !e.Observes() && e.read.Stmt == nil && e.read.options == 0 && e.conn.link.Keeps(e.read.Query, e.plan, e.rows)
+}
+
+// Keeps reports whether the adapter may keep what is sent prepared: its text is the same for other values of the
+// guard's.
+func (e *Execution) Keeps() bool {
+	if !e.read.keeps || e.with.values.Literal {
+		return false
+	}
+	if len(e.sent.Added) > 0 {
+		return slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool { return a.Again == 0 })
+	}
+	form, err := e.plan.Default()
+	return err == nil && len(form.Args) == 0 && form.SQL == e.sent.Query
+}
+
 // write writes the guarded statement with its arguments.
-func (e *execution) write() error {
+func (e *Execution) write() error {
 	v := e.with.values
 	// Of one table and token, which is common, the values stay on the stack.
 	var token [1]rewrite.Token
@@ -44,19 +63,19 @@ func (e *execution) write() error {
 	if err != nil {
 		return e.registry.unrendered(err)
 	}
-	e.sent = e.read.request
-	e.sent.query = r.SQL
+	e.sent = e.read.Request
+	e.sent.Query = r.SQL
 	if len(r.Args) == 0 {
 		return nil
 	}
-	e.sent.args, e.sent.added = e.merge(r.Args, &v), r.Args
+	e.sent.Args, e.sent.Added = e.merge(r.Args, &v), r.Args
 	return nil
 }
 
 // merge returns the statement's arguments, with the added ones in their places.
-func (e *execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
-	given := e.read.args[e.read.options:]
-	args := append(e.state.cache.room(len(e.read.args)+len(added)), e.read.args[:e.read.options]...)
+func (e *Execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
+	given := e.read.Args[e.read.options:]
+	args := append(e.conn.room(len(e.read.Args)+len(added)), e.read.Args[:e.read.options]...)
 	taken := 0
 	for i, a := range added {
 		before := a.Number - 1 - i // how many of the statement's own
@@ -78,7 +97,7 @@ func (e *execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.Named
 // needsLiteral reports whether the guard's values have to be written into the text.
 // Where the application passes no arguments, an argument of the guard's would cost a
 // round trip for most drivers.
-func (e *execution) needsLiteral(given []driver.NamedValue) bool {
+func (e *Execution) needsLiteral(given []driver.NamedValue) bool {
 	switch {
 	case !e.plan.Params, len(given) != e.plan.Inputs, hasNamed(given):
 		return true
@@ -86,10 +105,10 @@ func (e *execution) needsLiteral(given []driver.NamedValue) bool {
 		return false
 	case e.misplaced():
 		return true
-	case e.read.stmt != nil, e.read.keeps:
+	case e.read.Stmt != nil, e.read.keeps:
 		return false
 	}
-	return !e.rows || !e.state.settings.profile.CachesQueries
+	return !e.rows || !e.conn.settings.profile.CachesQueries
 }
 
 func hasNamed(args []driver.NamedValue) bool {
@@ -98,13 +117,13 @@ func hasNamed(args []driver.NamedValue) bool {
 
 // misplaced reports whether pgx, in its simple protocol, would write values into the
 // text at other places than those that the server reads as placeholders.
-func (e *execution) misplaced() bool {
-	return !e.state.settings.profile.NoOptions && !e.plan.Inlines()
+func (e *Execution) misplaced() bool {
+	return !e.conn.settings.profile.NoOptions && !e.plan.Inlines()
 }
 
-// errMisplaced refuses such a statement on every connection of pgx's: which protocol
+// needsPlaces is why such a statement is refused on every connection of pgx's: which protocol
 // one uses is unknown here.
-var errMisplaced = unguardable("", "in its simple protocol pgx would write the arguments where the server reads "+
-	"no placeholders; "+
-	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain "+
-	"quotes or $ as arguments")
+const needsPlaces = "in its simple protocol pgx would write the arguments where the server reads " +
+	"no placeholders; " +
+	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain " +
+	"quotes or $ as arguments"

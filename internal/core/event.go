@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -15,36 +15,31 @@ type telling struct {
 	timed  bool          // took is set, and is to be reported
 }
 
-// event returns an event about the execution as it is now.
-func (e *execution) event(kind EventKind) Event {
-	return Event{Kind: kind, Query: e.asked.query, Tables: e.registry.names(e.plan), Tokens: slices.Clone(e.with.held.all)}
+// event returns an event about the Execution as it is now.
+func (e *Execution) event(kind EventKind) Event {
+	return Event{Kind: kind, Query: e.asked.Query, Tables: e.registry.names(e.plan), Tokens: slices.Clone(e.with.held.all)}
 }
 
 // refusal returns an event about a refusal.
-func (e *execution) refusal(kind EventKind, reason error) Event {
+func (e *Execution) refusal(kind EventKind, reason error) Event {
 	event := e.event(kind)
 	event.Err = reason
-	if len(event.Tables) == 0 {
-		if table := tableOf(reason); table != "" {
-			event.Tables = []string{table}
-		}
-	}
 	return event
 }
 
 // note keeps an event until the statement is sent.
-func (e *execution) note(event Event) { e.told.events = append(e.told.events, event) }
+func (e *Execution) note(event Event) { e.told.events = append(e.told.events, event) }
 
 // notePassed notes that the statement needs no guard, if an observer listens for that.
-func (e *execution) notePassed() {
-	if e.state.settings.told.has(Passed) {
-		e.note(Event{Kind: Passed, Query: e.asked.query})
+func (e *Execution) notePassed() {
+	if e.conn.settings.told.Has(Passed) {
+		e.note(Event{Kind: Passed, Query: e.asked.Query})
 	}
 }
 
 // noteUnfenced notes which of the tables are written without a token.
-func (e *execution) noteUnfenced() {
-	if !e.registry.optional || !e.state.settings.told.has(Unfenced) {
+func (e *Execution) noteUnfenced() {
+	if !e.registry.optional || !e.conn.settings.told.Has(Unfenced) {
 		return
 	}
 	if tables := e.tablesWhere(e.isUnfenced); len(tables) > 0 {
@@ -55,15 +50,15 @@ func (e *execution) noteUnfenced() {
 }
 
 // isUnfenced reports whether the plan's table i needs no token and there is none for it.
-func (e *execution) isUnfenced(i int) bool {
+func (e *Execution) isUnfenced(i int) bool {
 	t := e.table(i)
-	return (t.optional || t.rules.UnfencedInserts) && t.rules.Fenced() && len(e.with.held.of(i)) == 0
+	return (t.Optional || t.Rules.UnfencedInserts) && t.Rules.Fenced() && len(e.with.held.of(i)) == 0
 }
 
-func (e *execution) tablesWhere(is func(i int) bool) (names []string) {
+func (e *Execution) tablesWhere(is func(i int) bool) (names []string) {
 	for i := range e.plan.Tables {
 		if is(i) {
-			names = append(names, e.table(i).name)
+			names = append(names, e.table(i).Name)
 		}
 	}
 	return names
@@ -71,20 +66,20 @@ func (e *execution) tablesWhere(is func(i int) bool) (names []string) {
 
 // reportSent reports the pending events once the statement was sent. On ErrSkip it
 // drops them: database/sql will retry through Prepare.
-func (e *execution) reportSent(ctx context.Context, err error) {
+func (e *Execution) reportSent(ctx context.Context, err error) {
 	if basedriver.IsSkip(err) {
 		return
 	}
 	for _, event := range e.told.events {
-		event.Sent = e.sent.query
-		e.state.settings.report(ctx, event)
+		event.Sent = e.sent.Query
+		e.conn.settings.report(ctx, event)
 	}
 	e.told.events = nil
 }
 
 // begin returns when the guarded statement begins to be sent, if that is of interest.
-func (e *execution) begin() (t time.Time) {
-	if e.state.settings.told.has(Guarded) {
+func (e *Execution) begin() (t time.Time) {
+	if e.conn.settings.told.Has(Guarded) {
 		t = time.Now()
 	}
 	return t
@@ -92,15 +87,15 @@ func (e *execution) begin() (t time.Time) {
 
 // end notes that the database has executed the statement with its guard, which
 // counts only if there was no reason to refuse it.
-func (e *execution) end(began time.Time) {
+func (e *Execution) end(began time.Time) {
 	refuses := func(event Event) bool { return event.Kind == WouldRefuse }
 	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.told.events, refuses)) {
 		e.told.took, e.told.timed = time.Since(began), true
 	}
 }
 
-// reportGuarded reports that the statement was executed with its guard, once.
-func (e *execution) reportGuarded(ctx context.Context) {
+// ReportGuarded reports that the statement was executed with its guard, once.
+func (e *Execution) ReportGuarded(ctx context.Context) {
 	if !e.told.timed {
 		return
 	}
@@ -110,7 +105,7 @@ func (e *execution) reportGuarded(ctx context.Context) {
 		event.Tables = e.tablesWhere(func(i int) bool { return !e.isUnfenced(i) })
 	}
 	if len(event.Tables) > 0 {
-		event.Sent, event.Duration = e.sent.query, e.told.took
-		e.state.settings.report(ctx, event)
+		event.Sent, event.Duration = e.sent.Query, e.told.took
+		e.conn.settings.report(ctx, event)
 	}
 }

@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 // ready looks whether such a thing may be sent. An error means that nothing was sent
 // or will be: it is the context's if that has ended, or driver.ErrBadConn if the
 // connection is lost, on which database/sql takes another.
-func (s *connState) ready(ctx context.Context) error {
+func (s *Conn) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.lost || !s.liveness.Alive(ctx) {
+	if s.lost || !s.link.Alive(ctx) {
 		if err := ctx.Err(); err != nil { // a Ping that was cut short tells nothing
 			return err
 		}
@@ -37,8 +37,8 @@ func (s *connState) ready(ctx context.Context) error {
 }
 
 // linked looks whether the guarded statement may be sent.
-func (e *execution) linked(ctx context.Context) error {
-	s := e.state
+func (e *Execution) linked(ctx context.Context) error {
+	s := e.conn
 	if s.inTx {
 		s.guardedTx = true
 		return nil
@@ -50,17 +50,45 @@ func (e *execution) linked(ctx context.Context) error {
 	return nil
 }
 
-// prepare prepares the statement, if it is to be sent prepared and isn't.
-func (e *execution) prepare(ctx context.Context) error {
-	if e.sent.stmt != nil {
-		return e.sent.stmt.use(ctx, e.sent.query, e.sent.added)
-	}
-	return e.useKept(ctx)
+// A Tx is a transaction as an adapter has it.
+type Tx interface {
+	Commit() error
+	Rollback() error
 }
 
-// commit commits a transaction. It fails if guarded writes of it were rolled back.
-func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
-	guarded := s.guardedTx && !s.liveness.Closed() // else the base driver has nowhere to send it
+// BeforeTx asks the server, before a transaction that may have guarded writes is begun, if an error would end it. It
+// returns driver.ErrBadConn where the connection is lost.
+func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
+	s.knowBefore(ctx, readOnly)
+	if s.lost { // database/sql takes another
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// Began notes that a transaction was begun with ctx, unless err says that it wasn't.
+func (s *Conn) Began(ctx context.Context, err error) error {
+	s.rolledBack = nil
+	if s.inTx = err == nil; err == nil {
+		s.begun(ctx)
+	}
+	return s.Explain(ctx, err)
+}
+
+// Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back.
+func (s *Conn) Commit(ctx context.Context, tx Tx) error {
+	return s.Explain(ctx, s.commit(ctx, tx))
+}
+
+// Rollback rolls a transaction back.
+func (s *Conn) Rollback(tx Tx) error {
+	s.inTx, s.guardedTx, s.rolledBack = false, false, nil
+	s.ended()
+	return s.endTx(tx.Rollback)
+}
+
+func (s *Conn) commit(ctx context.Context, tx Tx) error {
+	guarded := s.guardedTx && !s.link.Closed() // else the base driver has nowhere to send it
 	rolledBack := s.checkRollback()
 	s.inTx, s.guardedTx, s.rolledBack = false, false, nil
 	s.ended()
@@ -82,12 +110,12 @@ func (s *connState) commit(ctx context.Context, tx driver.Tx) error {
 }
 
 // commits reports whether a statement may commit guarded statements that were sent before.
-func (s *connState) commits(query string) bool { return (s.pending || s.guardedTx) && mayCommit(query) }
+func (s *Conn) commits(query string) bool { return (s.pending || s.guardedTx) && mayCommit(query) }
 
 // followCommit returns the error that the application gets for such a statement, which ended with err. It is
 // never driver.ErrBadConn, on which database/sql would send it on another connection: there it would
 // commit nothing, and succeed.
-func (s *connState) followCommit(err error) error {
+func (s *Conn) followCommit(err error) error {
 	switch {
 	case err == nil:
 		s.pending = false
@@ -122,7 +150,7 @@ var (
 
 // muted returns the context's error after an Exec without an error, if the base driver may
 // have stopped there without saying so.
-func (s *connState) muted(ctx context.Context) error {
+func (s *Conn) muted(ctx context.Context) error {
 	if !s.settings.profile.MutesEnd {
 		return nil
 	}
@@ -132,18 +160,18 @@ func (s *connState) muted(ctx context.Context) error {
 // endTx commits or rolls back. If that may have left the transaction open, endTx ends the session,
 // so that the server rolls it back: else the pool's next user would go on in it, and that user's
 // BEGIN would commit writes that were reported as failed.
-func (s *connState) endTx(end func() error) error {
+func (s *Conn) endTx(end func() error) error {
 	err := end()
 	if err != nil && s.settings.profile.keepsTx(err) {
 		s.lost, s.closed = true, true
-		_ = s.base.Close() // the reason is err
+		_ = s.link.Close() // the reason is err
 	}
 	return err
 }
 
 // settle returns the error that the application gets for what was sent and failed with
 // err. resent: on driver.ErrBadConn database/sql would send it again.
-func (s *connState) settle(err error, resent bool) error {
+func (s *Conn) settle(err error, resent bool) error {
 	if !s.mayHaveLanded(err) {
 		return err
 	}
@@ -152,10 +180,10 @@ func (s *connState) settle(err error, resent bool) error {
 	return &unknownOutcome{err: err, resent: resent}
 }
 
-// explain returns the error of what was asked of the connection with ctx: ErrStale, if ctx has
+// Explain returns the error of what was asked of the connection with ctx: ErrStale, if ctx has
 // ended because its holder has lost what its token stands for. Then nothing is sent again on
 // another connection.
-func (s *connState) explain(ctx context.Context, err error) error {
+func (s *Conn) Explain(ctx context.Context, err error) error {
 	if err == nil || basedriver.IsSkip(err) {
 		return err
 	}
@@ -172,18 +200,18 @@ func (s *connState) explain(ctx context.Context, err error) error {
 
 // mayHaveLanded reports whether what was given to the base driver, and failed with err,
 // may have been applied.
-func (s *connState) mayHaveLanded(err error) bool {
+func (s *Conn) mayHaveLanded(err error) bool {
 	db := s.settings.profile.database
 	switch {
 	case basedriver.IsSkip(err), db.answered(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers return it for statements that were sent, too: see docs/adr/0013.
-		return db.remote() && !s.liveness.Open() && !s.settings.profile.BadConnUnsent
+		return db.remote() && !s.link.Open() && !s.settings.profile.BadConnUnsent
 	case isInterrupted(err, db.remote()):
 		return !isUnsent(err)
 	}
-	return dberr.IsSessionEnd(err) || s.liveness.Closed() || s.liveness.Invalid() // which it wasn't before
+	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // which it wasn't before
 }
 
 // isInterrupted reports whether err is the end of a context or the network's. What has

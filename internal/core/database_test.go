@@ -1,14 +1,16 @@
-package sqlfence
+package core
 
 import (
 	"strconv"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Each dialect has its database, so that one which is added asks for it here.
 func TestEachDialectHasADatabase(t *testing.T) {
 	n := 0
-	for d := Dialect(1); d.String() != Dialect(0).String(); d++ {
+	for d := rewrite.Dialect(1); d.String() != rewrite.Dialect(0).String(); d++ {
 		n++
 		db, ok := databaseOf(d)
 		if !ok {

@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // followTx follows transactions that are begun and ended by statements: by one
 // that ended with err. In doubt a transaction is taken for open: the next savepoint
 // shows whether it is.
-func (s *connState) followTx(query string, err error) {
+func (s *Conn) followTx(query string, err error) {
 	switch {
 	case basedriver.IsSkip(err) || !s.followsTx(): // a skipped one comes again, prepared
 	case err == nil:
@@ -25,13 +25,13 @@ func (s *connState) followTx(query string, err error) {
 
 // followsTx reports whether transactions that statements begin and end have to be
 // followed: Observe mode sets savepoints in them.
-func (s *connState) followsTx() bool {
+func (s *Conn) followsTx() bool {
 	return s.settings.observes() && s.settings.profile.errorEndsTx()
 }
 
 // changesTx reports whether the statement begins or ends transactions that have to be
 // followed.
-func (s *connState) changesTx(query string) bool {
+func (s *Conn) changesTx(query string) bool {
 	if !s.followsTx() {
 		return false
 	}
@@ -55,19 +55,19 @@ type txContext struct {
 }
 
 // begun notes the context that has begun a transaction of the connection.
-func (s *connState) begun(ctx context.Context) {
-	s.txContext = txContext{begun: true, tokens: tokensFrom(ctx), editor: ctx.Value(editorKey{})}
+func (s *Conn) begun(ctx context.Context) {
+	s.txContext = txContext{begun: true, tokens: TokensFrom(ctx), editor: ctx.Value(editorKey{})}
 }
 
 // ended forgets it.
-func (s *connState) ended() { s.txContext = txContext{} }
+func (s *Conn) ended() { s.txContext = txContext{} }
 
 // context returns the context that a statement of the connection runs with: its own,
 // with the transaction's tokens if it carries none, and with the transaction's editor
 // if it has none.
-func (s *connState) context(ctx context.Context) context.Context {
-	if len(s.txContext.tokens) > 0 && len(tokensFrom(ctx)) == 0 {
-		ctx = context.WithValue(ctx, tokensKey{}, s.txContext.tokens)
+func (s *Conn) context(ctx context.Context) context.Context {
+	if len(s.txContext.tokens) > 0 && len(TokensFrom(ctx)) == 0 {
+		ctx = WithTokens(ctx, s.txContext.tokens)
 	}
 	if s.txContext.editor != nil && ctx.Value(editorKey{}) == nil {
 		ctx = WithEditor(ctx, s.txContext.editor)
@@ -78,8 +78,8 @@ func (s *connState) context(ctx context.Context) context.Context {
 // keepTerm keeps a transaction of BeginTx from going on under other tokens than it began with:
 // what it has read and decided under a lease that was lost must not be written under the
 // next one.
-func (e *execution) keepTerm(got []Token) error {
-	tx := &e.state.txContext
+func (e *Execution) keepTerm(got []Token) error {
+	tx := &e.conn.txContext
 	if !tx.begun {
 		return nil
 	}
@@ -101,17 +101,17 @@ func (e *execution) keepTerm(got []Token) error {
 }
 
 // changedTerm refuses a token in a transaction that has used another one of this name.
-func (e *execution) changedTerm(before, now Token) error {
-	t := e.table(max(0, slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.state.settings.tables[i].takes(now.Name) })))
+func (e *Execution) changedTerm(before, now Token) error {
+	t := e.table(max(0, slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.conn.settings.tables[i].takes(now.Name) })))
 	if before.Value < now.Value {
-		return &StaleError{Table: t.name, Token: before, Current: now.Value}
+		return words.Stale(t.Name, before, now.Value, nil)
 	}
 	return t.misled("the token source gave %v after %v in one transaction", now, before)
 }
 
 // followRollback notes that the server has rolled back the transaction that a statement, which
 // failed with err, stood in, and goes on without one.
-func (s *connState) followRollback(err error) {
+func (s *Conn) followRollback(err error) {
 	if err != nil && s.inTx && s.settings.profile.goesOnAfterRollback() && dberr.IsRolledBack(err) {
 		s.rolledBack = err
 	}
@@ -119,7 +119,7 @@ func (s *connState) followRollback(err error) {
 
 // checkRollback refuses a guarded write behind such an error in a transaction of BeginTx: it would
 // be committed by itself, without what stands before it.
-func (s *connState) checkRollback() error {
+func (s *Conn) checkRollback() error {
 	if s.rolledBack == nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
-package sqlfence
+package core
 
 import (
-	"database/sql/driver"
 	"fmt"
 	"strings"
 
@@ -10,12 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/verify"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A database has the facts that this package needs about one, except its SQL, which
 // package rewrite knows.
 type database interface {
-	dialect() Dialect
+	dialect() rewrite.Dialect
 
 	// text is the SQL that sqlfence's packages share.
 	text() sqltext.Dialect
@@ -76,7 +76,7 @@ var databases = [...]database{
 }
 
 // databaseOf returns the database that speaks d.
-func databaseOf(d Dialect) (database, bool) {
+func databaseOf(d rewrite.Dialect) (database, bool) {
 	for _, db := range databases {
 		if db.dialect() == d {
 			return db, true
@@ -97,7 +97,7 @@ type failure struct {
 
 type postgres struct{}
 
-func (postgres) dialect() Dialect           { return Postgres }
+func (postgres) dialect() rewrite.Dialect   { return rewrite.Postgres }
 func (postgres) text() sqltext.Dialect      { return sqltext.Postgres }
 func (postgres) session() session.Dialect   { return session.Postgres }
 func (postgres) catalogue() verify.Database { return verify.Postgres }
@@ -125,7 +125,7 @@ func (postgres) keepsTx(error) bool { return false }
 
 type sqlite struct{}
 
-func (sqlite) dialect() Dialect           { return SQLite }
+func (sqlite) dialect() rewrite.Dialect   { return rewrite.SQLite }
 func (sqlite) text() sqltext.Dialect      { return sqltext.SQLite }
 func (sqlite) session() session.Dialect   { return session.SQLite }
 func (sqlite) catalogue() verify.Database { return verify.SQLite }
@@ -157,7 +157,7 @@ func (sqlite) leftNothing(f failure) bool {
 
 type mysql struct{}
 
-func (mysql) dialect() Dialect           { return MySQL }
+func (mysql) dialect() rewrite.Dialect   { return rewrite.MySQL }
 func (mysql) text() sqltext.Dialect      { return sqltext.MySQL }
 func (mysql) session() session.Dialect   { return session.MySQL }
 func (mysql) catalogue() verify.Database { return verify.MySQL }
@@ -207,27 +207,24 @@ type profile struct {
 	basedriver.Driver
 }
 
-// DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
-// as otelsql's. If sqlfence doesn't know the driver, it returns an untyped error. It is for
-// packages that send SQL of their own through a *sql.DB.
-func DialectOf(d driver.Driver) (Dialect, error) {
-	if f, ok := d.(*fencedDriver); ok {
-		return f.settings.profile.dialect(), nil
-	}
-	p, ok := profileOf(d)
+// DialectOf returns the dialect of a known driver, which v is or wraps.
+func DialectOf(v any) (rewrite.Dialect, bool) {
+	p, ok := profileOf(v)
 	if !ok {
-		return 0, fmt.Errorf("sqlfence: unknown driver %T; name its dialect with WithDialect", d)
+		return 0, false
 	}
-	return p.dialect(), nil
+	return p.dialect(), true
 }
 
-// OwnSchema is the schema of sqlfence's own tables by [WithSchema]; empty without. Packages with SQL of their own
-// ask for it.
-func (d *fencedDriver) OwnSchema() string { return d.settings.schema }
+// IsDialect reports whether there is such a dialect.
+func IsDialect(d rewrite.Dialect) bool {
+	_, ok := databaseOf(d)
+	return ok
+}
 
 // resolve returns the profile for a driver. The options may name its dialect, as d;
 // 0 is for none.
-func resolve(d Dialect, bases ...any) (profile, error) {
+func resolve(d rewrite.Dialect, bases ...any) (profile, error) {
 	for _, base := range bases {
 		p, ok := profileOf(base)
 		switch {

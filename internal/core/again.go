@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -15,23 +15,23 @@ const mostTurns = 10
 // enforce sends an execution with guards that hold. The session's known facts decide how a guard is
 // written. Where the error says that a fact was wrong, enforce corrects the fact, writes the
 // statement anew and sends it again. Nothing else is sent twice.
-func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err error) {
+func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	if err := e.linked(ctx); err != nil {
 		return got, err
 	}
 	began, same := e.begin(), false
 	got, sent, err := attempt(ctx, e, c)
 	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
-		before := e.sent.query
+		before := e.sent.Query
 		again, typed := e.correct(ctx, err)
 		if !again {
 			err = typed
 			break
 		}
-		if same && e.sent.query == before {
+		if same && e.sent.Query == before {
 			break
 		}
-		same = e.sent.query == before // a fact may have changed and changed back since the error
+		same = e.sent.Query == before // a fact may have changed and changed back since the error
 		if got, sent, err = attempt(ctx, e, c); dberr.SQLState(err) == dberr.InFailedTransaction {
 			err = typed // of a transaction that a statement has begun
 			break
@@ -41,7 +41,7 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err er
 		return got, err
 	}
 	if err == nil {
-		e.state.liveness.Touch()
+		e.conn.link.Touch()
 		e.end(began)
 	} else {
 		err = e.staleFirst(ctx, err)
@@ -59,11 +59,13 @@ func enforce[T any](ctx context.Context, e *execution, c call[T]) (got T, err er
 
 // attempt prepares the statement, where it is to be sent prepared, and sends it. Unless it was sent, nothing of it
 // was executed.
-func attempt[T any](ctx context.Context, e *execution, c call[T]) (got T, sent bool, err error) {
-	if err := e.prepare(ctx); err != nil {
+func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent bool, err error) {
+	if err := c.Prepare(ctx, e); err != nil {
 		return got, false, err
 	}
-	got, err = try(ctx, e, c)
+	if got, err = try(ctx, e, c); err != nil && !basedriver.IsSkip(err) {
+		c.Failed(e, err)
+	}
 	return got, true, err
 }
 
@@ -71,12 +73,9 @@ func attempt[T any](ctx context.Context, e *execution, c call[T]) (got T, sent b
 // was wrong, correct sets it right and writes the statement anew, to be sent again; only once if
 // the text stays the same. Where the error has ended its transaction, nothing can be sent, and
 // typed says why; else typed is err.
-func (e *execution) correct(ctx context.Context, err error) (again bool, typed error) {
-	if e.sent.kept != nil {
-		e.unkeep(err)
-	}
+func (e *Execution) correct(ctx context.Context, err error) (again bool, typed error) {
 	fact := e.wrong(err)
-	switch s := e.state; {
+	switch s := e.conn; {
 	case fact == session.NoFact:
 		return false, err
 	case e.plan.Several > 0: // those before it may have been applied
@@ -95,12 +94,12 @@ func (e *execution) correct(ctx context.Context, err error) (again bool, typed e
 }
 
 // wrong returns the fact behind the statement's text that, by its error, was wrong.
-func (e *execution) wrong(err error) session.Fact {
-	return e.state.found.Wrong(err, session.Written{Query: e.sent.query, Proven: e.with.seals.proves, Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
+func (e *Execution) wrong(err error) session.Fact {
+	return e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, Proven: e.with.seals.proves, Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
 }
 
 // endsTx reports whether an error has ended the transaction that is open.
-func (s *connState) endsTx() bool { return s.inTx && s.settings.profile.errorEndsTx() }
+func (s *Conn) endsTx() bool { return s.inTx && s.settings.profile.errorEndsTx() }
 
 // outdated is the error of a guarded statement that was written by a fact which isn't so any more, and that can be
 // run again in a new transaction.
@@ -127,10 +126,10 @@ func (e *outdated) Temporary() bool { return true }
 // asked once more, where that can tell: the statement was understood, and no transaction is
 // over by the error. The guard of a plan that asks before the first row has been asked before
 // any constraint.
-func (e *execution) staleFirst(ctx context.Context, err error) error {
+func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
-	switch s := e.state; {
-	case state == "", s.inTx, !e.enforces(), e.observes(), !s.settings.ledgers:
+	switch s := e.conn; {
+	case state == "", s.inTx, !e.enforces(), e.Observes(), !s.settings.ledgers:
 		return err
 	case strings.HasPrefix(state, dberr.ConstraintClass) && !e.plan.AsksLate:
 		return err
@@ -146,7 +145,7 @@ func (e *execution) staleFirst(ctx context.Context, err error) error {
 	if question == "" {
 		return err
 	}
-	_, refused := (*asking)(e.state).Query(ctx, question)
+	_, refused := (*asking)(e.conn).Query(ctx, question)
 	if refused == nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package sqlfence
+package core
 
 import (
 	"context"
@@ -16,9 +16,9 @@ type heldTokens struct {
 }
 
 // find looks up the tokens of the plan's tables, in the context and in the source.
-func (h *heldTokens) find(ctx context.Context, e *execution) error {
-	given := tokensFrom(ctx)
-	if e.state.settings.source == nil {
+func (h *heldTokens) find(ctx context.Context, e *Execution) error {
+	given := TokensFrom(ctx)
+	if e.conn.settings.source == nil {
 		return h.choose(e, given)
 	}
 	got, err := e.supply(ctx, given)
@@ -37,7 +37,7 @@ func (h *heldTokens) find(ctx context.Context, e *execution) error {
 }
 
 // choose takes the tokens for the plan's tables from those that are given.
-func (h *heldTokens) choose(e *execution, given []Token) (err error) {
+func (h *heldTokens) choose(e *Execution, given []Token) (err error) {
 	if len(e.plan.Tables) == 1 {
 		h.all, err = e.table(0).tokens(given, e.needsToken(0))
 		return err
@@ -56,8 +56,8 @@ func (h *heldTokens) choose(e *execution, given []Token) (err error) {
 
 // needsToken reports whether the statement is refused without a token for the plan's
 // table i: not if it only adds rows that need none.
-func (e *execution) needsToken(i int) bool {
-	if e.table(i).optional {
+func (e *Execution) needsToken(i int) bool {
+	if e.table(i).Optional {
 		return false
 	}
 	for n := range e.plan.Targets {
@@ -105,7 +105,7 @@ func (h *heldTokens) addRows(i, tables int, rows []int) {
 }
 
 // values returns the tokens of all of the plan's tables, for a rendering.
-func (h *heldTokens) values(e *execution) []rewrite.TableValues {
+func (h *heldTokens) values(e *Execution) []rewrite.TableValues {
 	tables := make([]rewrite.TableValues, len(e.plan.Tables))
 	tokens := make([]rewrite.Token, 0, len(h.all))
 	for i := range tables {
@@ -123,11 +123,11 @@ func (h *heldTokens) values(e *execution) []rewrite.TableValues {
 }
 
 // value returns a token of the table, for a rendering.
-func (t *table) value(token Token) rewrite.Token {
+func (t *Table) value(token Token) rewrite.Token {
 	return rewrite.Token{Name: token.Name, Key: t.key(token), Value: token.Value}
 }
 
 // values returns the tokens with which the table's writes are compared.
-func (t *table) values(tokens []rewrite.Token) rewrite.TableValues {
-	return rewrite.TableValues{Tokens: tokens, Unfenced: len(tokens) == 0 && t.rules.Fenced()}
+func (t *Table) values(tokens []rewrite.Token) rewrite.TableValues {
+	return rewrite.TableValues{Tokens: tokens, Unfenced: len(tokens) == 0 && t.Rules.Fenced()}
 }

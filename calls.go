@@ -1,0 +1,134 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/core"
+)
+
+// How an Exec and a Query are sent, and how their answers are read: see [core.Call].
+
+type (
+	execCall  struct{ keptCall }
+	queryCall struct{ keptCall }
+)
+
+var (
+	_ core.Call[driver.Result] = execCall{}
+	_ core.Call[driver.Rows]   = queryCall{}
+)
+
+// keptCall is what both do with statements that are sent prepared.
+type keptCall struct{}
+
+// Prepare prepares the statement, if it is to be sent prepared and isn't.
+func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
+	r := e.Sent()
+	if s, ok := r.Stmt.(*stmt); ok {
+		return s.use(ctx, r.Query, r.Added)
+	}
+	if !e.Keeps() || sizeOf(r.Args) > maxKeptArgs {
+		return nil
+	}
+	k, err := e.Link().(*link).cache.take(ctx, r.Query)
+	if k != nil {
+		r.Stmt = k
+	}
+	return err
+}
+
+// Failed ends the use of a kept statement that failed with err, and drops it if it could
+// be the reason.
+func (keptCall) Failed(e *core.Execution, err error) {
+	if k := release(e); k != nil && !e.Raised(err) && e.Answered(err) {
+		e.Link().(*link).cache.drop(k)
+	}
+}
+
+// release ends the use of a kept statement; nil for none.
+func release(e *core.Execution) *keptStmt {
+	k, ok := e.Sent().Stmt.(*keptStmt)
+	if !ok {
+		return nil
+	}
+	e.Link().(*link).cache.release(k)
+	e.Sent().Stmt = nil
+	return k
+}
+
+// Send implements core.Call.
+func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Result, error) {
+	switch s := r.Stmt.(type) {
+	case *stmt:
+		return s.exec(ctx, &r)
+	case *keptStmt:
+		return basedriver.ExecStmt(ctx, s.base, r.Args)
+	}
+	return basedriver.Exec(ctx, l.(*link).base, r.Query, r.Args)
+}
+
+// Inspect implements core.Call.
+func (execCall) Inspect(ctx context.Context, e *core.Execution, res driver.Result) (driver.Result, error) {
+	return res, e.InspectResult(ctx, res)
+}
+
+// Finish implements core.Call. The driver is done with the arguments of a kept statement that was executed.
+func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result, err error) (driver.Result, error) {
+	if err != nil {
+		return res, err
+	}
+	e.ReportGuarded(ctx)
+	if k := release(e); k != nil && e.Link().(*link).cache.direct && len(e.Sent().Args) > e.Given() {
+		e.Spare()
+	}
+	return res, nil
+}
+
+// Send implements core.Call.
+func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Rows, error) {
+	switch s := r.Stmt.(type) {
+	case *stmt:
+		return s.rows(ctx, &r)
+	case *keptStmt:
+		return basedriver.QueryStmt(ctx, s.base, r.Args)
+	}
+	return basedriver.Query(ctx, l.(*link).base, r.Query, r.Args)
+}
+
+// Inspect implements core.Call: it reads the first row where a refusal, or an error, has to be known before the
+// application gets the rows.
+func (queryCall) Inspect(ctx context.Context, e *core.Execution, rows driver.Rows) (driver.Rows, error) {
+	if !e.LooksAhead() {
+		return rows, nil
+	}
+	columns := rows.Columns()
+	row := make([]driver.Value, len(columns))
+	err := rows.Next(row)
+	refused := e.InspectFirst(ctx, err, basedriver.IsEnd(err))
+	switch {
+	case refused == nil:
+		return &firstRow{rows, row, err}, nil
+	case e.Observes() && !basedriver.IsEnd(err):
+		return failedRows{columns, refused}, basedriver.Closing(rows.Close, refused)
+	}
+	return nil, basedriver.Closing(rows.Close, refused)
+}
+
+// Finish implements core.Call.
+func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows, err error) (driver.Rows, error) {
+	if failed, ok := rows.(failedRows); ok && err != nil {
+		failed.err = err
+		rows, err = failed, nil
+	}
+	if err != nil {
+		release(e)
+		return nil, err
+	}
+	guarded := &guardedRows{ctx: ctx, execution: e, base: rows}
+	if first, ok := rows.(*firstRow); ok {
+		guarded.first, guarded.base = first, first.Rows
+	}
+	return e.Link().(*link).sqlmw.wrap(ctx, guarded)
+}

@@ -1,0 +1,118 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/verify"
+)
+
+type (
+	tokensKey struct{}
+	bypassKey struct{}
+	serialKey struct{}
+	editorKey struct{}
+)
+
+// WithTokens returns a context with exactly these tokens.
+func WithTokens(ctx context.Context, tokens []Token) context.Context {
+	return context.WithValue(ctx, tokensKey{}, tokens)
+}
+
+// TokensFrom returns the context's tokens. They must not be changed.
+func TokensFrom(ctx context.Context) []Token {
+	tokens, _ := ctx.Value(tokensKey{}).([]Token)
+	return tokens
+}
+
+// WithBypass returns a context under which statements aren't guarded, for a reason.
+func WithBypass(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, bypassKey{}, reason)
+}
+
+// WithSerial returns a context with the version that the caller has read.
+func WithSerial(ctx context.Context, serial int64) context.Context {
+	return context.WithValue(ctx, serialKey{}, serial)
+}
+
+func serialFrom(ctx context.Context) (int64, bool) {
+	serial, ok := ctx.Value(serialKey{}).(int64)
+	return serial, ok
+}
+
+// WithEditor returns a context with the user who writes.
+func WithEditor(ctx context.Context, user any) context.Context {
+	return context.WithValue(ctx, editorKey{}, user)
+}
+
+func bypassReason(ctx context.Context) (string, bool) {
+	reason, _ := ctx.Value(bypassKey{}).(string)
+	return reason, reason != ""
+}
+
+// bypassesNothing reports whether the context's Bypass was given no reason.
+func bypassesNothing(ctx context.Context) bool {
+	reason, given := ctx.Value(bypassKey{}).(string)
+	return given && reason == ""
+}
+
+// withoutReason is a refusal of a statement with a Bypass that was given no reason.
+type withoutReason struct{ error }
+
+func (e withoutReason) Error() string {
+	return e.error.Error() + "; the context's Bypass has an empty reason, and bypasses nothing"
+}
+
+func (e withoutReason) Unwrap() error { return e.error }
+
+// tokens returns those of the tokens that are for the table; none if it takes none, or if
+// none is needed and there is none.
+func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
+	if !t.Rules.Fenced() {
+		return nil, nil
+	}
+	var found []Token
+	if t.Rules.Key != "" {
+		found = t.keyedTokens(given)
+	} else {
+		for i := range given {
+			if t.takes(given[i].Name) {
+				found = given[i : i+1]
+			}
+		}
+	}
+	for _, token := range found {
+		if err := token.Validate(); err != nil {
+			return nil, &tokenError{t.Name, err}
+		}
+	}
+	if len(found) == 0 && needed {
+		return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
+			Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a "+
+				"source give it (WithTokens)%s",
+				t.Name, t.tokenName("<"+t.Rules.Key+">"), otherNames(t.Resource, given))}
+	}
+	return found, nil
+}
+
+// otherNames says which tokens there are where that of a resource is missing: its name may be another one's by mistake.
+func otherNames(resource string, given []Token) string {
+	const most = 3
+	var names []string
+	for _, token := range given {
+		if name, _, _ := strings.Cut(token.Name, "/"); name != resource && verify.IsNear(name, resource) {
+			return fmt.Sprintf("; it carries %q: did you mean %q? Names are compared letter by letter", token.Name, resource+strings.TrimPrefix(token.Name, name))
+		}
+		names = append(names, strconv.Quote(token.Name))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "; it carries " + strings.Join(names, ", ") + ": if that is the table's, as the key of its lease, " +
+		"register the table with Resource of that name"
+}

@@ -1,0 +1,45 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/editlock"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// findEditor notes the text of the context's editor; empty for none.
+func (e *Execution) findEditor(ctx context.Context) error {
+	if !e.registry.locks || !e.plan.Locks {
+		return nil
+	}
+	user := ctx.Value(editorKey{})
+	if user == nil {
+		return nil
+	}
+	if b, ok := user.([]byte); ok {
+		user = string(b)
+	}
+	text, _, ok := basedriver.Text(user, e.conn.settings.profile.storesBytesAsText())
+	if !ok || editlock.IsNoHolder(text) {
+		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
+	}
+	e.with.values.Editor = text
+	return nil
+}
+
+// lockedError returns the typed error for a row that another user has locked.
+func lockedError(t *Table, m rewrite.Marker, editor string, err error) error {
+	return words.Locked(Lock{t.Name, m.By, micros(m.Since), micros(m.Expiry)}, editor == "", err)
+}
+
+// micros returns the time that is n microseconds of Unix time; the zero time for 0,
+// which means unknown.
+func micros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}

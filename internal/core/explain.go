@@ -1,0 +1,35 @@
+package core
+
+import "github.com/sqlfence/sqlfence/rewrite"
+
+// Explain returns what becomes of a statement, without sending anything: the tables that it writes to, and its text
+// with the guard, or why it is refused. verdict is as in its plan.
+func (s *Settings) Explain(query string) (verdict rewrite.Verdict, tables []string, text string, err error) {
+	plan := s.rewriter.Plan(query)
+	verdict, tables, text = plan.Verdict, s.names(plan), query
+	switch verdict {
+	case rewrite.Guard:
+		text, err = s.show(plan)
+	case rewrite.Refuse:
+		err = s.unguardable(&plan.Refusal)
+	}
+	return verdict, tables, text, err
+}
+
+// show returns the guarded text of a plan for one token a table.
+func (r *registry) show(plan *rewrite.Plan) (string, error) {
+	if form, err := plan.Default(); err == nil {
+		return form.SQL, nil
+	}
+	values := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(plan.Tables))}
+	for i, n := range plan.Tables {
+		if t := r.tables[n]; t.Rules.Fenced() {
+			values.Tables[i].Tokens = []rewrite.Token{{Name: t.Resource, Value: 1}}
+		}
+	}
+	form, err := plan.Render(values)
+	if err != nil {
+		return "", r.unrendered(err)
+	}
+	return form.SQL, nil
+}

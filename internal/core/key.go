@@ -1,0 +1,254 @@
+package core
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// keyedTokens returns those of the tokens that are for rows of the table.
+func (t *Table) keyedTokens(tokens []Token) (found []Token) {
+	for _, token := range tokens {
+		if t.takes(token.Name) {
+			found = append(found, token)
+		}
+	}
+	return found
+}
+
+// takes reports whether a token of this name is for the table, or for one of its rows:
+// resource + "/" + key.
+func (t *Table) takes(name string) bool {
+	if t.Rules.Key == "" {
+		return name == t.Resource
+	}
+	rest, ok := strings.CutPrefix(name, t.Resource)
+	return ok && strings.HasPrefix(rest, "/")
+}
+
+// tokenName returns the name of the table's tokens, with this in the place of a key.
+func (t *Table) tokenName(key string) string {
+	if t.Rules.Key == "" {
+		return t.Resource
+	}
+	return t.Resource + "/" + key
+}
+
+// key returns the key of the row that a token of the table covers.
+func (t *Table) key(token Token) string {
+	if t.Rules.Key == "" {
+		return ""
+	}
+	return strings.TrimPrefix(token.Name, t.Resource+"/")
+}
+
+// outOfScope returns the error of a row with this key; err is the base driver's, or
+// nil.
+func (t *Table) outOfScope(key string, err error) error {
+	return &Refusal{Sentinel: ErrOutOfScope, Err: err, Table: t.Name,
+		Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.Name, t.Resource+"/"+key)}
+}
+
+// matchRows finds for each row of an INSERT, the plan's target i, the token that
+// covers it.
+func (e *Execution) matchRows(i int) error {
+	target := &e.plan.Targets[i]
+	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
+	if len(tokens) == 0 { // none is needed, and there is none
+		return nil
+	}
+	keys := make(map[string]int, len(tokens))
+	for n, token := range tokens {
+		keys[t.key(token)] = n
+	}
+	// A row that moves to the key of a new one would leave its token's scope.
+	free := t.Rules.UnfencedInserts && !target.AssignsKey
+	rows := make([]int, len(target.Keys))
+	for row, k := range target.Keys {
+		key, err := e.keyText(t, k)
+		if err == nil && e.conn.settings.profile.database.choosesKey(key) {
+			err = unguardable(t.Name, fmt.Sprintf("where a new row's key is %q the database may choose another one; give "+
+				"the row its key", key))
+		}
+		n, ok := keys[key]
+		switch {
+		case err == nil && ok:
+			rows[row] = n
+		case free:
+			rows[row] = rewrite.NoToken
+		case err != nil:
+			return err
+		default:
+			return t.outOfScope(key, nil)
+		}
+	}
+	if len(tokens) > 1 || t.Rules.UnfencedInserts {
+		e.with.held.addRows(target.Table, len(e.plan.Tables), rows)
+	}
+	return nil
+}
+
+// oneKey refuses several tokens where the keys of new rows are checked once they are
+// stored, and a query, which would get what checks them.
+func (e *Execution) oneKey(i int) error {
+	target := &e.plan.Targets[i]
+	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
+	switch {
+	case len(tokens) > 1:
+		return unguardable(t.Name, "the rows' keys are unknown before the statement runs, and the context carries "+
+			"several tokens for this table; "+
+			"write INSERT ... VALUES with the keys as arguments, or insert the rows of one token per call")
+	case len(tokens) == 1 && e.rows && e.plan.ReturnsChecks:
+		return unguardable(t.Name, "the rows' keys are unknown before the statement runs, and a query can't check them; "+
+			"run it with Exec")
+	}
+	return nil
+}
+
+// keepKeys refuses an assignment of the key, by the plan's target i, that could
+// move a row out of its token's scope. With one token the guard lets only rows
+// with its key through, so they stay if the key assigned is that one; with
+// several it isn't known which row comes to be which.
+func (e *Execution) keepKeys(i int) error {
+	target := &e.plan.Targets[i]
+	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
+	switch len(tokens) {
+	case 0: // none is needed, and there is none
+		return nil
+	case 1:
+	default:
+		return unguardable(t.Name, "it assigns the key column while the context carries several tokens for this table; "+
+			"leave the column out, or update one row per call")
+	}
+	for _, k := range target.NewKeys {
+		key, err := e.keyText(t, k)
+		if err != nil {
+			return err
+		}
+		if key != t.key(tokens[0]) {
+			return t.outOfScope(key, nil)
+		}
+	}
+	return nil
+}
+
+// keyText returns the text of a row's key: of a constant, or of an argument, which is
+// sent as the value that was read.
+func (e *Execution) keyText(t *Table, k rewrite.KeyValue) (string, error) {
+	if k.Unknown {
+		return "", unguardable(t.Name, "the row's key is unknown before the statement runs; pass it as an argument, or "+
+			"write a constant")
+	}
+	if k.Name == "" && k.Ordinal == 0 {
+		return k.Text, t.canonical(k.Text)
+	}
+	given := e.read.Args[e.read.options:]
+	i := k.Ordinal - 1
+	if names := e.argNames(given); names != nil {
+		place, ok := names[k.Name]
+		if _, mixed := names[""]; mixed || place == givenTwice {
+			return "", unguardable(t.Name, "the row's key is ambiguous among arguments with and without names, or of the "+
+				"same name; name each argument once")
+		}
+		i = -1
+		if ok {
+			i = place
+		}
+	}
+	if i >= 0 && i < len(given) {
+		if key, read, ok := basedriver.Text(given[i].Value, e.conn.settings.profile.storesBytesAsText()); ok {
+			e.keep(e.read.options+i, read)
+			return key, t.canonical(key)
+		}
+	} else if k.Name != "" {
+		return "", unguardable(t.Name, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has "+
+			"this name, so that drivers bind one or another; "+
+			"pass it as sql.Named(%[1]q, ...), or write ? for all placeholders", k.Name))
+	} else if e.read.names != nil {
+		return "", unguardable(t.Name, "the row's key is a placeholder without a name, and the arguments have names, so "+
+			"that drivers bind one or another; "+
+			"write a name for it, as in :id, or pass the arguments without names")
+	}
+	return "", unguardable(t.Name, "the row's key is an argument of an unsupported type; "+
+		"pass an integer, a string or a UUID")
+}
+
+// givenTwice is the place of a name that several arguments have. Drivers differ in what they
+// bind there, and where names are mixed with places.
+const givenTwice = -1
+
+// argNames returns the place of each argument by its name, if any of them has one. The
+// arguments are looked through once for all rows.
+func (e *Execution) argNames(given []driver.NamedValue) map[string]int {
+	if e.read.namesKnown {
+		return e.read.names
+	}
+	e.read.namesKnown = true
+	if !hasNamed(given) {
+		return nil
+	}
+	e.read.names = make(map[string]int, len(given))
+	for i, arg := range given {
+		if _, ok := e.read.names[arg.Name]; ok {
+			i = givenTwice
+		}
+		e.read.names[arg.Name] = i
+	}
+	return e.read.names
+}
+
+// keep sends v as the argument i, instead of what may answer otherwise when the
+// driver asks it again. The application's slice is not changed.
+func (e *Execution) keep(i int, v any) {
+	if !basedriver.MayChange(e.read.Args[i].Value) {
+		return
+	}
+	if len(e.asked.Args) > 0 && &e.read.Args[0] == &e.asked.Args[0] {
+		e.read.Args = slices.Clone(e.read.Args)
+	}
+	e.read.Args[i].Value = v
+}
+
+// A UUID in any of the spellings that PostgreSQL reads, and as it writes it.
+//
+// Source: string_to_uuid in PostgreSQL's src/backend/utils/adt/uuid.c.
+var (
+	anyUUID   = regexp.MustCompile(`^\{?([0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}\}?$`)
+	plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
+// otherBase is how PostgreSQL 16 and later write an integer in another base.
+//
+// Source: pg_strtoint64_safe in PostgreSQL's src/backend/utils/adt/numutils.c.
+var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
+
+// canonical refuses a key that a database may store as another text than this: 07 or 7.0 in a
+// column of integers is 7, and that row has another token. What begins with \x is how PostgreSQL
+// writes bytes, and drivers take it for those. The database compares keys byte by byte with the
+// names of tokens, which are in Unicode's normalization form C.
+func (t *Table) canonical(key string) error {
+	if !nfc.Is(key) {
+		return unguardable(t.Name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the "+
+			"names of tokens are; "+
+			"store keys in that form (NFC)", key))
+	}
+	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
+	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)
+	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
+		isNumber = strconv.FormatInt(n, 10) != key
+	}
+	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
+		strings.HasPrefix(key, `\x`) {
+		return unguardable(t.Name, fmt.Sprintf("the database may store the row's key %q as another text; write it as "+
+			"the database prints it", key))
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// An Event is the public package's Event.
+type Event struct {
+	Kind     EventKind
+	Query    string
+	Sent     string
+	Tables   []string
+	Tokens   []Token
+	Reason   string
+	Err      error
+	Duration time.Duration
+	Dialect  rewrite.Dialect
+}
+
+// An EventKind is the kind of an [Event]. The zero value is none.
+type EventKind int
+
+// The kinds: the public package says what they mean.
+const (
+	Refused EventKind = iota + 1
+	WouldRefuse
+	Bypassed
+	RawAccess
+	Unfenced
+	Guarded
+	Passed
+)
+
+// Kinds is a set of kinds of events.
+type Kinds uint16
+
+// Unasked are the kinds that an observer gets which names none. The others are about
+// most of a program's statements.
+const Unasked = Kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced)
+
+// Has reports whether a kind is among them.
+func (s Kinds) Has(k EventKind) bool { return s>>k&1 != 0 }
+
+// A Listener is an observer with the kinds of events that it gets.
+type Listener struct {
+	Tell  func(ctx context.Context, e Event)
+	Kinds Kinds
+}
+
+// listen notes what is listened for. What Observe lets through is logged in any case: it is why there is the mode.
+func (s *Settings) listen(observes bool) {
+	if s.logger != nil {
+		s.told = Unasked
+	}
+	for _, o := range s.observers {
+		s.told |= o.Kinds
+	}
+	if s.unheard = observes && !s.told.Has(WouldRefuse); s.unheard {
+		s.told |= 1 << WouldRefuse
+	}
+}
+
+// report passes an event to the observers and the log.
+func (s *Settings) report(ctx context.Context, e Event) {
+	e.Dialect = s.profile.dialect()
+	if e.Kind == Bypassed {
+		ctx = context.WithValue(ctx, bypassKey{}, nil) // it is for the statement, not for what an observer does
+	}
+	for _, o := range s.observers {
+		if o.Kinds.Has(e.Kind) {
+			o.Tell(ctx, e)
+		}
+	}
+	switch {
+	case s.logger != nil && Unasked.Has(e.Kind):
+		words.Log(ctx, s.logger, e)
+	case s.unheard && e.Kind == WouldRefuse:
+		words.Log(ctx, slog.Default(), e)
+	}
+}

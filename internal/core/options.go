@@ -1,0 +1,42 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// Options are those of one database, before they are checked. The zero value has none.
+type Options struct {
+	Tables     []*Table
+	Dialect    rewrite.Dialect // 0 for the driver's
+	Schema     string
+	Mode       Mode
+	ModeSet    bool
+	Bypass     string
+	Observers  []Listener
+	Logger     *slog.Logger
+	Source     Source
+	Untested   []string // servers
+	Statements *int     // nil for the driver's default
+	Verify     bool
+
+	faults []error
+}
+
+// Fail notes a fault of the options.
+func (o *Options) Fail(fault error) { o.faults = append(o.faults, fault) }
+
+// A Source is where writes get their tokens if their context carries none: the public package's TokenSource. It
+// appends them to given.
+type Source func(ctx context.Context, given []Token, names []string) ([]Token, error)
+
+// A Mode decides what becomes of a write that the guard refuses.
+type Mode uint8
+
+// The modes: the public package says what they mean.
+const (
+	Enforce Mode = iota
+	Observe
+)

@@ -1,0 +1,89 @@
+package core
+
+import (
+	"context"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// PreparesPlain returns the text that a statement is prepared with by the driver alone, and true, if no execution of
+// it has to be looked at: it concerns no registered table, and its arguments can't change what it is.
+func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Plan) (string, bool) {
+	s.follow(ctx, query)
+	// Where arguments may be options, each execution has to be looked at. So has what is
+	// followed or told.
+	settings := s.settings
+	if plan.Verdict != rewrite.Pass || len(plan.Settings) > 0 || settings.told.Has(Passed) ||
+		!settings.profile.NoOptions && len(settings.tables) > 0 || s.follows(query) {
+		return "", false
+	}
+	return settings.placed(ctx, query), true
+}
+
+// A Form is how a statement is prepared: its text with one token for each table, which is the most common.
+type Form struct {
+	Text  string
+	Added []rewrite.Arg // the guard's among its arguments
+
+	// Inputs is the number of arguments that the statement takes of the application, where its driver leaves the
+	// counting to its bindings; else -1.
+	Inputs int
+}
+
+// PrepareForm returns the form in which a statement is prepared, or why nothing may be.
+func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
+	e := s.NewExecution(Request{Query: query}, plan, false)
+	if _, ok := serialFrom(ctx); ok && s.settings.serials && plan.Verdict == rewrite.Guard {
+		// It is likely to be executed with a serial, too.
+		e.plan = e.rewriter().VersionedPlan(query)
+	}
+	if decided, err := e.admit(ctx); decided != guarded {
+		return Form{Text: e.sent.Query, Inputs: -1}, err
+	}
+	plain := Form{Text: query, Inputs: -1}
+	var reason error
+	switch {
+	case e.Observes(): // an error of the guard's must not be the application's: see observe
+		return plain, nil
+	case e.plan.Verdict == rewrite.Refuse:
+		reason = s.settings.unguardable(&e.plan.Refusal)
+	case e.plan.Several > 0:
+		reason = s.settings.several(e.plan)
+	case !e.plan.Params:
+		return plain, nil
+	default:
+		r, err := e.plan.Default()
+		if err == nil {
+			return Form{r.SQL, r.Args, s.inputs(plan, r.Args)}, nil
+		}
+		reason = s.settings.unrendered(err)
+	}
+	return plain, e.refusePrepared(ctx, reason)
+}
+
+// inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may leave the counting of
+// those to its bindings. database/sql has to do it, or a missing argument is NULL.
+func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
+	if p := s.settings.profile; len(added) == 0 || p.checksArgCount() || p.SkipsArgCheck {
+		return -1
+	}
+	return plan.Inputs
+}
+
+// PrepareFailed looks at the error of preparing a form. again: a fact behind its text was wrong, and the statement is
+// to be planned and prepared once more. Else it returns the error that the application gets.
+func (s *Conn) PrepareFailed(ctx context.Context, query string, plan *rewrite.Plan, f Form, err error) (again bool, _ error) {
+	if fact := s.found.Wrong(err, session.Written{Query: f.Text}); fact == session.Function {
+		s.found.Forget(fact)
+		if s.endsTx() {
+			return false, &outdated{fact, err}
+		}
+		return true, err
+	}
+	if refused := s.refuses(ctx); refused != nil {
+		return false, refused
+	}
+	e := s.NewExecution(Request{Query: query}, plan, false)
+	return false, e.explain(ctx, err)
+}

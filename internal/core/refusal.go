@@ -1,0 +1,137 @@
+package core
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/lost"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
+)
+
+// The sentinels of the public package, which says what they mean.
+var (
+	ErrStale          = lost.ErrStale
+	ErrNotIssued      = errors.New("sqlfence: fencing token was not issued here")
+	ErrNoFence        = errors.New("sqlfence: no fencing token")
+	ErrOutOfScope     = errors.New("sqlfence: row out of the token's scope")
+	ErrUnknownName    = errors.New("sqlfence: name unknown to the ledger")
+	ErrGone           = errors.New("sqlfence: row is gone")
+	ErrNoSerial       = errors.New("sqlfence: no serial")
+	ErrUnknownOutcome = errors.New("sqlfence: no answer, the write may have been applied")
+	ErrTokenLimit     = errors.New("sqlfence: token limit reached")
+	ErrInvalid        = errors.New("sqlfence: invalid argument")
+)
+
+// Words are what the public package makes of the core's facts: the errors with types that applications know, and the
+// lines of the log. err is the base driver's error, or nil for what was not sent.
+type Words interface {
+	// Stale: a newer value has been seen than the token's.
+	Stale(table string, t Token, current int64, err error) error
+	// NotIssued: the ledger's newest value is below the token's.
+	NotIssued(table string, t Token, current int64, err error) error
+	// Unguardable: the statement can't be guarded, for something at this offset; -1 for no place in it.
+	Unguardable(table, reason string, offset int, err error) error
+	// Server: guards aren't known to hold on the server.
+	Server(r *session.Refusal) error
+	// Column: a column isn't of the type that guards need.
+	Column(table, column, reason string, err error) error
+	// Conflict: the row has another serial than the one that was expected, or than one that was assigned.
+	Conflict(table string, expected, current int64, assigned bool, err error) error
+	// Locked: another user holds the row's lock. anonymous: the write has no editor.
+	Locked(l Lock, anonymous bool, err error) error
+	// Missing: the database lacks something.
+	Missing(m setuperr.Missing, err error) error
+	// Log writes an event to a log.
+	Log(ctx context.Context, l *slog.Logger, e Event)
+}
+
+// A Lock is that of a row, with the holder and the times that are known.
+type Lock struct {
+	Table, By     string
+	Since, Expiry time.Time
+}
+
+var words Words
+
+// Speak sets the words of all databases. The public package calls it before anything else is called.
+func Speak(w Words) { words = w }
+
+// unguardable is the error of a statement that can't be guarded, for no single place in it.
+func unguardable(table, reason string) error { return words.Unguardable(table, reason, -1, nil) }
+
+// refusedBy is the error of a statement that the database has refused with err for what
+// the guard has added.
+func refusedBy(err error, t *Table, reason string) error {
+	return words.Unguardable(t.Name, reason, -1, err)
+}
+
+// A Refusal is a sentinel with the reason of one statement, and the base driver's
+// error where it was the database that refused.
+type Refusal struct {
+	Sentinel error
+	Reason   string
+	Err      error
+
+	Table string // empty if unknown
+	Token Token  // of the write; zero if it has none
+}
+
+func (e *Refusal) Error() string        { return fmt.Sprintf("%v: %s", e.Sentinel, e.Reason) }
+func (e *Refusal) Is(target error) bool { return target == e.Sentinel }
+func (e *Refusal) Unwrap() error        { return e.Err }
+
+// About returns the table and the token that the refusal is about; empty where that is unknown.
+func (e *Refusal) About() (table, token string) {
+	if e.Token.Name != "" {
+		token = e.Token.String()
+	}
+	return e.Table, token
+}
+
+// A tokenError is a token of the context that can't be used. Where that is ErrInvalid
+// the write has no token, so it is ErrNoFence, too.
+type tokenError struct {
+	table string
+	err   error
+}
+
+func (e *tokenError) Error() string { return fmt.Sprintf("%v (table %q)", e.err, e.table) }
+func (e *tokenError) Unwrap() error { return e.err }
+
+func (e *tokenError) Is(target error) bool {
+	return target == ErrNoFence && errors.Is(e.err, ErrInvalid)
+}
+
+// About returns the table that the token is for.
+func (e *tokenError) About() (table, token string) { return e.table, "" }
+
+// An unknownOutcome is ErrUnknownOutcome with the base driver's error. If it was about
+// something that database/sql would send again on driver.ErrBadConn, that isn't found
+// in it.
+type unknownOutcome struct {
+	err    error
+	resent bool
+}
+
+func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnknownOutcome, e.err) }
+func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
+func (e *unknownOutcome) Temporary() bool { return false }
+
+// Cause returns the base driver's error, whatever it is.
+func (e *unknownOutcome) Cause() error { return e.err }
+
+// Is and As stand for Unwrap, which would show database/sql all of the error.
+func (e *unknownOutcome) Is(target error) bool {
+	switch target {
+	case ErrUnknownOutcome:
+		return true
+	case driver.ErrBadConn:
+		return !e.resent && errors.Is(e.err, target)
+	}
+	return errors.Is(e.err, target)
+}

@@ -1,0 +1,144 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A registry has registered tables and what guards them. A database has one of all of
+// its tables, and if some are observed another one of those that are enforced: what that
+// one makes of a statement is what holds, whatever becomes of the observed tables.
+type registry struct {
+	tables   []*Table
+	rewriter *rewrite.Rewriter
+
+	serials  bool // some table has a serial
+	locks    bool // some table has locks
+	ledgers  bool // some table has a ledger
+	optional bool // some table is Optional, or has UnfencedInserts
+	observed bool // some table is observed
+	sealed   bool // some table is Sealed
+}
+
+// add adds a table and checks its rules.
+func (r *registry) add(t *Table) {
+	r.tables = append(r.tables, t)
+	r.serials = r.serials || t.Rules.Serial != ""
+	r.locks = r.locks || t.Rules.Lock.By != ""
+	r.ledgers = r.ledgers || t.Rules.Ledger
+	r.optional = r.optional || t.Optional || t.Rules.UnfencedInserts
+	r.sealed = r.sealed || t.Rules.Sealed
+	r.observed = r.observed || t.Mode == Observe
+}
+
+// prepare makes the rewriter for the tables, with the ledger in a schema; empty for where the session finds it.
+func (r *registry) prepare(d rewrite.Dialect, schema string) (err error) {
+	rules := make([]rewrite.Table, len(r.tables))
+	for i, t := range r.tables {
+		rules[i] = t.Rules
+	}
+	r.rewriter, err = rewrite.New(d, rules)
+	if err == nil && schema != "" {
+		r.rewriter = r.rewriter.WithLedgerSchema(schema)
+	}
+	return err
+}
+
+// names returns the names of the tables that a plan writes to, as registered, or the one
+// that its refusal is about.
+func (r *registry) names(p *rewrite.Plan) (names []string) {
+	switch {
+	case p.Verdict != rewrite.Refuse:
+		for _, i := range p.Tables {
+			names = append(names, r.tables[i].Name)
+		}
+	case p.Refusal.Table >= 0:
+		names = []string{r.tables[p.Refusal.Table].Name}
+	case p.Refusal.Own != "":
+		names = []string{p.Refusal.Own}
+	}
+	return names
+}
+
+// unguardable returns the error of a statement that package rewrite refuses.
+func (r *registry) unguardable(why *rewrite.Refusal) error {
+	table := why.Own
+	if why.Table >= 0 {
+		table = r.tables[why.Table].Name
+	}
+	return words.Unguardable(table, why.Reason, why.Offset, nil)
+}
+
+// several returns the error of several statements that are refused for how they are sent.
+func (r *registry) several(p *rewrite.Plan) error {
+	return words.Unguardable(r.tables[p.Tables[0]].Name, "it writes to a registered table and is one of several "+
+		"statements in one text, which only an Exec without arguments runs, where no table is observed; send each by "+
+		"itself", p.Several, nil)
+}
+
+// unrendered returns the error of a guarded statement that can't be rendered.
+func (r *registry) unrendered(err error) error {
+	var why *rewrite.Refusal
+	if errors.As(err, &why) {
+		return r.unguardable(why)
+	}
+	return fmt.Errorf("sqlfence: %w", err)
+}
+
+// A callingRewriter writes guards that ask the ledger by the function of a schema.
+type callingRewriter struct {
+	schema string
+	*rewrite.Rewriter
+}
+
+// Rewriter returns the rewriter for the connection's statements. Plans of another one are outdated.
+func (s *Conn) Rewriter() *rewrite.Rewriter {
+	schema := s.found.Function()
+	if schema == "" {
+		return s.settings.rewriter
+	}
+	calling := s.found.calling.Load()
+	if calling == nil || calling.schema != schema {
+		calling = &callingRewriter{schema, s.settings.rewriter.WithLedgerFunction(schema)}
+		s.found.calling.Store(calling)
+	}
+	return calling.Rewriter
+}
+
+// rewriter returns the rewriter for the execution's registry. That of the enforced tables
+// alone does without the function.
+func (e *Execution) rewriter() *rewrite.Rewriter {
+	if e.registry == &e.conn.settings.registry {
+		return e.conn.Rewriter()
+	}
+	return e.registry.rewriter
+}
+
+// planAgain makes the plan by another rewriter for the same tables.
+func (e *Execution) planAgain(r *rewrite.Rewriter) {
+	if e.plan.Versioned {
+		e.plan = r.VersionedPlan(e.read.Query)
+	} else {
+		e.plan = r.Plan(e.read.Query)
+	}
+}
+
+// changesDatabase has what was found in the database looked for again after a statement of
+// sqlfence's own that may have changed it.
+func (s *Conn) changesDatabase(ctx context.Context, query string) {
+	if !trusted.Is(ctx, query) {
+		return
+	}
+	if s.settings.sealed && sqltext.ChangesSeal(query) {
+		s.found.Forget(session.Seals)
+	}
+	if query == sqltext.CreateLedgerFunction {
+		s.found.LookForFunction()
+	}
+}

@@ -1,0 +1,136 @@
+package core
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A sealing is how the tables of a statement that may be sealed are written.
+type sealing struct {
+	proves   bool            // one as a table that is sealed
+	unsealed bool            // one as a table that isn't
+	judged   map[*Table]bool // whether they are sealed, once a refusal has had that asked; nil before
+}
+
+// unseals reports whether the statement doesn't prove the tokens of one of its tables,
+// though that may be sealed, and notes it.
+func (e *Execution) unseals(t *Table) bool {
+	if !t.Rules.Sealed {
+		return false
+	}
+	s := &e.with.seals
+	proves, judged := s.judged[t]
+	if !judged {
+		proves = e.conn.found.IsSealed(t.spelled)
+	}
+	s.unsealed, s.proves = s.unsealed || !proves, s.proves || proves
+	return !proves
+}
+
+// writesSealed reports whether the statement writes to a table that may be sealed.
+func (e *Execution) writesSealed() bool {
+	if !e.registry.sealed {
+		return false
+	}
+	for i := range e.plan.Tables {
+		if e.table(i).Rules.Sealed {
+			return true
+		}
+	}
+	return false
+}
+
+// maySeal reports whether the statement writes to a table that may be sealed and has this name.
+func (e *Execution) maySeal(name string) bool {
+	return slices.ContainsFunc(e.plan.Tables, func(i int) bool {
+		t := e.registry.tables[i]
+		return t.Rules.Sealed && t.isCalled(name)
+	})
+}
+
+// judge notes which of the statement's tables are sealed, now that the database was asked. For this statement that
+// holds whatever other connections learn meanwhile.
+func (e *Execution) judge() {
+	e.with.seals = sealing{}
+	if !e.writesSealed() {
+		return
+	}
+	judged := make(map[*Table]bool)
+	for i := range e.plan.Tables {
+		t := e.table(i)
+		judged[t] = e.conn.found.IsSealed(t.spelled)
+	}
+	e.with.seals.judged = judged
+}
+
+// What the triggers of a seal say, in every database. The code says which of these it is.
+var (
+	saysStale     = regexp.MustCompile(`(?s)sqlfence: stale token (\d+) for table (.+), which has (\d+)`)
+	saysNotIssued = regexp.MustCompile(`(?s)sqlfence: token (\d+) for table (.+) is not issued, the newest is (\d+)`)
+)
+
+// isCalled reports whether the table has this name in the database.
+func (t *Table) isCalled(name string) bool { return strings.EqualFold(t.Rules.Name, name) }
+
+// refusedBySeal returns the typed error for err if a seal has raised it, and true; else
+// err as it is, and false. The write may have been a trigger's, of another table.
+func (s *Settings) refusedBySeal(err error) (error, bool) {
+	refused := sqltext.ReadSealRefusal(err)
+	switch refused {
+	case sqltext.NoSealRefusal, sqltext.NotSealed:
+		return err, false
+	case sqltext.NotProven:
+		return s.unprovenWrite(sqltext.SealOf(err), err), true
+	case sqltext.SerialKept:
+		table, _ := s.sealedTable(sqltext.SealOf(err))
+		return &Refusal{Sentinel: ErrNoSerial, Err: err, Table: table,
+			Reason: fmt.Sprintf("table %q is sealed, and the write didn't raise its serial (docs/sealed.md)", table)}, true
+	}
+	says := saysStale
+	if refused == sqltext.NotIssuable {
+		says = saysNotIssued
+	}
+	var name string
+	var token, current int64
+	if m := says.FindStringSubmatch(err.Error()); m != nil { // MySQL cuts a long message
+		token, name, current = number(m[1]), m[2], number(m[3])
+	}
+	table, resource := s.sealedTable(name)
+	if refused == sqltext.StaleProof {
+		return words.Stale(table, Token{resource, token}, current, err), true
+	}
+	return words.NotIssued(table, Token{resource, token}, current, err), true
+}
+
+// unprovenWrite is the error of a write that proved no token to the seal of a table. Where the
+// table has Sealed, it was one that sqlfence didn't write: under Bypass, or a trigger's.
+func (s *Settings) unprovenWrite(name string, err error) error {
+	registered, _ := s.sealedTable(name)
+	write := "register it with Sealed"
+	if slices.ContainsFunc(s.tables, func(t *Table) bool { return t.isCalled(name) && t.Rules.Sealed }) {
+		write = "under Bypass, and in a trigger, assign minus the token to its fence column, or unseal it first"
+	}
+	return &Refusal{Sentinel: ErrNoFence, Err: err, Table: registered,
+		Reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; %s (docs/sealed.md)", registered, write)}
+}
+
+// sealedTable returns the names, as registered, of a table that a seal names, and of its
+// tokens. The seal of one that isn't registered has its own name for both.
+func (s *Settings) sealedTable(name string) (table, resource string) {
+	for _, t := range s.tables {
+		if t.isCalled(name) {
+			return t.Name, t.Resource
+		}
+	}
+	return name, name
+}
+
+func number(digits string) int64 {
+	n, _ := strconv.ParseInt(digits, 10, 64) // beyond all tokens it is the highest integer
+	return n
+}

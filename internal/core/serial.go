@@ -1,0 +1,94 @@
+package core
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// findSerial makes the execution one on rows at the context's serial, if there is
+// one and the statement writes to such rows; or it returns why it can't be.
+func (e *Execution) findSerial(ctx context.Context) error {
+	if !e.registry.serials || !e.plan.Serial {
+		return nil
+	}
+	serial, ok := serialFrom(ctx)
+	if !ok {
+		return e.requireSerial()
+	}
+	plan := e.rewriter().VersionedPlan(e.read.Query)
+	switch {
+	case plan.Verdict == rewrite.Refuse:
+		return e.registry.unguardable(&plan.Refusal)
+	case !plan.Versioned:
+		return nil
+	}
+	table := e.registry.tables[plan.Tables[0]].Name
+	switch {
+	case serial < 0:
+		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or "+
+			"higher", ErrInvalid, table, serial)
+	case e.rows && !plan.Returns:
+		return unguardable(table, "a query that returns no rows doesn't show whether it reached a row; run it with "+
+			"Exec, or add RETURNING")
+	case !e.rows && plan.Returns && !e.conn.settings.profile.countsReturning():
+		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
+			"Query, or leave RETURNING out")
+	}
+	e.plan, e.with.values.Serial = plan, serial
+	return nil
+}
+
+// requireSerial refuses a write on rows that need a serial in its context.
+func (e *Execution) requireSerial() error {
+	for i := range e.plan.Targets {
+		target := &e.plan.Targets[i]
+		if t := e.table(target.Table); target.Changes && t.Rules.SerialRequired {
+			return noSerial(t, nil)
+		}
+	}
+	return nil
+}
+
+func noSerial(t *Table, err error) error {
+	return &Refusal{Sentinel: ErrNoSerial, Reason: fmt.Sprintf("table %q: add the version that was read to the "+
+		"context, with WithSerial", t.Name),
+		Err: err, Table: t.Name}
+}
+
+// gone refuses a versioned statement that reached no row. In Observe mode it only
+// reports that.
+func (e *Execution) gone(ctx context.Context) error {
+	err := e.goneError(nil)
+	if e.tolerates(err) {
+		return nil
+	}
+	event := e.refusal(Refused, err)
+	event.Sent = e.sent.Query
+	e.conn.settings.report(ctx, event)
+	return err
+}
+
+func (e *Execution) goneError(err error) error {
+	return &Refusal{Sentinel: ErrGone, Err: err, Table: e.table(0).Name,
+		Reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).Name, e.with.values.Serial)}
+}
+
+// serialError returns the typed error for what the guard of a serial raised.
+func (e *Execution) serialError(m rewrite.Marker, err error) error {
+	t := e.table(m.Table)
+	switch m.Kind {
+	case rewrite.Conflict:
+		return words.Conflict(t.Name, e.with.values.Serial, m.Current, false, err)
+	case rewrite.Assigned:
+		return words.Conflict(t.Name, 0, m.Current, true, err)
+	case rewrite.Required:
+		return noSerial(t, err)
+	case rewrite.NotSerial:
+		return words.Column(t.Name, t.Rules.Serial, fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; "+
+			"repair the row, under Bypass", t.Rules.Serial, m.Found), err)
+	default:
+		return e.goneError(err)
+	}
+}

@@ -1,0 +1,169 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// Settings are the options of one database, checked. It is shared by the
+// connections and safe for concurrent use.
+type Settings struct {
+	profile   profile
+	schema    string    // of sqlfence's own tables, as the database stores it; empty for where the session finds them
+	registry            // all tables
+	enforced  *registry // those that aren't observed; nil if nothing is enforced
+	bypass    string    // the reason of WithBypass; empty for none
+	observers []Listener
+	logger    *slog.Logger
+	source    Source // nil for none
+	unheard   bool   // what Observe lets through goes to the default logger
+	told      Kinds  // of events that an observer listens for
+
+	wanted session.Wants // of what connections know
+
+	statements int // that a connection keeps; -1 for the driver's default
+	verifies   bool
+}
+
+// NewSettings checks the options together; its error has all of their faults, and is [ErrInvalid]. bases
+// are where the base driver may be recognised.
+func NewSettings(o *Options, bases ...any) (*Settings, error) {
+	p, err := resolve(o.Dialect, bases...)
+	if err != nil {
+		o.Fail(err)
+	}
+	s := &Settings{profile: p, bypass: o.Bypass, observers: o.Observers, logger: o.Logger, source: o.Source, statements: -1, verifies: o.Verify}
+	if o.Statements != nil {
+		s.statements = *o.Statements
+	}
+	s.wanted.Untested, s.wanted.Nothing = o.Untested, slices.ContainsFunc(bases, basedriver.IsMock)
+	s.findSchema(o)
+	s.addTables(o)
+	s.listen(o.Mode == Observe || s.observed)
+	if len(o.faults) > 0 {
+		return nil, &optionsError{o.faults}
+	}
+	return s, nil
+}
+
+// findSchema reads the name of the schema.
+func (s *Settings) findSchema(o *Options) {
+	if s.profile.database == nil || o.Schema == "" {
+		return
+	}
+	schema, name, err := lang.SpellName(s.profile.dialect(), o.Schema)
+	switch {
+	case err != nil:
+		o.Fail(fmt.Errorf("WithSchema(%.80q): %w", o.Schema, err))
+	case schema != "":
+		o.Fail(fmt.Errorf("WithSchema(%.80q): a schema's name has one part", o.Schema))
+	case s.profile.text().FindElsewhere("", sqltext.LedgerTable) == "":
+		o.Fail(fmt.Errorf("WithSchema: in %v each file has sqlfence's tables for its own", s.profile.dialect()))
+	default:
+		s.schema = name
+	}
+}
+
+// placed returns a statement with sqlfence's tables in the schema of the options, if it is one of its packages.
+func (s *Settings) placed(ctx context.Context, query string) string {
+	if s.schema == "" || !trusted.Is(ctx, query) {
+		return query
+	}
+	return sqltext.Place(s.profile.text(), s.schema, query)
+}
+
+// addTables checks the tables and makes their registries. Where the dialect is
+// unknown, which is a fault already, their names can't be read.
+func (s *Settings) addTables(o *Options) {
+	enforced := new(registry)
+	for _, t := range o.Tables {
+		faults := t.check(s.profile.database)
+		for _, fault := range faults {
+			o.Fail(fmt.Errorf("table %.80q: %w", t.Name, fault))
+		}
+		if len(faults) > 0 {
+			continue
+		}
+		t.asked = []string{t.tokenName("")}
+		if !t.ModeSet {
+			t.Mode = o.Mode
+		}
+		s.add(t)
+		if t.Mode == Enforce {
+			enforced.add(t)
+		}
+	}
+	if s.profile.database == nil {
+		return
+	}
+	if err := s.prepare(s.profile.dialect(), s.schema); err != nil {
+		o.Fail(err)
+		return
+	}
+	s.wants()
+	switch {
+	case o.Mode == Observe && len(enforced.tables) == 0: // sqlfence's own tables are observed, too
+	case !s.observed:
+		s.enforced = &s.registry
+	default:
+		s.enforced = enforced
+		if err := enforced.prepare(s.profile.dialect(), s.schema); err != nil {
+			o.Fail(err)
+		}
+	}
+}
+
+// Dialect returns the database's.
+func (s *Settings) Dialect() rewrite.Dialect { return s.profile.dialect() }
+
+// Schema returns the schema of sqlfence's own tables, as the database stores its name; empty for where the session
+// finds them.
+func (s *Settings) Schema() string { return s.schema }
+
+// Remote reports whether the database is reached over a connection that can be lost.
+func (s *Settings) Remote() bool { return s.profile.remote() }
+
+// Tables returns the registered tables, in the order of registration. They must not be changed.
+func (s *Settings) Tables() []*Table { return s.tables }
+
+// Statements returns how many guarded statements a connection to a driver keeps prepared, and whether of those that
+// return rows, too.
+func (s *Settings) Statements(d basedriver.Driver) (most int, rows bool) {
+	most = s.statements
+	if most < 0 {
+		most = d.Statements
+	}
+	if s.profile.remote() || s.enforced == nil || len(s.tables) == 0 {
+		most = 0
+	}
+	return most, s.profile.KeepsRows
+}
+
+// observes reports whether some refusals are only reported.
+func (s *Settings) observes() bool { return s.enforced != &s.registry }
+
+// bypassReason returns why a statement with this context isn't guarded, and whether
+// there is such a reason.
+func (s *Settings) bypassReason(ctx context.Context) (string, bool) {
+	if reason, ok := bypassReason(ctx); ok {
+		return reason, true
+	}
+	return s.bypass, s.bypass != ""
+}
+
+// optionsError has the faults of the options of one database. It is ErrInvalid.
+type optionsError struct{ faults []error }
+
+func (e *optionsError) Error() string        { return fmt.Sprintf("sqlfence: %v", errors.Join(e.faults...)) }
+func (e *optionsError) Is(target error) bool { return target == ErrInvalid }
+func (e *optionsError) Unwrap() []error      { return e.faults }

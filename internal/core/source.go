@@ -1,0 +1,114 @@
+package core
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
+)
+
+// lacks returns the names of the tokens that the plan's tables need and that given has
+// none for, and the first of these tables; nil if it has all.
+func (e *Execution) lacks(given []Token) (names []string, first *Table) {
+	for i := range e.plan.Tables {
+		t := e.table(i)
+		switch {
+		case !t.lacks(given):
+		case names == nil:
+			names, first = t.asked, t
+		case !slices.Contains(names, t.asked[0]):
+			names = append(slices.Clip(names), t.asked[0])
+		}
+	}
+	return names, first
+}
+
+// lacks reports whether the table needs a token, and none of these is for it.
+func (t *Table) lacks(given []Token) bool {
+	return t.Rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
+}
+
+// supply returns the tokens that the source gives for what the context's leave out.
+func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) {
+	names, t := e.lacks(given)
+	if names == nil {
+		return nil, nil
+	}
+	got, err := e.conn.settings.source(ctx, e.roomForSupply(), names)
+	if err != nil {
+		return nil, &sourceError{t.Name, err}
+	}
+	for i := range got {
+		got[i].Name = nfc.String(got[i].Name)
+	}
+	var seen map[string]bool
+	if len(got) > 1 {
+		seen = make(map[string]bool, len(got))
+	}
+	for _, token := range got {
+		switch {
+		case !e.wants(given, token.Name):
+			return nil, t.misled("the token source gave a token called %.80q when asked for %q", token.Name, names)
+		case seen[token.Name]:
+			return nil, t.misled("the token source gave two tokens called %.80q", token.Name)
+		case seen != nil:
+			seen[token.Name] = true
+		}
+	}
+	return got, nil
+}
+
+// roomForSupply returns an empty list for the source's tokens. That of an Exec, which mostly needs one, is kept for the
+// connection's next; the rows of a query go on using theirs.
+func (e *Execution) roomForSupply() []Token {
+	if e.rows {
+		return nil
+	}
+	return e.conn.supplied[:0]
+}
+
+// wants reports whether a token of this name is for a table that none of given is for.
+func (e *Execution) wants(given []Token, name string) bool {
+	for i := range e.plan.Tables {
+		if t := e.table(i); t.lacks(given) && t.takes(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// misled refuses what a source returned.
+func (t *Table) misled(format string, args ...any) error {
+	return &Refusal{Sentinel: ErrNoFence, Err: ErrInvalid, Table: t.Name,
+		Reason: fmt.Sprintf("table %q: ", t.Name) + fmt.Sprintf(format, args...)}
+}
+
+// A sourceError is ErrNoFence with the error of a token source. On driver.ErrBadConn
+// database/sql would throw the connection away and ask the source again; it isn't found.
+type sourceError struct {
+	table string
+	err   error
+}
+
+func (e *sourceError) Error() string {
+	return fmt.Sprintf("%v: table %q: the token source: %v", ErrNoFence, e.table, e.err)
+}
+
+// About returns the table that the token is for.
+func (e *sourceError) About() (table, token string) { return e.table, "" }
+
+func (e *sourceError) As(to any) bool { return errors.As(e.err, to) }
+
+// Is stands for Unwrap, which would show database/sql all of the error.
+func (e *sourceError) Is(target error) bool {
+	switch target {
+	case ErrNoFence:
+		return true
+	case driver.ErrBadConn:
+		return false
+	}
+	return errors.Is(e.err, target)
+}

@@ -1,0 +1,112 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A Table is one registered table with its rules. The public package's rules set its fields.
+type Table struct {
+	Name     string // as registered
+	Resource string // empty for the default, until it is checked
+	Optional bool
+	Mode     Mode
+	ModeSet  bool
+	Rules    rewrite.Table
+
+	spelled session.Name
+	asked   []string // the token's name, as a source is asked for it
+	faults  []error
+}
+
+// Fail notes a fault of the rules.
+func (t *Table) Fail(fault error) { t.faults = append(t.faults, fault) }
+
+// Once sets a rule's text and refuses an empty or a second, different one.
+func (t *Table) Once(field *string, rule, value string) {
+	switch {
+	case value == "":
+		t.Fail(fmt.Errorf("%s of an empty name", rule))
+	case *field != "" && *field != value:
+		t.Fail(fmt.Errorf("%s twice, %q and %q", rule, *field, value))
+	}
+	*field = value
+}
+
+// check checks the rules together, reads the names as the database does, and returns
+// all faults. db is nil where it is unknown.
+func (t *Table) check(db database) []error {
+	if t.Rules.FenceColumn == "" {
+		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
+		if !t.Rules.Tokenless() || t.Rules.Key != "" || t.Resource != "" || t.Optional || t.Rules.UnfencedInserts {
+			t.Rules.Ledger = true
+		}
+		if t.Rules.SingleUse {
+			t.Fail(errors.New("SingleUse needs RowFence"))
+		}
+	}
+	t.checkSealed()
+	if db == nil {
+		return t.faults
+	}
+	t.readNames(db.dialect())
+	if t.Resource == "" && t.Rules.Name != "" {
+		t.nameResource()
+	}
+	return t.faults
+}
+
+// checkSealed checks the rules of a sealed table: none of its writes goes without a token.
+func (t *Table) checkSealed() {
+	switch {
+	case !t.Rules.Sealed:
+	case t.Rules.FenceColumn == "":
+		t.Fail(errors.New("Sealed needs RowFence"))
+	case t.Optional:
+		t.Fail(errors.New("Sealed and Optional: the database refuses writes without a token"))
+	case t.Rules.Lock.By != "":
+		t.Fail(errors.New("Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass " +
+			"by it; leave one of them out"))
+	case t.Rules.UnfencedInserts:
+		t.Fail(errors.New("Sealed and UnfencedInserts: the database refuses writes without a token"))
+	}
+}
+
+// readNames replaces the names of the table and its columns by what the database
+// makes of them.
+func (t *Table) readNames(d rewrite.Dialect) {
+	var err error
+	if t.Rules.Schema, t.Rules.Name, err = lang.ParseName(d, t.Name); err != nil {
+		t.Fail(err)
+	}
+	t.spelled.Schema, t.spelled.Table, _ = lang.SpellName(d, t.Name)
+	for _, column := range t.Rules.Columns() {
+		if *column == "" {
+			continue
+		}
+		read, err := lang.ParseColumn(d, *column)
+		if err != nil {
+			t.Fail(err)
+			continue
+		}
+		*column = read
+	}
+}
+
+// nameResource gives the table's tokens their default name: the table's.
+func (t *Table) nameResource() {
+	t.Resource = t.Name
+	if strings.Contains(t.Name, `"`) {
+		t.Resource = strings.TrimPrefix(t.Rules.Schema+"."+t.Rules.Name, ".")
+	}
+	t.Resource = nfc.String(t.Resource)
+	if fault := NameFault(t.Resource); fault != "" {
+		t.Fail(fmt.Errorf("its name can't be the name of its tokens: %s; set another with Resource", fault))
+	}
+}

@@ -1,0 +1,60 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
+)
+
+const (
+	// MaxToken is the highest value of a token.
+	MaxToken = 900_000_000_000_000
+
+	// MaxName is the length limit of a token's name, in bytes.
+	MaxName = 512
+
+	// FenceDigits is how many digits the text of a token's value has.
+	FenceDigits = 15
+)
+
+// A Token is the public package's Token.
+type Token struct {
+	Name  string
+	Value int64
+}
+
+// String returns "name:fence", with the value as [FenceDigits] digits.
+func (t Token) String() string { return fmt.Sprintf("%s:%0*d", t.Name, FenceDigits, t.Value) }
+
+// Validate returns nil for a token that can be used. A value over [MaxToken] is
+// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid].
+func (t Token) Validate() error {
+	if fault := NameFault(nfc.String(t.Name)); fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
+	}
+	switch {
+	case t.Value < 1:
+		return fmt.Errorf("%w: token %q has the value %d, the lowest is 1", ErrInvalid, t.Name, t.Value)
+	case t.Value > MaxToken:
+		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value, int64(MaxToken))
+	}
+	return nil
+}
+
+// NameFault returns the fault of a token's name that is in normalization form
+// C; empty for nothing.
+func NameFault(name string) string {
+	switch {
+	case name == "":
+		return "a token's name is empty"
+	case len(name) > MaxName:
+		return fmt.Sprintf("a token's name has %d bytes, at most %d are allowed", len(name), MaxName)
+	case strings.IndexByte(name, 0) >= 0:
+		return fmt.Sprintf("token name %q contains a NUL byte", name)
+	case !utf8.ValidString(name):
+		return fmt.Sprintf("token name %q is not valid UTF-8", name)
+	}
+	return ""
+}

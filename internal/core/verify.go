@@ -1,0 +1,69 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/verify"
+)
+
+// Verify compares what is registered with what the database of a link has; rows: also the marks in the rows. Tokens
+// from warn on are worth a warning. Where guards don't hold on the server, refused says why, and nothing else is
+// looked for.
+func (s *Settings) Verify(ctx context.Context, l Link, rows bool, warn int64) (found []verify.Finding, refused *session.Refusal, err error) {
+	c := NewConn(s, l, new(Found))
+	if len(s.tables) > 0 {
+		if refused, err = c.CheckServer(ctx); refused != nil || err != nil {
+			return nil, refused, wrapped("verify", err)
+		}
+	}
+	ask := func(ctx context.Context, query string) ([][]string, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return l.Query(ctx, query)
+	}
+	tables := make([]verify.Table, len(s.tables))
+	for i, t := range s.tables {
+		tables[i] = t.toVerify()
+	}
+	found, err = verify.Run(ctx, s.profile.catalogue(), ask, tables, verify.Options{
+		Rows: rows, Peers: c.session.Peers, Schema: s.schema, Warn: warn, Max: MaxToken,
+	})
+	return found, nil, wrapped("verify", err)
+}
+
+// wrapped adds what was done to an error, if it is one.
+func wrapped(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sqlfence: %s: %w", what, err)
+}
+
+func (t *Table) toVerify() verify.Table {
+	r := &t.Rules
+	return verify.Table{
+		Registered: t.Name, Schema: r.Schema, Name: r.Name, Resource: t.Resource,
+		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
+		Ledger: r.Ledger, Sealed: r.Sealed, SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
+	}
+}
+
+// Verifies reports whether connections are refused where the database isn't right.
+func (s *Settings) Verifies() bool { return s.verifies && s.bypass == "" }
+
+// Refuses reports whether a fault of this code, of a table or of the database, refuses connections: not where the
+// table is only observed, nor for a ledger that isn't there yet.
+func (s *Settings) Refuses(code, table string) bool {
+	if code == verify.MissingLedger || s.enforced == nil {
+		return false
+	}
+	return table == "" || slices.ContainsFunc(s.enforced.tables, func(t *Table) bool { return t.Name == table })
+}
+
+// Logger returns the logger of the options; nil for none.
+func (s *Settings) Logger() *slog.Logger { return s.logger }

@@ -1,0 +1,105 @@
+package sqlfence
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+var _ core.Link = (*link)(nil)
+
+// A link is the base driver's connection as the core uses it.
+type link struct {
+	basedriver.Liveness
+	base  driver.Conn
+	cache stmtCache
+	sqlmw *interceptor
+}
+
+func newLink(s *core.Settings, base driver.Conn) *link {
+	l := &link{base: base, cache: newStmtCache(s, base)}
+	if s.Remote() {
+		l.Liveness = basedriver.NewLiveness(base)
+	}
+	return l
+}
+
+// Exec implements core.Link.
+func (l *link) Exec(ctx context.Context, query string) error {
+	_, err := basedriver.Exec(ctx, l.base, query, nil)
+	if !basedriver.IsSkip(err) {
+		return err
+	}
+	s, err := basedriver.Prepare(ctx, l.base, query)
+	if err != nil {
+		return err
+	}
+	_, err = basedriver.ExecStmt(ctx, s, nil)
+	return basedriver.Closing(s.Close, err)
+}
+
+// Query implements core.Link: it returns the rows as texts, and NULL as the empty one.
+func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
+	rows, err := basedriver.Query(ctx, l.base, query, nil)
+	if basedriver.IsSkip(err) {
+		s, failed := basedriver.Prepare(ctx, l.base, query)
+		if failed != nil {
+			return nil, failed
+		}
+		defer s.Close()
+		rows, err = basedriver.QueryStmt(ctx, s, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all [][]string
+	row := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(row); {
+		case basedriver.IsEnd(err):
+			return all, rows.Close()
+		case err != nil:
+			return nil, basedriver.Closing(rows.Close, err)
+		}
+		all = append(all, valueTexts(row))
+	}
+}
+
+func valueTexts(row []driver.Value) []string {
+	texts := make([]string, len(row))
+	for i, v := range row {
+		switch v := v.(type) {
+		case nil:
+		case []byte:
+			texts[i] = string(v)
+		default:
+			texts[i] = fmt.Sprint(v)
+		}
+	}
+	return texts
+}
+
+// Rewrite implements core.Link.
+func (l *link) Rewrite(ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue) (to basedriver.Rewritten, refused string, err error) {
+	return o.Rewrite(ctx, l.base, query, args)
+}
+
+// Keeps implements core.Link.
+func (l *link) Keeps(query string, p *rewrite.Plan, rows bool) bool {
+	c := &l.cache
+	return c.size > 0 && p.Alone && (c.rows || !p.Rows && !rows) && len(query) <= maxKeptText
+}
+
+// Follow implements core.Link.
+func (l *link) Follow(query string) { l.cache.follow(query) }
+
+// Follows implements core.Link.
+func (l *link) Follows(query string) bool { return l.cache.size > 0 && session.Changes(query) }
+
+// Close implements core.Link.
+func (l *link) Close() error { return l.base.Close() }

@@ -1,0 +1,135 @@
+package sqlfence
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
+)
+
+func init() { core.Speak(words{}) }
+
+// words makes the errors of this package, and the lines of the log, of what the core knows.
+type words struct{}
+
+// Stale implements core.Words.
+func (words) Stale(table string, t core.Token, current int64, err error) error {
+	return &StaleError{Table: table, Token: Token(t), Current: current, refusedAs: refusedAs[isStale]{err}}
+}
+
+// NotIssued implements core.Words.
+func (words) NotIssued(table string, t core.Token, current int64, err error) error {
+	return &NotIssuedError{Table: table, Token: Token(t), Current: current, refusedAs: refusedAs[isNotIssued]{err}}
+}
+
+// Unguardable implements core.Words.
+func (words) Unguardable(table, reason string, offset int, err error) error {
+	return &UnguardableError{Table: table, Reason: reason, Offset: offset, refusedAs: refusedAs[isUnguardable]{err}}
+}
+
+// Server implements core.Words.
+func (words) Server(r *session.Refusal) error {
+	return &ServerError{refusedAs[isUnguardable]{r.Err}, r.Server, r.Version, r}
+}
+
+// Column implements core.Words.
+func (words) Column(table, column, reason string, err error) error {
+	return &ColumnError{Table: table, Column: column, Reason: reason, refusedAs: refusedAs[isUnguardable]{err}}
+}
+
+// Conflict implements core.Words.
+func (words) Conflict(table string, expected, current int64, assigned bool, err error) error {
+	return &ConflictError{Table: table, Expected: expected, Current: current, Assigned: assigned, refusedAs: refusedAs[isConflict]{err}}
+}
+
+// Locked implements core.Words.
+func (words) Locked(l core.Lock, anonymous bool, err error) error {
+	return &LockedError{Table: l.Table, By: l.By, Since: l.Since, Expiry: l.Expiry, anonymous: anonymous, refusedAs: refusedAs[isLocked]{err}}
+}
+
+// Missing implements core.Words.
+func (words) Missing(m setuperr.Missing, err error) error {
+	return &SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
+}
+
+// Log implements core.Words.
+func (words) Log(ctx context.Context, logger *slog.Logger, e core.Event) {
+	logEvent(ctx, logger, publicEvent(e))
+}
+
+// publicEvent returns an event as observers get it.
+func publicEvent(e core.Event) Event {
+	public := Event{
+		Kind: EventKind(e.Kind), Query: e.Query, Sent: e.Sent, Tables: e.Tables,
+		Reason: e.Reason, Err: e.Err, Duration: e.Duration, Dialect: e.Dialect,
+	}
+	if len(e.Tokens) > 0 {
+		public.Tokens = make([]Token, len(e.Tokens))
+		for i, t := range e.Tokens {
+			public.Tokens[i] = Token(t)
+		}
+	}
+	if len(public.Tables) == 0 {
+		if table := tableOf(e.Err); table != "" {
+			public.Tables = []string{table}
+		}
+	}
+	return public
+}
+
+// about returns what a refusal is about, as attributes of the log: the table, what the write carried, and
+// what the database holds.
+func about(err error) (attrs []slog.Attr) {
+	var typed interface{ attrs() []slog.Attr }
+	var inner interface{ About() (table, token string) }
+	switch {
+	case errors.As(err, &typed):
+		return typed.attrs()
+	case errors.As(err, &inner):
+		table, token := inner.About()
+		attrs = tableAttr(table)
+		if token != "" {
+			attrs = append(attrs, slog.String("token", token))
+		}
+	}
+	return attrs
+}
+
+// tableOf returns the table that a refusal is about; empty if that is unknown.
+func tableOf(err error) string {
+	for _, a := range about(err) {
+		if a.Key == "table" {
+			return a.Value.String()
+		}
+	}
+	return ""
+}
+
+func (e *StaleError) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()), slog.Int64("current", e.Current)}
+}
+
+func (e *NotIssuedError) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()), slog.Int64("current", e.Current)}
+}
+
+func (e *ConflictError) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("table", e.Table), slog.Int64("serial", e.Expected), slog.Int64("current", e.Current)}
+}
+
+func (e *LockedError) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("table", e.Table), slog.String("current", e.By)}
+}
+
+func (e *UnguardableError) attrs() []slog.Attr { return tableAttr(e.Table) }
+func (e *ColumnError) attrs() []slog.Attr      { return tableAttr(e.Table) }
+
+func tableAttr(table string) []slog.Attr {
+	if table == "" {
+		return nil
+	}
+	return []slog.Attr{slog.String("table", table)}
+}
