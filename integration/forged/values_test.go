@@ -286,7 +286,7 @@ var (
 		"sqlfence: token 12 for table books is not issued, the newest is 9", "sqlfence_mark", `violates check constraint "sqlfence_mark"`,
 	}
 	others = []string{
-		"function pg_catalog.int8le(real, bigint) does not exist", "pg_catalog.int8abs(", "sqlfence_newest_v2(text, bigint, integer, text, regclass)", "fencing_tokens", "fencing_tokens2", "sqlfence:",
+		"function pg_catalog.int8le(real, bigint) does not exist", "pg_catalog.int8abs(", "sqlfence_newest_v2(text, bigint, integer, text, regclass)", "fencing_tokens", "fencing_tokens2", "no such table: fencing_tokens\n", "sqlfence:",
 		`"sqlfence_newest_v2(" (text)`, "sqlfence_newest_v2(text)", "sqlfence: ",
 		`"pg_catalog.int8le(" (text)`, "WITH", "cached plan must not change result type",
 	}

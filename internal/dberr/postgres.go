@@ -5,6 +5,7 @@ package dberr
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // SQLSTATEs that the packages depend on, besides whole classes.
@@ -70,6 +71,25 @@ func NamesFunction(err error, name string) bool {
 	}
 	before, _, found := strings.Cut(own.Error(), name+"(")
 	return found && !strings.ContainsAny(before, "\"'`«»‹›„“”‚‘’「」『』")
+}
+
+// LacksTable reports whether PostgreSQL says, in a message of any language, that there is no table of
+// this name, in whichever schema. What a value that is cast to regclass says has the same code, and stands
+// in the message's only quotes, too.
+func LacksTable(err error, name string) bool {
+	code, _, own := PostgresError(err)
+	if code != UndefinedTable {
+		return false
+	}
+	message := own.Error()
+	isQuote := func(r rune) bool { return strings.ContainsRune("\"«»„“”", r) }
+	first, last := strings.IndexFunc(message, isQuote), strings.LastIndexFunc(message, isQuote)
+	if first == last {
+		return false
+	}
+	_, size := utf8.DecodeRuneInString(message[first:])
+	quoted := strings.TrimSpace(message[first+size : last])
+	return quoted == name || strings.HasSuffix(quoted, "."+name)
 }
 
 // IsSerialization reports whether err is a serialization failure: the statement has

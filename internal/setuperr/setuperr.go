@@ -133,11 +133,14 @@ func list(names []string) string {
 func Lacks(err error, t Table) bool { return err != nil && lacksTable(err, err.Error(), t.Name) }
 
 func lacksTable(err error, message, name string) bool {
+	if _, ok, _ := dberr.PostgresError(err); ok {
+		return dberr.LacksTable(err, name)
+	}
 	if code := dberr.SQLState(err); code != "" {
 		return code == dberr.UndefinedTable && mentions(message, name)
 	}
-	_, rest, found := strings.Cut(message, "no such table: ")
-	return found && named(rest, name)
+	before, rest, found := strings.Cut(message, "no such table: ")
+	return found && !strings.Contains(before, "'") && named(rest, name) // behind a quote it is a value
 }
 
 // lacksColumn looks for the table as well: a statement may name columns of others that

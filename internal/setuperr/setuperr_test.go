@@ -37,6 +37,13 @@ func TestFind(t *testing.T) {
 		{stateError{"42703", `column "price" of relation "books" does not exist`}, ""},
 		{stateError{"42P01", `relation "fencing_tokens" does not exist`}, ledger},
 		{stateError{"42P01", `relation "old_fencing_tokens" does not exist`}, ""},
+		{stateError{"42P01", `relation "shop.fencing_tokens" does not exist`}, ledger},
+		{stateError{"42P01", `Relation »fencing_tokens« existiert nicht`}, ledger},
+		{stateError{"42P01", "la relation «\u00a0fencing_tokens\u00a0» n'existe pas"}, ledger},
+		{stateError{"42P01", `relation "'fencing_tokens:" does not exist`}, ""}, // a value as regclass
+		{stateError{"42P01", `relation "„fencing_tokens“" does not exist`}, ""},
+		{stateError{"42P01", `fencing_tokens`}, ""},
+		{stateError{"42P01", `"fencing_tokens`}, ""},
 		{stateError{"42P01", `relation "books" does not exist`}, ""}, // the application's
 		{stateError{"42501", `permission denied for table fencing_tokens`}, grant},
 		{stateError{"42501", `permission denied for table books`}, `GRANT SELECT (fence) ON TABLE shop."books" TO <role>`},
@@ -46,6 +53,7 @@ func TestFind(t *testing.T) {
 		{errors.New("no such table: fencing_tokens"), ledger},
 		{errors.New("SQL logic error: no such table: main.fencing_tokens (1)"), ledger},
 		{errors.New("no such table: tokens"), ""},
+		{errors.New("bad JSON path: 'no such table: fencing_tokens '"), ""}, // a value
 		{errors.New("no such column: fence"), column},
 		{errors.New("SQL logic error: no such column: books.fence (1)"), column},
 		{errors.New("no such column: fence_2"), ""},
