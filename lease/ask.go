@@ -41,7 +41,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 				on.leave()
 				on = nil
 			}
-			l := m.newLease(ctx, o.won, on, a.margin)
+			l := m.newLease(ctx, o.won, on, a.terms)
 			m.observe(ctx, a, l, o)
 			return l, o, nil
 		case o.session.Bool:

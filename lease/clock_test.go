@@ -26,7 +26,7 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &grant{Info: Info{Token: sqlfence.Token{Name: "k", Value: 1}}, deadline: time.Now().Add(time.Minute)}
 				leases := &Leases{database: database{logger: slog.New(slog.DiscardHandler)}}
-				l := leases.newLease(t.Context(), g, nil, time.Second)
+				l := leases.newLease(t.Context(), g, nil, &terms{margin: time.Second})
 				child, cancel := context.WithCancel(l.Context())
 				defer cancel()
 				l.timer.Stop()

@@ -54,17 +54,18 @@ type dialect interface {
 	extend(lockID string, ttl time.Duration) statement
 
 	// release returns a row if the lease was live: its key. In the table it then has no lock id,
-	// and release as its holder, to be found by that. With notify it wakes the listeners if there
+	// and release as its holder, to be found by that; or, until hold after it was acquired, release as its lock
+	// id, and no holder. With notify it wakes the listeners if there
 	// are waiters, and the row has one more column. On PostgreSQL the row has a column in front of
 	// that.
-	release(lockID, release string, notify bool) statement
+	release(lockID, release string, hold time.Duration, notify bool) statement
 
 	// releaseAll releases many leases at once, without waiting for a lock, and sets the keys of
 	// those that it has released. committing is as in an outcome.
 	releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
-	// released returns the key of the lease that this release has ended, until another
-	// takes it.
+	// released returns the key of the lease that this release has ended, or is to end, until
+	// another takes it.
 	released(release string) statement
 
 	// notifies reports whether listeners can be woken.

@@ -16,7 +16,8 @@ func TestStatementsAreComplete(t *testing.T) {
 		lock, unlock, _ := d.session(7)
 		for name, s := range map[string]statement{
 			"create": d.create(), "index": d.index(), "indexed": d.indexed(), "undo": d.undo("k", "id"), "extend": d.extend("id", time.Second),
-			"release": d.release("id", "another", false), "release and notify": d.release("id", "another", true),
+			"release": d.release("id", "another", 0, false), "release and notify": d.release("id", "another", 0, true),
+			"hold": d.release("id", "another", time.Second, false), "hold and notify": d.release("id", "another", time.Second, true),
 			"list": d.list("", ""), "by key": d.list("key", "k"), "by lock id": d.list("lock_id", "id"),
 			"ended": d.ended("id"), "released": d.released("another"), "sweep": d.sweep(), "lock": lock, "unlock": unlock,
 		} {

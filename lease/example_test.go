@@ -152,6 +152,29 @@ func ExampleLeases_Do() {
 	// Output: done
 }
 
+// A job that every process starts, each by its own clock, is run by one of them: also if it takes no time.
+func ExampleMinHold() {
+	db, leases := openLeases()
+	defer db.Close()
+	ctx := context.Background()
+
+	for _, process := range []string{"first", "second"} {
+		err := leases.Do(ctx, "hourly", func(context.Context) error {
+			fmt.Println(process, "runs it")
+			return nil
+		}, lease.MinHold(55*time.Minute), lease.Wait(0, 0))
+		switch {
+		case errors.Is(err, lease.ErrHeld):
+			fmt.Println(process, "leaves it to the other")
+		case err != nil:
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// first runs it
+	// second leaves it to the other
+}
+
 // Work in several steps extends its lease before each of them.
 func ExampleLease_Extend() {
 	db, leases := openLeases()

@@ -55,10 +55,15 @@ func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (
 // Errors: [*NotHeldError], which is [ErrNotHeld], with nothing changed; [ErrInvalid] for
 // the lock id; or the database's, after which the lease may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
+	return m.releaseAfter(ctx, lockID, 0)
+}
+
+// releaseAfter ends a lease once it has been held for a time.
+func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Duration) error {
 	if err := ValidateLockID(lockID); err != nil {
 		return err
 	}
-	key, again, err := m.release(ctx, lockID)
+	key, again, err := m.release(ctx, lockID, hold)
 	switch {
 	case err != nil:
 		return fmt.Errorf("lease: release: %w", m.explain(ctx, err))

@@ -168,7 +168,22 @@ func isExtend(c fakedb.Call) bool {
 }
 
 func isRelease(c fakedb.Call) bool {
-	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "SET lock_id = NULL") && !isUndo(c)
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "SET lock_id = NULL") && !isUndo(c) || isHold(c)
+}
+
+// isHold reports whether the call is a release under MinHold.
+func isHold(c fakedb.Call) bool {
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "l.acquired_at + ")
+}
+
+// released is the row of a lease that is released now, and has to be held for a time.
+func released(r row, release string, now time.Time, hold time.Duration) row {
+	until := r.acquired.Add(hold)
+	r.lockID, r.session, r.holder, r.expires = "", 0, release, now
+	if hold > 0 && until.After(now) {
+		r.lockID, r.holder, r.expires = release, "", until
+	}
+	return r
 }
 
 // isShared reports whether the call serves several callers; on PostgreSQL.

@@ -158,7 +158,7 @@ func (t *tables) answer(c fakedb.Call) (answer fakedb.Answer, err error) {
 		return answer, nil
 	case has("SELECT key FROM fencing_leases", "lock_id IS NULL"):
 		for key, r := range t.leases {
-			if r.lockID == "" && r.holder == c.Args[0] {
+			if r.lockID == "" && r.holder == c.Args[0] || r.lockID == c.Args[0] {
 				answer = rows([]any{key})
 			}
 		}
@@ -178,12 +178,15 @@ func (t *tables) answer(c fakedb.Call) (answer fakedb.Answer, err error) {
 		}
 		return answer, nil
 	case isRelease(c):
-		key, r := t.find(c.Args[1])
+		var hold time.Duration
+		if isHold(c) {
+			hold = millis(c.Args[1])
+		}
+		key, r := t.find(c.Args[len(c.Args)-1])
 		if key == "" || !live(r) {
 			return answer, nil
 		}
-		r.lockID, r.holder, r.expires = "", c.Args[0].(string), today()
-		t.leases[key] = r
+		t.leases[key] = released(r, c.Args[0].(string), today(), hold)
 		return rows([]any{key}), nil
 	case isExtend(c):
 		key, r := t.find(c.Args[1])

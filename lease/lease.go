@@ -27,6 +27,7 @@ type Lease struct {
 	info    Info
 	session *session // of an ephemeral lease
 	margin  time.Duration
+	hold    time.Duration // see [MinHold]
 
 	ctx     *leaseContext // the caller's to work with
 	endCtx  context.CancelCauseFunc
@@ -42,8 +43,8 @@ type Lease struct {
 	lastErr  error // of the last call of Extend; nil if it succeeded
 }
 
-func (m *Leases) newLease(ctx context.Context, g *grant, on *session, margin time.Duration) *Lease {
-	l := &Lease{leases: m, info: g.Info, session: on, margin: margin, deadline: g.deadline.Add(-margin), expires: g.ExpiresAt}
+func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) *Lease {
+	l := &Lease{leases: m, info: g.Info, session: on, margin: t.margin, hold: t.hold, deadline: g.deadline.Add(-t.margin), expires: g.ExpiresAt}
 	inner, end := context.WithCancelCause(sqlfence.WithFence(ctx, g.Token))
 	l.ctx, l.endCtx = &leaseContext{inner, l}, end
 	l.held, l.endHeld = context.WithCancelCause(context.Background())
@@ -182,14 +183,14 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // Release ends the lease. Of several calls the first one succeeds; the others, and a
 // call after the lease was lost, return the error of [Lease.Err]. Whatever Release
 // returns, this process doesn't hold the lease any more; if the database couldn't be
-// reached, the lease ends there with its ttl.
+// reached, the lease ends there with its ttl. With [MinHold] it may end there later than now.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {
 		return l.Err()
 	}
 	defer l.session.leave()
-	err := l.leases.Release(ctx, l.info.LockID)
+	err := l.leases.releaseAfter(ctx, l.info.LockID, l.hold)
 	if errors.Is(err, ErrNotHeld) {
 		l.tellLost(ctx, l.lostBefore(err))
 	} else {

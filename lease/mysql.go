@@ -333,7 +333,7 @@ func (mysql) ended(lockID string) statement {
 }
 
 func (mysql) released(release string) statement {
-	return texts(constants(map[string]string{"release": release}), "SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release}")
+	return texts(constants(map[string]string{"release": release}), "SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} OR lock_id = {release}")
 }
 
 func (mysql) sweep() statement {

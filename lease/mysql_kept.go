@@ -1,7 +1,7 @@
 package lease
 
 import (
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -29,15 +29,24 @@ const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
 	AND SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 10 MINUTE
 	AND l.expires_at > {now} + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))`
 
-const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.holder = {release}, l.expires_at = {now}
+const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = {kept}, l.session = NULL, l.holder = {mark}, l.expires_at = {until}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
-// releasedMySQL is the key of the lease that the session has just released, by aloneReleaseMySQL. By
+// freeing are the pieces of a lease that is free from now on, and holding of one that others can't have until {hold}
+// after it was acquired: they assign from the left to the right.
+var (
+	freeing = sqltext.Pieces{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"), "ends": sqltext.SQL("{now}")}
+	holding = sqltext.Pieces{
+		"kept": sqltext.SQL("CASE WHEN l.acquired_at + {hold} > {now} THEN {release} END"),
+		"mark": sqltext.SQL("CASE WHEN l.acquired_at + {hold} > {now} THEN {empty} ELSE {release} END"),
+		"ends": sqltext.SQL("GREATEST(l.acquired_at + {hold}, {now})"),
+	}
+)
+
+// releasedMySQL is the key of the lease that the session has just released, outside of a transaction. By
 // the time of that it is found in an index. Where another has taken the lease since, it is no key.
 const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
-	WHERE expires_at = LAST_INSERT_ID() AND lock_id IS NULL AND holder = {release}), {none})`
-
-var aloneReleaseMySQL = strings.Replace(releaseMySQL, "{now}", "LAST_INSERT_ID({now})", 1) + inTimeMySQL
+	WHERE expires_at = LAST_INSERT_ID() AND (lock_id IS NULL AND holder = {release} OR lock_id = {release})), {none})`
 
 const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} WHERE l.{column} = {key} AND l.lock_id = {lock}`
 
@@ -56,12 +65,19 @@ func (d mysql) extend(lockID string, ttl time.Duration) statement {
 	return d.orAlone(inTransaction, p, extendMySQL+inTimeMySQL, extendedMySQL)
 }
 
-func (d mysql) release(lockID, release string, _ bool) statement {
+func (d mysql) release(lockID, release string, hold time.Duration, _ bool) statement {
 	p := constants(map[string]string{"lock": lockID, "release": release, "none": noKey})
+	ends := freeing
+	if hold > 0 {
+		ends = holding
+	}
+	maps.Copy(p, ends)
+	p["hold"], p["until"] = number(d.text().Ticks(hold)), sqltext.SQL("{ends}")
 	inTransaction := texts(p,
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
-		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND lock_id IS NULL AND holder = {release}")
-	return d.orAlone(inTransaction, p, aloneReleaseMySQL, releasedMySQL)
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND (lock_id IS NULL AND holder = {release} OR lock_id = {release})")
+	p["until"] = sqltext.SQL("LAST_INSERT_ID({ends})")
+	return d.orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
 }
 
 // orAlone adds to a statement what is tried first: a text that does the same by itself, and what answers it then.

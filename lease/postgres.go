@@ -144,7 +144,15 @@ RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
 
 // releasePostgres: lock id, release.
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
-WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
+` + ofLeasePostgres
+
+// holdPostgres: lock id, release, how long after it was acquired in µs. The clock is read once.
+const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, holder, expires_at) = (
+	SELECT CASE WHEN m.until > m.now THEN $2::text END, CASE WHEN m.until > m.now THEN '' ELSE $2::text END, GREATEST(m.until, m.now)
+	FROM (SELECT {now} AS now, l.acquired_at + $3::bigint * interval '1 microsecond' AS until, {durable} AS durable OFFSET 0) AS m)
+` + ofLeasePostgres
+
+const ofLeasePostgres = `WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
 // undoPostgres: key, lock id. A take that still waits for its turn is waited for, unless
@@ -173,6 +181,7 @@ const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now}
 var postgresTexts = struct {
 	take, wait, probe, probeWait               sqltext.Floored
 	extend, release, notify, undo, list, sweep string
+	hold, holdNotify                           string
 	takeAll                                    sqltext.Floored
 	releaseAll, notifyAll                      string
 }{
@@ -183,10 +192,12 @@ var postgresTexts = struct {
 	extend:    render(sqltext.Postgres, extendPostgres, postgresPieces),
 	release:   render(sqltext.Postgres, releasePostgres, postgresPieces),
 	notify:    render(sqltext.Postgres, releasePostgres+notifying, postgresPieces),
+	hold:      render(sqltext.Postgres, holdPostgres, postgresPieces),
 	undo:      render(sqltext.Postgres, undoPostgres),
 	list:      render(sqltext.Postgres, listPostgres, postgresPieces),
 	sweep:     render(sqltext.Postgres, sweepPostgres, postgresPieces),
 
+	holdNotify: render(sqltext.Postgres, holdPostgres+notifying, postgresPieces),
 	takeAll:    floored(takeAllPostgres),
 	releaseAll: render(sqltext.Postgres, releaseAllPostgres, postgresPieces),
 	notifyAll:  render(sqltext.Postgres, releaseAllPostgres+notifying, postgresPieces),
@@ -325,11 +336,15 @@ func (postgres) extend(lockID string, ttl time.Duration) statement {
 	return statement{text: postgresTexts.extend, args: []any{lockID, sqltext.Postgres.Ticks(ttl)}}
 }
 
-func (postgres) release(lockID, release string, notify bool) statement {
+func (postgres) release(lockID, release string, hold time.Duration, notify bool) statement {
+	free, later := postgresTexts.release, postgresTexts.hold
 	if notify {
-		return statement{text: postgresTexts.notify, args: []any{lockID, release}}
+		free, later = postgresTexts.notify, postgresTexts.holdNotify
 	}
-	return statement{text: postgresTexts.release, args: []any{lockID, release}}
+	if hold > 0 {
+		return statement{text: later, args: []any{lockID, release, sqltext.Postgres.Ticks(hold)}}
+	}
+	return statement{text: free, args: []any{lockID, release}}
 }
 
 func (postgres) notifies() bool { return true }
@@ -346,7 +361,7 @@ func (postgres) ended(lockID string) statement {
 }
 
 func (postgres) released(release string) statement {
-	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text", args: []any{release}}
+	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text OR lock_id = $1::text", args: []any{release}}
 }
 
 func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }

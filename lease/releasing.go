@@ -5,20 +5,26 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"time"
 )
 
 // A releasing is one release, by a statement of its own or together with others.
 type releasing struct {
 	lockID, release string // in the row it is known by release
+	hold            time.Duration
 	key             string // empty until it is settled
 	again           bool   // sent before, without an answer
 	err             error
 }
 
-// release ends the live lease with this lock id, and returns its key; empty if there is
-// none. again is true if it was sent twice.
-func (m *Leases) release(ctx context.Context, lockID string) (key string, again bool, err error) {
-	shared := &releasing{lockID: lockID, release: newLockID()}
+// release ends the live lease with this lock id, or has it end when it was held for a time, and returns its
+// key; empty if there is none. again is true if it was sent twice.
+func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration) (key string, again bool, err error) {
+	shared := &releasing{lockID: lockID, release: newLockID(), hold: hold}
+	if hold > 0 { // statements that are shared know no times
+		err := m.releaseAlone(ctx, shared)
+		return shared.key, shared.again, err
+	}
 	at, settled, _, err := m.releases.share(ctx, lockID, shared)
 	if err != nil { // the batch may still write to shared
 		return "", false, err
@@ -33,7 +39,7 @@ func (m *Leases) release(ctx context.Context, lockID string) (key string, again 
 
 func (m *Leases) releaseAlone(ctx context.Context, r *releasing) error {
 	notify := m.listener.listener != nil
-	s := m.dialect.release(r.lockID, r.release, notify)
+	s := m.dialect.release(r.lockID, r.release, r.hold, notify)
 	scan := func(rows *sql.Rows) error { return rows.Scan(releaseRow(notify, &r.key)...) }
 	var err error
 	if r.again {

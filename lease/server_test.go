@@ -94,7 +94,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		}
 	case has("SELECT key FROM fencing_leases", "lock_id IS NULL"):
 		for key, r := range s.leases {
-			if r.lockID == "" && r.holder == c.Args[0] {
+			if r.lockID == "" && r.holder == c.Args[0] || r.lockID == c.Args[0] {
 				return fakedb.Answer{Rows: [][]any{{key}}}, nil
 			}
 		}
@@ -203,8 +203,11 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 	if key == "" || !s.live(r) {
 		return fakedb.Answer{}, nil
 	}
-	r.lockID, r.session, r.holder, r.expires = "", 0, c.Args[1].(string), time.Now()
-	s.leases[key] = r
+	var hold time.Duration
+	if isHold(c) {
+		hold = time.Duration(c.Args[2].(int64)) * time.Microsecond
+	}
+	s.leases[key] = released(r, c.Args[1].(string), time.Now(), hold)
 	if strings.Contains(c.Query, "THEN pg_notify('sqlfence_leases', l.key)") {
 		if r.notifyUntil.After(time.Now()) {
 			s.notified = append(s.notified, key)

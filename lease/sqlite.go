@@ -64,6 +64,13 @@ const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, holder = ?, exp
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING key`
 
+// holdSQLite: release, how long after it was acquired in ms, lock id.
+const holdSQLite = `UPDATE fencing_leases AS l SET lock_id = CASE WHEN l.acquired_at + r.hold > r.now THEN r.release END,
+	holder = CASE WHEN l.acquired_at + r.hold > r.now THEN '' ELSE r.release END, expires_at = max(l.acquired_at + r.hold, r.now)
+FROM (SELECT ? AS release, ? AS hold, {now} AS now) AS r
+WHERE l.lock_id = ? AND l.expires_at > r.now
+RETURNING key`
+
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
 
 // indexedSQLite looks for the index.
@@ -78,13 +85,14 @@ const sweepSQLite = `DELETE FROM fencing_leases WHERE expires_at <= {now}`
 
 // sqliteTexts are the texts above with their pieces written out.
 var sqliteTexts = struct {
-	take, issue, seen, extend, release, undo, list, sweep string
+	take, issue, seen, extend, release, hold, undo, list, sweep string
 }{
 	take:    render(sqltext.SQLite, takeSQLite),
 	issue:   render(sqltext.SQLite, issueSQLite),
 	seen:    render(sqltext.SQLite, seenSQLite),
 	extend:  render(sqltext.SQLite, extendSQLite),
 	release: render(sqltext.SQLite, releaseSQLite),
+	hold:    render(sqltext.SQLite, holdSQLite),
 	undo:    render(sqltext.SQLite, undoSQLite),
 	list:    render(sqltext.SQLite, listSQLite),
 	sweep:   render(sqltext.SQLite, sweepSQLite),
@@ -184,7 +192,7 @@ func (sqlite) releaseAll(ctx context.Context, db *database, all []*releasing, no
 	defer tx.Rollback()
 	for _, r := range all {
 		scan := func(rows *sql.Rows) error { return rows.Scan(releaseRow(notify, &r.key)...) }
-		if err := queryOnce(ctx, tx, scan, sqlite{}.release(r.lockID, r.release, notify)); err != nil {
+		if err := queryOnce(ctx, tx, scan, sqlite{}.release(r.lockID, r.release, r.hold, notify)); err != nil {
 			return false, err
 		}
 	}
@@ -199,7 +207,10 @@ func (sqlite) extend(lockID string, ttl time.Duration) statement {
 	return statement{text: sqliteTexts.extend, args: []any{sqltext.SQLite.Ticks(ttl), lockID}}
 }
 
-func (sqlite) release(lockID, release string, _ bool) statement {
+func (sqlite) release(lockID, release string, hold time.Duration, _ bool) statement {
+	if hold > 0 {
+		return statement{text: sqliteTexts.hold, args: []any{release, sqltext.SQLite.Ticks(hold), lockID}}
+	}
 	return statement{text: sqliteTexts.release, args: []any{release, lockID}}
 }
 
@@ -218,7 +229,8 @@ func (sqlite) ended(lockID string) statement {
 }
 
 func (sqlite) released(release string) statement {
-	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = ?", args: []any{release}}
+	return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL AND holder = r.release OR lock_id = r.release",
+		args: []any{release}}
 }
 
 func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }

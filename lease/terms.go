@@ -99,6 +99,18 @@ func Wait(limit, interval time.Duration) Term {
 // expected to make (a timer may run late, too) and than its last step takes.
 func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 
+// MinHold keeps others from taking the lease until d after it was acquired, by the database's clock, also
+// if it is released before: [Lease.Release], and the end of [Leases.Do], then don't free the lease but have it
+// end at that time. So a job that takes 5 ms isn't run by a second process with a clock that is behind. d is 0 to
+// [MaxTTL], and may be longer than the ttl: heartbeats keep the lease meanwhile, and the release moves its end. The
+// default is 0.
+//
+// From the release on the lease is no one's: it can't be extended or released again, has no holder's name, and
+// its owner doesn't get it again. A lease that isn't released, because its process has died or the database can't be
+// reached, ends with its ttl, which may be earlier. [Leases.Release], by a lock id, knows no terms: it frees the
+// lease at once. In an [Election] the next leader waits for d.
+func MinHold(d time.Duration) Term { return func(t *terms) { t.hold = d } }
+
 // Heartbeat sets the interval at which [Leases.Do] extends the lease: over 0 and less
 // than the ttl without the [Margin]. The default is a third of that.
 func Heartbeat(d time.Duration) Term { return func(t *terms) { t.heartbeat, t.beats = d, true } }
@@ -106,6 +118,7 @@ func Heartbeat(d time.Duration) Term { return func(t *terms) { t.heartbeat, t.be
 type terms struct {
 	ttl       time.Duration
 	margin    time.Duration
+	hold      time.Duration
 	owner     string
 	hasOwner  bool
 	refresh   bool
@@ -178,6 +191,7 @@ func (t *terms) check() (errs []error) {
 	add(t.even && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
 	add(t.even && t.limit > 0 && t.retries > 0 && t.interval <= 0, "a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
 	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v", t.margin, t.ttl)
+	add(t.hold < 0 || t.hold > MaxTTL, "a minimum hold of %v, want 0 to %v", t.hold, MaxTTL)
 	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl-t.margin), "a heartbeat of %v, want more than 0 and less than the %v of the ttl without the margin", t.heartbeat, t.ttl-t.margin)
 	return errs
 }

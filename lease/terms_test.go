@@ -41,6 +41,9 @@ func TestTerms(t *testing.T) {
 		{"too wide a margin", []Term{TTL(time.Second), Margin(time.Second)}, "a margin of 1s"},
 		{"too slow a heartbeat for the margin", []Term{TTL(time.Second), Margin(time.Second / 2), Heartbeat(time.Second / 2)}, "heartbeat of 500ms, want more than 0 and less than the 500ms"},
 		{"too slow a heartbeat", []Term{TTL(time.Second), Heartbeat(time.Second)}, "heartbeat of 1s"},
+		{"minimum hold", []Term{MinHold(24 * time.Hour)}, ""},
+		{"negative minimum hold", []Term{MinHold(-1)}, "a minimum hold of -1ns, want 0 to 24h0m0s"},
+		{"too long a minimum hold", []Term{MinHold(24*time.Hour + 1)}, "a minimum hold of 24h0m0.000000001s"},
 		{"nil", []Term{nil}, "nil term"},
 		{"several", []Term{TTL(0), nil, Retries(-1)}, "nil term\na ttl of 0s, want 1ms to 24h0m0s\n-1 retries, want 0 or more"},
 	} {
