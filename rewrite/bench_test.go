@@ -21,7 +21,7 @@ func BenchmarkPlanCold(b *testing.B) {
 	r := benchRewriter(b, Postgres)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.read(benchmarked, false)
+		r.read(benchmarked, 0)
 	}
 }
 
@@ -77,7 +77,7 @@ func BenchmarkPlanLong(b *testing.B) {
 			b.SetBytes(int64(len(sql)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if p := r.read(sql, false); p.Verdict == Guard {
+				if p := r.read(sql, 0); p.Verdict == Guard {
 					p.Render(Values{Tables: []TableValues{{Tokens: make([]Token, 1)}}})
 				}
 			}
@@ -97,7 +97,7 @@ func TestAllocations(t *testing.T) {
 		{"cached", 0, func() { r.Plan(benchmarked).Default() }},
 		{"unregistered", 0, func() { r.Plan("UPDATE prices SET price=$1 WHERE id=$2") }},
 		{"unregistered and long", 0, func() { r.Plan(longRead) }},
-		{"cold", 4, func() { r.read(benchmarked, false).Default() }},
+		{"cold", 4, func() { r.read(benchmarked, 0).Default() }},
 	} {
 		if got := testing.AllocsPerRun(200, tt.f); got > tt.atMost && !raceEnabled {
 			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.atMost)

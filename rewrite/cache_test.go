@@ -159,7 +159,7 @@ func TestPlanIsCached(t *testing.T) {
 		{title(maxCached + 1), false},
 	} {
 		p := r.Plan(tt.query)
-		if kept := r.plans.get(tt.query) != nil; kept != tt.kept {
+		if kept := r.plans[0].get(tt.query) != nil; kept != tt.kept {
 			t.Errorf("%.40q: kept is %v", tt.query, kept)
 		}
 		if q := r.Plan(tt.query); tt.kept && p != q || p.Verdict != q.Verdict {
@@ -212,12 +212,12 @@ func TestCacheCountsItsBytes(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := heap()
-				for i := 0; r.plans.bytes < cacheBytes/2; i++ {
+				for i := 0; r.plans[0].bytes < cacheBytes/2; i++ {
 					r.Plan(q.sql(i))
 				}
 				grown := int(heap() - before)
-				if counted := r.plans.bytes; grown > counted*11/10 || counted > grown*3/2 {
-					t.Errorf("%d plans: the heap grows by %d, %d are counted", len(r.plans.slots), grown, counted)
+				if counted := r.plans[0].bytes; grown > counted*11/10 || counted > grown*3/2 {
+					t.Errorf("%d plans: the heap grows by %d, %d are counted", len(r.plans[0].slots), grown, counted)
 				}
 				runtime.KeepAlive(r)
 			})
@@ -265,8 +265,8 @@ func TestPlanConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	checkCache(t, r.plans)
-	if n := len(r.plans.slots); n == texts || n < 1000 {
+	checkCache(t, r.plans[0])
+	if n := len(r.plans[0].slots); n == texts || n < 1000 {
 		t.Errorf("the cache holds %d of %d plans", n, texts)
 	}
 }

@@ -40,6 +40,17 @@ func (t *Table) faults() (faults []error) {
 	if t.FenceColumn != "" && t.FenceColumn == t.Key {
 		fail(": the column %q can't be both fence and key", t.Key)
 	}
+	switch {
+	case t.Claim == "":
+	case t.Key == "" || t.Key == t.Claim:
+		fail(": Claim needs a Key, which is another column")
+	case t.FenceColumn != "" || t.Ledger || t.SingleUse || t.Sealed:
+		fail(": Claim compares tokens with the row's own generation, so it goes with no fence column, ledger, SingleUse or seal")
+	case t.Serial != "" || t.SerialRequired || t.locks():
+		fail(": Claim goes with no serial and no lock; register the generation alone")
+	case t.UnfencedInserts:
+		fail(": new rows of a table with Claim need no token, so UnfencedInserts says nothing")
+	}
 	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
 		fail(": the column %q can't be both the serial and the fence or key", t.Serial)
 	}

@@ -28,7 +28,8 @@
 //
 // A guarded statement is applied whole, or raises and changes nothing. It raises if it reaches a
 // row with a stored token higher than its own, at any isolation level, and, with the ledger, if its
-// token isn't the newest of its name. Of several reasons it raises a token's first, then a conflict
+// token isn't the newest of its name, and, with a claim, if the row's generation isn't its token's.
+// Of several reasons it raises a token's first, then a conflict
 // of serials, then a lock.
 //
 // A plan to guard is never rendered without its guard: missing values are an error.

@@ -39,10 +39,12 @@ func (editLock) assigned(*planner, *read.Assignment, bool) bool { return true }
 
 func (editLock) inserted(*planner, string, int32, int) bool { return true }
 
+func (editLock) inSet(*Table, rowWrite) bool { return false }
+
 func (editLock) assigns(*writer) {}
 
 // inWhere: a serial that the statement assigns comes first, and sees to the lock.
-func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.setsSerial }
+func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.setsNumber }
 
 func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
 

@@ -70,12 +70,21 @@ var rulesets = map[string]struct {
 	"lockobserve": {Table{Name: "books", FenceColumn: "fence_token", Lock: goldenLock}, Values{Observe: true}},
 	"versionlock": {Table{Name: "books", FenceColumn: "fence_token", Serial: "serial", Lock: goldenLock}, Values{Serial: 5}},
 
-	// These are for a context with a serial, by isVersioned.
+	// These are for a context with a serial, by variantOf.
 	"version":        {Table{Name: "books", Serial: "serial"}, Values{Serial: 5}},
 	"versionboth":    {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{Serial: 5}},
 	"versionkey":     {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Key: "id"}, Values{Serial: 5}},
 	"versionliteral": {Table{Name: "books", Serial: "serial"}, Values{Serial: 5, Literal: true}},
 	"versionobserve": {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token"}, Values{Serial: 5, Observe: true}},
+
+	"claim":        {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
+	"claimtwo":     {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
+	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
+	"claimobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
+
+	// These are for a caller that takes rows over, by variantOf.
+	"takeover":        {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
+	"takeoverobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
 
 	// These are for the table orders too, by otherTables.
 	"pair":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},
@@ -109,16 +118,27 @@ func otherTables(rules string) []Table {
 
 func isVersioned(rules string) bool { return strings.HasPrefix(rules, "version") }
 
+// variantOf returns the variant of the plans that samples have under these rules.
+func variantOf(rules string) (v Variant) {
+	if isVersioned(rules) {
+		v |= Versioned
+	}
+	if strings.HasPrefix(rules, "takeover") {
+		v |= TakesOver
+	}
+	return v
+}
+
 // byRow tells of rules by which a guard may have nothing to insert.
 func byRow(rules string) bool {
 	t := rulesets[rules].table
-	return t.Serial != "" || t.locks()
+	return t.Serial != "" || t.Claim != "" || t.locks()
 }
 
 // mayInsertNothing reports whether a plan's guard may have nothing to insert.
 func mayInsertNothing(p *Plan, rules string) bool {
 	unfenced := slices.ContainsFunc(rulesets[rules].values.Tables, func(v TableValues) bool { return v.Unfenced })
-	changes := slices.ContainsFunc(p.Targets, func(t Target) bool { return !t.New })
+	changes := slices.ContainsFunc(p.Targets, func(t Target) bool { return !t.Free })
 	return byRow(rules) || unfenced || !changes
 }
 
@@ -141,7 +161,7 @@ func (p *Plan) values(rules string) Values {
 		t.Unsealed = rules == "sealedopen"
 		switch {
 		case !p.rules(i).Fenced():
-		case unfenced:
+		case unfenced, p.rules(i).Claim != "" && p.isFree(i):
 			t.Unfenced = true
 		case two:
 			t.Tokens = tokens
@@ -181,10 +201,7 @@ func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if isVersioned(rules) {
-		return r.VersionedPlan(s.sql)
-	}
-	return r.Plan(s.sql)
+	return r.PlanFor(s.sql, variantOf(rules))
 }
 
 func goldenFile(d Dialect) string {
@@ -260,6 +277,9 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 			}
 			writeKeys("; keys ", keysOf(p))
 			for _, t := range p.Targets {
+				if t.Free {
+					b.WriteString("; free")
+				}
 				if t.AssignsKey {
 					b.WriteString("; assigns the key")
 				}

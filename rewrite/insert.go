@@ -43,7 +43,6 @@ func (p *planner) insertInto(w *read.Write) bool {
 		return false
 	}
 	p.checkStored(w)
-	p.onlyAdds(w)
 	p.returns(w)
 	return p.readable(w)
 }
@@ -375,14 +374,14 @@ func (p *planner) defaultValues(token int32) {
 
 // onConflict plans one ON CONFLICT clause: the row that it updates is checked.
 func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
-	if !c.Update {
+	if !c.Update || p.keepsRow(&c.Set) {
 		return true
 	}
 	if at := p.readsItself(w); at >= 0 && p.dialect.upsertSeesQuery() && len(p.target.rules.columns) > 0 {
 		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert(nil)+" its columns are ambiguous; "+
 			"give the table in the SELECT an alias")
 	}
-	if !p.versions(w) || !p.assignments(&c.Set, true) {
+	if !p.versions(w) || !p.assignments(w, &c.Set, true) {
 		return false
 	}
 	if c.Where.At == 0 {

@@ -87,6 +87,7 @@ func (p *planner) isColumn(token int32, a *read.Assignment) bool {
 // excluded itself that may be another's.
 func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
+	p.target.newKey = true
 	if c, ok := p.Constant(value); ok {
 		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 		return true
@@ -108,7 +109,7 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
-	case p.dialect.isRowNumber(column) && !p.target.rules.UnfencedInserts:
+	case p.dialect.isRowNumber(column) && !p.target.rules.freesInserts():
 		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
 	case p.dialect.isRowNumber(column):
 		p.insertion.doubtful = true
@@ -126,6 +127,8 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
 	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 || ins.Source != read.Values && ins.Source != read.Assigned && !p.selectsKeys(ins))
 	switch {
+	case t.Claim != "":
+		p.insertion.unmarked = true
 	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
 		p.insertion.returned = true
 		p.to().OneKey = true
@@ -258,25 +261,30 @@ func (p *planner) rowKey(item read.Span) bool {
 	return true
 }
 
-// assigns compares a key that the statement has assigned, as it was stored. With a fence
-// column that is done where the mark is assigned.
+// inSet: where a row is checked before the first assignment, a key that the statement has
+// assigned is compared once more, as it was stored. With a fence column that is done where the
+// mark is assigned.
+func (key) inSet(t *Table, how rowWrite) bool {
+	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
+}
+
 func (key) assigns(w *writer) {
-	if !precedence[ruleKey].refuses(w) {
+	if !w.compared() {
 		return
 	}
 	w.writeAssigned(", ", w.rules.key)
 	w.write("CASE WHEN ")
-	w.check(setOf(ruleKey))
+	precedence[ruleKey].check(w)
 	w.write(" THEN ", w.target.qualifier, ".", w.rules.key, " END")
 }
 
-// inWhere: with a fence column, who compares the row's token sees to its key.
+// inWhere: who compares the row's fence column or claim with a token sees to its key.
 func (key) inWhere(t *Table, _ rowWrite) bool {
-	return t.Key != "" && t.FenceColumn == ""
+	return t.Key != "" && t.FenceColumn == "" && t.Claim == ""
 }
 
 func (key) refuses(w *writer) bool {
-	return w.rules.Key != "" && w.rules.FenceColumn == "" && w.compared()
+	return precedence[ruleKey].inWhere(w.rules, rowWrite{}) && w.compared()
 }
 
 func (key) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }

@@ -32,6 +32,8 @@ func (ledger) assigned(*planner, *read.Assignment, bool) bool { return true }
 
 func (ledger) inserted(*planner, string, int32, int) bool { return true }
 
+func (ledger) inSet(*Table, rowWrite) bool { return false }
+
 func (ledger) assigns(*writer) {}
 
 func (ledger) inWhere(*Table, rowWrite) bool { return false }

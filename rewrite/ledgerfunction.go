@@ -34,6 +34,6 @@ func (r *Rewriter) speaking(says dialect) *Rewriter {
 		return r
 	}
 	with := *r
-	with.dialect, with.plans, with.versioned = says, newCache(cacheBytes), newCache(cacheBytes)
+	with.dialect, with.plans = says, newPlans()
 	return &with
 }

@@ -19,10 +19,7 @@ func TestWithLedgerFunction(t *testing.T) {
 			t.Fatal(err)
 		}
 		with := r.WithLedgerFunction(`sh"op`)
-		plan, planWith := r.Plan(s.sql), with.Plan(s.sql)
-		if isVersioned(rules) {
-			plan, planWith = r.VersionedPlan(s.sql), with.VersionedPlan(s.sql)
-		}
+		plan, planWith := r.PlanFor(s.sql, variantOf(rules)), with.PlanFor(s.sql, variantOf(rules))
 		if plan.Verdict != planWith.Verdict || plan.Refusal != planWith.Refusal || !reflect.DeepEqual(plan.Targets, planWith.Targets) {
 			t.Fatalf("%v %v, with the function %v %v", plan.Verdict, plan.Refusal, planWith.Verdict, planWith.Refusal)
 		}

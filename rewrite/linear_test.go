@@ -110,7 +110,7 @@ type work struct {
 }
 
 // measure plans and renders a text, with as many tokens for each table.
-func measure(t *testing.T, d Dialect, tables []Table, sql string, versioned bool, tokens int) work {
+func measure(t *testing.T, d Dialect, tables []Table, sql string, v Variant, tokens int) work {
 	t.Helper()
 	r, err := New(d, tables)
 	if err != nil {
@@ -124,7 +124,7 @@ func measure(t *testing.T, d Dialect, tables []Table, sql string, versioned bool
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := r.read(sql, versioned)
+	p := r.read(sql, v)
 	w := work{size: len(sql)}
 	var rendered string
 	if p.Verdict == Guard {
@@ -204,7 +204,7 @@ func TestLinear(t *testing.T) {
 		for _, l := range longTexts {
 			t.Run(l.d.String()+"/"+rules+"/"+l.name, func(t *testing.T) {
 				of := func(n int) work {
-					return measure(t, l.d, []Table{rulesets[rules].table}, l.text(n), isVersioned(rules), 1)
+					return measure(t, l.d, []Table{rulesets[rules].table}, l.text(n), variantOf(rules), 1)
 				}
 				a, b := of(small), of(factor*small)
 				if l.numberedTwice { // SQLite's cost of a condition's numbers is the application's choice
@@ -243,16 +243,19 @@ func TestLinearTokens(t *testing.T) {
 			return b.String()
 		}
 		for name, of := range map[string]func(n int) work{
-			"rows, each with its token": func(n int) work { return measure(t, d, []Table{keyed}, rows(n), false, n) },
+			"claims": func(n int) work {
+				return measure(t, d, []Table{rulesets["claim"].table}, "UPDATE books SET price = 1 WHERE id > 1", 0, n)
+			},
+			"rows, each with its token": func(n int) work { return measure(t, d, []Table{keyed}, rows(n), 0, n) },
 			"upsert": func(n int) work {
-				return measure(t, d, []Table{keyed}, rows(n)+upserts[d], false, n)
+				return measure(t, d, []Table{keyed}, rows(n)+upserts[d], 0, n)
 			},
 			"update": func(n int) work {
-				return measure(t, d, []Table{keyed}, "UPDATE books SET price = 1 WHERE id > "+strings.ReplaceAll(placeholder, "%d", "1"), false, n)
+				return measure(t, d, []Table{keyed}, "UPDATE books SET price = 1 WHERE id > "+strings.ReplaceAll(placeholder, "%d", "1"), 0, n)
 			},
 			"a list in a condition": func(n int) work {
 				list := strings.TrimPrefix(rows(n), "INSERT INTO books (id, price) VALUES ")
-				return measure(t, d, []Table{keyed}, "DELETE FROM books WHERE (id, price) IN ("+list+")", false, n)
+				return measure(t, d, []Table{keyed}, "DELETE FROM books WHERE (id, price) IN ("+list+")", 0, n)
 			},
 		} {
 			t.Run(d.String()+"/"+name, func(t *testing.T) { of(small).grows(t, factor, of(factor*small)) })
@@ -265,7 +268,7 @@ func TestLinearTokens(t *testing.T) {
 			all = append(all, Table{Name: fmt.Sprint("t", i), FenceColumn: "fence", Ledger: true, Serial: "serial"})
 			b = append(b, fmt.Sprintf("a%d AS (UPDATE t%d SET serial = serial + 2)", i+1, i))
 		}
-		return measure(t, Postgres, all, strings.Join(b, ", ")+" SELECT 1", false, 1)
+		return measure(t, Postgres, all, strings.Join(b, ", ")+" SELECT 1", 0, 1)
 	}
 	tables(small).grows(t, factor, tables(factor*small))
 }
@@ -282,7 +285,7 @@ func TestDeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := r.read(sql, false); p.Verdict == Refuse && p.Refusal.Reason == "" {
+		if p := r.read(sql, 0); p.Verdict == Refuse && p.Refusal.Reason == "" {
 			t.Errorf("%s: got %+v", l.name, p)
 		}
 	}

@@ -62,14 +62,14 @@ type Marker struct {
 	// in their order
 	Token int
 	Table int // of the others: index in Plan.Tables
-	// of Stale: the row's newer value; of NotNewest: the ledger's value; of Conflict and Assigned:
-	// the row's serial
+	// of Stale: the row's newer value, or its claim; of NotNewest: the ledger's value; of Conflict and
+	// Assigned: the row's serial, or its claim
 	Current int64
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
 	Expiry  int64  // of Locked: when it expires, in the same unit
-	Found   string // of NotSerial: the value of the serial column, or its beginning
+	Found   string // of NotSerial: the value of the serial or claim column, or its beginning
 }
 
 // A MarkerKind is the kind of reason for which a guard raised.
@@ -85,8 +85,8 @@ const (
 	Conflict               // the row is at another serial
 	Gone                   // the row doesn't exist
 	Locked                 // another user holds the row's lock
-	NotSerial              // the serial column holds no integer, or the highest one
-	Assigned               // the statement assigned a serial that doesn't raise the row's
+	NotSerial              // the serial or claim column holds no integer, or the highest one
+	Assigned               // the statement assigned a serial or claim that doesn't raise the row's
 	Required               // the statement would update a row, and has no serial
 )
 

@@ -13,7 +13,6 @@ func (p *planner) merge(w *read.Write) bool {
 			return false
 		}
 	}
-	p.onlyAdds(w)
 	return p.readable(w)
 }
 
@@ -22,11 +21,14 @@ func (p *planner) arm(w *read.Write, a *read.Arm) bool {
 	switch a.Action {
 	case read.Delete:
 		p.changes()
-		p.target.updates, p.target.setsSerial = false, false
+		p.target.rowWrite = rowWrite{}
+		if !p.claims(w, false) {
+			return false
+		}
 		p.armCheck(a.When, p.target.inWhere(p.target.rules))
 	case read.Update:
 		p.changes()
-		if !p.assignments(&a.Set, false) {
+		if !p.assignments(w, &a.Set, false) {
 			return false
 		}
 		p.armCheck(a.When, p.target.inWhere(p.target.rules))

@@ -136,7 +136,7 @@ func (r rewriterOf) planned(d Dialect, sql string, n int) (wrong string, guards 
 		lang.InTransaction(d, sql, n%64 == 0)
 		r.search.finds(sql)
 	}
-	p := r.read(sql, isVersioned(r.rules))
+	p := r.read(sql, variantOf(r.rules))
 	switch p.Verdict {
 	case Refuse:
 		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.tables) {

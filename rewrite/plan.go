@@ -1,5 +1,7 @@
 package rewrite
 
+import "slices"
+
 // A Verdict says what to do with a statement.
 type Verdict uint8
 
@@ -127,6 +129,11 @@ func (p *Plan) rows(i int) int {
 	return p.source.rows[i]
 }
 
+// isFree reports whether no write to the plan's table i needs a token.
+func (p *Plan) isFree(i int) bool {
+	return !slices.ContainsFunc(p.Targets, func(t Target) bool { return t.Table == i && !t.Free })
+}
+
 // A Target is one write to a registered table.
 type Target struct {
 	Table int // index in Plan.Tables
@@ -147,9 +154,9 @@ type Target struct {
 	// compared with the token once it is stored. The caller has to refuse several tokens.
 	OneKey bool
 
-	// New reports whether the write needs no token: it can only add rows, to a table with
-	// [Table.UnfencedInserts].
-	New bool
+	// Free reports whether the write needs no token: it can only add rows, to a table with
+	// [Table.UnfencedInserts], or it adds rows or takes them over, of a table with [Table.Claim].
+	Free bool
 
 	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a
 	// MERGE with such an arm. It is false for an upsert, which may insert.

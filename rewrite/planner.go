@@ -19,6 +19,7 @@ type planner struct {
 	index     *index
 	search    *search
 	versioned bool // the caller has a serial
+	takesOver bool // the caller takes rows over
 
 	plan    *planned // nil until a registered table is written to
 	edits   []edit
@@ -40,13 +41,13 @@ type planner struct {
 var planners = sync.Pool{New: func() any { return new(planner) }}
 
 // read makes the plan of a text that has to be read.
-func (r *Rewriter) read(query string, versioned bool) *Plan {
+func (r *Rewriter) read(query string, v Variant) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
-	plan := r.planned(query, versioned, false)
+	plan := r.planned(query, v, false)
 	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && (r.dialect.seeksFirst() || !r.dialect.ledgerInWhere()) && len(query) <= maxReadAgain {
-		plan = r.planned(query, versioned, true)
+		plan = r.planned(query, v, true)
 	}
 	return plan
 }
@@ -56,13 +57,14 @@ func (r *Rewriter) read(query string, versioned bool) *Plan {
 const maxReadAgain = 8 << 10
 
 // planned makes the plan of a text. askedOnce leaves out what [Plan.AsksLate] is about.
-func (r *Rewriter) planned(query string, versioned, askedOnce bool) *Plan {
+func (r *Rewriter) planned(query string, v Variant, askedOnce bool) *Plan {
 	text, err := read.Open(r.dialect.grammar(), query, r.registers)
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
 	p := planners.Get().(*planner)
-	p.Text, p.dialect, p.nonce, p.versioned, p.askedOnce = text, r.dialect, r.nonce, versioned, askedOnce
+	p.Text, p.dialect, p.nonce, p.askedOnce = text, r.dialect, r.nonce, askedOnce
+	p.versioned, p.takesOver = v&Versioned != 0, v&TakesOver != 0
 	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
 	p.release()

@@ -14,6 +14,7 @@ var precedence = [...]rule{
 	ruleLedger:   ledger{},
 	ruleKey:      key{},
 	ruleRowFence: rowFence{},
+	ruleClaim:    claim{},
 	ruleSerial:   serial{},
 	ruleEditLock: editLock{},
 }
@@ -23,6 +24,7 @@ const (
 	ruleLedger = iota
 	ruleKey
 	ruleRowFence
+	ruleClaim
 	ruleSerial
 	ruleEditLock
 )
@@ -54,7 +56,9 @@ type rule interface {
 	// inserted decides the same about column n that an INSERT names, at a token.
 	inserted(p *planner, column string, token int32, n int) bool
 
-	// assigns writes what UPDATE assigns besides, with a comma before it.
+	// inSet reports whether an UPDATE of t that is written in this way assigns something
+	// besides, and assigns writes that, with a comma before it.
+	inSet(t *Table, how rowWrite) bool
 	assigns(w *writer)
 
 	// inWhere reports whether a row of t that is written in this way has to be checked in
@@ -80,15 +84,26 @@ type added struct {
 // A rowWrite is the way in which an existing row is written.
 type rowWrite struct {
 	updates    bool // or else it is deleted
-	setsSerial bool // the statement assigns the serial itself
+	setsNumber bool // the statement assigns the serial or the claim itself
+	takesOver  bool // it raises the claim, and proves none
 	versioned  bool // the row has to be at the caller's serial
 	checked    bool // before the first assignment
 	joined     bool // its row is one of several that are joined
+	newKey     bool // the statement assigns a value that has to be the row's key
+	returnsKey bool // it gives the key its own value by a function, which may have changed it
+}
+
+// checks returns the rules that a row is to meet. The ledger's check isn't among them, as it
+// doesn't depend on the row.
+func (how rowWrite) checks() ruleSet {
+	if how.takesOver {
+		return allRules &^ setOf(ruleLedger, ruleClaim)
+	}
+	return allRules &^ setOf(ruleLedger)
 }
 
 // inWhere returns the rules that check a row of t in the condition: none, or, if one of
-// them needs the condition, all of them, so that their order is kept. The ledger's check
-// isn't among them, as it doesn't depend on the row.
+// them needs the condition, all of them, so that their order is kept.
 func (how rowWrite) inWhere(t *Table) ruleSet {
 	if how.checked {
 		return 0
@@ -96,10 +111,10 @@ func (how rowWrite) inWhere(t *Table) ruleSet {
 	for _, r := range t.has {
 		switch {
 		case !precedence[r].inWhere(t, how):
-		case how.setsSerial:
-			return allRules &^ setOf(ruleLedger, ruleEditLock)
+		case how.setsNumber:
+			return how.checks() &^ setOf(ruleEditLock)
 		default:
-			return allRules &^ setOf(ruleLedger)
+			return how.checks()
 		}
 	}
 	return 0

@@ -17,16 +17,14 @@ type Rewriter struct {
 	registers func(schema, name string) bool // whether a name may mean one of these
 	index     *index
 	search    *search // nil without a dialect
-	plans     *cache
-	versioned *cache // of VersionedPlan
+	plans     plans
 }
 
 // New returns a rewriter that guards tables. Without any table, too, it refuses
 // statements that write or define the tables of sqlfence's own packages.
 //
-// It keeps the plans of the statements used last, of each kind, [Rewriter.Plan] and
-// [Rewriter.VersionedPlan], as many as take about 4 MiB together, which is 2,000 or more
-// short statements. A plan isn't kept of a statement of more than 64 KiB, or if it takes
+// It keeps the plans of the statements used last, of each [Variant] as many as take about 4 MiB
+// together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than 64 KiB, or if it takes
 // more than 1 MiB itself; then it is made for each execution.
 //
 // The error reports all faults together: tables of a dialect that can't be guarded, a
@@ -47,7 +45,7 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rewriter{dialect: says, nonce: nonce.New(), tables: slices.Clone(tables), index: index, plans: newCache(cacheBytes), versioned: newCache(cacheBytes)}
+	r := &Rewriter{dialect: says, nonce: nonce.New(), tables: slices.Clone(tables), index: index, plans: newPlans()}
 	if says == nil {
 		return r, nil
 	}
@@ -62,16 +60,42 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 
 var pass = &Plan{Verdict: Pass}
 
-// Plan returns what to do with a statement. It refuses a text that makes it fail itself: it stands
+// plans are the caches of the variants' plans.
+type plans [variants]*cache
+
+func newPlans() (p plans) {
+	for v := range p {
+		p[v] = newCache(cacheBytes)
+	}
+	return p
+}
+
+// A Variant says what a statement is planned for besides. Variants can be combined by |; the zero
+// Variant is none.
+type Variant uint8
+
+// The variants. They differ for tables with the rule alone.
+const (
+	// Versioned: it is to be applied only to rows at one version, [Values.Serial], of tables with
+	// [Table.Serial]. An INSERT isn't concerned.
+	Versioned Variant = 1 << iota
+
+	// TakesOver: an UPDATE of a table with [Table.Claim] takes its rows over, also if it doesn't assign
+	// the column: then the guard adds 1 to it. So does an upsert where it updates. A DELETE is refused.
+	TakesOver
+
+	variants // how many combinations there are
+)
+
+// Plan is PlanFor without a variant.
+func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
+
+// VersionedPlan is PlanFor with [Versioned].
+func (r *Rewriter) VersionedPlan(query string) *Plan { return r.PlanFor(query, Versioned) }
+
+// PlanFor returns what to do with a statement. It refuses a text that makes it fail itself: it stands
 // in the way of each statement of a program, and a text may come from anywhere.
-func (r *Rewriter) Plan(query string) *Plan { return r.plan(query, r.plans, false) }
-
-// VersionedPlan returns what to do with a statement that is to be applied only
-// to rows at one version, [Values.Serial]. It differs from Plan for writes to
-// tables with Serial, INSERT excepted.
-func (r *Rewriter) VersionedPlan(query string) *Plan { return r.plan(query, r.versioned, true) }
-
-func (r *Rewriter) plan(query string, plans *cache, versioned bool) (plan *Plan) {
+func (r *Rewriter) PlanFor(query string, v Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
@@ -83,15 +107,16 @@ func (r *Rewriter) plan(query string, plans *cache, versioned bool) (plan *Plan)
 	if !r.search.finds(query) {
 		return pass
 	}
+	plans := r.plans[v&(variants-1)]
 	if p := plans.get(query); p != nil {
 		return p
 	}
 	if len(query) > maxCached {
-		return r.read(query, versioned)
+		return r.read(query, v)
 	}
 	// A clone, so that the cache doesn't keep a larger text alive.
 	query = strings.Clone(query)
-	p := r.read(query, versioned)
+	p := r.read(query, v)
 	plans.put(query, p)
 	return p
 }

@@ -68,6 +68,8 @@ func (rowFence) check(w *writer) {
 	}
 }
 
+func (rowFence) inSet(*Table, rowWrite) bool { return true }
+
 // assigns writes the assignment of the token.
 func (rowFence) assigns(w *writer) {
 	if w.lo == w.hi {

@@ -98,7 +98,7 @@ func sameVerdict(t testing.TB, d Dialect, r *Rewriter, text string) {
 	if want == got {
 		return
 	}
-	p := r.read(text, false)
+	p := r.read(text, 0)
 	switch {
 	case p.Verdict == Pass:
 	case got:

@@ -89,6 +89,16 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 	return true
 }
 
+// assigned guards an item of a SET list that assigns the serial.
+func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
+	column := p.target.rules.Serial
+	if p.target.versioned && p.Assigns(*a, column) {
+		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the column out: "+
+			"it rises by itself")
+	}
+	return p.assignsNumber(a, column, "serial", "leave the column out: it rises by itself")
+}
+
 func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
 	if column == p.target.rules.Serial {
 		p.insertion.names |= setOf(ruleSerial)
@@ -112,7 +122,7 @@ func (serial) refuses(w *writer) bool { return w.comparesSerial() }
 func (serial) check(w *writer) {
 	w.write("CASE")
 	if w.isNoInteger(" WHEN ", " THEN ") {
-		w.notSerial()
+		w.raiseNoInteger()
 		w.write(" IS NOT NULL")
 	}
 	w.write(" WHEN ")
@@ -124,12 +134,14 @@ func (serial) check(w *writer) {
 	w.write(" IS NOT NULL END")
 }
 
+func (serial) inSet(_ *Table, how rowWrite) bool { return !how.setsNumber }
+
 // assigns writes the assignment of the next serial.
 func (serial) assigns(w *writer) {
 	w.writeAssigned(", ", w.rules.serial)
 	switch {
 	case w.lacksSerial():
-		w.raiseSerial(markerRequired)
+		w.raiseNumber(markerRequired)
 		return
 	case !w.comparesSerial() || w.dialect.setsInOrder():
 		w.increment()
@@ -141,7 +153,7 @@ func (serial) assigns(w *writer) {
 	w.write(" THEN ")
 	w.increment()
 	w.write(" ELSE ")
-	w.raiseSerial(markerConflict)
+	w.raiseNumber(markerConflict)
 	w.write(" END")
 }
 
@@ -155,63 +167,14 @@ func (w *writer) lacksSerial() bool {
 	return w.rules.SerialRequired && !w.target.Changes && !w.plan.Versioned && !w.observe
 }
 
-// maxSerial is the highest one; SQLite would go on in floating point.
-const maxSerial = "9223372036854775807"
-
-// increment writes the row's serial and 1. The sum of a text and 1 would be a number,
-// too.
-func (w *writer) increment() {
-	checked := w.isNoInteger("CASE WHEN ", " OR ")
-	if checked {
-		w.storedSerial()
-		w.write(" = ", maxSerial, " THEN ")
-		if w.observe {
-			w.write(w.target.qualifier, ".", w.rules.serial)
-		} else {
-			w.notSerial()
-		}
-		w.write(" ELSE ")
-	}
-	w.storedSerial()
-	w.write(" + 1")
-	if checked {
-		w.write(" END")
-	}
-}
-
-// isNoInteger writes the condition that the row's serial is none, between two texts;
-// where that can't be it writes nothing, and returns false.
-func (w *writer) isNoInteger(first, last string) bool {
-	before, behind := w.dialect.notInteger()
-	if before == "" {
-		return false
-	}
-	w.write(first, before, w.target.qualifier, ".", w.rules.serial, behind, last)
-	return true
-}
-
-// notSerial raises for what isNoInteger holds for.
-func (w *writer) notSerial() {
-	w.raise(markerNotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.serial, ", 1, 40)")
-}
-
-func (w *writer) storedSerial() {
-	w.write("COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
-}
-
 func (w *writer) atSerial() {
-	w.storedSerial()
+	w.storedNumber()
 	w.write(" = ")
 	w.callersSerial()
 }
 
 // callersSerial writes the serial that the caller read.
 func (w *writer) callersSerial() { w.field(0, fieldSerial) }
-
-// raiseSerial raises with the row's serial where the serial is assigned.
-func (w *writer) raiseSerial(kind string) {
-	w.raiseFor(ruleSerial, kind, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
-}
 
 // gone writes the RETURNING that raises for a row which wasn't there. A row that
 // was inserted is at 1, one that was updated at the caller's serial and 1.

@@ -23,6 +23,13 @@ type Table struct {
 	// and what deletes says the token besides. [TableValues.Unsealed] is without the proof.
 	Sealed bool
 
+	// Claim is the column of the row's generation, an integer that only rises; empty for none. It goes
+	// with Key, and with no other rule. An UPDATE that assigns the column takes its rows over: it needs
+	// no token, and raises unless it raises each row's. So does any UPDATE of a plan that [TakesOver]. Every
+	// other UPDATE and DELETE proves its rows' claims: each has the key of a token, and is of the
+	// generation that is the token's value. A new row needs no token.
+	Claim string
+
 	Serial string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of existing rows unless their statement is versioned.
@@ -34,6 +41,7 @@ type Table struct {
 
 	name               string   // quoted
 	fence, key, serial string   // the columns, quoted
+	number             string   // the serial or the claim, quoted: what an assigned value has to raise
 	tokenless          bool     // Tokenless
 	steady             string   // one of them, or the lock's holder, which a check may assign to itself
 	columns            []string // all that the rules are about
@@ -41,7 +49,10 @@ type Table struct {
 }
 
 // Fenced reports whether writes to the table are compared with tokens.
-func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger }
+func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger || t.Claim != "" }
+
+// freesInserts reports whether a new row needs no token.
+func (t *Table) freesInserts() bool { return t.UnfencedInserts || t.Claim != "" }
 
 // Tokenless reports whether a rule of the table's has something to do without a token.
 func (t *Table) Tokenless() bool {
@@ -97,6 +108,7 @@ func (t *Table) prepare(d dialect) {
 	}
 	t.name, t.tokenless = quoted(t.Name), t.Tokenless()
 	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
+	t.number = cmp.Or(t.serial, quoted(t.Claim))
 	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
-	t.steady = cmp.Or(t.fence, t.serial, t.Lock.by, t.key)
+	t.steady = cmp.Or(t.fence, t.number, t.Lock.by, t.key)
 }

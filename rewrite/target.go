@@ -9,11 +9,11 @@ import (
 
 // A target is the table that a write is to, while it is being planned.
 type target struct {
-	table      int // index of the registered table
-	index      int // among the plan's targets
-	rules      *Table
-	qualifier  string // what its columns are qualified with in the guard
-	returnsKey bool   // the SET list gives the key its own value by a function, which may have changed it
+	table     int // index of the registered table
+	index     int // among the plan's targets
+	rules     *Table
+	qualifier string // what its columns are qualified with in the guard
+	proves    bool   // it proves claims
 	rowWrite
 }
 
@@ -44,6 +44,13 @@ func (p *planner) write(w *read.Write) bool {
 		return false
 	}
 	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
+	ok := p.rows(w)
+	p.to().Free = p.isFree(w)
+	return ok
+}
+
+// rows plans what a write does to its rows.
+func (p *planner) rows(w *read.Write) bool {
 	switch w.Verb {
 	case read.Update:
 		return p.update(w)
@@ -55,10 +62,13 @@ func (p *planner) write(w *read.Write) bool {
 	return p.insertInto(w)
 }
 
-// onlyAdds notes whether the write needs no token, once it is known what it does.
-func (p *planner) onlyAdds(w *read.Write) {
+// isFree reports whether a write that is planned needs no token.
+func (p *planner) isFree(w *read.Write) bool {
+	if p.target.rules.Claim != "" {
+		return !p.target.proves
+	}
 	updates := slices.ContainsFunc(w.Conflicts, func(c read.Conflict) bool { return c.Update })
-	p.to().New = p.target.rules.UnfencedInserts && !p.to().Changes && !replaces(w) && !updates
+	return p.target.rules.UnfencedInserts && !p.to().Changes && !replaces(w) && !updates
 }
 
 // addTarget notes a write to a registered table.

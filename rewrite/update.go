@@ -25,7 +25,7 @@ func (p *planner) update(w *read.Write) bool {
 	p.orAbort(w)
 	p.sortsNoView(w)
 	p.changes()
-	return p.assignments(&w.Set, false) && p.where(w)
+	return p.assignments(w, &w.Set, false) && p.where(w)
 }
 
 // countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index that
@@ -87,14 +87,14 @@ func (p *planner) delete(w *read.Write) bool {
 		return false
 	}
 	p.changes()
-	return p.where(w)
+	return p.claims(w, false) && p.where(w)
 }
 
 // assignments plans a SET list. It adds the rules' assignments and, where these have to be there,
 // the checks of the row. upsert says whether there is an excluded row.
-func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
+func (p *planner) assignments(w *read.Write, set *read.Assignments, upsert bool) bool {
 	t := &p.target
-	t.updates, t.setsSerial, t.returnsKey = true, false, false
+	t.rowWrite = rowWrite{updates: true, versioned: t.versioned, joined: t.joined}
 	for i := range set.Items {
 		if t.joined && !p.isOfTarget(&set.Items[i]) {
 			if p.readsWhatIsAssigned(&set.Items[i]) {
@@ -111,16 +111,16 @@ func (p *planner) assignments(set *read.Assignments, upsert bool) bool {
 	if set.Empty() {
 		return true // it can't be read
 	}
+	if !p.claims(w, true) {
+		return false
+	}
 	if t.checked = p.dialect.setsInOrder(); t.checked {
-		p.insert(p.Offset(set.Lo), opFirst, allRules&^setOf(ruleLedger), "")
-		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != ""
+		p.insert(p.Offset(set.Lo), opFirst, t.checks(), "")
+		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != "" && t.rules.Claim == ""
 	}
 	var adds ruleSet
-	if t.checked && (p.to().AssignsKey || t.returnsKey) && t.rules.FenceColumn == "" {
-		adds = setOf(ruleKey)
-	}
 	for _, r := range t.rules.has {
-		if precedence[r].adds(t.rules).column != "" && !(r == ruleSerial && t.setsSerial) {
+		if precedence[r].inSet(t.rules, t.rowWrite) {
 			adds |= setOf(r)
 		}
 	}

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -39,7 +40,7 @@ type TableValues struct {
 	Tokens []Token
 
 	// Unfenced means that this time the writes to a fenced table are compared with no
-	// token.
+	// token. Writes to a table with Claim have to be [Target.Free] then.
 	Unfenced bool
 
 	// Unsealed leaves out the proof that a table which is [Table.Sealed] asks for: the
@@ -67,7 +68,11 @@ func (v *Values) check(p *Plan) error {
 		return fmt.Errorf("rewrite: values for %d tables, but the statement writes to %d", len(v.Tables), len(p.Tables))
 	}
 	for i := range v.Tables {
-		if err := v.Tables[i].check(p, i); err != nil {
+		err := v.Tables[i].check(p, i)
+		if err == nil && v.Tables[i].Unfenced && p.rules(i).Claim != "" && !v.Observe && !p.isFree(i) {
+			err = errors.New("Unfenced for a write that has to prove claims")
+		}
+		if err != nil {
 			return fmt.Errorf("rewrite: table %q: %w", p.rules(i).Name, err)
 		}
 	}

@@ -24,7 +24,7 @@ CREATE TYPE pt AS (x int, y int);
 CREATE TABLE books (id int PRIMARY KEY DEFAULT 1000, isbn text UNIQUE, price int DEFAULT 10, title text DEFAULT 'none',
 	stock int DEFAULT 5, tags text[], point pt, old int, x int, y int, a int, b int, c int, d int,
 	"a$b" int, "c$$d" int, "e$$f" int, "where" int, "returning" int, "from" int, "limit" int, "set" int, "key" int,
-	"end" int, "as" int, "and" int, "order" int, changed bool, sold date, live bool DEFAULT true, doc jsonb, shelf text, note text, serial bigint DEFAULT 1, editedby int,
+	"end" int, "as" int, "and" int, "order" int, changed bool, sold date, live bool DEFAULT true, doc jsonb, shelf text, note text, serial bigint DEFAULT 1, attempt bigint DEFAULT 1, editedby int,
 	fence_token bigint);
 CREATE TABLE orders (id int PRIMARY KEY DEFAULT 1000, book int, price int DEFAULT 3, total int DEFAULT 0, fence_token bigint);
 CREATE TABLE other (id int DEFAULT 1, title text, price int, books text, a int, serial int, "set" int);
@@ -58,7 +58,7 @@ INSERT INTO src VALUES (1, 100, 's1', 1, NULL), (2, 200, 's2', 2, 1), (77, 700, 
 INSERT INTO x VALUES (1, 1);`,
 	sqlfence.SQLite: `
 CREATE TABLE books (id INTEGER PRIMARY KEY, isbn TEXT UNIQUE, price INT DEFAULT 10, title DEFAULT 'none', stock INT DEFAULT 5,
-	old, x, y, a, b, c, d, changed, "where", "from", "set", "key", "do", "end", "as", "and", "offset", live DEFAULT 1, doc, shelf, note, serial, editedby,
+	old, x, y, a, b, c, d, changed, "where", "from", "set", "key", "do", "end", "as", "and", "offset", live DEFAULT 1, doc, shelf, note, serial, attempt DEFAULT 1, editedby,
 	fence_token INTEGER);
 CREATE INDEX i ON books (price);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, book INT, price INT DEFAULT 3, total INT DEFAULT 0, fence_token INTEGER);
@@ -88,7 +88,7 @@ INSERT INTO src VALUES (1, 100, 's1', 1, NULL), (2, 200, 's2', 2, 1), (77, 700, 
 INSERT INTO x VALUES (1, 1);`,
 	sqlfence.MySQL: `
 CREATE TABLE books (id int PRIMARY KEY DEFAULT 1000, isbn varchar(20) UNIQUE, price int DEFAULT 10, title varchar(40) DEFAULT 'none', grp int,
-	sold date, at varchar(40), tag varchar(40), rownum int, serial bigint DEFAULT 1, editedby varchar(20), fence_token bigint, FULLTEXT (title));
+	sold date, at varchar(40), tag varchar(40), rownum int, serial bigint DEFAULT 1, attempt bigint DEFAULT 1, editedby varchar(20), fence_token bigint, FULLTEXT (title));
 CREATE TABLE orders (id int PRIMARY KEY DEFAULT 1000, book int, price int DEFAULT 3, fence_token bigint);
 CREATE TABLE pens (id int, price int, grp int, mark bigint);
 CREATE TABLE inks (id int);

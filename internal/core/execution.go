@@ -264,7 +264,7 @@ func (e *Execution) collect(ctx context.Context) (outcome, error) {
 // no token: a constraint's declaration could have it delete rows that are there.
 func (e *Execution) abortsUnfenced() bool {
 	return e.plan.Aborts && slices.ContainsFunc(e.plan.Targets, func(t rewrite.Target) bool {
-		return t.New && !e.table(t.Table).Optional
+		return t.Free && !e.table(t.Table).Optional
 	})
 }
 

@@ -61,7 +61,7 @@ func (e *Execution) needsToken(i int) bool {
 		return false
 	}
 	for n := range e.plan.Targets {
-		if target := &e.plan.Targets[n]; target.Table == i && !target.New {
+		if target := &e.plan.Targets[n]; target.Table == i && !target.Free {
 			return true
 		}
 	}

@@ -1,0 +1,11 @@
+package claims_test
+
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+func TestMain(m *testing.M) {
+	harness.Main(m)
+}

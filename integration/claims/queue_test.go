@@ -1,0 +1,137 @@
+package claims_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A queue is a table of jobs that workers take, by a column of theirs. Its statements are guarded by
+// package rewrite alone, and sent by the base driver.
+type queue struct {
+	harness.Base
+	db *sql.DB
+	r  *rewrite.Rewriter
+}
+
+func newQueue(t *testing.T, b harness.Base) *queue {
+	t.Helper()
+	b.AsWritten = true
+	q := &queue{Base: b, db: b.Raw(t, b.DSN(t))}
+	for _, query := range []string{
+		"CREATE TABLE jobs (id bigint PRIMARY KEY, state varchar(20) NOT NULL, attempt bigint)",
+		"CREATE TABLE done (job bigint PRIMARY KEY)",
+	} {
+		q.exec(t, query)
+	}
+	var err error
+	q.r, err = rewrite.New(b.Dialect, []rewrite.Table{{Name: "jobs", Key: "id", Claim: "attempt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// jobs are the rows that a test begins with: job 5 was never taken.
+const jobs = "1 run 1, 2 run 2, 3 run 3, 4 new 0, 5 new NULL"
+
+// reset leaves the jobs, and 2 and 3 as those that are done.
+func (q *queue) reset(t *testing.T) {
+	t.Helper()
+	for _, query := range []string{
+		"DELETE FROM jobs", "DELETE FROM done", "INSERT INTO done (job) VALUES (2), (3)",
+		"INSERT INTO jobs (id, state, attempt) VALUES (1, 'run', 1), (2, 'run', 2), (3, 'run', 3), (4, 'new', 0), (5, 'new', NULL)",
+	} {
+		q.exec(t, query)
+	}
+}
+
+func (q *queue) exec(t *testing.T, query string) {
+	t.Helper()
+	if _, err := q.db.ExecContext(t.Context(), query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// state returns the jobs: id, state and attempt of each.
+func (q *queue) state(t *testing.T) string {
+	t.Helper()
+	rows, err := q.db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id int64
+		var state string
+		var attempt sql.NullInt64
+		if err := rows.Scan(&id, &state, &attempt); err != nil {
+			t.Fatal(err)
+		}
+		job := fmt.Sprint(id, " ", state, " NULL")
+		if attempt.Valid {
+			job = fmt.Sprint(id, " ", state, " ", attempt.Int64)
+		}
+		all = append(all, job)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, ", ")
+}
+
+// An execer is a database or a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// A worker has the claims of some jobs: their ids and generations in turn.
+type worker []int64
+
+// send sends a statement without arguments with its guard, in one of the two forms.
+func (q *queue) send(ctx context.Context, db execer, p *rewrite.Plan, w worker, literal bool) error {
+	if p.Verdict != rewrite.Guard {
+		return fmt.Errorf("%v: %w", p.Verdict, &p.Refusal)
+	}
+	v := rewrite.Values{Tables: []rewrite.TableValues{{}}, Literal: literal}
+	for i := 0; i+1 < len(w); i += 2 {
+		key := fmt.Sprint(w[i])
+		v.Tables[0].Tokens = append(v.Tables[0].Tokens, rewrite.Token{Name: "jobs/" + key, Key: key, Value: w[i+1]})
+	}
+	v.Tables[0].Unfenced = len(w) == 0
+	r, err := p.Render(v)
+	if err != nil {
+		return err
+	}
+	var args []any
+	for _, a := range r.Args {
+		args = append(args, a.Value(&v))
+	}
+	_, err = db.ExecContext(ctx, r.SQL, args...)
+	return err
+}
+
+// in returns a statement in the words of the queue's database, or "" if it has none.
+func (q *queue) in(s statement) string {
+	switch {
+	case q.Dialect == sqlfence.MySQL && s.mysql != "":
+		return s.mysql
+	case q.Dialect == sqlfence.MySQL && strings.Contains(s.sql, "ON CONFLICT"), q.Dialect != sqlfence.Postgres && s.postgres:
+		return ""
+	}
+	return s.sql
+}
+
+// A statement is one as PostgreSQL and SQLite read it, or PostgreSQL alone, and as MySQL does if it
+// needs another.
+type statement struct {
+	sql, mysql string
+	postgres   bool
+}

@@ -1,0 +1,98 @@
+package rewrite
+
+import "github.com/sqlfence/sqlfence/internal/sql/read"
+
+// A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,
+// and every other write proves that it is the one who has. A token's value is compared by equality,
+// as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
+type claim struct{}
+
+func (claim) columns(t *Table) []*string {
+	if t.Claim == "" {
+		return nil
+	}
+	return []*string{&t.Claim}
+}
+
+// withoutTokens: a takeover has none.
+func (claim) withoutTokens() bool { return true }
+
+func (claim) adds(*Table) added { return added{} }
+
+func (claim) gives(*writer) bool { return false }
+
+func (claim) value(*writer, *edit) {}
+
+func (claim) inserted(*planner, string, int32, int) bool { return true }
+
+// assigned guards an item of a SET list that raises the claim.
+func (claim) assigned(p *planner, a *read.Assignment, _ bool) bool {
+	return p.assignsNumber(a, p.target.rules.Claim, "claim", "assign it column + 1")
+}
+
+// claims decides what a write of rows that are there is to the claims of these: a takeover, if the
+// statement raises them or the caller wants that, or one that proves them.
+func (p *planner) claims(w *read.Write, updates bool) bool {
+	t := &p.target
+	switch t.takesOver = updates && (t.setsNumber || p.takesOver); {
+	case t.rules.Claim == "":
+		t.takesOver = false
+	case !updates && p.takesOver:
+		return p.refuseTarget(w.At, "a DELETE takes over no row; present the claims of the rows to delete, or take them "+
+			"over by an UPDATE first")
+	case t.takesOver && (t.newKey || t.returnsKey):
+		return p.refuseTarget(w.At, "it takes rows over and assigns the key column, and has no token that the new key "+
+			"could be compared with; leave the key column out")
+	default:
+		t.proves = t.proves || !t.takesOver
+	}
+	return true
+}
+
+// keepsRow reports whether the update of an upsert leaves the row as it is, as one that only assigns
+// the row its own key is a way to write DO NOTHING. Such a row needs no proof.
+func (p *planner) keepsRow(set *read.Assignments) bool {
+	if p.target.rules.Claim == "" || set.Empty() {
+		return false
+	}
+	for i := range set.Items {
+		if a := &set.Items[i]; !p.Assigns(*a, p.target.rules.Key) || a.Names.Hi-a.Names.Lo != 1 || !p.keepsKey(a) || p.target.returnsKey {
+			return false
+		}
+	}
+	return true
+}
+
+// inWhere: nothing is assigned where the row is proved.
+func (claim) inWhere(t *Table, how rowWrite) bool { return t.Claim != "" && !how.takesOver }
+
+func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
+
+func (claim) check(w *writer) {
+	checked := w.isNoInteger("CASE WHEN ", " THEN ")
+	if checked {
+		w.raiseNoInteger()
+		w.write(" IS NOT NULL ELSE ")
+	}
+	stored := "COALESCE(" + w.target.qualifier + "." + w.rules.number + ", 0)"
+	w.byKey(func(token int) {
+		w.write("CASE WHEN ")
+		w.compare(equal, token, stored)
+		w.write(" THEN ")
+		w.bool(true)
+		w.write(" ELSE ")
+		w.raiseCondition(markerStale, token, stored)
+		w.write(" END")
+	}, w.outOfScope)
+	if checked {
+		w.write(" END")
+	}
+}
+
+// inSet: the caller takes over, and the statement leaves the column to the guard.
+func (claim) inSet(_ *Table, how rowWrite) bool { return how.takesOver && !how.setsNumber }
+
+func (claim) assigns(w *writer) {
+	w.writeAssigned(", ", w.rules.number)
+	w.increment()
+}

@@ -1,0 +1,61 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestClaimGoesWithKeyAlone(t *testing.T) {
+	claimed := func(change func(*Table)) Table {
+		table := Table{Name: "books", Key: "id", Claim: "attempt"}
+		change(&table)
+		return table
+	}
+	for what, change := range map[string]func(*Table){
+		"no key":         func(t *Table) { t.Key = "" },
+		"its key":        func(t *Table) { t.Key = "attempt" },
+		"a fence column": func(t *Table) { t.FenceColumn = "fence_token" },
+		"its own column": func(t *Table) { t.FenceColumn = "attempt" },
+		"the ledger":     func(t *Table) { t.Ledger = true },
+		"SingleUse":      func(t *Table) { t.SingleUse = true },
+		"a seal":         func(t *Table) { t.Sealed = true },
+		"a serial":       func(t *Table) { t.Serial = "serial" },
+		"its serial":     func(t *Table) { t.Serial = "attempt" },
+		"a lock":         func(t *Table) { t.Lock = goldenLock },
+		"free inserts":   func(t *Table) { t.UnfencedInserts = true },
+	} {
+		if _, err := New(MySQL, []Table{claimed(change)}); err == nil || !strings.Contains(err.Error(), "Claim") && !strings.Contains(err.Error(), "UnfencedInserts") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := New(MySQL, []Table{claimed(func(*Table) {})}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each variant has plans of its own, and a table has what its rules say of it.
+func TestVariants(t *testing.T) {
+	r, err := New(Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const query = "WITH j AS (UPDATE jobs SET state = 'new' WHERE id = 4) SELECT 1"
+	const both = query + "; UPDATE books SET price = 1 WHERE id = 4"
+	for range 2 { // the second time from the cache
+		for v, want := range map[Variant]struct{ free, versioned bool }{
+			0: {}, Versioned: {}, TakesOver: {free: true}, Versioned | TakesOver: {free: true},
+		} {
+			p := r.PlanFor(query, v)
+			if p.Verdict != Guard || p.Targets[0].Free != want.free || p.Versioned || !p.Tokenless {
+				t.Errorf("%d: %v %v", v, p.Verdict, p.Targets)
+			}
+			p = r.PlanFor("UPDATE books SET price = 1 WHERE id = 4", v)
+			if p.Verdict != Guard || p.Targets[0].Free || p.Versioned != (v&Versioned != 0) {
+				t.Errorf("%d: %v %v", v, p.Verdict, p.Targets)
+			}
+			if p := r.PlanFor(both, v); (p.Verdict == Guard) != (v&Versioned == 0) {
+				t.Errorf("%d: %v %v", v, p.Verdict, p.Refusal)
+			}
+		}
+	}
+}
