@@ -68,25 +68,46 @@ func (claim) inWhere(t *Table, how rowWrite) bool { return t.Claim != "" && !how
 
 func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
+// check looks for the row's key and generation, as one text, among those of the tokens: of many rows
+// with many tokens each takes one look-up. Which token it is that is stale is only asked for a refusal.
 func (claim) check(w *writer) {
-	checked := w.isNoInteger("CASE WHEN ", " THEN ")
-	if checked {
+	if w.isNoInteger("CASE WHEN ", " THEN ") {
 		w.raiseNoInteger()
-		w.write(" IS NOT NULL ELSE ")
-	}
-	stored := "COALESCE(" + w.target.qualifier + "." + w.rules.number + ", 0)"
-	w.byKey(func(token int) {
+		w.write(" IS NOT NULL WHEN ")
+	} else {
 		w.write("CASE WHEN ")
-		w.compare(equal, token, stored)
-		w.write(" THEN ")
-		w.bool(true)
-		w.write(" ELSE ")
-		w.raiseCondition(markerStale, token, stored)
-		w.write(" END")
-	}, w.outOfScope)
-	if checked {
-		w.write(" END")
 	}
+	before, between, behind := w.dialect.claimText()
+	w.write(before, w.rowsKey(), between)
+	w.storedNumber()
+	w.write(behind, " IN (")
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(", ")
+		}
+		w.field(i, fieldClaim)
+	}
+	w.write(") THEN ")
+	w.bool(true)
+	w.write(" ELSE ")
+	w.raising(markerClaim, w.lo, w.unproven)
+	w.write(" IS NOT NULL END")
+}
+
+// unproven writes what is raised for a row without a proof: the token that has its key, or -1, its
+// generation, and its key.
+func (w *writer) unproven() {
+	_, and, _ := w.dialect.Raising()
+	w.write("CASE ", w.rowsKey())
+	for i := w.lo; i < w.hi; i++ {
+		w.write(" WHEN ")
+		w.field(i, fieldKey)
+		w.write(" THEN ")
+		w.b.Int(int64(i))
+	}
+	w.write(" ELSE -1 END", and, "':'", and)
+	w.storedNumber()
+	w.write(and, "':'", and, w.shownKey())
 }
 
 // inSet: the caller takes over, and the statement leaves the column to the guard.

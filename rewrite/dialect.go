@@ -74,6 +74,10 @@ type dialect interface {
 	// and collation.
 	keyText() (before, behind string)
 
+	// claimText makes one text of a key, as keyText makes it, and an integer, with a colon between
+	// them. It is NULL for a key that is.
+	claimText() (before, between, behind string)
+
 	// compares compares two integers; neither is NULL.
 	compares(c comparison) (before, between, behind string)
 

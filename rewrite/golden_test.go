@@ -258,7 +258,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		case Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "serial", "editor"}[a.value.field], " ", a.value.token)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "serial", "editor"}[a.value.field], " ", a.value.token)
 				if a.value.table > 0 {
 					what += fmt.Sprint(" of table ", a.value.table)
 				}

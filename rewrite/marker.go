@@ -25,6 +25,7 @@ const (
 	markerLedger  = "ledger"  // the ledger's value follows
 	markerScope   = "scope"   // the row's key follows
 	markerUnknown = "unknown" // no row for the name in the ledger
+	markerClaim   = "claim"   // the token that has the row's key follows, or -1, then its claim and its key
 
 	// Of these the number is that of a table, of the others that of a token.
 	markerConflict  = "conflict" // the row's serial follows
@@ -38,11 +39,16 @@ const (
 // raise writes an expression that raises a marker; detail is an SQL expression, in
 // parts.
 func (w *writer) raise(kind string, number int, detail ...string) {
+	w.raising(kind, number, func() { w.write(detail...) })
+}
+
+// raising is raise with a detail that is written.
+func (w *writer) raising(kind string, number int, detail func()) {
 	before, between, behind := w.dialect.Raising()
 	w.write(before, "'"+markerPrefix, w.nonce, ":", kind, ":")
 	w.b.Int(int64(number))
 	w.write(":'", between)
-	w.write(detail...)
+	detail()
 	w.write(behind)
 }
 
@@ -145,6 +151,8 @@ func readMarker(before, marker string) (Marker, bool) {
 		m.Key = quotedDetail(before, detail)
 	case markerUnknown:
 		m.Kind = UnknownName
+	case markerClaim:
+		err = m.readClaim(before, detail)
 	case markerConflict, markerAssigned:
 		m.Kind = Conflict
 		if kind == markerAssigned {
@@ -201,6 +209,20 @@ func leadingDigits(s string) string {
 		n++
 	}
 	return s[:n]
+}
+
+// readClaim reads what the claim's check raises: token, generation and key.
+func (m *Marker) readClaim(before, detail string) error {
+	token, rest, _ := strings.Cut(detail, ":")
+	current, key, _ := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(token)
+	if err != nil || n < 0 {
+		m.Kind, m.Key = OutOfScope, quotedDetail(before, key)
+		return err
+	}
+	m.Kind, m.Token = Stale, n
+	m.Current, err = leadingInteger(current)
+	return err
 }
 
 // readLocked reads what the lock's check raises: since, expiry and by. A time that is no

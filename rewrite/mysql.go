@@ -60,6 +60,8 @@ func (mysql) keyText() (before, behind string) {
 	return "CAST(CONVERT(", " USING utf8mb4) AS BINARY)"
 }
 
+func (mysql) claimText() (before, between, behind string) { return "CONCAT(", ", ':', ", ")" }
+
 func (mysql) compares(c comparison) (before, between, behind string) {
 	return "", [...]string{equal: " = ", less: " < ", lessOrEqual: " <= "}[c], ""
 }

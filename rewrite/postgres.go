@@ -72,6 +72,11 @@ func (postgres) lacksComparison(err error) bool {
 
 func (postgres) keyText() (before, behind string) { return "", `::text COLLATE "C"` }
 
+// claimText: concat alone would make a text of a key that is NULL.
+func (postgres) claimText() (before, between, behind string) {
+	return "pg_catalog.textcat(", ", pg_catalog.concat(':', ", "))"
+}
+
 // compares: the functions take integers only. Compared with a column of a floating
 // type, a token is equal to those near it.
 func (postgres) compares(c comparison) (before, between, behind string) {

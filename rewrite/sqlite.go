@@ -50,6 +50,8 @@ func (sqlite) lacksComparison(error) bool { return false }
 
 func (sqlite) keyText() (before, behind string) { return "CAST(", " AS TEXT) COLLATE BINARY" }
 
+func (sqlite) claimText() (before, between, behind string) { return "", " || ':' || ", "" }
+
 func (sqlite) compares(c comparison) (before, between, behind string) {
 	return "", [...]string{equal: " = ", less: " < ", lessOrEqual: " <= "}[c], ""
 }

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -14,6 +15,9 @@ type Token struct {
 	Key   string // the key of the row that it covers, for a table with Key
 	Value int64
 }
+
+// claim returns the key and the value as one text.
+func (t *Token) claim() string { return t.Key + ":" + strconv.FormatInt(t.Value, 10) }
 
 // Values are the values that a statement is rendered with.
 type Values struct {
@@ -130,6 +134,7 @@ const (
 	fieldValue field = iota
 	fieldName
 	fieldKey
+	fieldClaim  // key and value, with a colon between them
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
 )
@@ -164,6 +169,8 @@ func (a Arg) Value(v *Values) any {
 		return t.Name
 	case fieldKey:
 		return t.Key
+	case fieldClaim:
+		return t.claim()
 	}
 	return t.Value
 }

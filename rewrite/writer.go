@@ -249,6 +249,8 @@ func (w *writer) field(token int, f field) {
 		w.b.Text(w.tokens[token].Name)
 	case fieldKey:
 		w.b.Text(w.tokens[token].Key)
+	case fieldClaim:
+		w.b.Text(w.tokens[token].claim())
 	case fieldSerial:
 		w.b.Int(w.serial)
 	case fieldEditor:

@@ -236,3 +236,34 @@ func TestClaimFromTheFirstToTheZombie(t *testing.T) {
 		}
 	})
 }
+
+// A key and a generation are one text to the guard, and yet two values.
+func TestClaimOfAnyKey(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		q := newQueue(t, b)
+		p := q.r.Plan("UPDATE named SET name = name")
+		for _, tt := range []struct {
+			row, key string
+			value    int64
+			want     rewrite.Marker
+		}{
+			{"'a:1'", "a:1", 2, rewrite.Marker{}},
+			{"'a:1'", "a", 2, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "a:1"}},
+			{"'a:1'", "a:1", 1, rewrite.Marker{Kind: rewrite.Stale, Current: 2}},
+			{"'o''neill'", "o'neill", 2, rewrite.Marker{}},
+			{"'o''neill'", "O'Neill", 2, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "o'neill"}},
+			{"'é'", "é", 2, rewrite.Marker{}},
+			{"'é'", "e", 2, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "é"}},
+			{"''", "", 2, rewrite.Marker{}},
+			{"NULL", "", 2, rewrite.Marker{Kind: rewrite.OutOfScope}},
+			{"NULL", ":2", 2, rewrite.Marker{Kind: rewrite.OutOfScope}},
+		} {
+			for _, literal := range []bool{false, true} {
+				q.exec(t, "DELETE FROM named")
+				q.exec(t, "INSERT INTO named (name, attempt) VALUES ("+tt.row+", 2)")
+				err := q.sendWith(t.Context(), q.db, p, []rewrite.Token{{Name: "named/" + tt.key, Key: tt.key, Value: tt.value}}, literal)
+				q.wantMarker(t, err, tt.want, tt.row+" by "+tt.key)
+			}
+		}
+	})
+}

@@ -27,11 +27,12 @@ func newQueue(t *testing.T, b harness.Base) *queue {
 	for _, query := range []string{
 		"CREATE TABLE jobs (id bigint PRIMARY KEY, state varchar(20) NOT NULL, attempt bigint)",
 		"CREATE TABLE done (job bigint PRIMARY KEY)",
+		"CREATE TABLE named (name varchar(40) UNIQUE, attempt bigint)",
 	} {
 		q.exec(t, query)
 	}
 	var err error
-	q.r, err = rewrite.New(b.Dialect, []rewrite.Table{{Name: "jobs", Key: "id", Claim: "attempt"}})
+	q.r, err = rewrite.New(b.Dialect, []rewrite.Table{{Name: "jobs", Key: "id", Claim: "attempt"}, {Name: "named", Key: "name", Claim: "attempt"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,17 +96,26 @@ type execer interface {
 // A worker has the claims of some jobs: their ids and generations in turn.
 type worker []int64
 
+// tokens returns the worker's claims.
+func (w worker) tokens() (tokens []rewrite.Token) {
+	for i := 0; i+1 < len(w); i += 2 {
+		key := fmt.Sprint(w[i])
+		tokens = append(tokens, rewrite.Token{Name: "jobs/" + key, Key: key, Value: w[i+1]})
+	}
+	return tokens
+}
+
 // send sends a statement without arguments with its guard, in one of the two forms.
 func (q *queue) send(ctx context.Context, db execer, p *rewrite.Plan, w worker, literal bool) error {
+	return q.sendWith(ctx, db, p, w.tokens(), literal)
+}
+
+// sendWith is send with tokens.
+func (q *queue) sendWith(ctx context.Context, db execer, p *rewrite.Plan, tokens []rewrite.Token, literal bool) error {
 	if p.Verdict != rewrite.Guard {
 		return fmt.Errorf("%v: %w", p.Verdict, &p.Refusal)
 	}
-	v := rewrite.Values{Tables: []rewrite.TableValues{{}}, Literal: literal}
-	for i := 0; i+1 < len(w); i += 2 {
-		key := fmt.Sprint(w[i])
-		v.Tables[0].Tokens = append(v.Tables[0].Tokens, rewrite.Token{Name: "jobs/" + key, Key: key, Value: w[i+1]})
-	}
-	v.Tables[0].Unfenced = len(w) == 0
+	v := rewrite.Values{Tables: []rewrite.TableValues{{Tokens: tokens, Unfenced: len(tokens) == 0}}, Literal: literal}
 	r, err := p.Render(v)
 	if err != nil {
 		return err
