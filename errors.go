@@ -112,12 +112,15 @@ type StaleError struct {
 
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
-	Current int64  // the newer value, of the row or of the ledger
+	Current int64  // the newer value, of the row or of the ledger; with [Claim] the row's claim
 }
 
 func (e *StaleError) Error() string {
 	if e.Current == e.Token.Value { // SingleUse
 		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table, e.Token)
+	}
+	if e.Current < e.Token.Value { // the row of a claim was made anew
+		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d", ErrStale, e.Table, e.Token, e.Current)
 	}
 	return fmt.Sprintf("%v: table %q: token %s, but %d has been seen", ErrStale, e.Table, e.Token, e.Current)
 }

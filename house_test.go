@@ -73,7 +73,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // The root is small enough to be read, and a statement's execution to be held in one head.
 func TestTheRootStaysSmall(t *testing.T) {
-	const mostFiles, mostFields = 27, 9
+	const mostFiles, mostFields = 28, 9
 	files, fields := 0, 0
 	eachProductFile(t, func(name string, f *ast.File) {
 		switch path.Dir(name) {

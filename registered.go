@@ -16,6 +16,7 @@ type Table struct {
 	FenceColumn  string // of [RowFence]
 	KeyColumn    string // of [Key]
 	SerialColumn string // of [Serial]
+	ClaimColumn  string // of [Claim]
 	Lock         LockColumns
 
 	Ledger          bool // it has [Ledger], if only by default
@@ -58,7 +59,7 @@ func publicTable(t *core.Table) Table {
 	r := &t.Rules
 	return Table{
 		Name: t.Name, Resource: t.Resource,
-		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial,
+		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial, ClaimColumn: r.Claim,
 		Lock:   LockColumns{By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry},
 		Ledger: r.Ledger, SingleUse: r.SingleUse, Optional: t.Optional, UnfencedInserts: r.UnfencedInserts,
 		Sealed: r.Sealed,

@@ -104,21 +104,27 @@ func WithSerial(ctx context.Context, serial int64) context.Context {
 }
 
 // A ConflictError reports that a row had changed since the caller read it, or that
-// a statement would have set its serial back. It is [ErrConflict] and wraps the base
+// a statement would have set its serial, or its claim ([Claim]), back. It is [ErrConflict] and wraps the base
 // driver's error.
 type ConflictError struct {
 	refusedAs[isConflict]
 
 	Table    string // as registered with [WithTable]
 	Expected int64  // the serial that the caller had read; 0 if Assigned
-	Current  int64  // the row's serial
+	Current  int64  // the row's serial, or its claim
 
 	// Assigned is true where the statement itself assigned the serial, NULL or a
 	// number that isn't higher than Current.
 	Assigned bool
+
+	claim bool // Current is the claim of a row
 }
 
 func (e *ConflictError) Error() string {
+	if e.claim {
+		return fmt.Sprintf("%v: table %q: the statement assigned a claim that doesn't raise the row's, which is %d; "+
+			"assign the column + 1", ErrConflict, e.Table, e.Current)
+	}
 	if e.Assigned {
 		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; "+
 			"leave the column out, it rises by itself", ErrConflict, e.Table, e.Current)

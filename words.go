@@ -41,8 +41,11 @@ func (words) Column(table, column, reason string, err error) error {
 }
 
 // Conflict implements core.Words.
-func (words) Conflict(table string, expected, current int64, assigned bool, err error) error {
-	return &ConflictError{Table: table, Expected: expected, Current: current, Assigned: assigned, refusedAs: refusedAs[isConflict]{err}}
+func (words) Conflict(c core.Conflict, err error) error {
+	return &ConflictError{
+		Table: c.Table, Expected: c.Expected, Current: c.Current, Assigned: c.Assigned, claim: c.Claim,
+		refusedAs: refusedAs[isConflict]{err},
+	}
 }
 
 // Locked implements core.Words.

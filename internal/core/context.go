@@ -14,6 +14,7 @@ type (
 	bypassKey struct{}
 	serialKey struct{}
 	editorKey struct{}
+	overKey   struct{}
 )
 
 // WithTokens returns a context with exactly these tokens.
@@ -46,6 +47,13 @@ func serialFrom(ctx context.Context) (int64, bool) {
 func WithEditor(ctx context.Context, user any) context.Context {
 	return context.WithValue(ctx, editorKey{}, user)
 }
+
+// WithTakeover returns a context under which rows are taken over.
+func WithTakeover(ctx context.Context) context.Context {
+	return context.WithValue(ctx, overKey{}, true)
+}
+
+func takesOver(ctx context.Context) bool { return ctx.Value(overKey{}) != nil }
 
 func bypassReason(ctx context.Context) (string, bool) {
 	reason, _ := ctx.Value(bypassKey{}).(string)

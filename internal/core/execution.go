@@ -45,6 +45,7 @@ type reading struct {
 	options   int   // how many of the arguments are options of the driver, in front
 	unplanned error // why it can't be guarded, whatever the plan is; nil for no such reason
 	keeps     bool  // the statement may be kept prepared
+	variant   rewrite.Variant
 
 	names      map[string]int // of the arguments, as argNames has them
 	namesKnown bool
@@ -235,8 +236,11 @@ func (e *Execution) runsSeveral() bool {
 }
 
 // collect finds what the statement is to be compared with: the serial and the
-// editor of the context, and its tokens.
+// editor of the context, and its tokens; and whether it takes rows over.
 func (e *Execution) collect(ctx context.Context) (outcome, error) {
+	if err := e.findTakeover(ctx); err != nil && !e.tolerates(err) {
+		return refused, err
+	}
 	if err := e.findSerial(ctx); err != nil && !e.tolerates(err) {
 		return refused, err
 	}

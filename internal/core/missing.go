@@ -89,6 +89,7 @@ func (t *Table) needs(db database, query string) setuperr.Table {
 	}
 	add(t.Rules.FenceColumn, "bigint NOT NULL DEFAULT 0", true)
 	add(t.Rules.Serial, "bigint NOT NULL DEFAULT 1", true)
+	add(t.Rules.Claim, "bigint NOT NULL DEFAULT 0", false)
 	add(t.Rules.Lock.By, "text", false)
 	add(t.Rules.Lock.Since, db.timeType(), false)
 	add(t.Rules.Lock.Expiry, db.timeType(), false)

@@ -52,7 +52,7 @@ func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome,
 func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	s := e.conn.settings
 	e.sent, e.told = e.read.Request, telling{}
-	e.with, e.read.keeps = guards{}, false
+	e.with, e.read.keeps, e.read.variant = guards{}, false, 0
 	if s.enforced == nil {
 		return passed, nil
 	}

@@ -34,9 +34,8 @@ type Form struct {
 // PrepareForm returns the form in which a statement is prepared, or why nothing may be.
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.NewExecution(Request{Query: query}, plan, false)
-	if _, ok := serialFrom(ctx); ok && s.settings.serials && plan.Verdict == rewrite.Guard {
-		// It is likely to be executed with a serial, too.
-		e.plan = e.rewriter().VersionedPlan(query)
+	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == rewrite.Guard {
+		e.plan = e.rewriter().PlanFor(query, v) // it is likely to be executed with the same
 	}
 	if decided, err := e.admit(ctx); decided != guarded {
 		return Form{Text: e.sent.Query, Inputs: -1}, err
@@ -60,6 +59,17 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		reason = s.settings.unrendered(err)
 	}
 	return plain, e.refusePrepared(ctx, reason)
+}
+
+// variant returns for what a statement is planned besides, by its context.
+func (r *registry) variant(ctx context.Context) (v rewrite.Variant) {
+	if _, ok := serialFrom(ctx); ok && r.serials {
+		v |= rewrite.Versioned
+	}
+	if takesOver(ctx) && r.claims {
+		v |= rewrite.TakesOver
+	}
+	return v
 }
 
 // inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may leave the counting of

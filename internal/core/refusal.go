@@ -40,14 +40,23 @@ type Words interface {
 	Server(r *session.Refusal) error
 	// Column: a column isn't of the type that guards need.
 	Column(table, column, reason string, err error) error
-	// Conflict: the row has another serial than the one that was expected, or than one that was assigned.
-	Conflict(table string, expected, current int64, assigned bool, err error) error
+	// Conflict: the row has another serial than the one that was expected, or a number was assigned that doesn't raise
+	// the row's.
+	Conflict(c Conflict, err error) error
 	// Locked: another user holds the row's lock. anonymous: the write has no editor.
 	Locked(l Lock, anonymous bool, err error) error
 	// Missing: the database lacks something.
 	Missing(m setuperr.Missing, err error) error
 	// Log writes an event to a log.
 	Log(ctx context.Context, l *slog.Logger, e Event)
+}
+
+// A Conflict is what a serial, or the claim of a row, was compared with.
+type Conflict struct {
+	Table             string
+	Expected, Current int64
+	Assigned          bool // by the statement
+	Claim             bool // the number is a claim's
 }
 
 // A Lock is that of a row, with the holder and the times that are known.

@@ -19,6 +19,7 @@ type registry struct {
 	rewriter *rewrite.Rewriter
 
 	serials  bool // some table has a serial
+	claims   bool // some table has claims
 	locks    bool // some table has locks
 	ledgers  bool // some table has a ledger
 	optional bool // some table is Optional, or has UnfencedInserts
@@ -30,6 +31,7 @@ type registry struct {
 func (r *registry) add(t *Table) {
 	r.tables = append(r.tables, t)
 	r.serials = r.serials || t.Rules.Serial != ""
+	r.claims = r.claims || t.Rules.Claim != ""
 	r.locks = r.locks || t.Rules.Lock.By != ""
 	r.ledgers = r.ledgers || t.Rules.Ledger
 	r.optional = r.optional || t.Optional || t.Rules.UnfencedInserts
@@ -122,11 +124,7 @@ func (e *Execution) rewriter() *rewrite.Rewriter {
 
 // planAgain makes the plan by another rewriter for the same tables.
 func (e *Execution) planAgain(r *rewrite.Rewriter) {
-	if e.plan.Versioned {
-		e.plan = r.VersionedPlan(e.read.Query)
-	} else {
-		e.plan = r.Plan(e.read.Query)
-	}
+	e.plan = r.PlanFor(e.read.Query, e.read.variant)
 }
 
 // changesDatabase has what was found in the database looked for again after a statement of

@@ -17,7 +17,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	if !ok {
 		return e.requireSerial()
 	}
-	plan := e.rewriter().VersionedPlan(e.read.Query)
+	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|rewrite.Versioned)
 	switch {
 	case plan.Verdict == rewrite.Refuse:
 		return e.registry.unguardable(&plan.Refusal)
@@ -37,6 +37,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 			"Query, or leave RETURNING out")
 	}
 	e.plan, e.with.values.Serial = plan, serial
+	e.read.variant |= rewrite.Versioned
 	return nil
 }
 
@@ -80,14 +81,18 @@ func (e *Execution) serialError(m rewrite.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {
 	case rewrite.Conflict:
-		return words.Conflict(t.Name, e.with.values.Serial, m.Current, false, err)
+		return words.Conflict(Conflict{Table: t.Name, Expected: e.with.values.Serial, Current: m.Current}, err)
 	case rewrite.Assigned:
-		return words.Conflict(t.Name, 0, m.Current, true, err)
+		return words.Conflict(Conflict{Table: t.Name, Current: m.Current, Assigned: true, Claim: t.Rules.Claim != ""}, err)
 	case rewrite.Required:
 		return noSerial(t, err)
 	case rewrite.NotSerial:
-		return words.Column(t.Name, t.Rules.Serial, fmt.Sprintf("the serial column %q holds %q, want an integer below 2⁶³-1; "+
-			"repair the row, under Bypass", t.Rules.Serial, m.Found), err)
+		column, kind := t.Rules.Serial, "serial"
+		if t.Rules.Claim != "" {
+			column, kind = t.Rules.Claim, "claim"
+		}
+		return words.Column(t.Name, column, fmt.Sprintf("the %s column %q holds %q, want an integer below 2⁶³-1; "+
+			"repair the row, under Bypass", kind, column, m.Found), err)
 	default:
 		return e.goneError(err)
 	}

@@ -42,7 +42,12 @@ func (t *Table) Once(field *string, rule, value string) {
 // check checks the rules together, reads the names as the database does, and returns
 // all faults. db is nil where it is unknown.
 func (t *Table) check(db database) []error {
-	if t.Rules.FenceColumn == "" {
+	switch {
+	case t.Rules.Claim != "":
+		if t.Optional {
+			t.Fail(errors.New("Claim and Optional: a takeover and a new row need no token, and every other write proves its claim"))
+		}
+	case t.Rules.FenceColumn == "":
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
 		if !t.Rules.Tokenless() || t.Rules.Key != "" || t.Resource != "" || t.Optional || t.Rules.UnfencedInserts {
 			t.Rules.Ledger = true

@@ -48,7 +48,7 @@ func (t *Table) toVerify() verify.Table {
 	r := &t.Rules
 	return verify.Table{
 		Registered: t.Name, Schema: r.Schema, Name: r.Name, Resource: t.Resource,
-		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
+		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, Claim: r.Claim, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
 		Ledger: r.Ledger, Sealed: r.Sealed, SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
 	}
 }

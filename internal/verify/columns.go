@@ -17,6 +17,7 @@ func (l *look) uses(t target) []use {
 	all := []use{
 		{t, "fence", t.Fence, "bigint NOT NULL DEFAULT 0"},
 		{t, "serial", t.Serial, "bigint NOT NULL DEFAULT 1"},
+		{t, "claim", t.Claim, "bigint NOT NULL DEFAULT 0"},
 		{t, "key", t.Key, ""},
 		{t, "user", t.By, l.db.user},
 		{t, "time", t.Since, l.db.time},
@@ -81,7 +82,7 @@ func (l *look) judgeColumn(u use, c column) {
 	}
 	const another = "Choose another column as the key."
 	switch j := l.db.judge(u.role, c); {
-	case c.generated && (u.role == "fence" || u.role == "serial"):
+	case c.generated && (u.role == "fence" || u.role == "serial" || u.role == "claim"):
 		wrong(Fault, "is computed by the database, so that no write can store it", "Register a column of its own.", "")
 		return
 	case c.computed && u.role == "key":

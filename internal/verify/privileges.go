@@ -34,6 +34,7 @@ func checkPrivileges(l *look) error {
 		}
 		need(t.Fence, true)
 		need(t.Serial, true)
+		need(t.Claim, false)
 		for _, column := range []string{t.Key, t.By, t.Since, t.Expiry} {
 			need(column, false)
 		}

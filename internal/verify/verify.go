@@ -21,6 +21,7 @@ type Table struct {
 	Resource       string // the name of its tokens
 	Fence, Key     string // columns, as stored; empty for none
 	Serial         string
+	Claim          string
 	By             string // the columns of its lock
 	Since, Expiry  string
 	Ledger, Sealed bool

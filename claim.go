@@ -1,0 +1,45 @@
+package sqlfence
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/core"
+)
+
+// Claim fences rows that workers take, such as the jobs of a queue: column is the row's own generation (attempt,
+// epoch), an integer column that only rises; NULL counts as 0. It needs [Key], and goes with no other rule but
+// [Resource] and [InMode]. No column is added for it, and no row of the ledger.
+//
+//   - An UPDATE that assigns the column takes its rows over. It needs no token, and may reach any number of rows; the
+//     database refuses it with a [ConflictError] that has Assigned set, unless it raises the column of each. So do the
+//     updates of an upsert and of a MERGE. [WithTakeover] is for statements that leave the column out.
+//   - Every other UPDATE and DELETE presents the claim of each row that it reaches: a token called resource + "/" + key
+//     with the generation as its value, which [ClaimToken] makes. A row of another generation is [ErrStale], and one
+//     without a token [ErrOutOfScope]. So a worker that was replaced is refused, whatever its WHERE says; writes that
+//     don't raise the column, such as a heartbeat, keep the claim.
+//   - A new row needs no token.
+//
+// docs/rules.md has the details, and what differs by database.
+func Claim(column string) Rule {
+	return func(t *core.Table) { t.Once(&t.Rules.Claim, "Claim", column) }
+}
+
+// WithTakeover returns a context for statements that take rows over without assigning the column of their table's
+// [Claim], such as a rescuer that only sets a state: the guard of an UPDATE adds 1 to it. A DELETE is refused with it.
+// For tables without Claim it changes nothing. A transaction doesn't keep it.
+func WithTakeover(ctx context.Context) context.Context { return core.WithTakeover(ctx) }
+
+// ClaimToken returns the token of a claimed row: resource is that of the table ([Resource], by default its name), key is
+// the row's key, an integer, a text or a UUID, and generation is what the statement that took the row over has made
+// of the column of [Claim], as RETURNING shows it. A key of another type, and a token that isn't valid, are
+// [ErrInvalid]; a generation over [MaxToken] is [ErrTokenLimit].
+func ClaimToken(resource string, key any, generation int64) (Token, error) {
+	text, _, ok := basedriver.Text(key, true)
+	if !ok {
+		return Token{}, fmt.Errorf("%w: ClaimToken: a key of the type %T; pass an integer, a text or a UUID", ErrInvalid, key)
+	}
+	t := Token{Name: resource + "/" + text, Value: generation}
+	return t, t.Validate()
+}
