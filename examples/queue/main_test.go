@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+)
+
+const story = `A takes [jobs/1:000000000000001 jobs/2:000000000000001], and is paused.
+A rescuer gives them back, and B takes [jobs/1:000000000000003 jobs/2:000000000000003 jobs/3:000000000000001].
+B completes jobs/1:000000000000003 ... done
+A wakes up.
+A completes jobs/1:000000000000001 ... sqlfence: stale fencing token: table "jobs": token jobs/1:000000000000001, but 3 has been seen
+A completes jobs/2:000000000000001 ... sqlfence: stale fencing token: table "jobs": token jobs/2:000000000000001, but 3 has been seen
+B completes jobs/2:000000000000003 ... done
+The results are 1 by B, 2 by B
+`
+
+func TestQueue(t *testing.T) {
+	server := func(env, require string) string {
+		dsn := os.Getenv(env)
+		if dsn == "" && os.Getenv(require) == "1" {
+			t.Fatal(env + " is not set")
+		}
+		return dsn
+	}
+	databases := map[string]string{"sqlite": "", "pgx": server("SQLFENCE_POSTGRES_DSN", "SQLFENCE_REQUIRE_POSTGRES")}
+	databases["mysql"] = server("SQLFENCE_MYSQL_DSN", "SQLFENCE_REQUIRE_MYSQL")
+	if dsn := databases["mysql"]; dsn != "" {
+		url, err := mysql.URL(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		databases["mysql"] = url
+	}
+	for name, dsn := range databases {
+		t.Run(name, func(t *testing.T) {
+			if name != "sqlite" && dsn == "" {
+				t.Skip("no server is named")
+			}
+			var out bytes.Buffer
+			if err := run(t.Context(), &out, dsn); err != nil {
+				t.Error(err)
+			}
+			if out.String() != story {
+				t.Errorf("it writes\n%s\nwant\n%s", &out, story)
+			}
+		})
+	}
+}
