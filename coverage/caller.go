@@ -56,7 +56,7 @@ const module = "github.com/sqlfence/sqlfence"
 // have a path of their own.
 func isSqlfence(path string) bool {
 	rest, ok := strings.CutPrefix(path, module)
-	return ok && slices.Contains([]string{"", "/coverage", "/tokens", "/lease", "/rowlock"}, rest)
+	return ok && slices.Contains([]string{"", "/internal/core", "/fencepgx", "/coverage", "/tokens", "/lease", "/rowlock"}, rest)
 }
 
 // isDependency reports whether a file is of a module in the module cache, also where it is
