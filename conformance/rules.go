@@ -11,6 +11,8 @@ var ruleChecks = []check{
 		explanation: "On a SingleUse table a token that was seen is refused the second time."},
 	{name: "keys", guarantee: keys,
 		explanation: "With Key a token covers its own row only, and other rows are refused with ErrOutOfScope."},
+	{name: "claims", guarantee: claims,
+		explanation: "With Claim a statement that raises a row's column takes the row over without a token, and any other write of a row presents its claim, or is refused."},
 	{name: "unknown name", guarantee: unknownName,
 		explanation: "A token of a name that the ledger doesn't know is refused with ErrUnknownName."},
 	{name: "other tables", guarantee: otherTables,
@@ -54,6 +56,33 @@ func keys(f *fenced) {
 			f.errorf("%s: the row's own token: %s", way.name, text(err))
 		}
 		f.want(way.name+": left", f.state(), "1:30@10 2:10@9 3:10@9")
+	}
+}
+
+func claims(f *fenced) {
+	claim := func(generation int64) context.Context {
+		return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books/1", Value: generation})
+	}
+	db := f.open(nil, books(sqlfence.Key("id"), sqlfence.Claim("fence_token")))
+	query, args := f.bind("UPDATE books SET price = ? WHERE id = ?"), []any{30, 1}
+	const raises = "UPDATE books SET fence_token = fence_token + 1 WHERE id <= 2"
+	for _, way := range ways {
+		f.reset(9)
+		before := f.state()
+		f.wantError(way.name+": no claim", way.run(context.Background(), db, query, args...), sqlfence.ErrNoFence)
+		f.wantError(way.name+": an older claim", way.run(claim(8), db, query, args...), sqlfence.ErrStale)
+		f.wantError(way.name+": a claim that was never given", way.run(claim(10), db, query, args...), sqlfence.ErrStale)
+		f.wantError(way.name+": another row", way.run(claim(9), db, "UPDATE books SET price = 30"), sqlfence.ErrOutOfScope)
+		f.wantError(way.name+": a takeover that doesn't raise", way.run(context.Background(), db, "UPDATE books SET fence_token = 9"), sqlfence.ErrConflict)
+		f.want(way.name+": left", f.state(), before)
+		if err := way.run(claim(9), db, query, args...); err != nil {
+			f.errorf("%s: the row's claim: %s", way.name, text(err))
+		}
+		if err := way.run(context.Background(), db, raises); err != nil {
+			f.errorf("%s: a takeover: %s", way.name, text(err))
+		}
+		f.wantError(way.name+": a claim that was taken over", way.run(claim(9), db, query, args...), sqlfence.ErrStale)
+		f.want(way.name+": left", f.state(), "1:30@10 2:10@10 3:10@9")
 	}
 }
 
