@@ -162,3 +162,36 @@ func TestClaimErrors(t *testing.T) {
 		}
 	})
 }
+
+// In Observe mode nothing is refused, and each write that would be is reported.
+func TestClaimsAreObserved(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		for _, tt := range []struct {
+			name, query string
+			ctx         func(t *testing.T) context.Context
+			err         error
+		}{
+			{"no claim", "UPDATE jobs SET state = 'done' WHERE id = 3", (*testing.T).Context, sqlfence.ErrNoFence},
+			{"an old claim", "UPDATE jobs SET state = 'done' WHERE id = 3", func(t *testing.T) context.Context { return claimed(t, 3, 2) }, sqlfence.ErrStale},
+			{"a row that is another's", "UPDATE jobs SET state = 'done' WHERE id = 3", func(t *testing.T) context.Context { return claimed(t, 2, 2) }, sqlfence.ErrOutOfScope},
+			{"a takeover that doesn't raise", "UPDATE jobs SET state = 'done', attempt = 3 WHERE id = 3", (*testing.T).Context, sqlfence.ErrConflict},
+			{"a rescuer that deletes", "DELETE FROM jobs WHERE id = 3", func(t *testing.T) context.Context { return sqlfence.WithTakeover(t.Context()) }, sqlfence.ErrUnguardable},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				var events []sqlfence.Event
+				db, plain := fenced(t, b, sqlfence.WithMode(sqlfence.Observe), sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) {
+					events = append(events, e)
+				}))
+				if _, err := db.ExecContext(tt.ctx(t), tt.query); err != nil {
+					t.Error(err)
+				}
+				if len(events) == 0 || events[0].Kind != sqlfence.WouldRefuse || !errors.Is(events[0].Err, tt.err) {
+					t.Errorf("events %v", events)
+				}
+				if got := state(t, plain); got == jobs {
+					t.Error("the write didn't land")
+				}
+			})
+		}
+	})
+}

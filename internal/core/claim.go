@@ -20,3 +20,17 @@ func (e *Execution) findTakeover(ctx context.Context) error {
 	e.read.variant |= rewrite.TakesOver
 	return nil
 }
+
+// provesClaims reports whether the statement is nothing without a token: it writes rows with claims, and doesn't take
+// them over.
+func (e *Execution) provesClaims() bool {
+	if !e.registry.claims {
+		return false
+	}
+	for i := range e.plan.Tables {
+		if e.table(i).Rules.Claim != "" && e.needsToken(i) {
+			return true
+		}
+	}
+	return false
+}
