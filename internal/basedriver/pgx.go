@@ -47,6 +47,14 @@ func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string
 // Rewrites reports whether there is a QueryRewriter among the options.
 func (o *Options) Rewrites() bool { return o.rewriter.IsValid() }
 
+// Rewriter returns the QueryRewriter among the options of these arguments; nil for none.
+func (o *Options) Rewriter(args []driver.NamedValue) any {
+	if !o.Rewrites() {
+		return nil
+	}
+	return args[o.place].Value
+}
+
 // A Rewritten statement is the one that a QueryRewriter has made.
 type Rewritten struct {
 	Query   string

@@ -112,6 +112,15 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 // commits reports whether a statement may commit guarded statements that were sent before.
 func (s *Conn) commits(query string) bool { return (s.pending || s.guardedTx) && mayCommit(query) }
 
+// Commits reports whether a statement may commit guarded ones, before it is sent.
+func (s *Conn) Commits(query string) bool { return s.commits(query) }
+
+// CommitFailed returns the error that the application gets for such a statement where its answer, err, came behind its
+// rows.
+func (s *Conn) CommitFailed(ctx context.Context, err error) error {
+	return s.Explain(ctx, s.followCommit(err))
+}
+
 // followCommit returns the error that the application gets for such a statement, which ended with err. It is
 // never driver.ErrBadConn, on which database/sql would send it on another connection: there it would
 // commit nothing, and succeed.

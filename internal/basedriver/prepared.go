@@ -1,0 +1,73 @@
+package basedriver
+
+import (
+	"context"
+	"database/sql/driver"
+	"net"
+	"reflect"
+	"time"
+)
+
+// Prepared are the statements that were prepared by name on a *pgx.Conn. pgx runs a text that is such a name as that
+// statement, whichever text it is, and has no method that tells them.
+type Prepared struct{ statements reflect.Value }
+
+// PreparedOn returns those of a *pgx.Conn; ok is false if this version of pgx keeps them elsewhere.
+func PreparedOn(conn any) (p Prepared, ok bool) {
+	v := reflect.ValueOf(conn)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return p, false
+	}
+	field := v.Elem().FieldByName("preparedStatements")
+	if !field.IsValid() || field.Kind() != reflect.Map || field.Type().Key() != stringType {
+		return p, false
+	}
+	described := field.Type().Elem()
+	if described.Kind() != reflect.Pointer || described.Elem().Kind() != reflect.Struct {
+		return p, false
+	}
+	for _, name := range []string{"Name", "SQL"} {
+		if f, ok := described.Elem().FieldByName(name); !ok || f.Type != stringType {
+			return p, false
+		}
+	}
+	return Prepared{field}, true
+}
+
+// Text returns the text of the statement that pgx runs for a name, if there is one.
+func (p Prepared) Text(name string) (text string, ok bool) {
+	if p.statements.Len() == 0 {
+		return "", false
+	}
+	_, text, ok = described(p.statements.MapIndex(reflect.ValueOf(name)))
+	return text, ok
+}
+
+// All calls do with each statement: its name in the server, and its text; until do returns false.
+func (p Prepared) All(do func(name, text string) bool) {
+	for all := p.statements.MapRange(); all.Next(); {
+		if name, text, ok := described(all.Value()); ok && !do(name, text) {
+			return
+		}
+	}
+}
+
+// described returns the name in the server and the text of a *pgconn.StatementDescription.
+func described(v reflect.Value) (name, text string, ok bool) {
+	if !v.IsValid() || v.IsNil() {
+		return "", "", false
+	}
+	return v.Elem().FieldByName("Name").String(), v.Elem().FieldByName("SQL").String(), true
+}
+
+// A Ping asks the server whether a connection is alive.
+type Ping func(ctx context.Context) error
+
+// Ping implements driver.Pinger.
+func (p Ping) Ping(ctx context.Context) error { return p(ctx) }
+
+// LivenessOf returns the liveness of a connection apart from database/sql, with its socket, what tells whether it is
+// closed, and what asks the server.
+func LivenessOf(conn net.Conn, state interface{ IsClosed() bool }, ping Ping) Liveness {
+	return Liveness{pinger: driver.Pinger(ping), state: state, socket: socketOf(conn), used: time.Now()}
+}

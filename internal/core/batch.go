@@ -1,0 +1,166 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A Batch is statements of one connection that are sent together, before the first of them is answered. All of them are
+// decided about before, so that nothing is sent if one is refused.
+type Batch struct {
+	conn    *Conn
+	queued  []queued
+	guarded bool // one of them
+	moves   bool // one of them may change the session that the guards of later ones rely on
+}
+
+type queued struct {
+	Execution
+	guarded bool
+	commits bool // it may commit guarded statements
+	began   time.Time
+}
+
+// What is refused in a batch.
+const (
+	needsOwnMessage = "a statement in front of it in the batch may change the session that its guard relies on " +
+		"(search_path); send that one by itself"
+	needsNoOptions = "in a batch pgx takes no option but a query rewriter; pass plain arguments"
+	notObserved    = "in a batch, where a refused statement would end the others, an observed one is sent as it was written"
+)
+
+// NewBatch returns an empty one.
+func (s *Conn) NewBatch() *Batch { return &Batch{conn: s} }
+
+// Add decides about a statement, by its plan, and returns what is sent for it. After an error nothing of the batch may
+// be sent.
+func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request, error) {
+	s := b.conn
+	q := queued{Execution: s.NewExecution(r, plan, true)}
+	decided, err := q.decide(s.context(ctx), b)
+	if decided == refused {
+		return Request{}, s.Explain(ctx, err)
+	}
+	q.guarded = decided == guarded
+	if decided == passed {
+		s.follow(ctx, q.sent.Query)
+		q.commits = mayCommit(q.sent.Query)
+		b.moves = b.moves || s.session.Follows(q.sent.Query)
+	}
+	b.guarded = b.guarded || q.guarded
+	q.began = q.begin()
+	b.queued = append(b.queued, q)
+	return q.sent, nil
+}
+
+// decide is what is done of an execution before it is sent.
+func (q *queued) decide(ctx context.Context, b *Batch) (outcome, error) {
+	decided, err := q.admit(ctx)
+	if decided == guarded {
+		decided, err = q.guard(ctx)
+	}
+	if decided == guarded && q.Observes() {
+		decided, err = q.unobserved(ctx)
+	}
+	reason := ""
+	switch {
+	case decided == refused:
+		return refused, err
+	case q.read.options > 0:
+		reason = needsNoOptions
+	case decided == guarded && b.moves:
+		reason = needsOwnMessage
+	default:
+		return decided, nil
+	}
+	err = unguardable("", reason)
+	b.conn.settings.report(ctx, q.refusal(Refused, err))
+	return refused, err
+}
+
+// unobserved has the statement guarded for its enforced tables alone: what fails with others can't be sent again.
+func (q *queued) unobserved(ctx context.Context) (outcome, error) {
+	event := q.event(Bypassed)
+	event.Reason = notObserved
+	decided, err := q.enforceOnly(ctx)
+	if decided == refused {
+		q.conn.settings.report(ctx, q.refusal(Refused, err))
+		return refused, err
+	}
+	q.note(event)
+	return decided, nil
+}
+
+// Ready looks whether the batch may be sent. An error means that nothing was sent: see [Tx] for a lost connection.
+func (b *Batch) Ready(ctx context.Context) error {
+	for i := range b.queued {
+		if b.queued[i].guarded {
+			return b.conn.Explain(ctx, b.queued[i].linked(ctx))
+		}
+	}
+	return ctx.Err()
+}
+
+// Began notes that the batch has begun a transaction, which goes on behind it.
+func (b *Batch) Began(ctx context.Context) {
+	_ = b.conn.Began(ctx, nil)
+	b.conn.guardedTx = b.guarded
+}
+
+// Answer returns the error that the application gets for statement i, which ended with err, and reports what became of
+// it. affected returns the number of its rows. It is asked once a statement; those behind the first error have not been
+// executed.
+func (b *Batch) Answer(ctx context.Context, i int, affected interface{ RowsAffected() (int64, error) }, err error) error {
+	q, s := &b.queued[i], b.conn
+	if !q.guarded {
+		err = q.followPassed(ctx, q.commits && b.commits(), err)
+		if err != nil && b.guarded && !s.inTx {
+			err = s.settle(err, true)
+		}
+		q.reportSent(ctx, err)
+		return s.Explain(ctx, err)
+	}
+	if err != nil {
+		return q.failed(ctx, err)
+	}
+	s.link.Touch()
+	q.end(q.began)
+	gone := q.InspectResult(ctx, affected)
+	q.reportSent(ctx, gone)
+	if gone == nil {
+		q.ReportGuarded(ctx)
+	}
+	return s.Explain(ctx, gone)
+}
+
+// End returns the error that the application gets where all statements were answered, and the batch ended with err:
+// outside of a transaction that is the answer to their commit.
+func (b *Batch) End(ctx context.Context, err error) error {
+	s := b.conn
+	if typed, raised := s.settings.refusedBySeal(err); raised {
+		err = typed
+	} else if b.guarded && !s.inTx {
+		err = s.settle(err, true)
+	}
+	return s.Explain(ctx, err)
+}
+
+// commits reports whether a COMMIT among the statements commits guarded ones.
+func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.guardedTx }
+
+// failed is Answer for an error of a guarded statement. A fact that was wrong is corrected by the next execution.
+func (q *queued) failed(ctx context.Context, err error) error {
+	q.conn.followRollback(err)
+	if fact := q.wrong(err); fact != session.NoFact {
+		q.conn.found.Forget(fact)
+		err = &outdated{fact, err}
+	}
+	typed, raised := q.answered(ctx, err)
+	if !raised {
+		q.reportSent(ctx, typed)
+	}
+	return q.conn.Explain(ctx, typed)
+}
