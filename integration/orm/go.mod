@@ -6,6 +6,8 @@ replace github.com/sqlfence/sqlfence => ../..
 
 replace github.com/sqlfence/sqlfence/conformance => ../../conformance
 
+replace github.com/sqlfence/sqlfence/fencepgx => ../../fencepgx
+
 replace github.com/sqlfence/sqlfence/integration => ..
 
 require (

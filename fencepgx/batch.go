@@ -1,0 +1,214 @@
+package fencepgx
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+)
+
+// SendBatch sends statements together, as that of pgx's connection does, each with its guard. If one is refused before,
+// nothing is sent, and all results have that error. The database refuses a stale one as it does any that fails: those
+// behind it aren't executed, and those before it are undone unless they were committed.
+//
+// A write that reached no row at its serial ([sqlfence.ErrGone]) fails alone. In Observe mode a batch's statements are sent
+// as they were written, with a [sqlfence.Bypassed] event, since none could be sent a second time.
+func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	got, err := c.sendBatch(ctx, b, nil)
+	if err != nil {
+		return failedBatch{err}
+	}
+	return got
+}
+
+func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx.BatchResults, error) {
+	s := c.session
+	decided := s.state.NewBatch()
+	sent := make([]core.Request, len(b.QueuedQueries))
+	for i, q := range b.QueuedQueries {
+		r, plan := s.request(q.SQL, q.Arguments)
+		r, err := decided.Add(ctx, r, plan)
+		if err != nil {
+			return nil, s.noted(err)
+		}
+		if r.Query, err = s.link.text(r); err != nil {
+			return nil, err
+		}
+		sent[i] = r
+	}
+	if err := decided.Ready(ctx); err != nil {
+		return nil, s.noted(err)
+	}
+	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
+	for i, q := range b.QueuedQueries {
+		got.calls = append(got.calls, q.Fn)
+		q.SQL, q.Arguments, q.Fn = sent[i].Query, plain(sent[i].Args), nil
+	}
+	got.inner = s.link.conn.SendBatch(ctx, b)
+	if begun := begunBy(got.inner); begun != nil {
+		decided.Began(ctx)
+		got.tx = &tx{conn: c, inner: begun, saved: new(int), release: release}
+		got.release = nil
+	}
+	return got, nil
+}
+
+// begunBy returns the transaction that a batch has begun; nil for none. Older versions of pgx have no such batches.
+func begunBy(r pgx.BatchResults) pgx.Tx {
+	if begins, ok := r.(interface{ Tx() pgx.Tx }); ok {
+		return begins.Tx()
+	}
+	return nil
+}
+
+// results are those of a batch.
+type results struct {
+	ctx     context.Context
+	conn    *Conn
+	inner   pgx.BatchResults
+	decided *core.Batch
+	calls   []func(pgx.BatchResults) error // the callbacks, by the statements
+	next    int                            // the statement with the result that is read next
+	open    *rows                          // of the last query
+	err     error                          // the first error that the batch met
+	gone    error                          // the first error that ended no other statement
+	closed  bool
+	tx      *tx
+	release func()
+}
+
+// answer returns what the application gets of statement i, which ended with err. The first error is that of all
+// statements behind it.
+func (r *results) answer(i int, tag pgconn.CommandTag, err error) error {
+	switch {
+	case r.err != nil && err != nil:
+		return r.err
+	case i >= len(r.calls):
+		return err
+	}
+	got := r.decided.Answer(r.ctx, i, affected{tag}, err)
+	if err != nil {
+		r.err = r.conn.session.noted(got)
+	} else if got != nil && r.gone == nil {
+		r.gone = got
+	}
+	return got
+}
+
+// take returns the number of the next statement.
+func (r *results) take() int {
+	if r.open != nil { // pgx reads the rest of it
+		r.open.Close()
+		r.open = nil
+	}
+	i := r.next
+	r.next = min(i+1, len(r.calls))
+	return i
+}
+
+// Exec implements pgx.BatchResults.
+func (r *results) Exec() (pgconn.CommandTag, error) {
+	i := r.take()
+	tag, err := r.inner.Exec()
+	if r.closed {
+		return tag, err
+	}
+	return tag, r.answer(i, tag, err)
+}
+
+// Query implements pgx.BatchResults.
+func (r *results) Query() (pgx.Rows, error) {
+	got, err := r.query()
+	if err != nil {
+		return failedRows{err}, err
+	}
+	return got, nil
+}
+
+func (r *results) query() (*rows, error) {
+	i := r.take()
+	inner, err := r.inner.Query()
+	switch {
+	case r.closed:
+		return nil, err
+	case err != nil:
+		return nil, r.answer(i, pgconn.CommandTag{}, err)
+	}
+	got := &rows{Rows: inner, raw: r.conn.session.state.RawAccess}
+	got.answer = func(tag pgconn.CommandTag, err error) error { return r.answer(i, tag, err) }
+	if got.ahead = inner.Next(); !got.ahead {
+		if got.end(); got.err != nil {
+			return nil, got.err
+		}
+	}
+	r.open = got
+	return got, nil
+}
+
+// QueryRow implements pgx.BatchResults.
+func (r *results) QueryRow() pgx.Row {
+	got, _ := r.Query() // the rows have the error
+	return row{got}
+}
+
+// Close implements pgx.BatchResults: it reads what is left, calls the callbacks, and returns the first error.
+func (r *results) Close() error {
+	if r.closed {
+		return r.err
+	}
+	var failed error
+	for r.next < len(r.calls) && r.err == nil && failed == nil {
+		if call := r.calls[r.next]; call != nil {
+			failed = call(r)
+		} else {
+			_, _ = r.Exec() // its error is kept
+		}
+	}
+	r.take()
+	err := r.inner.Close()
+	r.closed = true
+	switch {
+	case r.err != nil:
+	case failed != nil:
+		r.err = failed
+	case r.gone != nil:
+		r.err = r.gone
+	case err != nil:
+		r.err = r.decided.End(r.ctx, err)
+	}
+	if r.release != nil {
+		r.release()
+		r.release = nil
+	}
+	return r.err
+}
+
+// Tx returns the transaction that the batch has begun; nil for none.
+func (r *results) Tx() pgx.Tx {
+	if r.tx == nil {
+		return nil
+	}
+	return r.tx
+}
+
+// failedBatch is a batch that was refused before anything was sent.
+type failedBatch struct{ err error }
+
+var _ pgx.BatchResults = failedBatch{}
+
+// Exec implements pgx.BatchResults.
+func (f failedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
+
+// Query implements pgx.BatchResults.
+func (f failedBatch) Query() (pgx.Rows, error) { return failedRows(f), f.err }
+
+// QueryRow implements pgx.BatchResults.
+func (f failedBatch) QueryRow() pgx.Row { return row{failedRows(f)} }
+
+// Close implements pgx.BatchResults.
+func (f failedBatch) Close() error { return f.err }
+
+// Tx returns nil.
+func (failedBatch) Tx() pgx.Tx { return nil }

@@ -1,0 +1,121 @@
+package fencepgx
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+)
+
+// How an Exec, a Query and a COPY are sent, and how their answers are read: see [core.Call].
+
+var (
+	_ core.Call[pgconn.CommandTag] = execCall{}
+	_ core.Call[*rows]             = queryCall{}
+	_ core.Call[int64]             = copyCall{}
+)
+
+// direct is what they do with statements that pgx prepares itself.
+type direct struct{}
+
+// Prepare implements core.Call.
+func (direct) Prepare(context.Context, *core.Execution) error { return nil }
+
+// Failed implements core.Call.
+func (direct) Failed(*core.Execution, error) {}
+
+type execCall struct{ direct }
+
+// Send implements core.Call.
+func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (pgconn.CommandTag, error) {
+	text, err := l.(*link).text(r)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return l.(*link).conn.Exec(ctx, text, plain(r.Args)...)
+}
+
+// Inspect implements core.Call.
+func (execCall) Inspect(ctx context.Context, e *core.Execution, tag pgconn.CommandTag) (pgconn.CommandTag, error) {
+	return tag, e.InspectResult(ctx, affected{tag})
+}
+
+// Finish implements core.Call.
+func (execCall) Finish(ctx context.Context, e *core.Execution, tag pgconn.CommandTag, err error) (pgconn.CommandTag, error) {
+	if err == nil {
+		e.ReportGuarded(ctx)
+	}
+	return tag, err
+}
+
+// affected is a command's tag as the core reads it.
+type affected struct{ tag pgconn.CommandTag }
+
+// RowsAffected returns the number of rows, as the server has counted them.
+func (a affected) RowsAffected() (int64, error) { return a.tag.RowsAffected(), nil }
+
+type queryCall struct{ direct }
+
+// Send implements core.Call.
+func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (*rows, error) {
+	text, err := l.(*link).text(r)
+	if err != nil {
+		return nil, err
+	}
+	got, err := l.(*link).conn.Query(ctx, text, plain(r.Args)...)
+	if err != nil {
+		return nil, err
+	}
+	return &rows{Rows: got}, nil
+}
+
+// Inspect implements core.Call: it reads the first row, so that a refusal is the error of the query.
+func (queryCall) Inspect(ctx context.Context, e *core.Execution, r *rows) (*rows, error) {
+	if r.ahead = r.Rows.Next(); r.ahead {
+		return r, nil
+	}
+	err := r.Rows.Err()
+	if refused := e.InspectFirst(ctx, err, err == nil); refused != nil {
+		return nil, refused
+	}
+	return r, err
+}
+
+// Finish implements core.Call.
+func (queryCall) Finish(ctx context.Context, e *core.Execution, r *rows, err error) (*rows, error) {
+	if err != nil {
+		return nil, err
+	}
+	r.answer = func(_ pgconn.CommandTag, err error) error {
+		if err == nil {
+			e.ReportGuarded(ctx)
+			return nil
+		}
+		err, _ = e.RowError(ctx, err, false)
+		return err
+	}
+	return r, nil
+}
+
+// A copyCall copies rows into a table that needs no guard.
+type copyCall struct {
+	direct
+	table   pgx.Identifier
+	columns []string
+	src     pgx.CopyFromSource
+}
+
+// Send implements core.Call.
+func (c copyCall) Send(ctx context.Context, l core.Link, _ core.Request) (int64, error) {
+	return l.(*link).conn.CopyFrom(ctx, c.table, c.columns, c.src)
+}
+
+// Inspect implements core.Call.
+func (copyCall) Inspect(_ context.Context, _ *core.Execution, n int64) (int64, error) { return n, nil }
+
+// Finish implements core.Call.
+func (copyCall) Finish(_ context.Context, _ *core.Execution, n int64, err error) (int64, error) {
+	return n, err
+}

@@ -1,0 +1,162 @@
+package fencepgx
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// A Conn is a connection of a DB's pool. Only one goroutine at a time uses it.
+type Conn struct {
+	acquired *pgxpool.Conn
+	session  *session
+}
+
+// A session is what is known of a connection, for as long as it lives.
+type session struct {
+	link  *link
+	state *core.Conn
+	lost  bool // and not to be given to others
+}
+
+// session returns that of a connection.
+func (db *DB) session(c *pgx.Conn) *session {
+	known := c.PgConn().CustomData()
+	if s, ok := known[db.key].(*session); ok {
+		return s
+	}
+	s := new(session)
+	s.link = newLink(c, s)
+	s.state = core.NewConn(db.settings, s.link, &db.found)
+	known[db.key] = s
+	return s
+}
+
+// Release gives the connection back to the pool. Afterwards nothing may be done with it, which panics, but Release again.
+func (c *Conn) Release() {
+	s := c.session
+	if s == nil {
+		return
+	}
+	c.session = nil
+	if s.lost {
+		_ = s.link.Close() // it is lost
+	}
+	c.acquired.Release()
+}
+
+// Conn returns pgx's connection. What is done with it isn't guarded, and the observer gets a [sqlfence.RawAccess] event.
+func (c *Conn) Conn() *pgx.Conn { return c.session.raw() }
+
+func (s *session) raw() *pgx.Conn {
+	s.state.RawAccess()
+	return s.link.conn
+}
+
+// Ping asks the server whether the connection is alive.
+func (c *Conn) Ping(ctx context.Context) error { return c.session.link.conn.Ping(ctx) }
+
+// Prepare prepares a statement by a name. Exec, Query and batches of this connection take the name for the statement,
+// and run it with its guard.
+func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
+	return c.session.link.conn.Prepare(ctx, name, sql)
+}
+
+// Deallocate releases a prepared statement.
+func (c *Conn) Deallocate(ctx context.Context, name string) error {
+	return c.session.link.conn.Deallocate(ctx, name)
+}
+
+// WaitForNotification waits for a notification, as that of pgx's connection does.
+func (c *Conn) WaitForNotification(ctx context.Context) (*pgconn.Notification, error) {
+	return c.session.link.conn.WaitForNotification(ctx)
+}
+
+// Exec executes a statement, as that of pgx's connection does.
+func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	r, plan := c.session.request(sql, args)
+	return run(ctx, c.session, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
+}
+
+// Query executes a statement that returns rows, as that of pgx's connection does. A write that is refused fails here.
+func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	got, err := c.query(ctx, nil, sql, args)
+	if err != nil {
+		return failedRows{err}, err
+	}
+	return got, nil
+}
+
+func (c *Conn) query(ctx context.Context, release func(), sql string, args []any) (*rows, error) {
+	s := c.session
+	r, plan := s.request(sql, args)
+	commits := s.state.Commits(r.Query)
+	got, err := run(ctx, s, r, plan, true, core.Call[*rows](queryCall{}))
+	if err != nil {
+		return nil, err
+	}
+	if commits && got.answer == nil { // pgx reads the answer to a COMMIT with its rows
+		got.answer = func(_ pgconn.CommandTag, err error) error {
+			if err != nil {
+				err = s.state.CommitFailed(ctx, err)
+			}
+			return err
+		}
+	}
+	got.release, got.raw = release, s.state.RawAccess
+	return got, nil
+}
+
+// QueryRow executes a statement that returns a row, as that of pgx's connection does.
+func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	got, _ := c.Query(ctx, sql, args...) // the rows have the error
+	return row{got}
+}
+
+// CopyFrom copies rows into a table, as that of pgx's connection does. COPY can't be guarded: for a registered table it is
+// [sqlfence.ErrUnguardable], and INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an array for each
+// column, does the same in one statement.
+func (c *Conn) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+	r := core.Request{Query: "COPY " + table.Sanitize() + " FROM STDIN"}
+	plan := c.session.state.Rewriter().Plan(r.Query)
+	if plan.Verdict != rewrite.Pass {
+		refusal := plan.Refusal
+		refusal.Reason = "COPY can't be guarded; write INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an " +
+			"array for each column, or run it under Bypass"
+		refusal.Offset = -1
+		plan = &rewrite.Plan{Verdict: rewrite.Refuse, Refusal: refusal, Tables: plan.Tables}
+	}
+	return run(ctx, c.session, r, plan, false, core.Call[int64](copyCall{table: table, columns: columns, src: src}))
+}
+
+// run executes a request.
+func run[T any](ctx context.Context, s *session, r core.Request, plan *rewrite.Plan, wantsRows bool, call core.Call[T]) (T, error) {
+	got, err := core.Execute(ctx, s.state.NewExecution(r, plan, wantsRows), call)
+	return got, s.noted(err)
+}
+
+// noted notes that the connection is lost, if err says so.
+func (s *session) noted(err error) error {
+	s.lost = s.lost || errors.Is(err, driver.ErrBadConn)
+	return err
+}
+
+// rewrites reports whether pgx would run a query rewriter among the options in front of the arguments.
+func rewrites(args []any) bool {
+	for _, arg := range args {
+		if _, ok := arg.(pgx.QueryRewriter); ok {
+			return true
+		}
+		if !isOption(arg) {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+package fencepgx
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/core"
+)
+
+// A DB is a pool with the fence around it. It is safe for concurrent use.
+type DB struct {
+	pool     *pgxpool.Pool
+	settings *core.Settings
+	key      string // of what is known of a connection, among its custom data
+	found    core.Found
+	sql      *sql.DB
+	verified atomic.Bool
+}
+
+// opened is how many there have been: one pool may have several.
+var opened atomic.Int64
+
+// New puts the fence around a pool. It sends nothing. A nil pool, options that are invalid or contradict each other,
+// another dialect than PostgreSQL, and a version of pgx that keeps prepared statements where they can't be seen, are
+// [sqlfence.ErrInvalid]; the error reports all faults of the options at once.
+//
+// The connections' configuration is the pool's; its hooks get connections without the fence. What they prepare by name
+// is guarded when it is executed by a DB.
+func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
+	if pool == nil {
+		return nil, fmt.Errorf("%w: nil pool", sqlfence.ErrInvalid)
+	}
+	if _, ok := basedriver.PreparedOn(new(pgx.Conn)); !ok {
+		return nil, fmt.Errorf("%w: this version of pgx keeps prepared statements where fencepgx doesn't find them",
+			sqlfence.ErrInvalid)
+	}
+	var o core.Options
+	for _, opt := range opts {
+		if opt == nil {
+			o.Fail(errors.New("nil option"))
+			continue
+		}
+		opt(&o)
+	}
+	settings, err := core.NewSettings(&o, stdlib.GetDefaultDriver())
+	if err != nil {
+		return nil, err
+	}
+	over, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), opts...)
+	if err != nil {
+		return nil, err
+	}
+	over.SetMaxIdleConns(0) // they are the pool's
+	key := fmt.Sprintf("sqlfence %d", opened.Add(1))
+	return &DB{pool: pool, settings: settings, key: key, sql: over}, nil
+}
+
+// SQL returns the same database for database/sql, on the connections of the pool and with the same options: for
+// packages tokens, lease, rowlock and schema. It is closed with the DB.
+func (db *DB) SQL() *sql.DB { return db.sql }
+
+// Close closes the pool. It waits until all connections are returned.
+func (db *DB) Close() {
+	_ = db.sql.Close() // it keeps no connections
+	db.pool.Close()
+}
+
+// Stat returns the pool's statistics.
+func (db *DB) Stat() *pgxpool.Stat { return db.pool.Stat() }
+
+// Config returns a copy of the pool's configuration.
+func (db *DB) Config() *pgxpool.Config { return db.pool.Config() }
+
+// Reset closes the pool's connections, as its Reset does.
+func (db *DB) Reset() { db.pool.Reset() }
+
+// Ping executes an empty statement on a connection.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.AcquireFunc(ctx, func(c *Conn) error { return c.Ping(ctx) })
+}
+
+// Acquire returns a connection of the pool. It has to be given back with Release. With [sqlfence.WithVerify] a database
+// in which something is wrong is a [*sqlfence.VerifyError].
+func (db *DB) Acquire(ctx context.Context) (*Conn, error) {
+	if db.settings.Verifies() && !db.verified.Load() {
+		if err := db.sql.PingContext(ctx); err != nil {
+			return nil, err
+		}
+		db.verified.Store(true)
+	}
+	c, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{acquired: c, session: db.session(c.Conn())}, nil
+}
+
+// AcquireFunc calls f with a connection of the pool, and gives it back.
+func (db *DB) AcquireFunc(ctx context.Context, f func(*Conn) error) error {
+	c, err := db.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	return f(c)
+}
+
+// mostConns is how many connections are tried for a statement before which they were found to be lost: as with
+// database/sql.
+const mostConns = 3
+
+// on does something on a connection of the pool. Where the connection was lost before anything was sent, another one
+// does it. keep reports whether the connection is still needed, by what do has returned.
+func on[T any](ctx context.Context, db *DB, keep bool, do func(*Conn) (T, error)) (T, error) {
+	for turn := 1; ; turn++ {
+		c, err := db.Acquire(ctx)
+		if err != nil {
+			var nothing T
+			return nothing, err
+		}
+		got, err := once(c, keep, do)
+		if turn == mostConns || !errors.Is(err, driver.ErrBadConn) || errors.Is(err, sqlfence.ErrUnknownOutcome) {
+			return got, err
+		}
+	}
+}
+
+// once gives the connection back, unless it is kept, also where do panics.
+func once[T any](c *Conn, keep bool, do func(*Conn) (T, error)) (got T, err error) {
+	done := false
+	defer func() {
+		if !done || err != nil || !keep {
+			c.Release()
+		}
+	}()
+	got, err = do(c)
+	done = true
+	return got, err
+}
+
+// Exec executes a statement, as the pool's Exec does.
+func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return on(ctx, db, false, func(c *Conn) (pgconn.CommandTag, error) { return c.Exec(ctx, sql, args...) })
+}
+
+// Query executes a statement that returns rows, as the pool's Query does. They have to be closed, or read to their end.
+// A write that is refused fails here.
+func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	got, err := on(ctx, db, true, func(c *Conn) (*rows, error) { return c.query(ctx, c.Release, sql, args) })
+	if err != nil {
+		return failedRows{err}, err
+	}
+	return got, nil
+}
+
+// QueryRow executes a statement that returns a row, as the pool's QueryRow does. Its error is that of Scan.
+func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	got, _ := db.Query(ctx, sql, args...) // the rows have the error
+	return row{got}
+}
+
+// SendBatch sends statements together, as the pool's SendBatch does: see [Conn.SendBatch].
+func (db *DB) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	got, err := on(ctx, db, true, func(c *Conn) (pgx.BatchResults, error) { return c.sendBatch(ctx, b, c.Release) })
+	if err != nil {
+		return failedBatch{err}
+	}
+	return got
+}
+
+// CopyFrom copies rows into a table, as the pool's CopyFrom does: see [Conn.CopyFrom].
+func (db *DB) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+	return on(ctx, db, false, func(c *Conn) (int64, error) { return c.CopyFrom(ctx, table, columns, src) })
+}
+
+// Begin begins a transaction, as the pool's Begin does. It has to be committed or rolled back.
+func (db *DB) Begin(ctx context.Context) (pgx.Tx, error) { return db.BeginTx(ctx, pgx.TxOptions{}) }
+
+// BeginTx begins a transaction with options. Statements of it without a token in their context have the tokens of ctx.
+func (db *DB) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
+	return on(ctx, db, true, func(c *Conn) (pgx.Tx, error) { return c.begin(ctx, opts, c.Release) })
+}

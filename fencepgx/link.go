@@ -1,0 +1,137 @@
+package fencepgx
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+var _ core.Link = (*link)(nil)
+
+// A link is pgx's connection as the core uses it.
+type link struct {
+	basedriver.Liveness
+	conn     *pgx.Conn
+	prepared basedriver.Prepared
+	session  *session
+}
+
+func newLink(c *pgx.Conn, s *session) *link {
+	prepared, _ := basedriver.PreparedOn(c) // New has looked
+	return &link{Liveness: basedriver.LivenessOf(c.PgConn().Conn(), c, c.Ping), conn: c, prepared: prepared, session: s}
+}
+
+// Exec implements core.Link.
+func (l *link) Exec(ctx context.Context, query string) error {
+	_, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
+	return err
+}
+
+// Query implements core.Link: it returns the rows as texts, and NULL as the empty one.
+func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
+	results, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var all [][]string
+	for _, result := range results {
+		for _, values := range result.Rows {
+			texts := make([]string, len(values))
+			for i, v := range values {
+				texts[i] = string(v)
+			}
+			all = append(all, texts)
+		}
+	}
+	return all, nil
+}
+
+// Rewrite implements core.Link. The statement is sent as the rewriter has made it, since pgx might make another one of
+// the same arguments.
+func (l *link) Rewrite(ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue) (to basedriver.Rewritten, refused string, err error) {
+	rewriter := o.Rewriter(args).(pgx.QueryRewriter)
+	made, values, err := rewriter.RewriteQuery(ctx, l.conn, query, plain(args[o.Count:]))
+	if err != nil {
+		return to, "", fmt.Errorf("rewrite query failed: %w", err) // as pgx says it
+	}
+	if text, ok := l.prepared.Text(made); ok {
+		made = text
+	}
+	var options []any
+	for _, option := range plain(args[:o.Count]) {
+		if _, is := option.(pgx.QueryRewriter); !is {
+			options = append(options, option)
+		}
+	}
+	to = basedriver.Rewritten{Query: made, Args: named(append(options, values...)), Options: len(options)}
+	switch {
+	case l.session.executed(made) != nil:
+		refused = executesUnguarded
+	case len(values) > 0 && isOption(values[0]):
+		refused = "pgx would take the first argument that the query rewriter returns for an option; return a plain value"
+	}
+	return to, refused, nil
+}
+
+func isOption(v any) bool {
+	switch v.(type) {
+	case pgx.QueryExecMode, pgx.QueryResultFormats, pgx.QueryResultFormatsByOID, pgx.QueryRewriter:
+		return true
+	}
+	return false
+}
+
+// Keeps implements core.Link: pgx keeps statements itself.
+func (l *link) Keeps(string, *rewrite.Plan, bool) bool { return false }
+
+// Follow implements core.Link.
+func (l *link) Follow(string) {}
+
+// Follows implements core.Link.
+func (l *link) Follows(string) bool { return false }
+
+// closing is how long the end of a session may take. pgx waits for the server to close the connection.
+const closing = time.Second
+
+// Close implements core.Link.
+func (l *link) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	return l.conn.Close(ctx)
+}
+
+// Alive implements core.Link. What comes in on a busy connection is an answer: pgx says itself that it is busy.
+func (l *link) Alive(ctx context.Context) bool {
+	return l.conn.PgConn().IsBusy() || l.Liveness.Alive(ctx)
+}
+
+// named returns arguments as the core has them.
+func named(args []any) []driver.NamedValue {
+	if len(args) == 0 {
+		return nil
+	}
+	all := make([]driver.NamedValue, len(args))
+	for i, v := range args {
+		all[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return all
+}
+
+// plain returns arguments as pgx has them.
+func plain(args []driver.NamedValue) []any {
+	if len(args) == 0 {
+		return nil
+	}
+	all := make([]any, len(args))
+	for i := range args {
+		all[i] = args[i].Value
+	}
+	return all
+}

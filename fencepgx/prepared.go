@@ -1,0 +1,95 @@
+package fencepgx
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// pgx runs a text that is the name of a prepared statement as that statement, be it a word or the text of another
+// statement. So a name is planned as the text behind it, and nothing reaches pgx as a name that wasn't planned as one.
+// The connection's own list is read: the pool's hooks, and holders of the raw connection, prepare statements, too.
+
+// byName is the Stmt of a request by a name.
+type byName struct{ name, text string }
+
+// request returns a request of a text or name, and its plan.
+func (s *session) request(text string, args []any) (core.Request, *rewrite.Plan) {
+	r := core.Request{Query: text, Args: named(args)}
+	if !rewrites(args) {
+		if behind, ok := s.link.prepared.Text(text); ok && behind != text {
+			r.Query, r.Stmt = behind, byName{text, behind}
+		}
+	}
+	plan := s.state.Rewriter().Plan(r.Query)
+	if plan.Verdict == rewrite.Pass {
+		if ran := s.executed(r.Query); ran != nil {
+			return r, refusing(ran)
+		}
+	}
+	return r, plan
+}
+
+// text returns what pgx is given for a request: the name, where nothing was added to the text behind it.
+func (l *link) text(r core.Request) (string, error) {
+	if by, ok := r.Stmt.(byName); ok && by.text == r.Query {
+		return by.name, nil
+	}
+	return r.Query, l.isNoName(r.Query)
+}
+
+// isNoName refuses a text that pgx would take for the name of another statement.
+func (l *link) isNoName(text string) error {
+	if behind, ok := l.prepared.Text(text); ok && behind != text {
+		return &sqlfence.UnguardableError{Offset: -1, Reason: "a prepared statement has this text as its name, and pgx would " +
+			"run that one; prepare it by another name"}
+	}
+	return nil
+}
+
+// SQL's own EXECUTE runs a prepared statement by the name that it has in the server.
+var (
+	executes = regexp.MustCompile(`(?i)\bexecute\b`)
+	escapes  = regexp.MustCompile(`(?i)\bu&"`)
+)
+
+// executed returns the plan of a prepared statement that is guarded, or refused, and that a text with an EXECUTE
+// names; nil for none. Where a name may be written with escapes it is any of them.
+func (s *session) executed(text string) (ran *rewrite.Plan) {
+	if !executes.MatchString(text) {
+		return nil
+	}
+	low, any := strings.ToLower(text), escapes.MatchString(text)
+	s.link.prepared.All(func(name, behind string) bool {
+		name = strings.ToLower(name[:min(len(name), longestName)])
+		if !any && !strings.Contains(low, name) && !strings.Contains(low, strings.ReplaceAll(name, `"`, `""`)) {
+			return true
+		}
+		if plan := s.state.Rewriter().Plan(behind); plan.Verdict != rewrite.Pass {
+			ran = plan
+		}
+		return ran == nil
+	})
+	return ran
+}
+
+// longestName is how much the server reads of a name, in bytes.
+const longestName = 63
+
+const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the statement's name, " +
+	"or its text, to Exec or Query"
+
+// refusing returns a plan that refuses what would run a prepared statement, with this plan, past its guard.
+func refusing(ran *rewrite.Plan) *rewrite.Plan {
+	why := rewrite.Refusal{Table: -1, Offset: -1, Reason: executesUnguarded}
+	switch {
+	case ran.Verdict == rewrite.Refuse:
+		why.Table, why.Own = ran.Refusal.Table, ran.Refusal.Own
+	case len(ran.Tables) > 0:
+		why.Table = ran.Tables[0]
+	}
+	return &rewrite.Plan{Verdict: rewrite.Refuse, Refusal: why, Tables: ran.Tables}
+}

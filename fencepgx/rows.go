@@ -1,0 +1,152 @@
+package fencepgx
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// rows are those of a query. The guard may refuse a row after the query has returned.
+type rows struct {
+	pgx.Rows
+	ahead   bool                                         // the first row has been read
+	answer  func(tag pgconn.CommandTag, err error) error // what the application gets of their end; nil for as it is
+	release func()                                       // gives the connection back; nil for keeping it
+	raw     func()                                       // notes that the connection is handed out
+	ended   bool
+	err     error
+}
+
+// Next implements pgx.Rows.
+func (r *rows) Next() bool {
+	switch {
+	case r.ended:
+		return false
+	case r.ahead:
+		r.ahead = false
+		return true
+	case r.Rows.Next():
+		return true
+	}
+	r.end()
+	return false
+}
+
+// Scan implements pgx.Rows. pgx closes rows that can't be scanned.
+func (r *rows) Scan(dest ...any) error {
+	err := r.Rows.Scan(dest...)
+	if err != nil {
+		r.Close()
+	}
+	return err
+}
+
+// Values implements pgx.Rows.
+func (r *rows) Values() ([]any, error) {
+	values, err := r.Rows.Values()
+	if err != nil {
+		r.Close()
+	}
+	return values, err
+}
+
+// Close implements pgx.Rows.
+func (r *rows) Close() {
+	r.Rows.Close()
+	r.end()
+}
+
+// Err implements pgx.Rows.
+func (r *rows) Err() error {
+	if r.ended {
+		return r.err
+	}
+	return r.Rows.Err()
+}
+
+// Conn implements pgx.Rows. What is done with the connection isn't guarded.
+func (r *rows) Conn() *pgx.Conn {
+	c := r.Rows.Conn()
+	if c != nil && !r.ended {
+		r.raw()
+	}
+	return c
+}
+
+// end reads how the rows have ended, and gives the connection back.
+func (r *rows) end() {
+	if r.ended {
+		return
+	}
+	r.ended, r.ahead, r.err = true, false, r.Rows.Err()
+	if r.answer != nil {
+		r.err = r.answer(r.CommandTag(), r.err)
+	}
+	if r.release != nil {
+		r.release()
+	}
+}
+
+// failedRows are the rows of a query that has failed.
+type failedRows struct{ err error }
+
+var _ pgx.Rows = failedRows{}
+
+// Close implements pgx.Rows.
+func (failedRows) Close() {}
+
+// Err implements pgx.Rows.
+func (r failedRows) Err() error { return r.err }
+
+// CommandTag implements pgx.Rows.
+func (failedRows) CommandTag() pgconn.CommandTag { return pgconn.CommandTag{} }
+
+// FieldDescriptions implements pgx.Rows.
+func (failedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
+
+// Next implements pgx.Rows.
+func (failedRows) Next() bool { return false }
+
+// Scan implements pgx.Rows.
+func (r failedRows) Scan(...any) error { return r.err }
+
+// Values implements pgx.Rows.
+func (r failedRows) Values() ([]any, error) { return nil, r.err }
+
+// RawValues implements pgx.Rows.
+func (failedRows) RawValues() [][]byte { return nil }
+
+// Conn implements pgx.Rows.
+func (failedRows) Conn() *pgx.Conn { return nil }
+
+// TypeMap returns nothing.
+func (failedRows) TypeMap() *pgtype.Map { return nil }
+
+// A row is the first of its rows.
+type row struct{ rows pgx.Rows }
+
+// Scan implements pgx.Row.
+func (r row) Scan(dest ...any) error {
+	defer r.rows.Close()
+	if err := r.rows.Err(); err != nil {
+		return err
+	}
+	for _, d := range dest {
+		if _, ok := d.(*pgtype.DriverBytes); ok {
+			return errors.New("cannot scan into *pgtype.DriverBytes from QueryRow") // as pgx says it
+		}
+	}
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return pgx.ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	r.rows.Close()
+	return r.rows.Err()
+}

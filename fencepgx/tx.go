@@ -1,0 +1,203 @@
+package fencepgx
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// Begin begins a transaction, as that of pgx's connection does.
+func (c *Conn) Begin(ctx context.Context) (pgx.Tx, error) { return c.BeginTx(ctx, pgx.TxOptions{}) }
+
+// BeginTx begins a transaction with options. Statements of it without a token in their context have the tokens of ctx.
+func (c *Conn) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
+	return c.begin(ctx, opts, nil)
+}
+
+func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (pgx.Tx, error) {
+	s := c.session
+	if err := s.checkOptions(opts); err != nil {
+		return nil, err
+	}
+	if err := s.state.BeforeTx(ctx, opts.AccessMode == pgx.ReadOnly); err != nil {
+		return nil, s.noted(err)
+	}
+	inner, err := s.link.conn.BeginTx(ctx, opts)
+	if err = s.state.Began(ctx, err); err != nil {
+		return nil, s.noted(err)
+	}
+	return &tx{conn: c, inner: inner, saved: new(int), release: release}, nil
+}
+
+// checkOptions refuses options with a write in the text that begins or commits the transaction, which pgx would send
+// without a guard.
+func (s *session) checkOptions(opts pgx.TxOptions) error {
+	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
+		if plan := s.state.Rewriter().Plan(text); plan.Verdict != rewrite.Pass || s.executed(text) != nil {
+			return &sqlfence.UnguardableError{Offset: -1, Reason: "the transaction's options hold a statement that writes to a " +
+				"registered table; send it by itself, in the transaction"}
+		}
+		if err := s.link.isNoName(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beginText returns the text that pgx begins a transaction with.
+func beginText(opts pgx.TxOptions) string {
+	if opts.BeginQuery != "" {
+		return opts.BeginQuery
+	}
+	text := "begin"
+	if opts.IsoLevel != "" {
+		text += " isolation level " + string(opts.IsoLevel)
+	}
+	if opts.AccessMode != "" {
+		text += " " + string(opts.AccessMode)
+	}
+	if opts.DeferrableMode != "" {
+		text += " " + string(opts.DeferrableMode)
+	}
+	return text
+}
+
+// A tx is a transaction, or a savepoint in one.
+type tx struct {
+	conn    *Conn
+	inner   pgx.Tx
+	saved   *int   // how many savepoints the transaction has had
+	nested  bool   // it is a savepoint
+	release func() // gives the connection back; nil for keeping it
+	closed  bool
+}
+
+var _ pgx.Tx = (*tx)(nil)
+
+// Begin implements pgx.Tx: it sets a savepoint.
+func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
+	if t.closed {
+		return nil, pgx.ErrTxClosed
+	}
+	for _, text := range []string{"savepoint", "release savepoint", "rollback to savepoint"} {
+		if err := t.conn.session.link.isNoName(fmt.Sprintf("%s sp_%d", text, *t.saved+1)); err != nil {
+			return nil, err
+		}
+	}
+	*t.saved++
+	inner, err := t.inner.Begin(ctx)
+	if err != nil {
+		return nil, t.conn.session.state.Explain(ctx, err)
+	}
+	return &tx{conn: t.conn, inner: inner, saved: t.saved, nested: true}, nil
+}
+
+// An ending is a transaction as the core ends it.
+type ending struct {
+	ctx   context.Context
+	inner pgx.Tx
+}
+
+// Commit implements core.Tx.
+func (e ending) Commit() error { return e.inner.Commit(e.ctx) }
+
+// Rollback implements core.Tx.
+func (e ending) Rollback() error { return e.inner.Rollback(e.ctx) }
+
+// Commit implements pgx.Tx. If there was no answer to the COMMIT of a guarded write, it is
+// [sqlfence.ErrUnknownOutcome].
+func (t *tx) Commit(ctx context.Context) error {
+	if t.closed {
+		return pgx.ErrTxClosed
+	}
+	defer t.end()
+	s := t.conn.session
+	if t.nested {
+		return s.state.Explain(ctx, t.inner.Commit(ctx))
+	}
+	return s.noted(s.state.Commit(ctx, ending{ctx, t.inner}))
+}
+
+// Rollback implements pgx.Tx.
+func (t *tx) Rollback(ctx context.Context) error {
+	if t.closed {
+		return pgx.ErrTxClosed
+	}
+	defer t.end()
+	if t.nested {
+		return t.inner.Rollback(ctx)
+	}
+	return t.conn.session.noted(t.conn.session.state.Rollback(ending{ctx, t.inner}))
+}
+
+// end gives the connection back.
+func (t *tx) end() {
+	t.closed = true
+	if t.release != nil {
+		t.release()
+	}
+}
+
+// Exec implements pgx.Tx.
+func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if t.closed {
+		return pgconn.CommandTag{}, pgx.ErrTxClosed
+	}
+	return t.conn.Exec(ctx, sql, args...)
+}
+
+// Query implements pgx.Tx.
+func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if t.closed {
+		return failedRows{pgx.ErrTxClosed}, pgx.ErrTxClosed
+	}
+	return t.conn.Query(ctx, sql, args...)
+}
+
+// QueryRow implements pgx.Tx.
+func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	got, _ := t.Query(ctx, sql, args...) // the rows have the error
+	return row{got}
+}
+
+// SendBatch implements pgx.Tx.
+func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if t.closed {
+		return failedBatch{pgx.ErrTxClosed}
+	}
+	return t.conn.SendBatch(ctx, b)
+}
+
+// CopyFrom implements pgx.Tx.
+func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+	if t.closed {
+		return 0, pgx.ErrTxClosed
+	}
+	return t.conn.CopyFrom(ctx, table, columns, src)
+}
+
+// Prepare implements pgx.Tx.
+func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
+	if t.closed {
+		return nil, pgx.ErrTxClosed
+	}
+	return t.conn.Prepare(ctx, name, sql)
+}
+
+// LargeObjects implements pgx.Tx.
+func (t *tx) LargeObjects() pgx.LargeObjects { return t.inner.LargeObjects() }
+
+// Conn implements pgx.Tx. What is done with the connection isn't guarded, and the observer gets a
+// [sqlfence.RawAccess] event.
+func (t *tx) Conn() *pgx.Conn {
+	if t.closed {
+		return t.inner.Conn()
+	}
+	return t.conn.session.raw()
+}
