@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 var (
@@ -130,8 +131,16 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return core.Execute(ctx, c.execution(query, args, true), core.Call[driver.Rows](queryCall{}))
 }
 
+// execution returns one of a text. pgx runs a text that is the name of a prepared statement as that statement, which a
+// hook of the pool may have prepared: then it is the text behind the name that is planned, and sent if it needs a guard.
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) core.Execution {
-	return c.state.NewExecution(core.Request{Query: query, Args: args}, c.state.Rewriter().Plan(query), rows)
+	plan := c.state.Rewriter().Plan(query)
+	if behind, named := c.link.prepared.Text(query); named && behind != query {
+		if p := c.state.Rewriter().Plan(behind); p.Verdict != rewrite.Pass {
+			query, plan = behind, p
+		}
+	}
+	return c.state.NewExecution(core.Request{Query: query, Args: args}, plan, rows)
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none

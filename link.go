@@ -16,15 +16,17 @@ var _ core.Link = (*link)(nil)
 // A link is the base driver's connection as the core uses it.
 type link struct {
 	basedriver.Liveness
-	base  driver.Conn
-	cache stmtCache
-	sqlmw *interceptor
+	base     driver.Conn
+	prepared basedriver.Prepared // by name
+	cache    stmtCache
+	sqlmw    *interceptor
 }
 
 func newLink(s *core.Settings, base driver.Conn) *link {
 	l := &link{base: base, cache: newStmtCache(s, base)}
 	if s.Remote() {
 		l.Liveness = basedriver.NewLiveness(base)
+		l.prepared = l.Liveness.Prepared()
 	}
 	return l
 }
@@ -86,7 +88,11 @@ func valueTexts(row []driver.Value) []string {
 
 // Rewrite implements core.Link.
 func (l *link) Rewrite(ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue) (to basedriver.Rewritten, refused string, err error) {
-	return o.Rewrite(ctx, l.base, query, args)
+	to, refused, err = o.Rewrite(ctx, l.base, query, args)
+	if behind, named := l.prepared.Text(to.Query); named && behind != to.Query && refused == "" {
+		refused = "the query rewriter returns the name of a prepared statement; return its text"
+	}
+	return to, refused, err
 }
 
 // Keeps implements core.Link.

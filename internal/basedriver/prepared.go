@@ -9,7 +9,7 @@ import (
 )
 
 // Prepared are the statements that were prepared by name on a *pgx.Conn. pgx runs a text that is such a name as that
-// statement, whichever text it is, and has no method that tells them.
+// statement, whichever text it is, and has no method that tells them. The zero value has none.
 type Prepared struct{ statements reflect.Value }
 
 // PreparedOn returns those of a *pgx.Conn; ok is false if this version of pgx keeps them elsewhere.
@@ -34,9 +34,15 @@ func PreparedOn(conn any) (p Prepared, ok bool) {
 	return Prepared{field}, true
 }
 
+// Prepared returns those that were prepared on pgx's connection beneath database/sql; none of another driver's.
+func (l *Liveness) Prepared() Prepared {
+	p, _ := PreparedOn(l.state)
+	return p
+}
+
 // Text returns the text of the statement that pgx runs for a name, if there is one.
 func (p Prepared) Text(name string) (text string, ok bool) {
-	if p.statements.Len() == 0 {
+	if !p.statements.IsValid() || p.statements.Len() == 0 {
 		return "", false
 	}
 	_, text, ok = described(p.statements.MapIndex(reflect.ValueOf(name)))
