@@ -36,7 +36,8 @@ type TokenSource func(ctx context.Context, names []string) ([]Token, error)
 // or run under [Bypass], nor when a statement is prepared. A token from the source guards a
 // write as one from the context does. Where the source has none, a write is [ErrNoFence],
 // or passes unguarded on an [Optional] table, and where [UnfencedInserts] needs none; an error of
-// the source refuses it there, too.
+// the source refuses it there, too. Where rows with a [Claim] are taken over or added, it isn't
+// asked.
 // In [Observe] mode such a write is reported and passes.
 //
 // A source tells who may write now. A program that read under one token, lost its lease,

@@ -26,6 +26,8 @@ var none = []string{}
 
 var both = []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}
 
+var claim = []sqlfence.Rule{sqlfence.Key("id"), sqlfence.Claim("attempt")}
+
 var provocations = []provocation{
 	{"misspelt table", sqlfence.Fault, "missing-table", "Did you mean books?", both, "bokos", none, none, none, false},
 	{"table of a schema that isn't there", sqlfence.Fault, "missing-table", "nowhere.books", both, "nowhere.books", none, none, none, false},
@@ -37,6 +39,12 @@ var provocations = []provocation{
 		[]string{"ALTER TABLE books ALTER COLUMN fence_token TYPE integer"}, nil, []string{"ALTER TABLE books MODIFY COLUMN fence_token int NOT NULL DEFAULT 0"}, true},
 	{"narrow serial", sqlfence.Warning, "wrong-column", "serial column version of table books is of the type int", []sqlfence.Rule{sqlfence.Serial("version")}, "",
 		nil, nil, []string{"ALTER TABLE books ADD COLUMN version int NOT NULL DEFAULT 1"}, true},
+	{"narrow claim", sqlfence.Warning, "wrong-column", "claim column attempt of table books is of the type int", claim, "",
+		nil, nil, []string{"ALTER TABLE books ADD COLUMN attempt int NOT NULL DEFAULT 0"}, true},
+	{"claim of another type", sqlfence.Fault, "wrong-column", "claim column attempt of table books is of the type", claim, "",
+		[]string{"ALTER TABLE books ADD COLUMN attempt real NOT NULL DEFAULT 0"}, nil, []string{"ALTER TABLE books ADD COLUMN attempt float NOT NULL DEFAULT 0"}, true},
+	{"claim of texts", sqlfence.Fault, "wrong-column", "claim column title of table books is of the type", []sqlfence.Rule{sqlfence.Key("id"), sqlfence.Claim("title")}, "",
+		none, none, none, false},
 	{"fence of another type", sqlfence.Fault, "wrong-column", "fence column fence_token of table books is of the type", both, "",
 		[]string{"ALTER TABLE books ALTER COLUMN fence_token TYPE real"}, nil, []string{"ALTER TABLE books MODIFY COLUMN fence_token float NOT NULL DEFAULT 0"}, true},
 	{"fence of texts", sqlfence.Warning, "wrong-column", "stored as texts", both, "",
@@ -160,6 +168,11 @@ var provocations = []provocation{
 		[]string{"CREATE FUNCTION reset() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fence_token := 0; RETURN NEW; END $$",
 			"CREATE TRIGGER reset BEFORE UPDATE ON books FOR EACH ROW EXECUTE FUNCTION reset()"}, nil,
 		[]string{"CREATE TRIGGER reset BEFORE UPDATE ON books FOR EACH ROW SET NEW.fence_token = 0"}, false},
+	{"trigger that sets the claim", sqlfence.Warning, "side-effect", "sets the claim column", claim, "",
+		[]string{"ALTER TABLE books ADD COLUMN attempt bigint NOT NULL DEFAULT 0",
+			"CREATE FUNCTION reset() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.attempt := OLD.attempt; RETURN NEW; END $$",
+			"CREATE TRIGGER reset BEFORE UPDATE ON books FOR EACH ROW EXECUTE FUNCTION reset()"}, nil,
+		[]string{"ALTER TABLE books ADD COLUMN attempt bigint NOT NULL DEFAULT 0", "CREATE TRIGGER reset BEFORE UPDATE ON books FOR EACH ROW SET NEW.attempt = OLD.attempt"}, false},
 	{"function", sqlfence.Warning, "side-effect", "Function raise_prices writes", both, "",
 		[]string{"CREATE FUNCTION raise_prices() RETURNS void LANGUAGE sql AS 'UPDATE books SET price = price + 1'"}, nil, nil, false},
 	{"function of SQL's own form", sqlfence.Warning, "side-effect", "Function raise_prices writes", both, "",

@@ -16,7 +16,7 @@ func (e *Execution) lacks(given []Token) (names []string, first *Table) {
 	for i := range e.plan.Tables {
 		t := e.table(i)
 		switch {
-		case !t.lacks(given):
+		case !e.asksFor(i, given):
 		case names == nil:
 			names, first = t.asked, t
 		case !slices.Contains(names, t.asked[0]):
@@ -29,6 +29,13 @@ func (e *Execution) lacks(given []Token) (names []string, first *Table) {
 // lacks reports whether the table needs a token, and none of these is for it.
 func (t *Table) lacks(given []Token) bool {
 	return t.Rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
+}
+
+// asksFor reports whether the source is asked for tokens of the plan's table i. Rows with a claim are taken over, and
+// added, without any; where a fence column may be without one, the source is asked.
+func (e *Execution) asksFor(i int, given []Token) bool {
+	t := e.table(i)
+	return t.lacks(given) && (t.Rules.Claim == "" || e.needsToken(i))
 }
 
 // supply returns the tokens that the source gives for what the context's leave out.
@@ -73,7 +80,7 @@ func (e *Execution) roomForSupply() []Token {
 // wants reports whether a token of this name is for a table that none of given is for.
 func (e *Execution) wants(given []Token, name string) bool {
 	for i := range e.plan.Tables {
-		if t := e.table(i); t.lacks(given) && t.takes(name) {
+		if e.asksFor(i, given) && e.table(i).takes(name) {
 			return true
 		}
 	}

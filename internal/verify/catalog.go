@@ -46,8 +46,8 @@ type catalogue interface {
 	// tableNames is a query for the names of the tables that the role can see.
 	tableNames(l *look) string
 
-	// judge judges the type of a column that has a role: "fence", "serial", "key", or "user" or
-	// "time" of a lock.
+	// judge judges the type of a column that has a role: "fence", "serial", "claim", "key", or
+	// "user" or "time" of a lock.
 	judge(role string, c column) judgement
 
 	// storage judges how a table is kept, which is more than its kind.

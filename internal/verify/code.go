@@ -29,8 +29,10 @@ func (l *look) codeWords() []string {
 	var words []string
 	for _, t := range l.targets {
 		words = append(words, strings.ToLower(t.rel.name))
-		if t.Fence != "" {
-			words = append(words, strings.ToLower(t.Fence))
+		for _, column := range []string{t.Fence, t.Claim} {
+			if column != "" {
+				words = append(words, strings.ToLower(column))
+			}
 		}
 	}
 	slices.Sort(words)
@@ -70,6 +72,12 @@ func (l *look) judgeCode(t target, c code, b *body) {
 	case t.Fence != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.Fence)]:
 		f.Problem = what + " sets the fence column " + l.spell("", t.Fence) + ": a guard's token isn't what is stored."
 		f.Remedy = "Leave the column to sqlfence."
+		l.add(t.Table, f)
+		return
+	case t.Claim != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.Claim)]:
+		f.Problem = what + " sets the claim column " + l.spell("", t.Claim) + ": what a takeover raises isn't what is stored, " +
+			"and the claim before it may go on passing."
+		f.Remedy = "Leave the column to the statements that take rows over."
 		l.add(t.Table, f)
 		return
 	case b.writes(t.rel):

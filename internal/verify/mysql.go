@@ -120,11 +120,8 @@ func matchesPattern(pattern, name string) bool {
 func (mysql) judge(role string, c column) judgement {
 	const lax = " where sql_mode isn't strict"
 	switch role {
-	case "fence", "serial":
-		what := "version"
-		if role == "fence" {
-			what = "token"
-		}
+	case "fence", "serial", "claim":
+		what := map[string]string{"fence": "token", "serial": "version", "claim": "generation"}[role]
 		switch {
 		case c.typ == "bigint":
 			return fine

@@ -117,7 +117,7 @@ func (postgres) judge(role string, c column) judgement {
 	switch {
 	case role == "fence" && narrow:
 		return warning("a token beyond its range can't be stored, and after a failover or a restore all are")
-	case (role == "fence" || role == "serial") && !narrow && c.typ != "int8":
+	case (role == "fence" || role == "serial" || role == "claim") && !narrow && c.typ != "int8":
 		return fault("the guard compares integers, so that every write is refused")
 	case role == "key" && (c.loose || c.typ == "citext"):
 		return warning("texts that aren't the same count as equal, so that one row may have several tokens")

@@ -154,14 +154,14 @@ func affinity(declared string) string {
 	return "numeric"
 }
 
-// judge: the guard refuses a version that isn't stored as an integer.
+// judge: the guard refuses a version, or a generation, that isn't stored as an integer.
 func (sqlite) judge(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
 	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != noType):
 		return warning("tokens are stored as texts, which other programs compare as such; declare it as an integer in a " +
 			"new table")
-	case role == "serial" && (typ == "text" || typ == "real"):
-		return fault("versions aren't stored as integers, so that every write is refused")
+	case (role == "serial" || role == "claim") && (typ == "text" || typ == "real"):
+		return fault("numbers aren't stored as integers, so that every write is refused")
 	case role == "key" && (typ == "real" || typ == "numeric" && !strings.Contains(strings.ToUpper(c.shown), "UUID")):
 		return warning("it may store a value in another way than the token's name has it; a key is an integer or a text")
 	case role == "time" && typ == "text":
