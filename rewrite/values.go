@@ -74,7 +74,7 @@ func (v *Values) check(p *Plan) error {
 	for i := range v.Tables {
 		err := v.Tables[i].check(p, i)
 		if err == nil && v.Tables[i].Unfenced && p.rules(i).Claim != "" && !v.Observe && !p.isFree(i) {
-			err = errors.New("Unfenced for a write that has to prove claims")
+			err = errors.New("no token for a write that has to prove claims")
 		}
 		if err != nil {
 			return fmt.Errorf("rewrite: table %q: %w", p.rules(i).Name, err)

@@ -45,7 +45,8 @@ func (t *Table) check(db database) []error {
 	switch {
 	case t.Rules.Claim != "":
 		if t.Optional {
-			t.Fail(errors.New("Claim and Optional: a takeover and a new row need no token, and every other write proves its claim"))
+			t.Fail(errors.New("the rules Claim and Optional: a takeover and a new row need no token, and every other " +
+				"write proves its claim"))
 		}
 	case t.Rules.FenceColumn == "":
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
@@ -72,14 +73,14 @@ func (t *Table) checkSealed() {
 	switch {
 	case !t.Rules.Sealed:
 	case t.Rules.FenceColumn == "":
-		t.Fail(errors.New("Sealed needs RowFence"))
+		t.Fail(errors.New("the rule Sealed needs RowFence"))
 	case t.Optional:
-		t.Fail(errors.New("Sealed and Optional: the database refuses writes without a token"))
+		t.Fail(errors.New("the rules Sealed and Optional: the database refuses writes without a token"))
 	case t.Rules.Lock.By != "":
-		t.Fail(errors.New("Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass " +
+		t.Fail(errors.New("the rules Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass " +
 			"by it; leave one of them out"))
 	case t.Rules.UnfencedInserts:
-		t.Fail(errors.New("Sealed and UnfencedInserts: the database refuses writes without a token"))
+		t.Fail(errors.New("the rules Sealed and UnfencedInserts: the database refuses writes without a token"))
 	}
 }
 
