@@ -58,13 +58,26 @@ func release(e *core.Execution) *keptStmt {
 	return k
 }
 
-// Send implements core.Call.
-func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Result, error) {
+// prepared returns the base driver's statement that executes a request; nil for the connection itself.
+func prepared(ctx context.Context, r core.Request) (driver.Stmt, error) {
 	switch s := r.Stmt.(type) {
 	case *stmt:
-		return s.exec(ctx, &r)
+		err := s.use(ctx, r.Query, r.Added)
+		return s.base, err
 	case *keptStmt:
-		return basedriver.ExecStmt(ctx, s.base, r.Args)
+		return s.base, nil
+	}
+	return nil, nil
+}
+
+// Send implements core.Call.
+func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Result, error) {
+	s, err := prepared(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case s != nil:
+		return basedriver.ExecStmt(ctx, s, r.Args)
 	}
 	return basedriver.Exec(ctx, l.(*link).base, r.Query, r.Args)
 }
@@ -88,11 +101,12 @@ func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result
 
 // Send implements core.Call.
 func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Rows, error) {
-	switch s := r.Stmt.(type) {
-	case *stmt:
-		return s.rows(ctx, &r)
-	case *keptStmt:
-		return basedriver.QueryStmt(ctx, s.base, r.Args)
+	s, err := prepared(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case s != nil:
+		return basedriver.QueryStmt(ctx, s, r.Args)
 	}
 	return basedriver.Query(ctx, l.(*link).base, r.Query, r.Args)
 }

@@ -100,18 +100,11 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 // newSettings checks the options together; its error has all of their faults. bases
 // are where the base driver may be recognised.
 func newSettings(opts []Option, bases ...any) (*core.Settings, error) {
-	var o core.Options
-	for _, opt := range opts {
-		if opt == nil {
-			o.Fail(errors.New("nil option"))
-			continue
-		}
-		opt(&o)
-	}
+	o := core.OptionsOf(opts)
 	if slices.ContainsFunc(bases, isFenced) {
 		o.Fail(errors.New("the driver is fenced already"))
 	}
-	return core.NewSettings(&o, bases...)
+	return core.NewSettings(o, bases...)
 }
 
 func isFenced(base any) bool {

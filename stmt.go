@@ -111,22 +111,6 @@ func (s *stmt) execution(args []driver.NamedValue, rows bool) core.Execution {
 	return s.conn.state.NewExecution(core.Request{Query: s.query, Args: args, Stmt: s}, s.current(), rows)
 }
 
-// exec executes the base statement for this request.
-func (s *stmt) exec(ctx context.Context, r *core.Request) (driver.Result, error) {
-	if err := s.use(ctx, r.Query, r.Added); err != nil {
-		return nil, err
-	}
-	return basedriver.ExecStmt(ctx, s.base, r.Args)
-}
-
-// rows queries by the base statement for this request.
-func (s *stmt) rows(ctx context.Context, r *core.Request) (driver.Rows, error) {
-	if err := s.use(ctx, r.Query, r.Added); err != nil {
-		return nil, err
-	}
-	return basedriver.QueryStmt(ctx, s.base, r.Args)
-}
-
 // place returns the number, among the arguments of base, of the application's own
 // argument n.
 func (s *stmt) place(n int) int {

@@ -36,15 +36,11 @@ type Token struct {
 
 // Fence returns the value as 15 digits, zero-padded, so that the order of the
 // texts is the order of the tokens: 42 is "000000000000042".
-func (t Token) Fence() string {
-	return fmt.Sprintf("%0*d", core.FenceDigits, t.Value)
-}
+func (t Token) Fence() string { return core.Token(t).Fence() }
 
 // String returns "name:fence", for example "books:000000000000042".
 // [ParseToken] reads it back.
-func (t Token) String() string {
-	return t.Name + ":" + t.Fence()
-}
+func (t Token) String() string { return core.Token(t).String() }
 
 // MarshalText returns the form of [Token.String]. A token with an invalid name
 // or value is an error.
@@ -105,9 +101,4 @@ func (t Token) Validate() error { return core.Token(t).Validate() }
 // ValidateName returns nil for a name that a token can carry, once it is in
 // Unicode's normalization form C, else an error that wraps [ErrInvalid] and says
 // what is wrong with it.
-func ValidateName(name string) error {
-	if fault := core.NameFault(nfc.String(name)); fault != "" {
-		return fmt.Errorf("%w: %s", ErrInvalid, fault)
-	}
-	return nil
-}
+func ValidateName(name string) error { return core.ValidateName(name) }

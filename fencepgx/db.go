@@ -45,15 +45,7 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 		return nil, fmt.Errorf("%w: this version of pgx keeps prepared statements where fencepgx doesn't find them",
 			sqlfence.ErrInvalid)
 	}
-	var o core.Options
-	for _, opt := range opts {
-		if opt == nil {
-			o.Fail(errors.New("nil option"))
-			continue
-		}
-		opt(&o)
-	}
-	settings, err := core.NewSettings(&o, stdlib.GetDefaultDriver())
+	settings, err := core.NewSettings(core.OptionsOf(opts), stdlib.GetDefaultDriver())
 	if err != nil {
 		return nil, err
 	}

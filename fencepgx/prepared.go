@@ -59,7 +59,7 @@ var (
 // executed returns the plan of a prepared statement that is guarded, or refused, and that a text with an EXECUTE
 // names; nil for none. Where a name may be written with escapes it is any of them.
 func (s *session) executed(text string) (ran *rewrite.Plan) {
-	if !executes.MatchString(text) {
+	if s.link.prepared.None() || !executes.MatchString(text) {
 		return nil
 	}
 	low, any := strings.ToLower(text), escapes.MatchString(text)

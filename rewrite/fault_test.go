@@ -25,7 +25,7 @@ func TestFaultIsRefusal(t *testing.T) {
 	const update = "UPDATE books SET price = 1 WHERE id = 1"
 	registers := r.registers
 	r.registers = func(string, string) bool { panic("a fault") }
-	for _, plan := range []func(string) *Plan{r.Plan, r.VersionedPlan} {
+	for _, plan := range []func(string) *Plan{r.Plan, func(query string) *Plan { return r.PlanFor(query, Versioned) }} {
 		p := plan(update)
 		if p.Verdict != Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "a fault") {
 			t.Errorf("%v %+v", p.Verdict, p.Refusal)

@@ -90,9 +90,6 @@ const (
 // Plan is PlanFor without a variant.
 func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
 
-// VersionedPlan is PlanFor with [Versioned].
-func (r *Rewriter) VersionedPlan(query string) *Plan { return r.PlanFor(query, Versioned) }
-
 // PlanFor returns what to do with a statement. It refuses a text that makes it fail itself: it stands
 // in the way of each statement of a program, and a text may come from anywhere.
 func (r *Rewriter) PlanFor(query string, v Variant) (plan *Plan) {

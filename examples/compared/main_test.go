@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -13,14 +14,7 @@ import (
 func TestCompared(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { wantOnPage(t, "") })
 	t.Run("PostgreSQL", func(t *testing.T) {
-		dsn := os.Getenv("SQLFENCE_POSTGRES_DSN")
-		if dsn == "" {
-			if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
-				t.Fatal("SQLFENCE_POSTGRES_DSN is not set")
-			}
-			t.Skip("SQLFENCE_POSTGRES_DSN is not set")
-		}
-		wantOnPage(t, dsn)
+		wantOnPage(t, servers.PostgresURL(t))
 	})
 }
 

@@ -2,8 +2,9 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 )
 
 const story = `A is elected, with token 1.
@@ -23,13 +24,10 @@ The price is 40.
 `
 
 func TestLeader(t *testing.T) {
-	for name, dsn := range map[string]string{"sqlite": "", "pgx": os.Getenv("SQLFENCE_POSTGRES_DSN")} {
+	for name, dsn := range map[string]string{"sqlite": "", "pgx": ""} {
 		t.Run(name, func(t *testing.T) {
-			if name == "pgx" && dsn == "" {
-				if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
-					t.Fatal("SQLFENCE_POSTGRES_DSN is not set")
-				}
-				t.Skip("SQLFENCE_POSTGRES_DSN is not set")
+			if name == "pgx" {
+				dsn = servers.PostgresURL(t)
 			}
 			var out bytes.Buffer
 			if err := run(t.Context(), &out, dsn); err != nil {

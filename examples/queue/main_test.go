@@ -2,10 +2,9 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 )
 
 const story = `A takes [jobs/1:000000000000001 jobs/2:000000000000001], and is paused.
@@ -19,34 +18,13 @@ The results are 1 by B, 2 by B
 `
 
 func TestQueue(t *testing.T) {
-	server := func(env, require string) string {
-		dsn := os.Getenv(env)
-		if dsn == "" && os.Getenv(require) == "1" {
-			t.Fatal(env + " is not set")
+	servers.Each(t, func(t *testing.T, dsn string) {
+		var out bytes.Buffer
+		if err := run(t.Context(), &out, dsn); err != nil {
+			t.Error(err)
 		}
-		return dsn
-	}
-	databases := map[string]string{"sqlite": "", "pgx": server("SQLFENCE_POSTGRES_DSN", "SQLFENCE_REQUIRE_POSTGRES")}
-	databases["mysql"] = server("SQLFENCE_MYSQL_DSN", "SQLFENCE_REQUIRE_MYSQL")
-	if dsn := databases["mysql"]; dsn != "" {
-		url, err := mysql.URL(dsn)
-		if err != nil {
-			t.Fatal(err)
+		if out.String() != story {
+			t.Errorf("it writes\n%s\nwant\n%s", &out, story)
 		}
-		databases["mysql"] = url
-	}
-	for name, dsn := range databases {
-		t.Run(name, func(t *testing.T) {
-			if name != "sqlite" && dsn == "" {
-				t.Skip("no server is named")
-			}
-			var out bytes.Buffer
-			if err := run(t.Context(), &out, dsn); err != nil {
-				t.Error(err)
-			}
-			if out.String() != story {
-				t.Errorf("it writes\n%s\nwant\n%s", &out, story)
-			}
-		})
-	}
+	})
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 	"github.com/sqlfence/sqlfence/examples/internal/terminated"
 )
 
@@ -21,36 +21,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// forEachDatabase runs a test on SQLite, and on PostgreSQL and MariaDB where the
-// environment names one.
-func forEachDatabase(t *testing.T, test func(t *testing.T, dsn string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, "") })
-	t.Run("pgx", func(t *testing.T) {
-		dsn := os.Getenv("SQLFENCE_POSTGRES_DSN")
-		if dsn == "" {
-			if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
-				t.Fatal("SQLFENCE_POSTGRES_DSN is not set")
-			}
-			t.Skip("SQLFENCE_POSTGRES_DSN is not set")
-		}
-		test(t, dsn)
-	})
-	t.Run("mysql", func(t *testing.T) {
-		dsn := os.Getenv("SQLFENCE_MYSQL_DSN")
-		if dsn == "" {
-			if os.Getenv("SQLFENCE_REQUIRE_MYSQL") == "1" {
-				t.Fatal("SQLFENCE_MYSQL_DSN is not set")
-			}
-			t.Skip("SQLFENCE_MYSQL_DSN is not set")
-		}
-		url, err := mysql.URL(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, url)
-	})
 }
 
 // runUndisturbed runs the story until the machine didn't stand still in it, and returns the output.
@@ -68,7 +38,7 @@ func runUndisturbed(t *testing.T, dsn string, fenced bool) (string, error) {
 }
 
 func TestWorker(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, dsn string) {
+	servers.Each(t, func(t *testing.T, dsn string) {
 		out, err := runUndisturbed(t, dsn, true)
 		if err != nil {
 			t.Errorf("run: %v", err)
@@ -99,7 +69,7 @@ func TestWorker(t *testing.T) {
 
 // The negative control: without the fence the stale write lands.
 func TestWorkerUnfenced(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, dsn string) {
+	servers.Each(t, func(t *testing.T, dsn string) {
 		if out, err := runUndisturbed(t, dsn, false); !errors.Is(err, errStaleLanded) {
 			t.Errorf("run without the fence: %v, want %v; the timeline:\n%s", err, errStaleLanded, out)
 		}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/scratch"
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 	"github.com/sqlfence/sqlfence/examples/internal/verified"
 )
 
 func TestVerified(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, dsn string) {
+	servers.Each(t, func(t *testing.T, dsn string) {
 		source, err := scratch.New(t.Context(), "worker", dsn)
 		if err != nil {
 			t.Fatal(err)

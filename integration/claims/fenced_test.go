@@ -43,34 +43,6 @@ func claimed(t *testing.T, jobs ...int64) context.Context {
 	return ctx
 }
 
-// state is what the jobs are like, as "id state attempt" each.
-func state(t *testing.T, db *sql.DB) string {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id int64
-		var state string
-		var attempt sql.NullInt64
-		if err := rows.Scan(&id, &state, &attempt); err != nil {
-			t.Fatal(err)
-		}
-		shown := "NULL"
-		if attempt.Valid {
-			shown = fmt.Sprint(attempt.Int64)
-		}
-		all = append(all, fmt.Sprintf("%d %s %s", id, state, shown))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(all, ", ")
-}
-
 // Each statement of a queue, as database/sql sends it, has the result that its claims allow.
 func TestClaims(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -63,7 +63,12 @@ func (q *queue) exec(t *testing.T, query string) {
 // state returns the jobs: id, state and attempt of each.
 func (q *queue) state(t *testing.T) string {
 	t.Helper()
-	rows, err := q.db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
+	return state(t, q.db)
+}
+
+func state(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
 	}

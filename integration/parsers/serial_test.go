@@ -49,7 +49,7 @@ func counted(t *testing.T, db database, g grammar, hazards []string, usual int) 
 		}
 		w := db.writes(tree)
 		for _, r := range rewriters {
-			for _, plan := range []*rewrite.Plan{r.Plan(query), r.VersionedPlan(query)} {
+			for _, plan := range []*rewrite.Plan{r.Plan(query), r.PlanFor(query, rewrite.Versioned)} {
 				if len(w.rows)+len(w.tables) > 0 {
 					if bad := bypass(w, plan); bad != "" {
 						t.Errorf("%s: %s", bad, query)

@@ -40,9 +40,12 @@ func (l *Liveness) Prepared() Prepared {
 	return p
 }
 
+// None reports whether there is none.
+func (p Prepared) None() bool { return !p.statements.IsValid() || p.statements.Len() == 0 }
+
 // Text returns the text of the statement that pgx runs for a name, if there is one.
 func (p Prepared) Text(name string) (text string, ok bool) {
-	if !p.statements.IsValid() || p.statements.Len() == 0 {
+	if p.None() {
 		return "", false
 	}
 	_, text, ok = described(p.statements.MapIndex(reflect.ValueOf(name)))

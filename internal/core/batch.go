@@ -40,7 +40,7 @@ func (s *Conn) NewBatch() *Batch { return &Batch{conn: s} }
 func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request, error) {
 	s := b.conn
 	q := queued{Execution: s.NewExecution(r, plan, true)}
-	decided, err := q.decide(s.context(ctx), b)
+	decided, err := q.decideFor(s.context(ctx), b)
 	if decided == refused {
 		return Request{}, s.Explain(ctx, err)
 	}
@@ -56,12 +56,9 @@ func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request
 	return q.sent, nil
 }
 
-// decide is what is done of an execution before it is sent.
-func (q *queued) decide(ctx context.Context, b *Batch) (outcome, error) {
-	decided, err := q.admit(ctx)
-	if decided == guarded {
-		decided, err = q.guard(ctx)
-	}
+// decideFor decides about a statement of a batch.
+func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
+	decided, err := q.decide(ctx)
 	if decided == guarded && q.Observes() {
 		decided, err = q.unobserved(ctx)
 	}

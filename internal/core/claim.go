@@ -9,16 +9,30 @@ import (
 // findTakeover makes the execution one that takes rows over, if the context says so and one of the registered tables
 // has claims; or it returns why it can't be.
 func (e *Execution) findTakeover(ctx context.Context) error {
-	if !e.registry.claims || !takesOver(ctx) {
+	if e.registry.variant(ctx)&rewrite.TakesOver == 0 {
 		return nil
 	}
-	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|rewrite.TakesOver)
-	if plan.Verdict == rewrite.Refuse {
-		return e.registry.unguardable(&plan.Refusal)
+	plan, err := e.planFor(rewrite.TakesOver)
+	if err != nil {
+		return err
 	}
-	e.plan = plan
-	e.read.variant |= rewrite.TakesOver
+	e.take(plan, rewrite.TakesOver)
 	return nil
+}
+
+// planFor returns the plan for a variant besides those that were taken, or why it is refused.
+func (e *Execution) planFor(v rewrite.Variant) (*rewrite.Plan, error) {
+	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|v)
+	if plan.Verdict == rewrite.Refuse {
+		return nil, e.registry.unguardable(&plan.Refusal)
+	}
+	return plan, nil
+}
+
+// take has the execution use the plan for a variant.
+func (e *Execution) take(plan *rewrite.Plan, v rewrite.Variant) {
+	e.plan = plan
+	e.read.variant |= v
 }
 
 // provesClaims reports whether the statement is nothing without a token: it writes rows with claims, and doesn't take

@@ -100,10 +100,7 @@ func Execute[T any](ctx context.Context, e Execution, c Call[T]) (T, error) {
 
 func perform[T any](ctx context.Context, e Execution, c Call[T]) (T, error) {
 	ctx = e.conn.context(ctx)
-	decided, err := e.admit(ctx)
-	if decided == guarded {
-		decided, err = e.guard(ctx)
-	}
+	decided, err := e.decide(ctx)
 	switch decided {
 	case refused:
 		var nothing T
@@ -141,6 +138,15 @@ func (e *Execution) followPassed(ctx context.Context, commits bool, err error) e
 	}
 	err, _ = s.settings.refusedBySeal(err)
 	return err
+}
+
+// decide is all that is done of a statement before it is sent.
+func (e *Execution) decide(ctx context.Context) (outcome, error) {
+	decided, err := e.admit(ctx)
+	if decided == guarded {
+		decided, err = e.guard(ctx)
+	}
+	return decided, err
 }
 
 // admit reads the statement and decides whether it is to be guarded, or refused, by

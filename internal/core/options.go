@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -23,6 +24,19 @@ type Options struct {
 	Verify     bool
 
 	faults []error
+}
+
+// OptionsOf applies options in their order. A nil option is a fault.
+func OptionsOf[O ~func(*Options)](all []O) *Options {
+	o := new(Options)
+	for _, option := range all {
+		if option == nil {
+			o.Fail(errors.New("nil option"))
+			continue
+		}
+		option(o)
+	}
+	return o
 }
 
 // Fail notes a fault of the options.

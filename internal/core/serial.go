@@ -17,12 +17,9 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	if !ok {
 		return e.requireSerial()
 	}
-	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|rewrite.Versioned)
-	switch {
-	case plan.Verdict == rewrite.Refuse:
-		return e.registry.unguardable(&plan.Refusal)
-	case !plan.Versioned:
-		return nil
+	plan, err := e.planFor(rewrite.Versioned)
+	if err != nil || !plan.Versioned {
+		return err
 	}
 	table := e.registry.tables[plan.Tables[0]].Name
 	switch {
@@ -36,8 +33,8 @@ func (e *Execution) findSerial(ctx context.Context) error {
 		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
 			"Query, or leave RETURNING out")
 	}
-	e.plan, e.with.values.Serial = plan, serial
-	e.read.variant |= rewrite.Versioned
+	e.take(plan, rewrite.Versioned)
+	e.with.values.Serial = serial
 	return nil
 }
 

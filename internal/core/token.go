@@ -25,20 +25,32 @@ type Token struct {
 	Value int64
 }
 
-// String returns "name:fence", with the value as [FenceDigits] digits.
-func (t Token) String() string { return fmt.Sprintf("%s:%0*d", t.Name, FenceDigits, t.Value) }
+// Fence returns the value as [FenceDigits] digits.
+func (t Token) Fence() string { return fmt.Sprintf("%0*d", FenceDigits, t.Value) }
+
+// String returns "name:fence".
+func (t Token) String() string { return t.Name + ":" + t.Fence() }
 
 // Validate returns nil for a token that can be used. A value over [MaxToken] is
 // [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid].
 func (t Token) Validate() error {
-	if fault := NameFault(nfc.String(t.Name)); fault != "" {
-		return fmt.Errorf("%w: %s", ErrInvalid, fault)
+	if err := ValidateName(t.Name); err != nil {
+		return err
 	}
 	switch {
 	case t.Value < 1:
 		return fmt.Errorf("%w: token %q has the value %d, the lowest is 1", ErrInvalid, t.Name, t.Value)
 	case t.Value > MaxToken:
 		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value, int64(MaxToken))
+	}
+	return nil
+}
+
+// ValidateName returns nil for a name that a token can carry, once it is in Unicode's normalization form C, else an
+// error that wraps [ErrInvalid].
+func ValidateName(name string) error {
+	if fault := NameFault(nfc.String(name)); fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
 	}
 	return nil
 }

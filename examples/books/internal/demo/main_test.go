@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	_ "modernc.org/sqlite" // beside the driver that the build chose
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
@@ -28,27 +27,11 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, fresh func(context.Co
 		})
 	}
 	t.Run("pgx", func(t *testing.T) {
-		dsn := os.Getenv("SQLFENCE_POSTGRES_DSN")
-		if dsn == "" {
-			if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
-				t.Fatal("SQLFENCE_POSTGRES_DSN is not set")
-			}
-			t.Skip("SQLFENCE_POSTGRES_DSN is not set")
-		}
+		dsn := servers.PostgresURL(t)
 		test(t, func(ctx context.Context) (*source, error) { return newPostgres(ctx, dsn) })
 	})
 	t.Run("mysql", func(t *testing.T) {
-		dsn := os.Getenv("SQLFENCE_MYSQL_DSN")
-		if dsn == "" {
-			if os.Getenv("SQLFENCE_REQUIRE_MYSQL") == "1" {
-				t.Fatal("SQLFENCE_MYSQL_DSN is not set")
-			}
-			t.Skip("SQLFENCE_MYSQL_DSN is not set")
-		}
-		url, err := mysql.URL(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		url := servers.MySQLURL(t)
 		test(t, func(ctx context.Context) (*source, error) { return newMySQL(ctx, url) })
 	})
 }
