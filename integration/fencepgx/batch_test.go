@@ -133,9 +133,7 @@ func TestBatchResults(t *testing.T) {
 		harness.WantError(t, r.QueryRow().Scan(&n), sqlfence.ErrUnguardable)
 		harness.WantError(t, r.Close(), sqlfence.ErrUnguardable)
 		unchanged()
-		if n := s.db.Stat().AcquiredConns(); n != 0 {
-			t.Errorf("%d connections weren't given back", n)
-		}
+		s.givenBack(t)
 		events.kinds = nil
 	}, events.observer())
 }
@@ -171,8 +169,6 @@ func TestBatchBegins(t *testing.T) {
 				return tx.Commit(t.Context())
 			})
 		}
-		if n := s.db.Stat().AcquiredConns(); n != 0 {
-			t.Errorf("%d connections weren't given back", n)
-		}
+		s.givenBack(t)
 	})
 }

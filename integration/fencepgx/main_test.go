@@ -122,3 +122,10 @@ func (s *shop) staleThenFresh(t *testing.T, name string, run func(ctx context.Co
 		t.Errorf("%s left %s", name, got)
 	}
 }
+
+// givenBack waits until the pool has all of its connections. It destroys a broken one in a goroutine of
+// its own, so the connection may still count as taken when the call that gave it back returns.
+func (s *shop) givenBack(t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, "all connections given back", func() bool { return s.db.Stat().AcquiredConns() == 0 })
+}

@@ -109,9 +109,7 @@ func TestLostInTransaction(t *testing.T) {
 		if got := s.State(t, false); got != "1:10 2:10 3:10" {
 			t.Errorf("left %s", got)
 		}
-		if n := s.db.Stat().AcquiredConns(); n != 0 {
-			t.Errorf("%d connections weren't given back", n)
-		}
+		s.givenBack(t)
 	})
 }
 

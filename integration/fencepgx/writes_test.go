@@ -96,9 +96,7 @@ func TestWrites(t *testing.T) {
 				})
 			})
 		}
-		if n := s.db.Stat().AcquiredConns(); n != 0 {
-			t.Errorf("%d connections weren't given back", n)
-		}
+		s.givenBack(t)
 	})
 }
 
