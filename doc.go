@@ -51,7 +51,7 @@
 //     "no such row". Before its first guarded write a connection asks its server once, in a round trip or two.
 //   - Known servers only: a connection's server has to prove that it raises the error that guards
 //     refuse with, and one that only speaks the protocol of PostgreSQL or MySQL is refused by its
-//     name ([ServerError], [WithUntestedServer]).
+//     name ([UnguardableError], [WithUntestedServer]).
 //   - Stale first: a write of a holder that has been replaced is [ErrStale], whatever else
 //     is wrong with it: a constraint, a conversion, a missing row. docs/statements.md has
 //     the exceptions, such as a new row under [RowFence] alone. Where PostgreSQL fails a

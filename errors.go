@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // Sentinel errors, for use with errors.Is. A statement that fails with one of them
@@ -35,9 +34,8 @@ var (
 	ErrOutOfScope = core.ErrOutOfScope
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered table in
-	// a way that can't be guarded. An [UnguardableError] was not sent to the database;
-	// a [ColumnError] was refused there, for the type or the content of a column; a
-	// [ServerError] is about a server on which guards aren't known to hold.
+	// a way that can't be guarded, or on a server on which guards aren't known to hold; see
+	// [UnguardableError].
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name.
@@ -141,13 +139,24 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// An UnguardableError reports a statement that was refused before it was sent: why,
-// and what to write instead. It is [ErrUnguardable].
+// An UnguardableError reports a statement that was refused because no guard could hold: why, and what to
+// do instead. It is [ErrUnguardable]. Most are refused before they are sent; if the database refused it,
+// for a column that it can't compare or as it isn't a server that is known, the error wraps the base
+// driver's. Nothing was written.
 type UnguardableError struct {
 	refusedAs[isUnguardable]
 
 	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if unknown
-	Reason string // what is wrong and what to write instead
+	Reason string // what is wrong and what to do instead
+
+	// Column is the column that a guard compares and can't, for it isn't an integer column or holds
+	// another value; repair it under [Bypass]. It is empty for every other reason, and if unknown.
+	Column string
+
+	// Server is the name of a server on which guards aren't known to hold, as [WithUntestedServer]
+	// takes it. It is empty for every other reason, and if the server failed to raise a guard's error:
+	// no option helps then.
+	Server string
 
 	// Offset is the position in the statement, in bytes from its start; -1 if the
 	// error concerns no position. For a statement that a pgx.QueryRewriter has written
@@ -170,43 +179,4 @@ func (e *UnguardableError) Error() string {
 		where += ": "
 	}
 	return fmt.Sprintf("%v: %s%s", ErrUnguardable, where, e.Reason)
-}
-
-// A ServerError reports a guarded write that was refused because guards aren't known to hold on the
-// server: it isn't one that sqlfence was tested on, or it doesn't raise the error that a guard
-// refuses with. Nothing was written. It is [ErrUnguardable], and wraps what the server answered, if
-// that was an error.
-type ServerError struct {
-	refusedAs[isUnguardable]
-
-	Server  string // the server's name, as [WithUntestedServer] takes it; empty if it hasn't raised
-	Version string // what the server says of itself; empty if that isn't known
-
-	refusal *session.Refusal
-}
-
-func (e *ServerError) Error() string {
-	if e.Server == "" {
-		return fmt.Sprintf("%v: %v; use a server that docs/servers.md has as tested", ErrUnguardable, e.refusal)
-	}
-	return fmt.Sprintf("%v: %v; WithUntestedServer(%q) takes the risk (docs/servers.md)", ErrUnguardable, e.refusal, e.Server)
-}
-
-// A ColumnError reports a write that the database refused because a column that the
-// guard compares isn't an integer column, or holds a value that isn't an integer. The
-// statement changed nothing; repair the column, under [Bypass]. It is [ErrUnguardable]
-// and wraps the base driver's error.
-type ColumnError struct {
-	refusedAs[isUnguardable]
-
-	Table  string // as registered with [WithTable]; empty if unknown
-	Column string // empty if unknown
-	Reason string // what is wrong with it and how to repair it
-}
-
-func (e *ColumnError) Error() string {
-	if e.Table == "" {
-		return fmt.Sprintf("%v: %s", ErrUnguardable, e.Reason)
-	}
-	return fmt.Sprintf("%v: table %q: %s", ErrUnguardable, e.Table, e.Reason)
 }

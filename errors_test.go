@@ -50,10 +50,8 @@ func TestErrorTypes(t *testing.T) {
 			`sqlfence: statement can't be guarded: table "books": why`},
 		{&sqlfence.UnguardableError{Reason: "why", Offset: -1}, sqlfence.ErrUnguardable, false,
 			`sqlfence: statement can't be guarded: why`},
-		{&sqlfence.ColumnError{Table: "books", Column: "version", Reason: "why"}, sqlfence.ErrUnguardable, false,
+		{&sqlfence.UnguardableError{Table: "books", Column: "version", Reason: "why", Offset: -1}, sqlfence.ErrUnguardable, false,
 			`sqlfence: statement can't be guarded: table "books": why`},
-		{&sqlfence.ColumnError{Reason: "why"}, sqlfence.ErrUnguardable, false,
-			`sqlfence: statement can't be guarded: why`},
 	}
 	for _, tt := range tests {
 		for _, err := range []error{tt.err, fmt.Errorf("saving: %w", tt.err), errors.Join(errors.New("other"), tt.err)} {

@@ -34,8 +34,8 @@ func TestTokenNamesAreNormalized(t *testing.T) {
 		strings.Repeat("e\u0301", 257): false,
 		strings.Repeat("\u0958", 171):  false, // longer once normalised
 	} {
-		if err := ValidateName(name); (err == nil) != ok {
-			t.Errorf("ValidateName of %d bytes: %v", len(name), err)
+		if err := (Token{Name: name, Value: 1}).Validate(); (err == nil) != ok {
+			t.Errorf("Validate of a name of %d bytes: %v", len(name), err)
 		}
 		if _, err := ParseToken(name + ":000000000000001"); (err == nil) != ok {
 			t.Errorf("ParseToken of a name of %d bytes: %v", len(name), err)

@@ -149,7 +149,7 @@ func WithBypass(reason string) Option {
 }
 
 // WithUntestedServer takes the risk of a server by its name, such as "CockroachDB". sqlfence refuses
-// guarded writes ([ServerError]) on servers that speak the protocol of PostgreSQL or MySQL and have
+// guarded writes ([UnguardableError]) on servers that speak the protocol of PostgreSQL or MySQL and have
 // locks or an isolation of their own, since no test has shown what its guards are worth there, and
 // one connection can't show it. docs/servers.md has the names. The option may be given several times;
 // an empty name is refused.

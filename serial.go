@@ -28,7 +28,7 @@ import (
 // reports the token.
 //
 // In SQLite a column can hold values of any type; a write to a row with a version that isn't an
-// integer is refused with a [ColumnError]. PostgreSQL has errors of its own. In MySQL the column
+// integer is refused with a [UnguardableError]. PostgreSQL has errors of its own. In MySQL the column
 // has to be BIGINT, which [Verify] checks.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *core.Table) {

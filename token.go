@@ -95,10 +95,6 @@ func ParseToken(s string) (Token, error) {
 }
 
 // Validate returns nil for a token that can be used. A value over [MaxToken] is
-// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid].
+// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid],
+// and the error says what is wrong with it.
 func (t Token) Validate() error { return core.Token(t).Validate() }
-
-// ValidateName returns nil for a name that a token can carry, once it is in
-// Unicode's normalization form C, else an error that wraps [ErrInvalid] and says
-// what is wrong with it.
-func ValidateName(name string) error { return core.ValidateName(name) }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
@@ -26,18 +25,11 @@ func (words) NotIssued(table string, t core.Token, current int64, err error) err
 }
 
 // Unguardable implements core.Words.
-func (words) Unguardable(table, reason string, offset int, err error) error {
-	return &UnguardableError{Table: table, Reason: reason, Offset: offset, refusedAs: refusedAs[isUnguardable]{err}}
-}
-
-// Server implements core.Words.
-func (words) Server(r *session.Refusal) error {
-	return &ServerError{refusedAs[isUnguardable]{r.Err}, r.Server, r.Version, r}
-}
-
-// Column implements core.Words.
-func (words) Column(table, column, reason string, err error) error {
-	return &ColumnError{Table: table, Column: column, Reason: reason, refusedAs: refusedAs[isUnguardable]{err}}
+func (words) Unguardable(u core.Unguarded, err error) error {
+	return &UnguardableError{
+		Table: u.Table, Column: u.Column, Server: u.Server, Reason: u.Reason, Offset: u.Offset,
+		refusedAs: refusedAs[isUnguardable]{err},
+	}
 }
 
 // Conflict implements core.Words.
@@ -128,7 +120,6 @@ func (e *LockedError) attrs() []slog.Attr {
 }
 
 func (e *UnguardableError) attrs() []slog.Attr { return tableAttr(e.Table) }
-func (e *ColumnError) attrs() []slog.Attr      { return tableAttr(e.Table) }
 
 func tableAttr(table string) []slog.Attr {
 	if table == "" {

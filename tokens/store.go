@@ -50,7 +50,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 // names are added or none.
 //
 // Errors: [sqlfence.ErrInvalid] for an invalid name, with no name added (see
-// [sqlfence.ValidateName]), or the database's.
+// [sqlfence.Token.Validate]), or the database's.
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -141,7 +141,7 @@ func (s *Store) read(ctx context.Context, name string) (int64, error) {
 
 // normalize returns the form of a name in which it is stored.
 func normalize(name string) (string, error) {
-	return nfc.String(name), sqlfence.ValidateName(name)
+	return nfc.String(name), sqlfence.Token{Name: name, Value: 1}.Validate()
 }
 
 // warn logs a token that is near the end of the range.

@@ -93,8 +93,8 @@ func TestGuardsAreRefusedWhereTheyWouldNotRaise(t *testing.T) {
 			ctx = sqlfence.WithEditor(sqlfence.WithSerial(ctx, 3), "grace")
 			wantRefused := func(what string, err error) {
 				t.Helper()
-				var refused *sqlfence.ServerError
-				if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrUnguardable) || !strings.HasPrefix(refused.Version, "8.0.") {
+				var refused *sqlfence.UnguardableError
+				if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrUnguardable) || !strings.Contains(refused.Reason, `"8.0.`) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

@@ -49,7 +49,7 @@ func (e *Execution) classify(err error) (error, bool) {
 	var typed error
 	switch m.Kind {
 	case rewrite.NotInteger:
-		typed = words.Column("", "", "a fence column, or the column token of fencing_tokens, isn't an integer column; "+
+		typed = refusedFor("", "a fence column, or the column token of fencing_tokens, isn't an integer column; "+
 			"alter it to bigint", err)
 	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {

@@ -8,9 +8,7 @@ import (
 // plainWords stand for the public package's; a test needs only that it can refuse.
 type plainWords struct{ Words }
 
-func (plainWords) Unguardable(table, reason string, offset int, err error) error {
-	return errors.New(reason)
-}
+func (plainWords) Unguardable(u Unguarded, _ error) error { return errors.New(u.Reason) }
 
 func TestCanonicalKey(t *testing.T) {
 	defer Speak(words)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/lost"
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
@@ -34,12 +33,8 @@ type Words interface {
 	Stale(table string, t Token, current int64, err error) error
 	// NotIssued: the ledger's newest value is below the token's.
 	NotIssued(table string, t Token, current int64, err error) error
-	// Unguardable: the statement can't be guarded, for something at this offset; -1 for no place in it.
-	Unguardable(table, reason string, offset int, err error) error
-	// Server: guards aren't known to hold on the server.
-	Server(r *session.Refusal) error
-	// Column: a column isn't of the type that guards need.
-	Column(table, column, reason string, err error) error
+	// Unguardable: the statement can't be guarded.
+	Unguardable(u Unguarded, err error) error
 	// Conflict: the row has another serial than the one that was expected, or a number was assigned that doesn't raise
 	// the row's.
 	Conflict(c Conflict, err error) error
@@ -49,6 +44,15 @@ type Words interface {
 	Missing(m setuperr.Missing, err error) error
 	// Log writes an event to a log.
 	Log(ctx context.Context, l *slog.Logger, e Event)
+}
+
+// Unguarded is why a statement can't be guarded. What isn't known is empty.
+type Unguarded struct {
+	Table  string
+	Column string // that guards can't compare, for its type or content
+	Server string // on which guards aren't known to hold
+	Reason string // and what to do instead
+	Offset int    // in the statement, in bytes; -1 for no place in it
 }
 
 // A Conflict is what a serial, or the claim of a row, was compared with.
@@ -70,13 +74,18 @@ var words Words
 // Speak sets the words of all databases. The public package calls it before anything else is called.
 func Speak(w Words) { words = w }
 
+// refusedFor is the error of a statement that can't be guarded, for no single place in it.
+func refusedFor(table, reason string, err error) error {
+	return words.Unguardable(Unguarded{Table: table, Reason: reason, Offset: -1}, err)
+}
+
 // unguardable is the error of a statement that can't be guarded, for no single place in it.
-func unguardable(table, reason string) error { return words.Unguardable(table, reason, -1, nil) }
+func unguardable(table, reason string) error { return refusedFor(table, reason, nil) }
 
 // refusedBy is the error of a statement that the database has refused with err for what
 // the guard has added.
 func refusedBy(err error, t *Table, reason string) error {
-	return words.Unguardable(t.Name, reason, -1, err)
+	return refusedFor(t.Name, reason, err)
 }
 
 // A Refusal is a sentinel with the reason of one statement, and the base driver's

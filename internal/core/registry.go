@@ -74,14 +74,17 @@ func (r *registry) unguardable(why *rewrite.Refusal) error {
 	if why.Table >= 0 {
 		table = r.tables[why.Table].Name
 	}
-	return words.Unguardable(table, why.Reason, why.Offset, nil)
+	return words.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
 }
 
 // several returns the error of several statements that are refused for how they are sent.
 func (r *registry) several(p *rewrite.Plan) error {
-	return words.Unguardable(r.tables[p.Tables[0]].Name, "it writes to a registered table and is one of several "+
-		"statements in one text, which only an Exec without arguments runs, where no table is observed; send each by "+
-		"itself", p.Several, nil)
+	return words.Unguardable(Unguarded{
+		Table: r.tables[p.Tables[0]].Name,
+		Reason: "it writes to a registered table and is one of several statements in one text, which only an Exec " +
+			"without arguments runs, where no table is observed; send each by itself",
+		Offset: p.Several,
+	}, nil)
 }
 
 // unrendered returns the error of a guarded statement that can't be rendered.

@@ -88,8 +88,13 @@ func (e *Execution) serialError(m rewrite.Marker, err error) error {
 		if t.Rules.Claim != "" {
 			column, kind = t.Rules.Claim, "claim"
 		}
-		return words.Column(t.Name, column, fmt.Sprintf("the %s column %q holds %q, want an integer below 2⁶³-1; "+
-			"repair the row, under Bypass", kind, column, m.Found), err)
+		return words.Unguardable(Unguarded{
+			Table:  t.Name,
+			Column: column,
+			Reason: fmt.Sprintf("the %s column %q holds %q, want an integer below 2⁶³-1; repair the row, under Bypass",
+				kind, column, m.Found),
+			Offset: -1,
+		}, err)
 	default:
 		return e.goneError(err)
 	}

@@ -37,7 +37,7 @@ func (s *Conn) know(ctx context.Context, m session.Moment) error {
 		return nil
 	}
 	if refusal := (*session.Refusal)(nil); errors.As(err, &refusal) {
-		return words.Server(refusal)
+		return refusedServer(refusal)
 	}
 	return fmt.Errorf("sqlfence: %w", err)
 }
@@ -84,7 +84,16 @@ func (s *Conn) refuses(ctx context.Context) error {
 	if refusal == nil {
 		return nil
 	}
-	return words.Server(refusal)
+	return refusedServer(refusal)
+}
+
+// refusedServer is the error of a guarded statement on a server on which guards aren't known to hold.
+func refusedServer(r *session.Refusal) error {
+	remedy := "use a server that docs/servers.md has as tested"
+	if r.Server != "" {
+		remedy = fmt.Sprintf("WithUntestedServer(%q) takes the risk (docs/servers.md)", r.Server)
+	}
+	return words.Unguardable(Unguarded{Server: r.Server, Reason: fmt.Sprintf("%v; %s", r, remedy), Offset: -1}, r.Err)
 }
 
 // CheckServer asks the server what guards rely on, and returns why nothing guarded is written on it. err says why
