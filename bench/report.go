@@ -1,27 +1,21 @@
 package main
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// ground is a chapter about what was measured in another way.
-//
-//go:embed ground.md
-var ground string
-
 // writeReport writes benchmarks.md and its plots into a folder.
 func writeReport(folder string, r *results) error {
 	var b strings.Builder
 	r.head(&b)
 	r.goals(&b)
-	r.beforeAndNow(&b)
-	b.WriteString(ground)
+	r.beforeAndNow(r.config.log)
 	plots := make(map[string][]byte)
 	for _, g := range groups {
 		if err := r.chapter(&b, g, plots); err != nil {
@@ -71,12 +65,13 @@ compared.
 `, r.config.delay, 2*r.config.delay, count(r.config.rounds, "round"), r.config.slice)
 }
 
-// beforeAndNow compares with the sqlfence of -base.
-func (r *results) beforeAndNow(b *strings.Builder) {
+// beforeAndNow compares with the sqlfence of -base. It says nothing to the readers of the page, so it is only
+// logged.
+func (r *results) beforeAndNow(w io.Writer) {
 	if r.config.base == "" {
 		return
 	}
-	b.WriteString("## Before and now\n\nsqlfence of this checkout beside that of another one, in the same rounds: the ratio of the times.\n\n| measurement | contestant | now to before |\n|---|---|---|\n")
+	fmt.Fprintln(w, "sqlfence of this checkout beside that of -base, in the same rounds: the ratio of the times")
 	for _, m := range r.measured {
 		for i := range m.results {
 			before := &m.results[i]
@@ -90,10 +85,9 @@ func (r *results) beforeAndNow(b *strings.Builder) {
 					cell = ratio.String()
 				}
 			}
-			fmt.Fprintf(b, "| %s | %s | %s |\n", m.title(), name, cell)
+			fmt.Fprintf(w, "%s | %s | %s\n", m.title(), name, cell)
 		}
 	}
-	b.WriteString("\n")
 }
 
 // chapter writes a group's text and tables.
