@@ -14,97 +14,71 @@ const docFile = "../docs/statements.md"
 // docHead comes before the tables, which are made from the golden files.
 const docHead = `# Statements
 
-What sqlfence does with a statement that names a registered table, here ` + "`books`" + ` with a
-row fence.
+What sqlfence does with a statement that names a registered table, here ` + "`" + `books` + "`" + ` with a row fence:
 
-- **guarded**: it is sent with a guard inside, which raises an error where the token is
-  stale. All of the statement's own bytes stay, in their order.
-- **refused**: it is not sent; the error says why, what to write instead, and where in the
-  text. Under ` + "`Bypass`" + ` it is sent as it is.
-- **passed**: it is sent as it is, byte for byte: it writes to no registered table, or it
-  can't be read and names none.
+- **guarded**: it is sent with a guard inside, which raises an error where the token is stale. All
+  of the statement's own bytes stay, in their order.
+- **refused**: it is not sent. The error says why, what to write instead, and where in the text.
+  Under ` + "`" + `Bypass` + "`" + ` it is sent as it is. A statement that isn't recognised is refused.
+- **passed**: it is sent byte for byte: it writes to no registered table, or it can't be read and
+  names none.
 
-A statement that isn't recognised and names a registered table is refused.
-
-sqlfence's own tables, fencing_tokens, fencing_leases and rowlocks in any schema, are
-registered always. Reads of them pass, and so do statements that change no rows, such as
-LOCK or GRANT; writes to them are refused, and statements that define one of them or a view
-of one. So are writes to SQLite's sqlite_schema, as its rows define tables.
-
-Names are folded as the database folds them. If "books" is registered, it means books in any
-schema; "shop.books" means that one and an unqualified books, but not other.books. In
-PostgreSQL a word is refused if the database's locale may fold it to a registered name, such
-as BÜCHER to bücher in LATIN1.
-
-sqlfence reads the statement's text alone. So it doesn't recognise
-
-- a name that a function builds at run time;
-- a view, a trigger, a rule or a procedure that writes to the table;
-- a partition, a parent or a child of the table that isn't registered itself;
-- a shadow table of SQLite's FTS5;
-- an EXECUTE of what was prepared under Bypass.
-
-DO is refused if its code can build statements at run time, even if it names no registered table. So is
-a statement of PostgreSQL that may change a setting which its text doesn't show, as by one of them
-triggers aren't fired: set_config with a name that isn't a constant or an argument, an UPDATE of
-pg_settings, and a function that runs a text, such as query_to_xml, unless that is a constant without
-set_config. Write set_config('app.user', $1, true). An argument for a name has to be a string with a
-dot, as the application's own settings have.
-
-Several statements in one text are guarded one by one, if they only read and write rows, have
-no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, it is
-as without sqlfence: PostgreSQL undoes the whole text, SQLite the failed statement
-alone, unless a transaction is rolled back.
-
-In SQLite a constraint may be declared with ON CONFLICT REPLACE, which deletes other rows
-silently. A guarded INSERT or UPDATE of a table with a row fence, a key or a claim therefore gets OR
-ABORT, unless it has an OR clause of its own. That takes precedence over the declaration, and, as
-SQLite has it, over the OR clauses of statements in the table's triggers.
+| subject | how it is |
+|---|---|
+| sqlfence's own tables: fencing_tokens, fencing_leases, rowlocks, in any schema | always registered. Reads pass, and statements that change no rows, such as LOCK and GRANT. Writes are refused, and definitions of one of them or of a view of one |
+| SQLite's sqlite_schema | writes are refused, as its rows define tables |
+| names | folded as the database folds them. "books" means books in any schema; "shop.books" means that one and an unqualified books, but not other.books. In PostgreSQL a word is refused if the database's locale may fold it to a registered name, such as BÜCHER to bücher in LATIN1 |
+| what the text doesn't show | not recognised: a name that a function builds at run time; a view, trigger, rule or procedure that writes to the table; an unregistered partition, parent or child of it; a shadow table of SQLite's FTS5; an EXECUTE of what was prepared under Bypass |
+| DO | refused if its code can build statements at run time, also without a registered name |
+| settings of PostgreSQL that the text doesn't show, as one of them turns triggers off | refused: set_config with a name that is no constant or argument, an UPDATE of pg_settings, and a function that runs a text, such as query_to_xml, unless that is a constant without set_config. Write ` + "`" + `set_config('app.user', $1, true)` + "`" + `. An argument for a name has to be a string with a dot |
+| several statements in one text | guarded one by one, if they only read and write rows, have no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, it is as without sqlfence: PostgreSQL undoes the whole text, SQLite the failed statement alone, unless a transaction is rolled back |
+| SQLite's constraints with ON CONFLICT REPLACE, which delete other rows silently | a guarded INSERT or UPDATE of a table with a row fence, key or claim gets OR ABORT, unless it has an OR clause. That overrides the declaration, and the OR clauses of statements in the table's triggers |
 
 ## Counts, keys that are NULL, positions of errors
 
-- ` + "`" + `Result.RowsAffected` + "`" + ` and SQLite's ` + "`" + `changes()` + "`" + ` count the rows of the application's statement, as without
-  sqlfence; ` + "`" + `total_changes()` + "`" + ` counts those of tokens issued on the connection, too.
-- MySQL's ` + "`" + `ROW_COUNT()` + "`" + ` behind a guarded write is as without sqlfence. Inside of one, as in ` + "`" + `ON DUPLICATE
-  KEY UPDATE n = ROW_COUNT()` + "`" + `, it can be -1: a connection asks its server [a question](servers.md#what-it-costs)
-  before its first guarded write. Read the count by a statement of its own, directly behind the write.
-- Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL gets its key from the database: it has no token before it runs, and is refused.
-  Register the table with ` + "`" + `UnfencedInserts` + "`" + `, or write the key. On a sealed table see [sealed.md](sealed.md).
-- The position in an error of PostgreSQL's, such as that of a column which isn't there, counts in the text
-  that was sent, with its guard; [Explain](cli.md#explain) shows that text. The error is the driver's own.
+- ` + "`" + `Result.RowsAffected` + "`" + ` and SQLite's ` + "`" + `changes()` + "`" + ` count the application's rows, as without sqlfence;
+  ` + "`" + `total_changes()` + "`" + ` also counts those of tokens issued on the connection.
+- MySQL's ` + "`" + `ROW_COUNT()` + "`" + ` directly behind a guarded write is as without sqlfence. Inside of one, as in
+  ` + "`" + `ON DUPLICATE KEY UPDATE n = ROW_COUNT()` + "`" + `, it can be -1, because of the connection's
+  [first question](servers.md#what-it-costs): read it by a statement of its own.
+- Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL gets its key from the database, has no token before, and is
+  refused. Write the key, or use ` + "`" + `UnfencedInserts` + "`" + `; for sealed tables see [sealed.md](sealed.md).
+- The position in an error of PostgreSQL's counts in the text that was sent, with its guard;
+  [Explain](cli.md#explain) shows that text.
 
 ## Which error comes first
 
-A write of a holder that has been replaced is ` + "`" + `ErrStale` + "`" + `, whatever else is wrong with it: it breaks a
-constraint, fails in an expression or in a trigger, or meets no row. The driver's error inside is the
-guard's; that of the constraint can't be found in it. What the database can't read or find, such as a
-function that doesn't exist, keeps its own error.
+A write of a holder that has been replaced is ` + "`" + `ErrStale` + "`" + `, whatever else is wrong with it: it breaks
+a constraint, fails in an expression or a trigger, or meets no row. The driver's error inside is the
+guard's, not that of the constraint. Exceptions:
 
-Exceptions:
+| where | which error |
+|---|---|
+| the database can't read or find something, such as a function; ` + "`" + `Prepare` + "`" + `, which looks at no token | the database's |
+| the holder is replaced while the statement runs, as where it waits for a lock | either one; nothing is written |
+| ` + "`" + `RowFence` + "`" + ` without ` + "`" + `Ledger` + "`" + `, INSERT | the constraint's: a new row has no mark |
+| the same, no row is met | none |
+| the same, a condition fails; in PostgreSQL also an expression of SET | that one. Constraints and triggers come after the guard |
+| ` + "`" + `Ledger` + "`" + ` in a transaction of PostgreSQL, which the first error ends, so that nothing can be asked after it | the server's, in the cases below |
+| ` + "`" + `Ledger` + "`" + ` in SQLite, no row is met | none if the table is empty. None if an index has no such row, unless one of the first four conditions joined by AND is column = value, with a placeholder or a constant. None with ` + "`" + `Key` + "`" + `, and in a DELETE with a row fence |
 
-- **` + "`" + `RowFence` + "`" + ` without ` + "`" + `Ledger` + "`" + `** compares the rows that the write reaches. A new row has no mark, so an
-  INSERT gets the constraint's error, and a write that meets no row gets none. A condition that fails
-  comes first, and in PostgreSQL so does an expression of SET; constraints and triggers don't.
-- **` + "`" + `Ledger` + "`" + ` in a transaction of PostgreSQL**, which is over by the first error, so that nothing can be
-  asked after it. There its error comes first if
-  - the server has it before it executes the statement: a constant, or an argument that is too long for
-    its column;
-  - a BEFORE trigger of the application ` + "`" + `FOR EACH STATEMENT` + "`" + ` raises it;
-  - the statement is ` + "`" + `DEFAULT VALUES` + "`" + `, an INSERT of several rows with a first one of only placeholders,
-    texts and DEFAULT, or an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in
-    brackets around all of it, and the table has no fence column; or if the statement has WHERE CURRENT OF;
-  - the isolation level is REPEATABLE READ or SERIALIZABLE, and the holder was replaced after the
-    transaction's first statement.
-- **` + "`" + `Ledger` + "`" + ` in SQLite**: a write that finds no row has no error if the table is empty, or if an index has
-  no such row: but it has where one of the first four conditions, which AND joins, is column = value, and the value is
-  a placeholder or a constant. With ` + "`" + `Key` + "`" + `, and in a DELETE with a row fence, it has none.
-- A holder that is replaced while the statement runs, as where it waits for a lock, gets either error. Nothing is
-  written.
-- An error of ` + "`" + `Prepare` + "`" + ` is the database's: no token is looked at.
+In a transaction of PostgreSQL the server's error comes before that of the ` + "`" + `Ledger` + "`" + ` if
 
-The tables below are made from the statements that the rewriter is tested with. A line
-shows some of the statements with the same outcome. A statement that exists, or is tested, in
-only one of the databases says which; – means that no such statement is tested there.
+- the server has it before it executes the statement: a constant, or an argument too long for its
+  column;
+- a BEFORE trigger of the application ` + "`" + `FOR EACH STATEMENT` + "`" + ` raises it;
+- the isolation level is REPEATABLE READ or SERIALIZABLE, and the holder was replaced after the
+  transaction's first statement;
+- the statement has WHERE CURRENT OF; or the table has no fence column, and the statement is
+  - ` + "`" + `DEFAULT VALUES` + "`" + `,
+  - an INSERT of several rows with a first one of only placeholders, texts and DEFAULT,
+  - an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in brackets around all
+    of it.
+
+The tables below are made from the statements that the rewriter is tested with. A line shows some of
+the statements with the same outcome. Where only some of the databases have one, or it is tested in
+only some of them, the line names these. Statements that are refused for a reason that stands above
+aren't shown again, nor are those that lack a part.
 `
 
 // A docGroup is a section: a hazard's statements, with the verdicts that they have under some rules, which
@@ -146,17 +120,13 @@ var docGroups = []docGroup{
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(docHead)
+	shown := make(map[string]bool) // the verdicts that stand above
 	for _, g := range docGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| Statements | PostgreSQL | SQLite | MySQL |\n|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| Statements | |\n|---|---|\n", g.title)
 		for _, l := range docLines(t, g.hazard, cmp.Or(g.rules, "row")) {
-			fmt.Fprintf(&b, "| %s |", strings.Join(l.examples(), "<br>"))
-			for d, v := range l.verdicts {
-				if strings.HasPrefix(v, "refused") && slices.Contains(l.verdicts[:d], v) {
-					v = "refused too"
-				}
-				fmt.Fprintf(&b, " %s |", cmp.Or(v, "–"))
+			if cell := l.verdicts.cell(); l.isNews(shown) {
+				fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(l.examples(), "<br>"), cell)
 			}
-			b.WriteString("\n")
 		}
 	}
 	if *update {
@@ -189,6 +159,38 @@ type docLine struct {
 
 // docVerdicts are those in docDialects; empty for none.
 type docVerdicts [len(docDialects)]string
+
+// cell returns the verdicts, each with its databases, unless it is that of all.
+func (v *docVerdicts) cell() string {
+	var said []string
+	for d, verdict := range v {
+		if verdict == "" || slices.Contains(v[:d], verdict) {
+			continue
+		}
+		var names []string
+		for other := range v {
+			if v[other] == verdict {
+				names = append(names, docDialects[other].String())
+			}
+		}
+		if len(names) < len(v) {
+			verdict = strings.Join(names, ", ") + ": " + verdict
+		}
+		said = append(said, verdict)
+	}
+	return strings.Join(said, "<br>")
+}
+
+// isNews reports whether a line has to be shown: it isn't refused everywhere for a reason that
+// stands above, or because a part of it is missing, for which the database refuses it, too.
+func (l *docLine) isNews(shown map[string]bool) (news bool) {
+	for _, v := range l.verdicts {
+		reason, _, _ := strings.Cut(v, ";")
+		news = news || v != "" && !shown[reason] && !strings.HasPrefix(v, "refused: expected ")
+		shown[reason] = strings.HasPrefix(v, "refused")
+	}
+	return news
+}
 
 // A docKind is what the samples of one name in all dialects are of.
 type docKind struct {
@@ -264,17 +266,21 @@ func (k *docKind) fits(line *docLine) bool {
 	return len(slices.Compact(all)) == 1 || k.verdicts == line.verdicts
 }
 
-// examples returns some of the statements: the first ones that are tested in each
-// dialect of the line, or in several, then the first of each dialect. Of those that are
-// refused one is enough, since the reason is beside it.
+// examples returns some of the statements: the first two that are tested in each dialect of
+// the line, or in several, then the first of each dialect that has none yet. Of those that
+// are refused one is enough, since the reason is beside it.
 func (l *docLine) examples() (shown []string) {
-	most := 4
+	most := 2
 	if l.refusals() > 0 {
 		most = 1
 	}
+	var covered [len(docDialects)]bool
 	add := func(most int, fits func(docKind) bool) {
 		for _, k := range l.kinds {
 			if code := docCode(k.sql); len(shown) < most && fits(k) && (len(shown) == 0 || len(code) < 120) {
+				for d, v := range k.verdicts {
+					covered[d] = covered[d] || v != ""
+				}
 				if k.lacks(l) {
 					code += " (" + k.dialects() + ")"
 				}
@@ -290,7 +296,9 @@ func (l *docLine) examples() (shown []string) {
 	}
 	add(most, func(k docKind) bool { return strings.Contains(k.dialects(), ",") })
 	for d := range docDialects {
-		add(min(most+len(docDialects)-1, len(shown)+1), func(k docKind) bool { return k.verdicts[d] != "" && k.lacks(l) })
+		if !covered[d] {
+			add(len(shown)+1, func(k docKind) bool { return k.verdicts[d] != "" })
+		}
 	}
 	return shown
 }
