@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/core"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -41,9 +42,9 @@ func (c *catalogue) asked() string {
 
 func (c *catalogue) note(query string) {
 	switch {
-	case strings.Contains(query, sqltext.FindLedgerFunction):
+	case strings.Contains(query, pg.FindLedgerFunction):
 		c.kinds += "?"
-	case query == sqltext.CreateLedgerFunction:
+	case query == pg.CreateLedgerFunction:
 		c.kinds += "i"
 	case strings.Contains(query, sqltext.LedgerFunction+"("):
 		c.kinds += "f"
@@ -64,7 +65,7 @@ func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
 	c.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
 		c.note(call.Query)
 		switch {
-		case strings.Contains(call.Query, sqltext.FindLedgerFunction):
+		case strings.Contains(call.Query, pg.FindLedgerFunction):
 			facts, err := c.facts(call.Query)
 			return fakedb.Answer{Rows: [][]any{{facts}}}, err
 		case strings.Contains(call.Query, sqltext.LedgerFunction+"(") && c.schema == "":
@@ -91,7 +92,7 @@ func setBooks(t *testing.T, db *sql.DB) error {
 func install(t *testing.T, db *sql.DB, c *catalogue) {
 	t.Helper()
 	c.schema = "public"
-	if _, err := db.ExecContext(trusted.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
+	if _, err := db.ExecContext(trusted.Context(t.Context(), pg.CreateLedgerFunction), pg.CreateLedgerFunction); err != nil {
 		t.Fatal(err)
 	}
 	if err := setBooks(t, db); err != nil {
@@ -213,7 +214,7 @@ func TestLedgerFunctionIsInstalled(t *testing.T) {
 		t.Error(err)
 	}
 	c.schema = "public"
-	if _, err := db.ExecContext(trusted.Context(t.Context(), sqltext.CreateLedgerFunction), sqltext.CreateLedgerFunction); err != nil {
+	if _, err := db.ExecContext(trusted.Context(t.Context(), pg.CreateLedgerFunction), pg.CreateLedgerFunction); err != nil {
 		t.Error(err)
 	}
 	if err := setBooks(t, db); err != nil {

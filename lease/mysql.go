@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
@@ -43,7 +44,7 @@ const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
-	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + sqltext.CommitsAlone + `
+	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + my.CommitsAlone + `
 FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
@@ -73,7 +74,7 @@ func sessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id 
 
 // mysqlPieces: key is a word of the language.
 var mysqlPieces = sqltext.Pieces{
-	"column": sqltext.Raw(sqltext.MySQL.Quote("key")),
+	"column": sqltext.Raw(my.Text.Quote("key")),
 	"alive": sqltext.Func(func(row string) string {
 		return "(" + row + ".session IS NULL OR IS_USED_LOCK(" + sessionLock(row+".session") + ") IS NOT NULL)"
 	}),
@@ -83,7 +84,7 @@ var mysqlPieces = sqltext.Pieces{
 func constants(texts map[string]string) sqltext.Pieces {
 	p := make(sqltext.Pieces, len(texts))
 	for name, text := range texts {
-		p[name] = sqltext.Raw(sqltext.MySQL.Text(text))
+		p[name] = sqltext.Raw(my.Text.Text(text))
 	}
 	return p
 }
@@ -98,7 +99,7 @@ var atDefault = &sql.TxOptions{}
 func texts(p sqltext.Pieces, all ...string) statement {
 	s := statement{tx: atDefault}
 	for i, text := range all {
-		text = render(sqltext.MySQL, text, p, mysqlPieces)
+		text = render(my.Text, text, p, mysqlPieces)
 		if i < len(all)-1 {
 			s.before = append(s.before, text)
 			continue
@@ -108,7 +109,7 @@ func texts(p sqltext.Pieces, all ...string) statement {
 	return s
 }
 
-func (mysql) text() sqltext.Dialect { return sqltext.MySQL }
+func (mysql) text() sqltext.Dialect { return my.Text }
 
 func (mysql) facts() facts.Dialect { return facts.MySQL }
 func (mysql) create() statement    { return statement{text: createMySQL} }
@@ -121,7 +122,7 @@ WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND co
 }
 
 // unfitMySQL asks what is wrong with a table that another has created.
-var unfitMySQL = sqltext.Unfit("fencing_leases", []sqltext.Kept{
+var unfitMySQL = my.Unfit("fencing_leases", []my.Kept{
 	{Name: "key", Bytes: 512}, {Name: "lock_id", Bytes: 22}, {Name: "holder", Bytes: 512},
 	{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
 }, "key", "lock_id")
@@ -149,7 +150,7 @@ func (mysql) probe(ctx context.Context, db *database, _ bool) error {
 // session that waits for the ledger's row stands before the writers under the holder's token.
 func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) error {
 	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
-	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(sqltext.MySQL.Ticks(r.ttl))
+	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
 	if r.session.Valid {
 		p["number"] = number(r.session.Int64)
 		p["session"] = sqltext.Raw("IS_USED_LOCK(" + sessionLock(strconv.FormatInt(r.session.Int64, 10)) + ") IS NOT NULL")
@@ -250,7 +251,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	defer tx.Rollback()
 	var token int64
 	var stored sql.NullInt64
-	err = stop.Abandoned(ctx, db.db, render(sqltext.MySQL, lockMySQL, p, mysqlPieces), func(text string) error {
+	err = stop.Abandoned(ctx, db.db, render(my.Text, lockMySQL, p, mysqlPieces), func(text string) error {
 		return tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&token, &stored)
 	})
 	switch {
@@ -263,7 +264,7 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	}
 	p["token"] = number(token + 1)
 	o.sent = time.Now() // the lease begins with this statement
-	text := render(sqltext.MySQL, takeMySQL, p, mysqlPieces)
+	text := render(my.Text, takeMySQL, p, mysqlPieces)
 	result, err := tx.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return err
@@ -297,7 +298,7 @@ func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err er
 
 // granted is the lease of a request that began at a time in µs.
 func (r *request) granted(token, began int64) *grant {
-	ttl := time.Duration(sqltext.MySQL.Ticks(r.ttl)) * time.Microsecond
+	ttl := time.Duration(my.Text.Ticks(r.ttl)) * time.Microsecond
 	at := time.UnixMicro(began)
 	return &grant{
 		Info: Info{
@@ -325,7 +326,7 @@ func (mysql) list(column, value string) statement {
 	if column == "" {
 		return texts(nil, listMySQL+" ORDER BY l.{column}")
 	}
-	return texts(constants(map[string]string{"value": value}), listMySQL+" AND l."+sqltext.MySQL.Quote(column)+" = {value}")
+	return texts(constants(map[string]string{"value": value}), listMySQL+" AND l."+my.Text.Quote(column)+" = {value}")
 }
 
 func (mysql) ended(lockID string) statement {

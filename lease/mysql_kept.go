@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -23,7 +24,7 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 // server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring. With
 // binlog_format = STATEMENT a replica executes the text, too, by a SYSDATE of its own: one that lags would
 // take the lease for ended.
-const aloneMySQL = " AND " + sqltext.CommitsAlone
+const aloneMySQL = " AND " + my.CommitsAlone
 
 const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
 	AND SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 10 MINUTE

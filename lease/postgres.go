@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -13,7 +14,7 @@ import (
 // postgres is PostgreSQL. The clock is read after every wait.
 type postgres struct{}
 
-func (postgres) text() sqltext.Dialect { return sqltext.Postgres }
+func (postgres) text() sqltext.Dialect { return pg.Text }
 
 func (postgres) facts() facts.Dialect { return facts.Postgres }
 
@@ -189,32 +190,32 @@ var postgresTexts = struct {
 	wait:      floored(takePostgres, waitingPieces),
 	probe:     floored("EXPLAIN "+takePostgres, askingPieces),
 	probeWait: floored("EXPLAIN "+takePostgres, waitingPieces),
-	extend:    render(sqltext.Postgres, extendPostgres, postgresPieces),
-	release:   render(sqltext.Postgres, releasePostgres, postgresPieces),
-	notify:    render(sqltext.Postgres, releasePostgres+notifying, postgresPieces),
-	hold:      render(sqltext.Postgres, holdPostgres, postgresPieces),
-	undo:      render(sqltext.Postgres, undoPostgres),
-	list:      render(sqltext.Postgres, listPostgres, postgresPieces),
-	sweep:     render(sqltext.Postgres, sweepPostgres, postgresPieces),
+	extend:    render(pg.Text, extendPostgres, postgresPieces),
+	release:   render(pg.Text, releasePostgres, postgresPieces),
+	notify:    render(pg.Text, releasePostgres+notifying, postgresPieces),
+	hold:      render(pg.Text, holdPostgres, postgresPieces),
+	undo:      render(pg.Text, undoPostgres),
+	list:      render(pg.Text, listPostgres, postgresPieces),
+	sweep:     render(pg.Text, sweepPostgres, postgresPieces),
 
-	holdNotify: render(sqltext.Postgres, holdPostgres+notifying, postgresPieces),
+	holdNotify: render(pg.Text, holdPostgres+notifying, postgresPieces),
 	takeAll:    floored(takeAllPostgres),
-	releaseAll: render(sqltext.Postgres, releaseAllPostgres, postgresPieces),
-	notifyAll:  render(sqltext.Postgres, releaseAllPostgres+notifying, postgresPieces),
+	releaseAll: render(pg.Text, releaseAllPostgres, postgresPieces),
+	notifyAll:  render(pg.Text, releaseAllPostgres+notifying, postgresPieces),
 }
 
 // notifying is a column more of a release.
 const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_notify('` + channel + `', l.key) END`
 
 func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
-	return sqltext.NewFloored(sqltext.Postgres, text, append(own, postgresPieces, pieces)...)
+	return sqltext.NewFloored(pg.Text, text, append(own, postgresPieces, pieces)...)
 }
 
 // postgresPieces: a session that can share the lock of a row's session knows that it has ended,
 // unless the lock is its own. A session always shares its own locks; and behind a pooler the
 // holder's may be the one that executes this.
 var postgresPieces = sqltext.Pieces{
-	"overtaken": sqltext.Func(func(token string) string { return sqltext.Postgres.Raise("'"+overtaken+"'", token) }),
+	"overtaken": sqltext.Func(func(token string) string { return pg.Text.Raise("'"+overtaken+"'", token) }),
 	"alive": sqltext.Func(func(row string) string {
 		return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row + ".session) THEN true ELSE " +
 			holdsPostgres(row+".session") + " END"
@@ -250,9 +251,9 @@ func (postgres) probe(ctx context.Context, db *database, waits bool) error {
 // take sends one statement, and sends it again if its snapshot was too old. A
 // name that its snapshot can't see is added to the ledger first.
 func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
-	text, args := postgresTexts.take, []any{r.key, r.lockID, r.owner, sqltext.Postgres.Ticks(r.ttl), r.session, r.refresh}
+	text, args := postgresTexts.take, []any{r.key, r.lockID, r.owner, pg.Text.Ticks(r.ttl), r.session, r.refresh}
 	if r.notified > 0 {
-		text, args = postgresTexts.wait, append(args, sqltext.Postgres.Ticks(r.notified))
+		text, args = postgresTexts.wait, append(args, pg.Text.Ticks(r.notified))
 	}
 	send := func() error {
 		return db.sendFloored(ctx, text, func(text string) error {
@@ -262,7 +263,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 	}
 	for {
 		err := dberr.Resend(ctx, isOvertaken, send)
-		if !sqltext.IsUnseen(err) {
+		if !sqltext.IsRaised(pg.Text, err, sqltext.Seen) {
 			return err
 		}
 		if err := db.ledger.Ensure(ctx, r.key); err != nil {
@@ -272,7 +273,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 }
 
 // isOvertaken reports whether err is what take raises where its snapshot is too old.
-func isOvertaken(err error) bool { return sqltext.IsRaised(sqltext.Postgres, err, overtaken) }
+func isOvertaken(err error) bool { return sqltext.IsRaised(pg.Text, err, overtaken) }
 
 // writers: one statement may wait for the disk while another is executed.
 func (postgres) writers() int { return 2 }
@@ -281,7 +282,7 @@ func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok,
 	var requests []takeRequest
 	byID := make(map[string]*taking, len(asked))
 	for _, t := range asked {
-		requests = append(requests, takeRequest{t.r.key, t.r.lockID, t.r.owner, sqltext.Postgres.Ticks(t.r.ttl)})
+		requests = append(requests, takeRequest{t.r.key, t.r.lockID, t.r.owner, pg.Text.Ticks(t.r.ttl)})
 		byID[t.r.lockID] = t
 	}
 	arg := inJSON(requests)
@@ -333,7 +334,7 @@ func (postgres) undo(key, lockID string) statement {
 }
 
 func (postgres) extend(lockID string, ttl time.Duration) statement {
-	return statement{text: postgresTexts.extend, args: []any{lockID, sqltext.Postgres.Ticks(ttl)}}
+	return statement{text: postgresTexts.extend, args: []any{lockID, pg.Text.Ticks(ttl)}}
 }
 
 func (postgres) release(lockID, release string, hold time.Duration, notify bool) statement {
@@ -342,7 +343,7 @@ func (postgres) release(lockID, release string, hold time.Duration, notify bool)
 		free, later = postgresTexts.notify, postgresTexts.holdNotify
 	}
 	if hold > 0 {
-		return statement{text: later, args: []any{lockID, release, sqltext.Postgres.Ticks(hold)}}
+		return statement{text: later, args: []any{lockID, release, pg.Text.Ticks(hold)}}
 	}
 	return statement{text: free, args: []any{lockID, release}}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -14,7 +15,7 @@ import (
 // order and once each, because drivers differ in how they count them.
 type sqlite struct{}
 
-func (sqlite) text() sqltext.Dialect { return sqltext.SQLite }
+func (sqlite) text() sqltext.Dialect { return lite.Text }
 
 func (sqlite) facts() facts.Dialect { return facts.SQLite }
 
@@ -87,15 +88,15 @@ const sweepSQLite = `DELETE FROM fencing_leases WHERE expires_at <= {now}`
 var sqliteTexts = struct {
 	take, issue, seen, extend, release, hold, undo, list, sweep string
 }{
-	take:    render(sqltext.SQLite, takeSQLite),
-	issue:   render(sqltext.SQLite, issueSQLite),
-	seen:    render(sqltext.SQLite, seenSQLite),
-	extend:  render(sqltext.SQLite, extendSQLite),
-	release: render(sqltext.SQLite, releaseSQLite),
-	hold:    render(sqltext.SQLite, holdSQLite),
-	undo:    render(sqltext.SQLite, undoSQLite),
-	list:    render(sqltext.SQLite, listSQLite),
-	sweep:   render(sqltext.SQLite, sweepSQLite),
+	take:    render(lite.Text, takeSQLite),
+	issue:   render(lite.Text, issueSQLite),
+	seen:    render(lite.Text, seenSQLite),
+	extend:  render(lite.Text, extendSQLite),
+	release: render(lite.Text, releaseSQLite),
+	hold:    render(lite.Text, holdSQLite),
+	undo:    render(lite.Text, undoSQLite),
+	list:    render(lite.Text, listSQLite),
+	sweep:   render(lite.Text, sweepSQLite),
 }
 
 func (sqlite) marks() statement   { return statement{} }
@@ -170,7 +171,7 @@ func (sqlite) takeAll(ctx context.Context, db *database, asked []*taking) (ok, c
 
 // takeInTx takes a lease that is free or has expired.
 func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
-	take := statement{text: sqliteTexts.take, args: []any{r.key, r.lockID, r.owner, sqltext.SQLite.Ticks(r.ttl)}}
+	take := statement{text: sqliteTexts.take, args: []any{r.key, r.lockID, r.owner, lite.Text.Ticks(r.ttl)}}
 	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil || o.won == nil {
 		return err
 	}
@@ -204,12 +205,12 @@ func (sqlite) undo(key, lockID string) statement {
 }
 
 func (sqlite) extend(lockID string, ttl time.Duration) statement {
-	return statement{text: sqliteTexts.extend, args: []any{sqltext.SQLite.Ticks(ttl), lockID}}
+	return statement{text: sqliteTexts.extend, args: []any{lite.Text.Ticks(ttl), lockID}}
 }
 
 func (sqlite) release(lockID, release string, hold time.Duration, _ bool) statement {
 	if hold > 0 {
-		return statement{text: sqliteTexts.hold, args: []any{release, sqltext.SQLite.Ticks(hold), lockID}}
+		return statement{text: sqliteTexts.hold, args: []any{release, lite.Text.Ticks(hold), lockID}}
 	}
 	return statement{text: sqliteTexts.release, args: []any{release, lockID}}
 }

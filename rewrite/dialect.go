@@ -1,6 +1,9 @@
 package rewrite
 
 import (
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
@@ -19,9 +22,9 @@ const (
 
 // dialects has what the guard says in the SQL of every dialect.
 var dialects = [...]dialect{
-	Postgres: postgres{Dialect: sqltext.Postgres},
-	SQLite:   sqlite{sqltext.SQLite},
-	MySQL:    mysql{Dialect: sqltext.MySQL},
+	Postgres: postgres{Dialect: pg.Text},
+	SQLite:   sqlite{lite.Text},
+	MySQL:    mysql{Dialect: my.Text},
 }
 
 // guarded returns what the guard says in a dialect's SQL.

@@ -6,6 +6,9 @@ import (
 	"database/sql/driver"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -88,7 +91,7 @@ type dialect interface {
 	hasUniqueKey() string
 }
 
-var dialects = dialectopt.For[dialect](postgres{sqltext.Postgres}, sqlite{sqltext.SQLite}, mysql{sqltext.MySQL})
+var dialects = dialectopt.For[dialect](postgres{pg.Text}, sqlite{lite.Text}, mysql{my.Text})
 
 // createWith is the table with a type for times, as doc.go shows it.
 func createWith(timeType string) string { return strings.ReplaceAll(createTable, "{time}", timeType) }

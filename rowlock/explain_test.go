@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
 func TestExplain(t *testing.T) {
-	m := &Manager{dialect: sqlite{sqltext.SQLite}}
+	m := &Manager{dialect: sqlite{lite.Text}}
 	err := errors.New("no such table: rowlocks")
 	var setup *sqlfence.SetupError
 	if got := m.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table rowlocks" || setup.SQL == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 )
@@ -100,7 +101,7 @@ func (mysql) create() string {
 }
 
 // unfitMySQL asks what is wrong with a table that another has created.
-var unfitMySQL = sqltext.Unfit("rowlocks", []sqltext.Kept{
+var unfitMySQL = my.Unfit("rowlocks", []my.Kept{
 	{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
 	{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
 }, "table_name, row_key")

@@ -6,13 +6,14 @@ import (
 	"database/sql/driver"
 	"fmt"
 
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 type postgres struct{ sqltext.Dialect }
 
 // foundPieces speak of the row that sendUpdate has locked.
-var foundPieces = lockPieces(postgres{sqltext.Postgres}, columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
+var foundPieces = lockPieces(postgres{pg.Text}, columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
 
 // sendUpdate sends one statement, also for a refusal. It locks the row first, so that
 // the condition and the state are of one version of the row, the newest: an UPDATE that

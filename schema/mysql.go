@@ -10,17 +10,17 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 )
 
 // mysql is MySQL and MariaDB. SHOW COLUMNS finds the table as the server does, whether or not it
 // tells capital letters apart. Columns don't, but they do accents, which SHOW wouldn't by itself.
 var mysql = dialect{
-	Dialect: sqltext.MySQL,
+	Dialect: my.Text,
 	names:   sqlfence.MySQL,
 
 	find: func(f fence) string {
-		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" + sqltext.MySQL.Text(f.stored) + ") AS BINARY)"
+		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" + my.Text.Text(f.stored) + ") AS BINARY)"
 	},
 	scan:  scanMySQL,
 	fits:  func(typ string) bool { return signed.MatchString(typ) },

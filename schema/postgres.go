@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 )
 
 var postgres = dialect{
-	Dialect: sqltext.Postgres,
+	Dialect: pg.Text,
 	names:   sqlfence.Postgres,
 
 	find:  func(f fence) string { return replace(findPostgres, f) },
@@ -69,6 +69,6 @@ func addPostgres(f fence, tries int) string {
 
 // replace writes the names into a text.
 func replace(text string, f fence) string {
-	d := sqltext.Postgres
+	d := pg.Text
 	return strings.NewReplacer("{table}", f.table, "{column}", f.column, "{table text}", d.Text(f.table), "{column text}", d.Text(f.stored)).Replace(text)
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
 // sqlite: a table that is STRICT knows no bigint, and all tables store integers of 8 bytes in a
 // column with INT in its type.
 var sqlite = dialect{
-	Dialect: sqltext.SQLite,
+	Dialect: lite.Text,
 	names:   sqlfence.SQLite,
 
 	find: findSQLite,
@@ -30,7 +30,7 @@ var sqlite = dialect{
 
 // findSQLite: hidden is 2 or 3 for a generated column.
 func findSQLite(f fence) string {
-	text := sqltext.SQLite.Text
+	text := lite.Text.Text
 	table := text(f.name)
 	if f.schema != "" {
 		table += ", " + text(f.schema)

@@ -58,7 +58,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
 		}
-		if sqltext.IsUnseen(err) {
+		if sqltext.IsRaised(s.dialect, err, sqltext.Seen) {
 			if err := s.Ensure(ctx, name); err != nil {
 				return 0, 0, err
 			}

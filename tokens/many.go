@@ -85,7 +85,7 @@ func (s *Store) takeEach(ctx context.Context, names []string) (values map[string
 			return err
 		})
 		switch {
-		case sqltext.IsUnseen(err):
+		case sqltext.IsRaised(s.dialect, err, sqltext.Seen):
 			if err := s.Ensure(ctx, names...); err != nil {
 				return nil, err
 			}

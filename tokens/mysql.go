@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -26,19 +27,19 @@ import (
 // session's character set. The row with the empty name is what those who add names share, and
 // Repair locks; it is added with the first name.
 var mysql = dialect{
-	Dialect: sqltext.MySQL,
+	Dialect: my.Text,
 	names:   sqlfence.MySQL,
 
 	issue: issueMySQL,
 	each:  eachMySQL,
 	adopt: adoptMySQL,
-	floor: floored(sqltext.MySQL, "SELECT {floor}", nil),
-	reached: floored(sqltext.MySQL, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
+	floor: floored(my.Text, "SELECT {floor}", nil),
+	reached: floored(my.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	current: render(sqltext.MySQL, `SELECT token FROM {ledger} WHERE name = ?`),
+	current: render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
 	ensure:  ensureMySQL,
 
-	columns: render(sqltext.MySQL, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = {empty}
+	columns: render(my.Text, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
@@ -49,7 +50,7 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		}
 		return ""
 	},
-	unfit: render(sqltext.MySQL, `SELECT CASE
+	unfit: render(my.Text, `SELECT CASE
 	WHEN COALESCE(t.engine, {empty}) <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
 	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
 		WHERE c.table_schema = DATABASE() AND c.table_name = _utf8mb4'{ledger}' AND c.column_name = _utf8mb4'name') < 512
@@ -59,12 +60,12 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
 		THEN _utf8mb4'its column name is not unique' END
 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
-	probe: floored(sqltext.MySQL, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+	probe: floored(my.Text, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
 	// Writers wait behind what creates a trigger. One is read, and run, in the sql_mode that it was
 	// created in.
 	keeping: keeping{
-		find: render(sqltext.MySQL, `SELECT trigger_name, action_statement
+		find: render(my.Text, `SELECT trigger_name, action_statement
 FROM (SELECT trigger_name, action_statement, event_object_schema AS table_schema, event_object_table AS table_name FROM information_schema.triggers) AS t
 WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		before: []string{
@@ -83,10 +84,10 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 	before:   "COMMIT AND NO CHAIN NO RELEASE",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
-	start: floored(sqltext.MySQL, `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
+	start: floored(my.Text, `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
-	below: render(sqltext.MySQL, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> {empty} ORDER BY name FOR UPDATE`),
-	raise: render(sqltext.MySQL, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
+	below: render(my.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> {empty} ORDER BY name FOR UPDATE`),
+	raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
 SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> {empty}`),
 	retire: retireMySQL,
 }
@@ -106,7 +107,7 @@ const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON D
 // alone is a condition that holds where a statement commits by itself, and always any. With
 // completion_type = CHAIN each COMMIT begins the next transaction.
 const (
-	alone  = sqltext.Raw(sqltext.CommitsAlone)
+	alone  = sqltext.Raw(my.CommitsAlone)
 	always = sqltext.Raw("TRUE")
 )
 
@@ -114,7 +115,7 @@ const (
 var errNoStart = errors.New("no start")
 
 func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
-	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(name)), "count": number(n)}
+	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(name)), "count": number(n)}
 	err = s.withStart(ctx, func() error {
 		last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
 		return err
@@ -148,11 +149,11 @@ func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
 // addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
 // wait for each other's lock on the gap.
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
-	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(""))})})
+	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(""))})})
 }
 
 func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
-	p := sqltext.Pieces{"name": sqltext.Raw(sqltext.MySQL.Text(token.Name)), "token": number(token.Value)}
+	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(token.Name)), "token": number(token.Value)}
 	return s.writeID(ctx, adoptTextMySQL, p, func(context.Context, *sql.Tx) error { return nil })
 }
 
@@ -167,7 +168,7 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 			n := min(len(rest), ensureSize)
 			var rows []string
 			for _, name := range rest[:n] {
-				rows = append(rows, "("+sqltext.MySQL.Text(name)+", 0)")
+				rows = append(rows, "("+my.Text.Text(name)+", 0)")
 			}
 			if err := execAll(ctx, tx, []string{"INSERT IGNORE INTO " + sqltext.LedgerTable + " (name, token) VALUES " + strings.Join(rows, ", ")}); err != nil {
 				return err
@@ -181,9 +182,9 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 // retireMySQL finds the names of rows by the index: 0 is next to the slash.
 func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
 	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE name = {name} OR name >= {first} AND name < {last}`, sqltext.Pieces{
-		"name":  sqltext.Raw(sqltext.MySQL.Text(name)),
-		"first": sqltext.Raw(sqltext.MySQL.Text(name + "/")),
-		"last":  sqltext.Raw(sqltext.MySQL.Text(name + "0")),
+		"name":  sqltext.Raw(my.Text.Text(name)),
+		"first": sqltext.Raw(my.Text.Text(name + "/")),
+		"last":  sqltext.Raw(my.Text.Text(name + "0")),
 	})
 	id, err := sureID(ctx, tx, text)
 	return id > 0, err
@@ -278,7 +279,7 @@ func execID(ctx context.Context, in session, text string) (id int64, err error) 
 }
 
 func mysqlText(text string, p sqltext.Pieces) string {
-	text, _ = sqltext.Render(sqltext.MySQL, text, p, pieces)
+	text, _ = sqltext.Render(my.Text, text, p, pieces)
 	return text
 }
 

@@ -241,8 +241,7 @@ func TestPostgresFailuresWithinATransaction(t *testing.T) {
 
 // unseenBy is what PostgreSQL says of a name that a statement may not add.
 func unseenBy(name string) error {
-	mark, _, _ := strings.Cut(sqltext.Seen("x")[strings.Index(sqltext.Seen("x"), "sqlfence:"):], "'")
-	return stateError{"22P02", `invalid input syntax: "` + mark + name + `"`}
+	return stateError{"22P02", `invalid input syntax: "` + sqltext.Seen + name + `"`}
 }
 
 // fullBy is what it says where a name has no token left.

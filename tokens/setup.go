@@ -88,7 +88,7 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 // create creates the table. On PostgreSQL, two processes that do so at once may collide
 // in spite of IF NOT EXISTS; the one that fails finds the other's table.
 func (s *Store) create(ctx context.Context) error {
-	err := s.exec(ctx, s.dialect.CreateLedger())
+	err := s.exec(ctx, s.dialect.Facts().CreateLedger)
 	if dberr.IsCreated(err) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"github.com/sqlfence/sqlfence"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -9,45 +10,45 @@ import (
 // count them. No other client writes to the file while a transaction that has written is open, so
 // nothing has to be locked.
 var sqlite = dialect{
-	Dialect: sqltext.SQLite,
+	Dialect: lite.Text,
 	names:   sqlfence.SQLite,
 
-	issue: issuing(floored(sqltext.SQLite, issueSQLite, oneSQLite("?", "?"))),
-	each: issuingEach(floored(sqltext.SQLite, issueSQLite, sqltext.Pieces{
+	issue: issuing(floored(lite.Text, issueSQLite, oneSQLite("?", "?"))),
+	each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
 		"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
-		"fit":   raises(sqltext.SQLite), "answer": sqltext.Raw("name, token"),
+		"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),
 	})),
-	floor: floored(sqltext.SQLite, "SELECT {floor}", nil),
-	reached: floored(sqltext.SQLite, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
+	floor: floored(lite.Text, "SELECT {floor}", nil),
+	reached: floored(lite.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	adopt: adopting(render(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
+	adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
 RETURNING token`)),
-	current: render(sqltext.SQLite, `SELECT token FROM {ledger} WHERE name = ?`),
+	current: render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
 	// WHERE true: without it ON would be read as a join's.
-	ensure: ensuring(render(sqltext.SQLite, `INSERT INTO {ledger} (name, token)
+	ensure: ensuring(render(lite.Text, `INSERT INTO {ledger} (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
 ON CONFLICT (name) DO NOTHING`)),
 
 	// An INTEGER PRIMARY KEY gets its value from SQLite.
-	columns: render(sqltext.SQLite, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
+	columns: render(lite.Text, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
 	wants: wantsInteger,
-	probe: floored(sqltext.SQLite, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
+	probe: floored(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
 
 	keeping: keeping{
-		find: render(sqltext.SQLite, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
+		find: render(lite.Text, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
 			"'{ledger}' COLLATE NOCASE"),
-		findRowID: render(sqltext.SQLite, "SELECT rowid FROM {ledger} LIMIT 1"),
+		findRowID: render(lite.Text, "SELECT rowid FROM {ledger} LIMIT 1"),
 		noRowID:   "no such column",
 	},
 
-	start: floored(sqltext.SQLite, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
+	start: floored(lite.Text, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`, nil),
-	below: render(sqltext.SQLite, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> '' ORDER BY name`),
-	raise: render(sqltext.SQLite, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
+	below: render(lite.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> '' ORDER BY name`),
+	raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
-	retire: retiring(render(sqltext.SQLite, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
+	retire: retiring(render(lite.Text, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
 

@@ -63,7 +63,7 @@ func TestDocumentedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range dialects.All() {
-		shown := "//\t" + strings.ReplaceAll(d.CreateLedger(), "\n", "\n//\t") + "\n//\n"
+		shown := "//\t" + strings.ReplaceAll(d.Facts().CreateLedger, "\n", "\n//\t") + "\n//\n"
 		if !strings.Contains(string(doc), shown) {
 			t.Errorf("doc.go doesn't show\n%s", shown)
 		}

@@ -50,7 +50,7 @@ func (s *Store) keepLedger(ctx context.Context) error {
 
 // createTriggers creates the triggers that are missing or have another text.
 func (s *Store) createTriggers(ctx context.Context) error {
-	triggers := s.dialect.LedgerTriggers()
+	triggers := s.dialect.Facts().LedgerTriggers
 	if s.dialect.keeping.findRowID != "" {
 		if _, err := s.has(ctx, s.dialect.keeping.findRowID); err != nil && strings.Contains(err.Error(), s.dialect.keeping.noRowID) {
 			triggers = sqltext.WithoutRowID(triggers)
@@ -77,7 +77,7 @@ func (s *Store) createTriggers(ctx context.Context) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	if state := s.dialect.LedgerState(); state != "" {
+	if state := s.dialect.Facts().LedgerState; state != "" {
 		texts = append([]string{state}, texts...)
 	}
 	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })

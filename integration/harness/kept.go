@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	every "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -30,8 +31,8 @@ func Unkept(t testing.TB, db *sql.DB, query string, args ...any) {
 		may("ALTER TABLE fencing_tokens DISABLE TRIGGER " + name)
 		defer may("ALTER TABLE fencing_tokens ENABLE ALWAYS TRIGGER " + name)
 	}
-	for _, d := range sqltext.All() {
-		for _, t := range d.LedgerTriggers() {
+	for _, d := range every.All() {
+		for _, t := range d.Text.Facts().LedgerTriggers {
 			may("DROP TRIGGER IF EXISTS " + t.Name)
 			defer may(t.Create)
 		}

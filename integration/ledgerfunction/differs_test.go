@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -110,7 +111,7 @@ func TestLedgerFunctionOfAnySchema(t *testing.T) {
 		sh := harness.NewShop(t, b, sqlfence.Ledger())
 		for _, suffix := range []string{" of the Shop", `"s`, "it's", `back\slash`, "50%", "%1$I", "%2$L", ".fencing_tokens"} {
 			schema := schemaOf(t, sh) + suffix
-			quoted := sqltext.Postgres.Quote(schema)
+			quoted := pg.Text.Quote(schema)
 			sh.Exec(t, "CREATE SCHEMA "+quoted)
 			t.Cleanup(func() { _, _ = sh.Plain.Exec("DROP SCHEMA " + quoted + " CASCADE") })
 			named := sqlfence.WithSchema(quoted)

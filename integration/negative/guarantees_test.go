@@ -84,7 +84,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"`, `"(pg_catalog.concat(", ", ", ")::bigint)"`, 1)
 		}
-		wantFailing(t, "ledger", asStatement, replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
+		wantFailing(t, "ledger", asStatement, replaced(t, "internal/dialect/postgres/text.go", without), map[string][]string{
 			"TestGuardsRaiseWhateverCastsTheDatabaseHas": postgres,
 		})
 	})
@@ -103,7 +103,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "pg_advisory_xact_lock_shared(", "abs(", 1)
 		}
-		wantFailing(t, "concurrency", asStatement, replaced(t, "internal/sqltext/postgres.go", without), map[string][]string{
+		wantFailing(t, "concurrency", asStatement, replaced(t, "internal/dialect/postgres/text.go", without), map[string][]string{
 			"TestG2LedgerIssueGetsItsTurn": postgres,
 		})
 	})

@@ -12,17 +12,21 @@ import (
 func TestLeaseProcessesCanFail(t *testing.T) {
 	t.Parallel() // it mostly waits
 	needed(t)
-	files := replaced(t, "internal/sqltext/sqlite.go", func(source string) string {
-		return strings.Replace(source, `"CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"`, `"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + " + ahead + ")"`, 1)
-	})
-	maps.Copy(files, replaced(t, "internal/sqltext/postgres.go", func(source string) string {
-		source = strings.Replace(source, `"strconv"`, `"math/rand/v2"; "strconv"`, 1) + "\nvar ahead = strconv.Itoa(rand.IntN(400))\n"
-		return strings.Replace(source, `"pg_catalog.clock_timestamp()"`, `"(pg_catalog.clock_timestamp() + interval '" + ahead + " milliseconds')"`, 1)
-	}))
-	maps.Copy(files, replaced(t, "internal/sqltext/mysql.go", func(source string) string {
-		source = strings.Replace(source, `"strconv"`, `"os"; "strconv"`, 1) // what asks for the time may come before ahead
-		return strings.Replace(source, `"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"`,
-			`"(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + " + strconv.Itoa(os.Getpid()*97%400) + "000)"`, 1)
-	}))
+	const ahead = `strconv.Itoa(os.Getpid()*97%400)`
+	clock := func(file, now, late string) map[string]string {
+		return replaced(t, file, func(source string) string {
+			source = strings.Replace(source, "import (\n", "import (\n\"os\"\n", 1)
+			if !strings.Contains(source, `"strconv"`) {
+				source = strings.Replace(source, "import (\n", "import (\n\"strconv\"\n", 1)
+			}
+			return strings.Replace(source, now, late, 1)
+		})
+	}
+	files := clock("internal/dialect/sqlite/text.go", `"CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"`,
+		`"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + " + `+ahead+` + ")"`)
+	maps.Copy(files, clock("internal/dialect/postgres/text.go", `"pg_catalog.clock_timestamp()"`,
+		`"(pg_catalog.clock_timestamp() + interval '" + `+ahead+` + " milliseconds')"`))
+	maps.Copy(files, clock("internal/dialect/mysql/text.go", `"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"`,
+		`"(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + " + `+ahead+` + "000)"`))
 	wantFailing(t, "lease", asInstalled, files, map[string][]string{"TestLeaseProcesses": all})
 }

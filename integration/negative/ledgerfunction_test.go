@@ -83,7 +83,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 // and the file that has them.
 func withTextsAsVariables(t *testing.T) (files map[string]string, source string) {
 	t.Helper()
-	const file = "internal/sqltext/ledgerfunction.go"
+	const file = "internal/dialect/postgres/ledger.go"
 	files = replaced(t, file, func(text string) string {
 		source = text
 		for _, name := range []string{"LedgerFunctionBody", "LedgerTriggerBody", "CreateLedgerFunction", "FindLedgerFunction"} {
@@ -108,7 +108,7 @@ func without(text string) string {
 }
 `
 	})
-	maps.Copy(files, replaced(t, "tokens/function.go", func(text string) string {
+	maps.Copy(files, replaced(t, "tokens/postgres.go", func(text string) string {
 		return strings.Replace(text, "const LedgerFunction =", "var LedgerFunction =", 1)
 	}))
 	return files, source

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -18,11 +19,11 @@ import (
 func TestFloorRisesWithTimelineAndClock(t *testing.T) {
 	b := harness.Bases[1]
 	db := b.Raw(t, b.DSN(t))
-	harness.MustExec(t, db, sqltext.Postgres.CreateLedger())
+	harness.MustExec(t, db, pg.Text.Facts().CreateLedger)
 	floor := func(of int64, at time.Time) (value int64) {
 		t.Helper()
 		text := strings.NewReplacer("pg_catalog.statement_timestamp()", "'"+at.UTC().Format(time.RFC3339Nano)+"'::timestamptz",
-			"pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())", fmt.Sprintf("'%08X0000000000000001'", of)).Replace(sqltext.Postgres.Floor())
+			"pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())", fmt.Sprintf("'%08X0000000000000001'", of)).Replace(sqltext.Floor(pg.Text))
 		if err := db.QueryRow("SELECT " + text).Scan(&value); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

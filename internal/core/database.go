@@ -6,6 +6,9 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/verify"
@@ -98,7 +101,7 @@ type failure struct {
 type postgres struct{}
 
 func (postgres) dialect() rewrite.Dialect   { return rewrite.Postgres }
-func (postgres) text() sqltext.Dialect      { return sqltext.Postgres }
+func (postgres) text() sqltext.Dialect      { return pg.Text }
 func (postgres) session() session.Dialect   { return session.Postgres }
 func (postgres) catalogue() verify.Database { return verify.Postgres }
 func (postgres) remote() bool               { return true }
@@ -126,7 +129,7 @@ func (postgres) keepsTx(error) bool { return false }
 type sqlite struct{}
 
 func (sqlite) dialect() rewrite.Dialect   { return rewrite.SQLite }
-func (sqlite) text() sqltext.Dialect      { return sqltext.SQLite }
+func (sqlite) text() sqltext.Dialect      { return lite.Text }
 func (sqlite) session() session.Dialect   { return session.SQLite }
 func (sqlite) catalogue() verify.Database { return verify.SQLite }
 func (sqlite) remote() bool               { return false }
@@ -158,7 +161,7 @@ func (sqlite) leftNothing(f failure) bool {
 type mysql struct{}
 
 func (mysql) dialect() rewrite.Dialect   { return rewrite.MySQL }
-func (mysql) text() sqltext.Dialect      { return sqltext.MySQL }
+func (mysql) text() sqltext.Dialect      { return my.Text }
 func (mysql) session() session.Dialect   { return session.MySQL }
 func (mysql) catalogue() verify.Database { return verify.MySQL }
 func (mysql) remote() bool               { return true }

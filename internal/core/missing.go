@@ -40,7 +40,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 
 // ledgerPrivileges are what the guard of a statement needs on the ledger.
 func ledgerPrivileges(d sqltext.Dialect) string {
-	if lock := d.LockPrivilege(); lock != "" {
+	if lock := d.Facts().LockPrivilege; lock != "" {
 		return "SELECT, " + lock
 	}
 	return "SELECT"

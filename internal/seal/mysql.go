@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -27,14 +28,14 @@ func Stored(body string) string {
 }
 
 func (t *Table) trigger(event, text string) Trigger {
-	body, _ := sqltext.Render(sqltext.MySQL, text, t.pieces(event))
+	body, _ := sqltext.Render(my.Text, text, t.pieces(event))
 	return Trigger{event, body}
 }
 
 // ledger names the ledger, and writes its database. In a trigger a name without a database is that of its
 // table's, as is DATABASE(), also after the database was restored by another name.
 func (t *Table) ledger() (table, home string) {
-	d := sqltext.MySQL
+	d := my.Text
 	if t.LedgerIn == "" {
 		return d.Quote(sqltext.LedgerTable), "DATABASE()"
 	}
@@ -43,7 +44,7 @@ func (t *Table) ledger() (table, home string) {
 
 // pieces are what the triggers' texts name.
 func (t *Table) pieces(event string) sqltext.Pieces {
-	d := sqltext.MySQL
+	d := my.Text
 	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
 	only := func(applies bool, text string) sqltext.Piece {
 		if !applies {

@@ -3,6 +3,7 @@ package seal
 import (
 	"strings"
 
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -31,7 +32,7 @@ func LedgerName(own string) string {
 	if own == "" {
 		return sqltext.LedgerTable
 	}
-	return sqltext.Postgres.Quote(own) + "." + sqltext.LedgerTable
+	return pg.Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
 // Functions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, and
@@ -52,7 +53,7 @@ func Functions(t *Table) []Function {
 // What a statement on a parent deletes doesn't clear before it, so what is left is cleared behind it.
 func triggerRows(t *Table) string {
 	f := Functions(t)
-	text := sqltext.Postgres.Text
+	text := pg.Text.Text
 	return "VALUES (1, '" + sqltext.SealTrigger + "', " + text(f[0].Name) + ", 23), (2, '~sqlfence_delete', " + text(f[1].Name) + ", 11), " +
 		"(3, '~sqlfence_before', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 30 ELSE 10 END), " +
 		"(4, '~sqlfence_after', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 28 WHEN s.parents THEN 8 END), " +
@@ -80,7 +81,7 @@ const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AN
 
 // fill fills in a text. In one for format percent signs in the table's names are doubled.
 func (t *Table) fill(text string, forFormat bool) string {
-	d := sqltext.Postgres
+	d := pg.Text
 	in := func(part string) string {
 		if forFormat {
 			return strings.ReplaceAll(part, "%", "%%")

@@ -52,7 +52,7 @@ func (s *Session) leave(ctx context.Context, c Conn) {
 
 // findLedger asks in which schema the session finds the ledger.
 func (s *Session) findLedger(ctx context.Context, c Conn) (string, error) {
-	rows, err := c.Query(ctx, s.dialect.text().FindOwnHome())
+	rows, err := c.Query(ctx, s.dialect.text().Facts().FindOwnHome)
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -14,7 +15,7 @@ var MySQL Dialect = mysql{}
 
 type mysql struct{}
 
-func (mysql) text() sqltext.Dialect { return sqltext.MySQL }
+func (mysql) text() sqltext.Dialect { return my.Text }
 
 // canary: the version is all that the message has room for.
 func (d mysql) canary(*wanted, bool) string {

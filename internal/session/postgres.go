@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -13,7 +14,7 @@ var Postgres Dialect = postgres{}
 
 type postgres struct{}
 
-func (postgres) text() sqltext.Dialect { return sqltext.Postgres }
+func (postgres) text() sqltext.Dialect { return pg.Text }
 
 // canary: the start of a statement is that of its transaction only where it stands alone. All facts are in
 // the text, which PostgreSQL quotes in full.
@@ -29,7 +30,7 @@ func (d postgres) canary(w *wanted, inTx bool) string {
 func (d postgres) facts(w *wanted) string {
 	function, sealed := "NULL", "NULL"
 	if w.function {
-		function = "(" + sqltext.Place(d.text(), w.home, sqltext.FindLedgerFunction) + ")"
+		function = "(" + sqltext.Place(d.text(), w.home, pg.FindLedgerFunction) + ")"
 	}
 	if seals := d.findSeals(w); seals != "" {
 		sealed = "(SELECT pg_catalog.json_agg(s.n) FROM (" + seals + ") AS s)"

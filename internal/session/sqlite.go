@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -11,7 +12,7 @@ var SQLite Dialect = sqlite{}
 
 type sqlite struct{}
 
-func (sqlite) text() sqltext.Dialect { return sqltext.SQLite }
+func (sqlite) text() sqltext.Dialect { return lite.Text }
 
 func (d sqlite) canary(*wanted, bool) string {
 	return "SELECT CASE WHEN 1 <= 0 THEN 1 ELSE " + raising(d.text(), "1") + " IS NOT NULL END"

@@ -41,7 +41,7 @@ func Own(d sqltext.Dialect, schema, table, create, privileges string) Table {
 // Ledger returns the objects of the ledger of a database that a statement needs, with the
 // privileges it needs of them.
 func Ledger(d sqltext.Dialect, schema, privileges string) Table {
-	return Own(d, schema, sqltext.LedgerTable, d.CreateLedger(), privileges)
+	return Own(d, schema, sqltext.LedgerTable, d.Facts().CreateLedger, privileges)
 }
 
 // An Asker returns the only column of a query's rows. One that can't ask, because an error has ended its
@@ -96,7 +96,7 @@ func (t Table) missing(ask Asker) Missing {
 	if t.elsewhere == "" {
 		return m
 	}
-	schema, path := t.own.SchemaWords()
+	schema, path := t.own.Facts().Schema, t.own.Facts().Path
 	found, err := ask(t.elsewhere)
 	switch {
 	case err != nil:
@@ -111,7 +111,7 @@ func (t Table) missing(ask Asker) Missing {
 // Elsewhere returns the other schemas that have the table, where those that a session sees are, as a rule, one
 // application's. Without an answer there are none.
 func (t Table) Elsewhere(ask Asker) []string {
-	if t.own == nil || !t.own.OneApplication() {
+	if t.own == nil || !t.own.Facts().Application.Is() {
 		return nil
 	}
 	found, err := ask(t.elsewhere)

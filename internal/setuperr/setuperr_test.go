@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
 type stateError struct{ state, text string }
@@ -98,7 +99,7 @@ func TestAnotherSchemaIsLookedFor(t *testing.T) {
 		{"many", func(string) ([]string, error) { return []string{"a", "b", "c", "d", "e", "f"}, nil }, []string{"e and others"}, "CREATE"},
 		{"in a transaction that is over", func(string) ([]string, error) { return nil, stateError{"25P02", "aborted"} }, []string{"look whether", "CREATE"}, ""},
 	} {
-		got, ok := Find(gone, test.ask, Ledger(sqltext.Postgres, "", "SELECT"))
+		got, ok := Find(gone, test.ask, Ledger(pg.Text, "", "SELECT"))
 		if !ok || got.SQL == "" || (got.Remedy == "") != (len(test.has) == 0) || test.without != "" && strings.Contains(got.Remedy, test.without) {
 			t.Errorf("%s: %+v, %v", test.name, got, ok)
 		}
@@ -109,13 +110,13 @@ func TestAnotherSchemaIsLookedFor(t *testing.T) {
 		}
 	}
 	never := func(query string) ([]string, error) { t.Errorf("asked %s", query); return nil, nil }
-	if got, ok := Find(errors.New("no such table: fencing_tokens"), never, Ledger(sqltext.SQLite, "", "SELECT")); !ok || got.Remedy != "" {
+	if got, ok := Find(errors.New("no such table: fencing_tokens"), never, Ledger(lite.Text, "", "SELECT")); !ok || got.Remedy != "" {
 		t.Errorf("on SQLite: %+v, %v", got, ok)
 	}
 	if got, _ := Find(gone, never, Table{Name: "fencing_tokens", Privileges: "SELECT"}); got.SQL != "" {
 		t.Errorf("of a table of the application's: %+v", got)
 	}
-	if got, _ := Find(gone, func(string) ([]string, error) { return nil, nil }, Ledger(sqltext.Postgres, "ten", "SELECT")); got.Name != `table "ten".fencing_tokens` || !strings.Contains(got.SQL, `"ten".fencing_tokens`) {
+	if got, _ := Find(gone, func(string) ([]string, error) { return nil, nil }, Ledger(pg.Text, "ten", "SELECT")); got.Name != `table "ten".fencing_tokens` || !strings.Contains(got.SQL, `"ten".fencing_tokens`) {
 		t.Errorf("in a schema: %+v", got)
 	}
 }

@@ -58,8 +58,9 @@ func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 // Placeholder writes the placeholder of the argument number n, from 1, which the caller
 // keeps.
 func (b *Builder) Placeholder(n int, t Type) {
-	b.buf = append(b.buf, b.Dialect.mark())
-	if b.Dialect.counts() {
+	facts := b.Dialect.Facts()
+	b.buf = append(b.buf, facts.Mark)
+	if facts.Numbers.Is() {
 		b.Int(int64(n))
 	}
 	b.WriteString(b.Dialect.Cast(t))
@@ -68,9 +69,10 @@ func (b *Builder) Placeholder(n int, t Type) {
 // Arg adds an argument and writes its placeholder: one for each use, in the order of the
 // text, because drivers differ in how they count them.
 func (b *Builder) Arg(value any) {
+	facts := b.Dialect.Facts()
 	b.args = append(b.args, value)
-	b.buf = append(b.buf, b.Dialect.mark())
-	if b.Dialect.numbered() {
+	b.buf = append(b.buf, facts.Mark)
+	if facts.OwnNumbers.Is() {
 		b.Int(int64(len(b.args)))
 	}
 }

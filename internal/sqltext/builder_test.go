@@ -2,7 +2,6 @@ package sqltext
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -94,14 +93,6 @@ func TestTheFirstPieceOfANameDecides(t *testing.T) {
 	got, _ := Render(SQLite, "{a} {b} {start}", Pieces{"a": Raw("1"), "start": Raw("s")}, Pieces{"a": Raw("2"), "b": SQL("{a}")})
 	if got != "1 1 s" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestPostgresPieces(t *testing.T) {
-	got, _ := Render(Postgres, "{durable}|{turn {name}}|{seen {name}}", Pieces{"name": Raw("$1::text")})
-	want := strings.Join([]string{Durable, Postgres.Turn("$1::text", false), Seen("$1::text")}, "|")
-	if got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 

@@ -3,32 +3,27 @@
 // statements are written with.
 package sqltext
 
-import "time"
+import (
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+)
 
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
 
-// createLedger creates it, as most databases have it.
-const createLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
+// CreateLedger creates it, as most databases have it.
+const CreateLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
 	name  text   NOT NULL PRIMARY KEY,
 	token bigint NOT NULL
 )`
 
 // A Dialect is how one database writes what sqlfence's packages have to say in SQL.
-// [Postgres], [SQLite] and [MySQL] implement it. A package that adds texts of its own embeds it.
+// The packages of internal/dialect implement it. A package that adds texts of its own embeds it.
 //
 // What the methods return are expressions, without a blank around them, that stand in a
 // statement as they are.
 type Dialect interface {
-	// CreateLedger creates the ledger's table if there is none.
-	CreateLedger() string
-
-	// LedgerTriggers keep the ledger's tokens from falling, and its names from being lost, and
-	// LedgerState creates a table that they need; empty for none. There are none in PostgreSQL, where
-	// [CreateLedgerFunction] creates them.
-	LedgerTriggers() []Trigger
-	LedgerState() string
-
 	// Quote writes a name so that the database reads just that.
 	Quote(name string) string
 
@@ -91,41 +86,57 @@ type Dialect interface {
 	// Turning returns what stands before and behind the name of a Turn.
 	Turning(shared bool) (before, behind string)
 
-	// LockPrivilege is the privilege on the ledger that a guard's lock of its row takes, beside
-	// SELECT; empty for none.
-	LockPrivilege() string
-
-	// Floor is the number that all tokens are above; see [Floored].
-	Floor() string
-
 	// FindElsewhere is a query for the other schemas that have one of sqlfence's own tables than the one in which it is
 	// looked for, or, if that is empty, where the session finds it. Empty where a table belongs to the file of
 	// those that it guards.
 	FindElsewhere(schema, table string) string
 
-	// FindOwnHome is a query for the schema in which the session finds the ledger, the empty text
-	// where it finds none. MayMove reports whether a statement may change that; the caller says
-	// whether it does more than read and write rows. Empty and false where no session can be moved.
-	FindOwnHome() string
+	// MayMove reports whether a statement may change the schema that [Facts.FindOwnHome] finds; the caller says
+	// whether it does more than read and write rows.
 	MayMove(query string, more bool) bool
 
-	// SchemaWords are what messages call a schema, and where the session finds names without one.
-	SchemaWords() (schema, path string)
+	// PlaceInCatalogue has what asks the catalogue for one of sqlfence's own tables ask for that of a schema.
+	PlaceInCatalogue(schema, text string) string
 
-	// OneApplication reports whether the schemas that a session sees are, as a rule, one application's.
-	OneApplication() bool
-
-	// placeInCatalogue has what asks the catalogue for one of sqlfence's own tables ask for that of a schema.
-	placeInCatalogue(schema, text string) string
-
-	mark() byte         // the first byte of placeholders
-	numbered() bool     // whether a statement of a package's own numbers its placeholders
-	counts() bool       // whether a placeholder can have a number
-	vocabulary() Pieces // the pieces that every statement knows
+	// Facts are what depends on no argument.
+	Facts() *Facts
 }
 
-// All returns the dialects, for tests that walk through them.
-func All() []Dialect { return []Dialect{Postgres, SQLite, MySQL} }
+// Facts are what is so of a [Dialect], whatever it is to write.
+type Facts struct {
+	Mark        byte      // the first byte of placeholders
+	Numbers     fact.Fact // a placeholder can have a number
+	OwnNumbers  fact.Fact // and has one in a statement of a package's own
+	Application fact.Fact // the schemas that a session sees are, as a rule, one application's
+
+	// Schema and Path are what messages call a schema, and where the session finds names without one.
+	Schema, Path string
+
+	// LockPrivilege is the privilege on the ledger that a guard's lock of its row takes, beside
+	// SELECT; empty for none.
+	LockPrivilege string
+
+	// Epoch is the number that all tokens of the server's timeline are above; empty where there is one only.
+	// See [Floored].
+	Epoch string
+
+	// CreateLedger creates the ledger's table if there is none, and LedgerState a table that its triggers need.
+	CreateLedger, LedgerState string
+
+	// LedgerTriggers keep the ledger's tokens from falling, and its names from being lost.
+	LedgerTriggers []Trigger
+
+	// CreateLedgerFunction creates, in place of them, triggers and a function that asks the ledger, and
+	// FindLedgerFunction returns the function's schema if a guard can call it; empty for none.
+	CreateLedgerFunction, FindLedgerFunction string
+
+	// FindOwnHome is a query for the schema in which the session finds the ledger, the empty text
+	// where it finds none; empty where no session can be moved.
+	FindOwnHome string
+
+	// Vocabulary has the pieces that every statement knows; see [Vocabulary].
+	Vocabulary Pieces
+}
 
 // Type is the type of a placeholder.
 type Type uint8
@@ -137,20 +148,31 @@ const (
 	Bigint              // an integer of 8 bytes
 )
 
-// start is what [Dialect.Floor] is on the first timeline: 0 unless tokens' Repair has
+// Floor is the number that all tokens are above: see [Floored].
+func Floor(d Dialect) string { return floor(d, d.Facts().Epoch) }
+
+func floor(d Dialect, epoch string) string {
+	if epoch == "" {
+		return start(d)
+	}
+	return "(" + start(d) + " + " + epoch + ")"
+}
+
+// start is what [Floor] is on the first timeline: 0 unless tokens' Repair has
 // stored more, under the name that no token can have.
 func start(d Dialect) string {
 	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text("") + "), 0)"
 }
 
-// vocabulary returns the pieces that are the same for all dialects but for d's spelling.
-func vocabulary(d Dialect) Pieces {
+// Vocabulary returns the pieces that are the same for all dialects but for d's spelling, and for the epoch of
+// its [Facts].
+func Vocabulary(d Dialect, epoch string) Pieces {
 	return Pieces{
 		"ledger": Raw(LedgerTable),
 		"now":    Raw(d.Now()),
 		"empty":  Raw(d.Text("")),
 		"start":  Raw(start(d)),
-		"floor":  Raw(d.Floor()),
+		"floor":  Raw(floor(d, epoch)),
 		"after":  Func(d.After),
 		"micros": Func(d.Micros),
 		"text":   Func(func(x string) string { return d.Convert(x, Text) }),

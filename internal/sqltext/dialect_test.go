@@ -95,38 +95,8 @@ func TestBuildersWritePlaceholders(t *testing.T) {
 
 func TestFloorsHaveAStart(t *testing.T) {
 	for _, d := range All() {
-		if !strings.Contains(d.Floor(), start(d)) {
-			t.Errorf("%T: the floor is %s", d, d.Floor())
+		if !strings.Contains(Floor(d), start(d)) {
+			t.Errorf("%T: the floor is %s", d, Floor(d))
 		}
 	}
 }
-
-func TestAllDialectsAreThere(t *testing.T) {
-	if got := All(); len(got) != 3 || got[0] != Postgres || got[1] != SQLite || got[2] != MySQL {
-		t.Errorf("%v", got)
-	}
-}
-
-// What Seen raises is recognised whatever stands around it.
-func TestSeenRaisesWhatIsUnseenReads(t *testing.T) {
-	text := Seen("$1")
-	at := strings.Index(text, "'sqlfence:")
-	if at < 0 || strings.Count(text, "$1") != 2 {
-		t.Fatalf("Seen is %s", text)
-	}
-	raised, _, _ := strings.Cut(text[at+1:], "'")
-	for err, want := range map[error]bool{
-		raisedError{raised + "books", "22P02"}: true,
-		raisedError{raised + "books", "22P03"}: false,
-		raisedError{"7 is no number", "22P02"}: false,
-	} {
-		if got := IsUnseen(err); got != want {
-			t.Errorf("%v: %v", err, got)
-		}
-	}
-}
-
-type raisedError struct{ raised, state string }
-
-func (e raisedError) Error() string    { return "invalid input syntax: \"" + e.raised + "\"" }
-func (e raisedError) SQLState() string { return e.state }

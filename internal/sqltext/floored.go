@@ -8,14 +8,14 @@ import (
 
 // A Floored is a statement that names {floor}, and the same one with {start} in its place, for a
 // server that doesn't show its timeline.
-type Floored struct{ full, lower string }
+type Floored struct{ full, lower, epoch string }
 
 // NewFloored returns the statement of a text, as [Render] writes it. Its arguments are
 // numbered by hand.
 func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
 	full, _ := Render(d, text, pieces...)
 	lower, _ := Render(d, text, append([]Pieces{{"floor": Raw(start(d))}}, pieces...)...)
-	return Floored{full, lower}
+	return Floored{full, lower, d.Facts().Epoch}
 }
 
 // Timelines remembers whether a server's timeline can be read. The zero value assumes
@@ -33,7 +33,7 @@ func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bo
 	err = send(f.full)
 	// The same codes have other causes, too: a missing privilege on the table, or a
 	// plan of a changed table in pgx's cache.
-	if !refused(err) || f.full == f.lower || !refused(ask("SELECT "+epoch)) {
+	if !refused(err) || f.full == f.lower || !refused(ask("SELECT "+f.epoch)) {
 		return false, err
 	}
 	if err := send(f.lower); err != nil {

@@ -22,7 +22,7 @@ func (s server) send(sent *[]string) func(text string) error {
 		case strings.HasPrefix(text, "SELECT (SELECT LEAST"):
 			*sent = append(*sent, "timeline")
 			return s.timeline
-		case strings.Contains(text, Postgres.Floor()):
+		case strings.Contains(text, Floor(Postgres)):
 			*sent = append(*sent, "full")
 			return s.full
 		}

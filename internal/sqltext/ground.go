@@ -16,6 +16,10 @@ var OwnTables = []string{LedgerTable, LeaseTable, LocksTable, SQLiteLedgerState}
 const (
 	LeaseTable = "fencing_leases"
 	LocksTable = "rowlocks"
+
+	// SQLiteLedgerState is a table of SQLite's in which the ledger's triggers remember a token that
+	// an INSERT finds above its own: REPLACE deletes a row without firing a trigger for that.
+	SQLiteLedgerState = "sqlfence_ledger"
 )
 
 // OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes. Such a
@@ -64,3 +68,25 @@ func IsApplicationSetting(name string) bool {
 // SeenVariable is the variable in which the triggers of MySQL's seals remember what they have
 // compared.
 const SeenVariable = "sqlfence_seen"
+
+// What a PostgreSQL database may have besides the ledger's table: see package internal/dialect/postgres.
+const (
+	// LedgerFunction is the name of the function, in the schema of the ledger. The number
+	// changes with what the arguments, or the locks that are taken, mean.
+	LedgerFunction = "sqlfence_newest_v2"
+
+	// LedgerTrigger is the name of the trigger for rows that are changed, and of its function.
+	LedgerTrigger = "sqlfence_turn_v1"
+
+	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the same function.
+	LedgerTruncateTrigger = "sqlfence_kept_v1"
+
+	// LedgerKept is the code of its refusal to lower or to lose a token.
+	LedgerKept = "FTL01"
+
+	// LedgerKeptState is the SQLSTATE of the refusals of MySQL's triggers.
+	LedgerKeptState = "45L01"
+)
+
+// Padding is what follows the text of a raise in MySQL's message, or some of it.
+const Padding = " ......"

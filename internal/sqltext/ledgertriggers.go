@@ -12,18 +12,18 @@ type Trigger struct {
 	Create, Body string
 }
 
-// ledgerTriggerPrefix begins their names.
-const ledgerTriggerPrefix = "sqlfence_ledger_"
+// LedgerTriggerPrefix begins their names.
+const LedgerTriggerPrefix = "sqlfence_ledger_"
 
-// newTrigger returns the trigger of a name, on an event such as "BEFORE DELETE ON fencing_tokens".
-func newTrigger(name, event, body string) Trigger {
+// NewTrigger returns the trigger of a name, on an event such as "BEFORE DELETE ON fencing_tokens".
+func NewTrigger(name, event, body string) Trigger {
 	return Trigger{Name: name, Create: "CREATE TRIGGER IF NOT EXISTS " + name + " " + event + "\n" + body, Body: body}
 }
 
-// lost is what the triggers say of a name that would be lost, and fallen of a token.
+// LostName is what the triggers say of a name that would be lost, and FallenToken of a token.
 const (
-	lost   = "sqlfence: " + LedgerTable + " keeps its names, so that no token is issued twice: "
-	fallen = "sqlfence: tokens in " + LedgerTable + " never fall"
+	LostName    = "sqlfence: " + LedgerTable + " keeps its names, so that no token is issued twice: "
+	FallenToken = "sqlfence: tokens in " + LedgerTable + " never fall"
 )
 
 // Differs reports whether a trigger of the name has another body than t. found has the
@@ -31,4 +31,16 @@ const (
 func (t Trigger) Differs(found map[string]string) bool {
 	text, ok := found[t.Name]
 	return ok && !strings.HasSuffix(strings.TrimSpace(text), t.Body)
+}
+
+// WithoutRowID are the triggers for a ledger that has no numbers of rows.
+func WithoutRowID(triggers []Trigger) (all []Trigger) {
+	for _, t := range triggers {
+		if strings.Contains(t.Body, "t.rowid = NEW.rowid") {
+			continue
+		}
+		without := func(s string) string { return strings.ReplaceAll(s, " OR NEW.rowid <> OLD.rowid", "") }
+		all = append(all, Trigger{Name: t.Name, Create: without(t.Create), Body: without(t.Body)})
+	}
+	return all
 }

@@ -46,7 +46,7 @@ func Render(d Dialect, text string, pieces ...Pieces) (statement string, args []
 // and the dialect's come last. An unknown name panics: texts are written by programmers, never by
 // users.
 func (b *Builder) SQL(text string, pieces ...Pieces) {
-	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.vocabulary()))
+	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.Facts().Vocabulary))
 }
 
 func (b *Builder) expand(text string, known []Pieces) {

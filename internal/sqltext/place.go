@@ -12,7 +12,7 @@ func Place(d Dialect, schema, text string) string {
 	if schema == "" {
 		return text
 	}
-	text = d.placeInCatalogue(schema, text)
+	text = d.PlaceInCatalogue(schema, text)
 	qualifier := d.Quote(schema) + "."
 	var b strings.Builder
 	for at := 0; at < len(text); {
@@ -39,7 +39,7 @@ func Place(d Dialect, schema, text string) string {
 // isPlaced reports whether a word is a name that has a schema: that of a table, or of MySQL's triggers on
 // the ledger.
 func isPlaced(word string) bool {
-	return slices.Contains(OwnTables, word) || strings.HasPrefix(word, ledgerTriggerPrefix)
+	return slices.Contains(OwnTables, word) || strings.HasPrefix(word, LedgerTriggerPrefix)
 }
 
 // behind returns where the text goes on behind an end.

@@ -29,7 +29,7 @@ func TestPlace(t *testing.T) {
 			t.Errorf("without a schema %s is %s", test.text, got)
 		}
 	}
-	placed := Place(Postgres, "ten", CreateLedgerFunction)
+	placed := Place(Postgres, "ten", Postgres.Facts().CreateLedgerFunction)
 	if strings.Contains(placed, "to_regclass('fencing_tokens')") || strings.Count(placed, `"ten"`) != 1 {
 		t.Errorf("the function's installation is\n%s", placed)
 	}

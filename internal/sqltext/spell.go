@@ -7,11 +7,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
-// quoteText writes a text constant as the SQL standard does.
-func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+// QuoteText writes a text constant as the SQL standard does.
+func QuoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// ticks returns d in a unit, rounded away from zero.
-func ticks(d, unit time.Duration) int64 {
+// Ticks returns d in a unit, rounded away from zero.
+func Ticks(d, unit time.Duration) int64 {
 	n := int64(d / unit)
 	switch rest := d % unit; {
 	case rest > 0:
@@ -22,7 +22,8 @@ func ticks(d, unit time.Duration) int64 {
 	return n
 }
 
-func raise(d Dialect, parts []string) string {
+// Raise writes a [Dialect.Raise] by its Raising.
+func Raise(d Dialect, parts []string) string {
 	before, between, behind := d.Raising()
 	return before + strings.Join(parts, between) + behind
 }
@@ -40,8 +41,8 @@ func IsRaised(d Dialect, err error, mark string) bool {
 	return ok && strings.Contains(text, mark)
 }
 
-// convert casts to a type by the name that most databases know it by.
-func convert(expression string, t Type) string {
+// Convert casts to a type by the name that most databases know it by.
+func Convert(expression string, t Type) string {
 	switch t {
 	case Text:
 		return "CAST(" + expression + " AS text)"
@@ -50,3 +51,7 @@ func convert(expression string, t Type) string {
 	}
 	return expression
 }
+
+// Seen is what PostgreSQL's piece {seen name} raises where the statement's snapshot may be older than the
+// name that it is about to add.
+var Seen = NewMark("unseen")

@@ -43,7 +43,7 @@ func (l *look) checkSeveralLedgers() {
 	if len(l.ledgers) == 0 || len(others) == 0 || l.opts.Schema != "" {
 		return
 	}
-	schema, path := l.db.SchemaWords()
+	schema, path := l.db.Facts().Schema, l.db.Facts().Path
 	l.add(nil, Finding{
 		Severity: Warning,
 		Code:     "several-ledgers",
@@ -60,7 +60,7 @@ func (l *look) checkSeveralLedgers() {
 func (l *look) otherLedgers() (schemas []string) {
 	for _, ledger := range l.others {
 		registered := func(t target) bool { return t.rel.schema == ledger.schema }
-		if l.db.OneApplication() || slices.ContainsFunc(l.targets, registered) {
+		if l.db.Facts().Application.Is() || slices.ContainsFunc(l.targets, registered) {
 			schemas = append(schemas, ledger.schema)
 		}
 	}
@@ -70,7 +70,7 @@ func (l *look) otherLedgers() (schemas []string) {
 // ledgerRemedy is what to do where guards find no ledger.
 func (l *look) ledgerRemedy() string {
 	if others := l.otherLedgers(); len(others) > 0 {
-		schema, path := l.db.SchemaWords()
+		schema, path := l.db.Facts().Schema, l.db.Facts().Path
 		return fmt.Sprintf("There is one in %s %s: name it by sqlfence.WithSchema, or have it found %s. A second one "+
 			"would let stale writes pass.", schema, strings.Join(others, ", "), path)
 	}
@@ -101,7 +101,7 @@ func (l *look) createLedger(t target) string {
 	if len(l.otherLedgers()) > 0 {
 		return ""
 	}
-	return sqltext.Place(l.db.Dialect, l.opts.Schema, l.db.CreateLedger())
+	return sqltext.Place(l.db.Dialect, l.opts.Schema, l.db.Facts().CreateLedger)
 }
 
 // checkFit looks at the table of the ledger. It reports one fault, of the first table that asks it;
@@ -163,7 +163,7 @@ func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 			wrong = append(wrong, "a foreign key is declared "+x.detail+", so that a write to "+l.nameOf(x.schema, x.name)+" changes its names or deletes them")
 		}
 	}
-	triggers := l.db.LedgerTriggers()
+	triggers := l.db.Facts().LedgerTriggers
 	if ledger.definition.find("without", "rowid") >= 0 {
 		triggers = sqltext.WithoutRowID(triggers)
 	}

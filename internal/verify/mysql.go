@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -12,7 +13,7 @@ import (
 // MySQL is MySQL and MariaDB. Names that differ in case alone count as the same, as a server may
 // take them; see lower_case_table_names.
 var MySQL = Database{
-	Dialect: sqltext.MySQL, catalogue: mysql{}, rules: lex.MySQL,
+	Dialect: my.Text, catalogue: mysql{}, rules: lex.MySQL,
 	same:   strings.ToLower,
 	length: func(s string) int { return len(s) }, // a name is bytes
 	user:   "varchar(255)", time: "bigint",
@@ -56,7 +57,7 @@ func (mysql) questions(l *look) []question {
 	for _, w := range l.codeWords() {
 		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(body)) > 0")
 	}
-	unfit := sqltext.Unfit(sqltext.LedgerTable, []sqltext.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
+	unfit := my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
 	return []question{
 		{"the columns", fill(mysqlColumns), hearColumn},
 		{"the indexes", fill(mysqlKeys), hearKey},
@@ -67,7 +68,7 @@ func (mysql) questions(l *look) []question {
 		{"the privileges", mysqlGrants, hearMySQLGrant},
 		{"the seals", fill(mysqlSeals), hearSeal},
 		{"the ledger's triggers", fill(mysqlLedgerTriggers), hearTrigger},
-		{"the ledger", sqltext.Place(sqltext.MySQL, l.opts.Schema, unfit), hearUnfit},
+		{"the ledger", sqltext.Place(my.Text, l.opts.Schema, unfit), hearUnfit},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -12,7 +13,7 @@ import (
 
 // Postgres is PostgreSQL.
 var Postgres = Database{
-	Dialect: sqltext.Postgres, catalogue: postgres{}, rules: lex.Postgres,
+	Dialect: pg.Text, catalogue: postgres{}, rules: lex.Postgres,
 	same:   func(name string) string { return name },
 	length: utf8.RuneCountInString,
 	user:   "text", time: "timestamptz",
@@ -45,7 +46,7 @@ func (postgres) questions(l *look) []question {
 		return strings.Join(list, ", ")
 	}
 	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers), "{words}", l.db.texts(l.codeWords()),
-		"{trigger}", sqltext.LedgerTriggerAsCreated, "{named}", sqltext.LedgerFunctionIsNamed, "{function}", sqltext.LedgerFunctionAsCreated).Replace
+		"{trigger}", pg.LedgerTriggerAsCreated, "{named}", pg.LedgerFunctionIsNamed, "{function}", pg.LedgerFunctionAsCreated).Replace
 	all := []question{
 		{"the columns", fill(postgresColumns), hearColumn},
 		{"the indexes", fill(postgresKeys), hearKey},

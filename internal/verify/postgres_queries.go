@@ -123,7 +123,7 @@ WHERE EXISTS (SELECT FROM pg_catalog.unnest(ARRAY[{words}]::pg_catalog.text[]) A
 ORDER BY 1, 2, p.oid`
 
 // What makes tokens of one name come twice, the triggers that don't keep them, and a function that
-// isn't the ledger's: [sqltext.CreateLedgerFunction] wants the same.
+// isn't the ledger's: [pg.CreateLedgerFunction] wants the same.
 const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	WHEN c.relkind <> 'r' THEN 'it is not an ordinary table'
 	WHEN c.relpersistence = 'u' THEN 'it is UNLOGGED, so that a crash of the server empties it, and tokens begin again at 1'

@@ -56,8 +56,8 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 			grants = []string{"SELECT"}
 		}
 	}
-	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers && l.db.LockPrivilege() != "" {
-		grants = append(grants, l.db.LockPrivilege())
+	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers && l.db.Facts().LockPrivilege != "" {
+		grants = append(grants, l.db.Facts().LockPrivilege)
 	}
 	if len(grants) > 0 {
 		l.lacks(t, sqltext.LedgerTable, l.quoted(ledger), grants)

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // SQLite is SQLite, with the databases that the connection has attached as its schemas.
 var SQLite = Database{
-	Dialect: sqltext.SQLite, catalogue: sqlite{}, rules: lex.SQLite,
+	Dialect: lite.Text, catalogue: sqlite{}, rules: lex.SQLite,
 	same:   lex.Fold,
 	length: utf8.RuneCountInString,
 	user:   "text", time: "integer",

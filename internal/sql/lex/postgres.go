@@ -1,6 +1,8 @@
 package lex
 
-import "github.com/sqlfence/sqlfence/internal/sqltext"
+import (
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+)
 
 // Postgres is how PostgreSQL reads.
 //
@@ -21,5 +23,5 @@ var Postgres = newRules(Rules{
 	localeFolds: true,
 	catalogs:    true,
 	maxName:     63,
-	quote:       sqltext.Postgres.Quote,
+	quote:       pg.Text.Quote,
 })

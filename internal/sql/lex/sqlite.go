@@ -1,6 +1,8 @@
 package lex
 
-import "github.com/sqlfence/sqlfence/internal/sqltext"
+import (
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+)
 
 // SQLite is how SQLite reads.
 //
@@ -16,7 +18,7 @@ var SQLite = newRules(Rules{
 	brackets:       true,
 	textNames:      true,
 	noBlankInWords: true,
-	quote:          sqltext.SQLite.Quote,
+	quote:          lite.Text.Quote,
 
 	variables: true,
 })

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 )
 
 var mysqlServer = &Database{
@@ -18,7 +18,7 @@ var mysqlServer = &Database{
 	driver:    "mysql",
 	nowhere:   "tcp(127.0.0.1)/",
 	Dialect:   sqlfence.MySQL,
-	Text:      sqltext.MySQL,
+	Text:      my.Text,
 	parse:     parseMySQL,
 	delimiter: ";;",
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },

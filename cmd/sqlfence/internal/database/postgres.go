@@ -10,7 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 )
 
 var postgres = &Database{
@@ -19,7 +19,7 @@ var postgres = &Database{
 	driver:    "pgx",
 	nowhere:   "postgres://127.0.0.1",
 	Dialect:   sqlfence.Postgres,
-	Text:      sqltext.Postgres,
+	Text:      pg.Text,
 	parse:     parsePostgres,
 	leases:    listening,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },

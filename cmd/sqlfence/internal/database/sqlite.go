@@ -13,7 +13,7 @@ import (
 	_ "modernc.org/sqlite" // the driver sqlite, which needs no C compiler
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
 var sqlite = &Database{
@@ -22,12 +22,12 @@ var sqlite = &Database{
 	driver:    "sqlite",
 	nowhere:   ":memory:",
 	Dialect:   sqlfence.SQLite,
-	Text:      sqltext.SQLite,
+	Text:      lite.Text,
 	parse:     parseSQLite,
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	LaterFiles: map[string]string{
 		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND " +
-			"name LIKE 'sqlfence_ledger_%') >= " + strconv.Itoa(len(sqltext.SQLite.LedgerTriggers())),
+			"name LIKE 'sqlfence_ledger_%') >= " + strconv.Itoa(len(lite.Text.Facts().LedgerTriggers)),
 	},
 }
 

@@ -1,4 +1,4 @@
-package sqltext
+package postgres
 
 import (
 	"regexp"
@@ -7,47 +7,44 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Postgres is PostgreSQL. Functions are named with their schema, so that nothing of the
+// Text is what PostgreSQL is written. Functions are named with their schema, so that nothing of the
 // same name in the search path stands before them.
 //
 // Beside the pieces that every dialect has, its statements know {durable}, {turn name},
 // {try name}, which is true if the turn is free and taken, and {seen name}.
-var Postgres Dialect = postgres{}
+var Text sqltext.Dialect = text{}
 
-type postgres struct{}
+type text struct{}
 
-func (postgres) Convert(x string, t Type) string { return convert(x, t) }
+func (text) Convert(x string, t sqltext.Type) string { return sqltext.Convert(x, t) }
 
-func (postgres) CreateLedger() string { return createLedger }
-
-func (postgres) LedgerTriggers() []Trigger { return nil }
-func (postgres) LedgerState() string       { return "" }
-
-func (postgres) Quote(name string) string {
+func (text) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
 // Text doesn't depend on standard_conforming_strings.
-func (postgres) Text(s string) string {
-	quoted := quoteText(s)
+func (text) Text(s string) string {
+	quoted := sqltext.QuoteText(s)
 	if strings.IndexByte(s, '\\') >= 0 {
 		return "E" + strings.ReplaceAll(quoted, `\`, `\\`)
 	}
 	return quoted
 }
 
-func (postgres) Bool(b bool) string { return strconv.FormatBool(b) }
+func (text) Bool(b bool) string { return strconv.FormatBool(b) }
 
-func (d postgres) Placeholder(n int, t Type) string { return "$" + strconv.Itoa(n) + d.Cast(t) }
+func (d text) Placeholder(n int, t sqltext.Type) string { return "$" + strconv.Itoa(n) + d.Cast(t) }
 
 // Cast: PostgreSQL takes an untyped argument for text in most places.
-func (postgres) Cast(t Type) string {
+func (text) Cast(t sqltext.Type) string {
 	switch t {
-	case Text:
+	case sqltext.Text:
 		return "::text"
-	case Bigint:
+	case sqltext.Bigint:
 		return "::bigint"
 	}
 	return ""
@@ -55,41 +52,41 @@ func (postgres) Cast(t Type) string {
 
 // Now: now() would be the start of the transaction, and a lease shorter by the time that
 // its statement waited.
-func (postgres) Now() string { return "pg_catalog.clock_timestamp()" }
+func (text) Now() string { return "pg_catalog.clock_timestamp()" }
 
-func (d postgres) After(ticks string) string {
+func (d text) After(ticks string) string {
 	return "(" + d.Now() + " + " + ticks + " * interval '1 microsecond')"
 }
 
-func (postgres) Ticks(d time.Duration) int64 { return ticks(d, time.Microsecond) }
+func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsecond) }
 
 // Micros: timestamps go on for some years after the last that is a bigint of microseconds.
-func (postgres) Micros(time string) string {
+func (text) Micros(time string) string {
 	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time + ") * 1000000, " +
 		"9223372036854775807) END::bigint"
 }
 
 // Raise is of type bigint, and raises 22P02. No cast of the database's own softens it:
 // concat is never NULL, and int8in reads its text by itself.
-func (d postgres) Raise(parts ...string) string { return raise(d, parts) }
+func (d text) Raise(parts ...string) string { return sqltext.Raise(d, parts) }
 
-func (postgres) Raising() (before, between, behind string) {
+func (text) Raising() (before, between, behind string) {
 	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"
 }
 
-func (postgres) Raised(err error) (text string, ok bool) {
+func (text) Raised(err error) (text string, ok bool) {
 	if code, ok, own := dberr.PostgresError(err); ok {
 		return own.Error(), code == dberr.InvalidText
 	}
 	return err.Error(), true
 }
 
-func (d postgres) Turn(name string, shared bool) string {
+func (d text) Turn(name string, shared bool) string {
 	before, behind := d.Turning(shared)
 	return before + name + behind
 }
 
-func (postgres) Turning(shared bool) (before, behind string) {
+func (text) Turning(shared bool) (before, behind string) {
 	if shared {
 		return turning("pg_advisory_xact_lock_shared(")
 	}
@@ -100,14 +97,11 @@ func turning(lock string) (before, behind string) {
 	return "pg_catalog." + lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
 }
 
-func (postgres) LockPrivilege() string { return "UPDATE" }
-
-// Floor: each timeline of the server, which a promotion begins, or the end of a restore,
+// epoch is another one for each timeline of the server, which a promotion begins, or the end of a restore: it
 // has 10^10 tokens. Behind the first one it rises with the clock, since two standbys that are promoted one
 // after the other from the same past have the same timeline: docs/adr/0031.
-func (d postgres) Floor() string { return "(" + start(d) + " + " + epoch + ")" }
-
-// epoch reads the timeline from the first eight hexadecimal digits of the name of the
+//
+// It reads the timeline from the first eight hexadecimal digits of the name of the
 // WAL file that is being written. The bound keeps the product within a bigint; there it
 // has reached the highest token. Beyond the first timeline the tenths of seconds since 2026 are added, up to
 // the timeline's last number; the time is that of the statement's start, so that the value is the same throughout it.
@@ -116,32 +110,27 @@ const epoch = "(SELECT LEAST(t.n, 90000) * 10000000000 + LEAST(t.n, 1) * LEAST(G
 	" FROM (SELECT ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, " +
 	"8))::bit(32)::bigint - 1 AS n OFFSET 0) AS t)"
 
-// Durable is an expression that has the statement's transaction wait until its commit is on disk,
+// durable is an expression that has the statement's transaction wait until its commit is on disk,
 // also where synchronous_commit is off: a server that crashed would else give the same tokens
 // again. It is volatile, so that it is evaluated though its value isn't used, and holds for this
 // transaction only.
-const Durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off'" +
+const durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off'" +
 	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
 
-// Seen is a condition for a statement that may add the name to the ledger, an
+// seen is a condition for a statement that may add the name to the ledger, an
 // expression of type text, above the floor. Above READ COMMITTED the statement's snapshot
 // may be older than a Repair that it has waited for; a name that Repair has raised
 // is a serialization failure then, but one that is new would begin too low. So it
-// raises there, [IsUnseen], and the name has to be added first.
-func Seen(name string) string {
+// raises there, [sqltext.Seen], and the name has to be added first.
+func seen(name string) string {
 	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') " +
 		"THEN true" +
-		" WHEN EXISTS (SELECT FROM " + LedgerTable + " WHERE name = " + name + ") THEN true" +
-		" ELSE " + Postgres.Raise("'"+unseen+"'", name) + " IS NOT NULL END"
+		" WHEN EXISTS (SELECT FROM " + sqltext.LedgerTable + " WHERE name = " + name + ") THEN true" +
+		" ELSE " + Text.Raise("'"+sqltext.Seen+"'", name) + " IS NOT NULL END"
 }
 
-var unseen = NewMark("unseen")
-
-// IsUnseen reports whether err is what [Seen] raises.
-func IsUnseen(err error) bool { return IsRaised(Postgres, err, unseen) }
-
 // FindElsewhere: a temporary table is another session's, or stands before them all.
-func (d postgres) FindElsewhere(schema, table string) string {
+func (d text) FindElsewhere(schema, table string) string {
 	other := "NOT pg_catalog.pg_table_is_visible(c.oid)"
 	if schema != "" {
 		other = "n.nspname <> " + d.Text(schema)
@@ -152,15 +141,9 @@ func (d postgres) FindElsewhere(schema, table string) string {
 		"" + other + " ORDER BY n.nspname"
 }
 
-func (postgres) FindOwnHome() string {
-	return "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN " +
-		"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
-		" WHERE c.oid = pg_catalog.to_regclass('" + LedgerTable + "')), '')"
-}
-
 // MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it,
 // RESET ROLE and code may do so, too. A role's own schema may be in the path.
-func (postgres) MayMove(query string, more bool) bool {
+func (text) MayMove(query string, more bool) bool {
 	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) || mentions(query, "set", "_config") && setsRole.MatchString(query)
 }
 
@@ -196,31 +179,43 @@ func mentions(query, before, behind string) bool {
 
 var movesPostgres = regexp.MustCompile(`(?is)\bset\b.*\b(?:schema|role|authorization)\b|\b(?:reset|discard)\b.*\b(?:all|role|authorization)\b`)
 
-func (postgres) SchemaWords() (schema, path string) { return "schema", "by the search_path" }
-
-func (postgres) OneApplication() bool { return true }
-
-func (d postgres) placeInCatalogue(schema, text string) string {
-	for _, table := range OwnTables {
+func (d text) PlaceInCatalogue(schema, text string) string {
+	for _, table := range sqltext.OwnTables {
 		text = strings.ReplaceAll(text, "to_regclass('"+table+"')", "to_regclass("+d.Text(d.Quote(schema)+"."+table)+")")
 	}
 	return text
 }
 
-func (postgres) mark() byte     { return '$' }
-func (postgres) numbered() bool { return true }
-func (postgres) counts() bool   { return true }
+func (text) Facts() *sqltext.Facts { return facts }
 
-func (postgres) vocabulary() Pieces { return postgresVocabulary }
+var facts = &sqltext.Facts{
+	Mark:        '$',
+	Numbers:     fact.Yes,
+	OwnNumbers:  fact.Yes,
+	Application: fact.Yes,
 
-var postgresVocabulary = func() Pieces {
-	v := vocabulary(postgres{})
-	v["durable"] = Raw(Durable)
-	v["turn"] = Func(func(name string) string { return postgres{}.Turn(name, false) })
-	v["try"] = Func(func(name string) string {
+	Schema: "schema", Path: "by the search_path",
+	LockPrivilege: "UPDATE",
+	Epoch:         epoch,
+
+	CreateLedger:         sqltext.CreateLedger,
+	CreateLedgerFunction: CreateLedgerFunction, FindLedgerFunction: FindLedgerFunction,
+	FindOwnHome: findOwnHome,
+	Vocabulary:  vocabulary(),
+}
+
+const findOwnHome = "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN " +
+	"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
+	" WHERE c.oid = pg_catalog.to_regclass('" + sqltext.LedgerTable + "')), '')"
+
+func vocabulary() sqltext.Pieces {
+	v := sqltext.Vocabulary(Text, epoch)
+	v["durable"] = sqltext.Raw(durable)
+	v["turn"] = sqltext.Func(func(name string) string { return Text.Turn(name, false) })
+	v["try"] = sqltext.Func(func(name string) string {
 		before, behind := turning("pg_try_advisory_xact_lock(")
 		return before + name + behind
 	})
-	v["seen"] = Func(Seen)
+	v["seen"] = sqltext.Func(seen)
 	return v
-}()
+}

@@ -1,29 +1,17 @@
-package sqltext
+package postgres
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // What a PostgreSQL database may have besides the ledger's table: a function that asks the
 // ledger at less cost than a statement can, and triggers that hold off those who raise
 // tokens without taking the ledger's turn, and refuse to lower or to lose one. docs/adr/0015 and
 // docs/adr/0030 have the reasons.
-const (
-	// LedgerFunction is the name of the function, in the schema of the ledger. The number
-	// changes with what the arguments, or the locks that are taken, mean.
-	LedgerFunction = "sqlfence_newest_v2"
-
-	// LedgerTrigger is the name of the trigger for rows that are changed, and of its function.
-	LedgerTrigger = "sqlfence_turn_v1"
-
-	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the same function.
-	LedgerTruncateTrigger = "sqlfence_kept_v1"
-
-	// LedgerKept is the code of its refusal to lower or to lose a token.
-	LedgerKept = "FTL01"
-)
 
 // LedgerFunctionBody is what the function does, as a text for format, of the ledger's schema and of
 // the ledger with its schema.
@@ -150,7 +138,7 @@ END
 $install$`
 
 // LedgerFunctionIsNamed is a condition: the function p is the one that guards call by its name, in the schema n.
-const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + LedgerFunction + "' AND p.proargtypes " +
+const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqltext.LedgerFunction + "' AND p.proargtypes " +
 	"= '25 20 23 25 2205'::pg_catalog.oidvector"
 
 // LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the function p, of [LedgerFunctionIsNamed],
@@ -160,19 +148,19 @@ var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
 		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody)
 
-	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + LedgerTrigger + "', 25), ('" + LedgerTruncateTrigger + "', 34)) AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
+	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + sqltext.LedgerTrigger + "', 25), ('" + sqltext.LedgerTruncateTrigger + "', 34)) AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
-		"t.proname = '" + LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) + ")"
+		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) + ")"
 )
 
 // asCreated compares a function with a body by its hash, which is shorter: the text of a question that raises
 // is in the server's log. What the function has is made into a text for format again, its percent signs first,
 // so that no other body leads to the same text. Bytes are compared in the database's encoding: no conversion fails.
 func asCreated(p, body string) string {
-	const ledger = "pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%') || '." + LedgerTable + "'"
+	const ledger = "pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%') || '." + sqltext.LedgerTable + "'"
 	text := "pg_catalog.replace(" + p + ".prosrc, '%', '%%')"
 	text = "pg_catalog.replace(" + text + ", pg_catalog.quote_literal(" + ledger + "), '%2$L')"
-	text = "pg_catalog.replace(" + text + ", " + ledger + ", '%1$I." + LedgerTable + "')"
+	text = "pg_catalog.replace(" + text + ", " + ledger + ", '%1$I." + sqltext.LedgerTable + "')"
 	hash := sha256.Sum256([]byte(body))
 	return strings.NewReplacer("{p}", p, "{text}", text, "{hash}", hex.EncodeToString(hash[:])).Replace(
 		`{p}.prokind = 'f' AND {p}.provolatile = 'v' AND {p}.proparallel = 'u' AND NOT ({p}.prosecdef OR {p}.proisstrict OR {p}.proleakproof OR {p}.proretset)
@@ -188,6 +176,6 @@ var FindLedgerFunction = `SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_proc AS p ON ` + LedgerFunctionIsNamed + `
-WHERE c.oid = pg_catalog.to_regclass('` + LedgerTable + `') AND c.relkind = 'r' AND ` + LedgerFunctionAsCreated + `
+WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkind = 'r' AND ` + LedgerFunctionAsCreated + `
 	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` + LedgerTriggerAsCreated + `) = 2
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`

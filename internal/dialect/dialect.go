@@ -1,0 +1,59 @@
+// Package dialect names the databases, and has all that is different from one to another. Each has a folder with the
+// same files, and [All] has their values side by side; a server that shares a database's drivers is a file there.
+package dialect
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A Dialect is the SQL that a database speaks. The zero Dialect is none.
+type Dialect uint8
+
+// The dialects. MySQL is MariaDB's, too.
+const (
+	Postgres Dialect = iota + 1
+	SQLite
+	MySQL
+)
+
+// A Database is what is known of one. It is immutable.
+type Database struct {
+	Name string // as its makers write it
+
+	Text sqltext.Dialect // what sqlfence's own statements are written in
+}
+
+var databases = [...]Database{
+	Postgres: {Name: "PostgreSQL", Text: postgres.Text},
+	SQLite:   {Name: "SQLite", Text: sqlite.Text},
+	MySQL:    {Name: "MySQL", Text: mysql.Text},
+}
+
+// All returns the databases, in the order of their numbers.
+func All() []Database { return databases[1:] }
+
+// Of returns the database that speaks d.
+func Of(d Dialect) (*Database, error) {
+	if d != 0 && int(d) < len(databases) {
+		return &databases[d], nil
+	}
+	var can []string
+	for _, known := range All() {
+		can = append(can, known.Name)
+	}
+	return nil, fmt.Errorf("%v can't be guarded yet, only %s", d, strings.Join(can, " and "))
+}
+
+// String returns the dialect's name as its makers write it.
+func (d Dialect) String() string {
+	if d != 0 && int(d) < len(databases) {
+		return databases[d].Name
+	}
+	return "unknown dialect"
+}

@@ -1,0 +1,44 @@
+package mysql
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Kept is a column of one of sqlfence's tables on MySQL.
+type Kept struct {
+	Name  string
+	Bytes int // that a varbinary holds; 0: it is a bigint
+}
+
+// Unfit is a query for the faults of a table on MySQL that another client may have created, or
+// NULL; no rows without the table. Each of unique is a list, with commas, of columns that have to
+// be unique together. A text would be compared by its collation, a short column cut in silence
+// where sql_mode is empty, and an engine without transactions or locks of rows keeps nothing apart.
+func Unfit(table string, columns []Kept, unique ...string) string {
+	const of = "table_schema = t.table_schema AND table_name = t.table_name AND "
+	text := Text.Text
+	var b strings.Builder
+	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, " + text("") + ") <> _utf8mb4'InnoDB' THEN _utf8mb4'it is " +
+		"not a table of the engine InnoDB'")
+	for _, c := range columns {
+		want, is := "bigint", "data_type = _utf8mb4'bigint'"
+		if c.Bytes > 0 {
+			bytes := strconv.Itoa(c.Bytes)
+			want, is = "varbinary("+bytes+")", "data_type = _utf8mb4'varbinary' AND character_octet_length >= "+bytes
+		}
+		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.columns WHERE " + of + "LOWER(column_name) " +
+			"= " + text(c.Name) +
+			" AND " + is + ") THEN " + text("its column "+c.Name+" is not a "+want))
+	}
+	for _, list := range unique {
+		names := strings.Split(list, ", ")
+		for i, name := range names {
+			names[i] = text(name)
+		}
+		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics WHERE " + of + "non_unique = 0 GROUP BY index_name HAVING COUNT(*) = " +
+			strconv.Itoa(len(names)) + " AND MIN(LOWER(column_name) IN (" + strings.Join(names, ", ") + ")) AND MAX(sub_part) IS NULL) THEN " + text(list+" is not unique"))
+	}
+	b.WriteString(" END\nFROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = " + text(table))
+	return b.String()
+}

@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+func TestPostgresPieces(t *testing.T) {
+	got, _ := sqltext.Render(Text, "{durable}|{turn {name}}|{seen {name}}", sqltext.Pieces{"name": sqltext.Raw("$1::text")})
+	want := strings.Join([]string{durable, Text.Turn("$1::text", false), seen("$1::text")}, "|")
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// What Seen raises is recognised whatever stands around it.
+func TestSeenRaisesWhatSeenIs(t *testing.T) {
+	text := seen("$1")
+	at := strings.Index(text, "'sqlfence:")
+	if at < 0 || strings.Count(text, "$1") != 2 {
+		t.Fatalf("Seen is %s", text)
+	}
+	raised, _, _ := strings.Cut(text[at+1:], "'")
+	for err, want := range map[error]bool{
+		raisedError{raised + "books", "22P02"}: true,
+		raisedError{raised + "books", "22P03"}: false,
+		raisedError{"7 is no number", "22P02"}: false,
+	} {
+		if got := sqltext.IsRaised(Text, err, sqltext.Seen); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+type raisedError struct{ raised, state string }
+
+func (e raisedError) Error() string    { return "invalid input syntax: \"" + e.raised + "\"" }
+func (e raisedError) SQLState() string { return e.state }

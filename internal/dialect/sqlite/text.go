@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// Text is what SQLite is written. SQLite runs in the process, and those who share a file share a machine: its clock is
+// the server's. Within one statement it stands still, and it is read after the wait for
+// the file's one writer.
+var Text sqltext.Dialect = text{}
+
+type text struct{}
+
+func (text) Convert(x string, t sqltext.Type) string { return sqltext.Convert(x, t) }
+
+// Quote writes backquotes: SQLite would take a name in double quotes for a text where
+// there is no such column.
+func (text) Quote(name string) string {
+	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+}
+
+func (text) Text(s string) string { return sqltext.QuoteText(s) }
+
+// Bool: true and false would be columns where a table has such.
+func (text) Bool(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+func (d text) Placeholder(n int, t sqltext.Type) string { return "?" + strconv.Itoa(n) + d.Cast(t) }
+
+// Cast: SQLite goes by the argument itself.
+func (text) Cast(sqltext.Type) string { return "" }
+
+// Now: SQLite keeps the time in whole milliseconds, and julianday('now') is the floating
+// number of days next to it, which is less than 0.03 ms off. Rounded it is the
+// millisecond that SQLite has; cut off it would be the one before in half of all cases,
+// and a lock over by one clock would be alive by the other.
+func (text) Now() string {
+	return "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+}
+
+func (d text) After(ticks string) string { return "(" + d.Now() + " + " + ticks + ")" }
+
+func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Millisecond) }
+
+// Micros: the cast keeps what is beyond all integers at the highest, rather than
+// as a floating number. Nor has it the type that a column was declared with, which
+// drivers go by.
+func (text) Micros(time string) string { return "CAST((" + time + ") * 1000 AS INTEGER)" }
+
+// Raise is an error of the kind SQLITE_ERROR, with the text in the message.
+func (d text) Raise(parts ...string) string { return sqltext.Raise(d, parts) }
+
+func (text) Raising() (before, between, behind string) {
+	return "json_extract('{}', ", " || ", ")"
+}
+
+func (text) Raised(err error) (text string, ok bool) {
+	if code, ok, own := dberr.SQLiteError(err); ok {
+		return own.Error(), code == dberr.SQLiteGeneral
+	}
+	return err.Error(), true
+}
+
+func (text) Turn(string, bool) string             { return "" }
+func (text) Turning(bool) (before, behind string) { return "", "" }
+
+// FindElsewhere: each attached file has its own.
+func (text) FindElsewhere(string, string) string { return "" }
+
+func (text) MayMove(string, bool) bool { return false }
+
+func (text) PlaceInCatalogue(_, text string) string { return text }
+
+func (text) Facts() *sqltext.Facts { return facts }
+
+var facts = &sqltext.Facts{
+	Mark:        '?',
+	Numbers:     fact.Yes,
+	OwnNumbers:  fact.No, // drivers differ in how they count those
+	Application: fact.No,
+
+	Schema: "file", Path: "as main",
+
+	CreateLedger:   sqltext.CreateLedger,
+	LedgerState:    ledgerState,
+	LedgerTriggers: ledgerTriggers,
+	Vocabulary:     sqltext.Vocabulary(Text, ""),
+}
