@@ -1,0 +1,107 @@
+package fencegocron
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A Locker is a [gocron.Locker] on leases: that of a job has the job's name as its key. Heartbeats keep it while the job
+// runs. NewLocker returns one; it is safe for concurrent use.
+type Locker struct {
+	leases *lease.Leases
+	terms  []lease.Term
+
+	mu   sync.Mutex
+	held map[string]*lock // those that no run has asked for yet
+}
+
+var _ gocron.Locker = (*Locker)(nil)
+
+// NewLocker returns a Locker. The terms are those of its leases: with [lease.MinHold], a little less than the
+// interval, no process runs the job again whose clock is behind. Unless [lease.Wait] says otherwise, a job that
+// another process runs is skipped at once.
+func NewLocker(leases *lease.Leases, terms ...lease.Term) *Locker {
+	return &Locker{
+		leases: leases,
+		terms:  append([]lease.Term{lease.Wait(0, 0)}, terms...),
+		held:   make(map[string]*lock),
+	}
+}
+
+// Lock takes the lease of key, which gocron has from the job's name. The errors are those of [lease.Leases.Acquire].
+func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
+	k := &lock{locker: l, key: key, end: make(chan struct{}), ended: make(chan struct{})}
+	begun := make(chan struct{})
+	go func() {
+		defer close(k.ended)
+		k.err = l.leases.Do(ctx, key, func(ctx context.Context) error {
+			k.ctx = ctx
+			close(begun)
+			<-k.end
+			return nil
+		}, l.terms...)
+	}()
+	select {
+	case <-begun:
+	case <-k.ended:
+		return nil, k.err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[key] = k
+	return k, nil
+}
+
+// Task returns the task of the job that is called name by gocron.WithName: run gets the context of the lease that the scheduler has
+// taken for this run, with its token. It ends with the lease. A task that isn't run under this
+// Locker and name fails without calling run, with an error that is [lease.ErrNotHeld].
+func (l *Locker) Task(name string, run func(ctx context.Context) error) gocron.Task {
+	return gocron.NewTask(func() error {
+		k := l.take(name)
+		if k == nil {
+			return fmt.Errorf("fencegocron: the scheduler has taken no lease of %q for the task: %w", name, lease.ErrNotHeld)
+		}
+		return run(k.ctx)
+	})
+}
+
+// take hands a lease out, once: two runs of a job may overlap in a process if the first has lost its lease, and they
+// must not share one.
+func (l *Locker) take(key string) *lock {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.held[key]
+	delete(l.held, key)
+	return k
+}
+
+// A lock is the lease of one run.
+type lock struct {
+	locker *Locker
+	key    string
+	ctx    context.Context // the lease's
+
+	once  sync.Once
+	end   chan struct{} // closed by Unlock
+	ended chan struct{} // closed when the lease has ended
+	err   error
+}
+
+// Unlock releases the lease. The error is a *lease.LostError if it was lost before.
+func (k *lock) Unlock(context.Context) error {
+	k.once.Do(func() {
+		close(k.end)
+		k.locker.mu.Lock()
+		defer k.locker.mu.Unlock()
+		if k.locker.held[k.key] == k {
+			delete(k.locker.held, k.key)
+		}
+	})
+	<-k.ended
+	return k.err
+}
