@@ -14,7 +14,8 @@ import (
 
 // Each node has this scheduler, and one of them makes the report, every hour.
 func Example() {
-	db, err := sqlfence.Open("pgx", "postgres://localhost/shop", sqlfence.WithTable("reports", sqlfence.Resource("report")))
+	db, err := sqlfence.Open("pgx", "postgres://localhost/shop",
+		sqlfence.WithTable("reports", sqlfence.Resource("report")))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A Locker is a [gocron.Locker] on leases: that of a job has the job's name as its key. Heartbeats keep it while the job
-// runs. NewLocker returns one; it is safe for concurrent use.
+// A Locker is a [gocron.Locker] on leases: that of a job has the job's name as its key. Heartbeats keep it while the
+// job runs. NewLocker returns one; it is safe for concurrent use.
 type Locker struct {
 	leases *lease.Leases
 	terms  []lease.Term
@@ -23,8 +23,8 @@ type Locker struct {
 var _ gocron.Locker = (*Locker)(nil)
 
 // NewLocker returns a Locker. The terms are those of its leases: with [lease.MinHold], a little less than the
-// interval, no process runs the job again whose clock is behind. Unless [lease.Wait] says otherwise, a job that
-// another process runs is skipped at once.
+// interval, a process with a clock that is behind doesn't run the job again. Unless [lease.Wait] says otherwise, a
+// job that another process runs is skipped at once.
 func NewLocker(leases *lease.Leases, terms ...lease.Term) *Locker {
 	return &Locker{
 		leases: leases,
@@ -57,9 +57,9 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return k, nil
 }
 
-// Task returns the task of the job that is called name by gocron.WithName: run gets the context of the lease that the scheduler has
-// taken for this run, with its token. It ends with the lease. A task that isn't run under this
-// Locker and name fails without calling run, with an error that is [lease.ErrNotHeld].
+// Task returns the task of the job that is called name by gocron.WithName. Its run gets the context of the lease that
+// the scheduler has taken for it, with the token; the context ends with the lease. A task that isn't run under
+// this Locker and name fails without calling run, with an error that is [lease.ErrNotHeld].
 func (l *Locker) Task(name string, run func(ctx context.Context) error) gocron.Task {
 	return gocron.NewTask(func() error {
 		k := l.take(name)

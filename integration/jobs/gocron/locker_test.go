@@ -19,7 +19,9 @@ import (
 var often = gocron.DurationJob(20 * time.Millisecond)
 
 // start starts a scheduler for the time of the test.
-func start(t *testing.T, locker *fencegocron.Locker, when gocron.JobDefinition, run func(ctx context.Context) error, opts ...gocron.JobOption) {
+func start(t *testing.T, locker *fencegocron.Locker, when gocron.JobDefinition, run func(ctx context.Context) error,
+	opts ...gocron.JobOption,
+) {
 	t.Helper()
 	scheduler, err := schedule(locker, when, run, opts...)
 	if err != nil {

@@ -46,7 +46,8 @@ func workerA(w *zombie.Worker) error {
 	}
 	locker := fencegocron.NewLocker(leases, lease.TTL(time.Second))
 	ended := make(chan error)
-	scheduler, err := schedule(locker, gocron.OneTimeJob(gocron.OneTimeJobStartImmediately()), func(ctx context.Context) error {
+	once := gocron.OneTimeJob(gocron.OneTimeJobStartImmediately())
+	scheduler, err := schedule(locker, once, func(ctx context.Context) error {
 		w.Pause()
 		err := zombie.Write(ctx, db, "A")
 		if w.Fenced && !errors.Is(context.Cause(ctx), sqlfence.ErrStale) {
@@ -71,7 +72,8 @@ func schedule(locker *fencegocron.Locker, when gocron.JobDefinition, run func(ct
 	if err != nil {
 		return nil, err
 	}
-	if _, err := scheduler.NewJob(when, locker.Task("report", run), append(opts, gocron.WithName("report"))...); err != nil {
+	opts = append(opts, gocron.WithName("report"))
+	if _, err := scheduler.NewJob(when, locker.Task("report", run), opts...); err != nil {
 		return nil, err
 	}
 	scheduler.Start()

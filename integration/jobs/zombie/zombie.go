@@ -119,7 +119,8 @@ func goOn(t *testing.T, in io.Writer) {
 	}
 }
 
-// NewBase returns the driver that the stories are played with, on PostgreSQL, and a fresh database, with a result to write.
+// NewBase returns the driver that the stories are played with, on PostgreSQL, and a fresh database with a result to
+// write.
 func NewBase(t *testing.T) (b harness.Base, dsn string) {
 	t.Helper()
 	harness.NeedPostgres(t)
