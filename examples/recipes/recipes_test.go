@@ -1,0 +1,304 @@
+// Package recipes runs the code of docs/recipes.md on SQLite.
+package recipes
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// TestPage wants each block of Go on the page to stand in this file, but for blanks.
+func TestPage(t *testing.T) {
+	words := func(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
+	page, err := os.ReadFile("../../docs/recipes.md")
+	check := checking(t)
+	check(err)
+	source, err := os.ReadFile("recipes_test.go")
+	check(err)
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) < 14 {
+		t.Errorf("the page has %d blocks of Go", len(blocks))
+	}
+	for _, block := range blocks {
+		if !strings.Contains(words(source), words(block[1])) {
+			t.Errorf("nothing here runs\n%s", block[1])
+		}
+		if n := strings.Count(string(block[1]), "\n"); n > 12 {
+			t.Errorf("a recipe of %d lines:\n%s", n, block[1])
+		}
+	}
+	for _, parameters := range regexp.MustCompile("`file:shop.db(.*?)`").FindAllSubmatch(page, -1) {
+		if !strings.Contains(string(parameters[1]), "_txlock=immediate&") {
+			t.Errorf("%s doesn't lock at BEGIN", parameters[1])
+		}
+	}
+}
+
+const driver = "sqlite"
+
+var books = func() sqlfence.Option {
+	books := sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger())
+	return books
+}()
+
+func checking(t *testing.T) func(error) {
+	return func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fresh creates a database with the recipes' tables, and returns its name.
+func fresh(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/recipes.md")
+	check := checking(t)
+	check(err)
+	parameters := regexp.MustCompile("`file:shop.db(\\?_txlock=immediate&_pragma=.*?)`").FindSubmatch(page)
+	if parameters == nil {
+		t.Fatal("the page has no data source name")
+	}
+	dsn := "file:" + filepath.Join(t.TempDir(), "shop.db") + string(parameters[1])
+	plain, err := sql.Open(driver, dsn)
+	check(err)
+	defer plain.Close()
+	for _, query := range []string{
+		"CREATE TABLE books (id integer PRIMARY KEY, price integer, version bigint NOT NULL DEFAULT 1, fence_token bigint NOT NULL DEFAULT 0)",
+		"CREATE TABLE pens (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)",
+		"CREATE TABLE orders (id integer PRIMARY KEY, price integer, version bigint NOT NULL DEFAULT 1, fence_token bigint NOT NULL DEFAULT 0)",
+		"CREATE TABLE jobs (id integer PRIMARY KEY, state text NOT NULL, attempt bigint NOT NULL DEFAULT 0)",
+		"INSERT INTO books (id, price) VALUES (1, 20)",
+		"INSERT INTO pens (id, price) VALUES (1, 20)",
+		"INSERT INTO orders (id, price) VALUES (1, 20)",
+		"INSERT INTO jobs (id, state) VALUES (1, 'queued'), (2, 'queued')",
+	} {
+		_, err := plain.Exec(query)
+		check(err)
+	}
+	return dsn
+}
+
+// open opens a fresh database with a table's option, and creates sqlfence's tables.
+func open(t *testing.T, table sqlfence.Option) (*sql.DB, *lease.Leases, *tokens.Store) {
+	t.Helper()
+	check := checking(t)
+	db, err := sqlfence.Open(driver, fresh(t), table)
+	check(err)
+	t.Cleanup(func() { db.Close() })
+	leases, err := lease.New(db)
+	check(err)
+	check(leases.Setup(t.Context()))
+	store, err := tokens.New(db)
+	check(err)
+	return db, leases, store
+}
+
+func wantStale(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, sqlfence.ErrStale) {
+		t.Errorf("a late write: %v", err)
+	}
+}
+
+func TestLeader(t *testing.T) {
+	check, dsn := checking(t), fresh(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var write func() error
+	var written error
+	work := func(context.Context) { written = write(); stop() }
+
+	election, err := lease.NewElection("books", lease.Callbacks{Elected: work}) // work ends with its context
+	check(err)
+	db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokens(election.Tokens))
+	check(err)
+
+	defer db.Close()
+	write = func() error { _, err := db.Exec("UPDATE books SET price = 30 WHERE id = 1"); return err }
+	leases, err := lease.New(db)
+	check(err)
+	check(leases.Setup(ctx))
+	err = election.Run(ctx, leases) // campaigns, leads, campaigns again, until ctx ends
+
+	check(err)
+	check(written)
+	if err := write(); !errors.Is(err, lease.ErrNotLeader) {
+		t.Errorf("a write of a process that doesn't lead: %v", err)
+	}
+}
+
+func TestLease(t *testing.T) {
+	db, leases, store := open(t, books)
+	check, ctx := checking(t), t.Context()
+	var err error
+	err = leases.Do(ctx, "books", func(ctx context.Context) error { // waits for the lease, keeps it
+		_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // carries its token
+		return err
+	})
+	check(err)
+
+	older, err := store.Issue(ctx, "books")
+	check(err)
+	_, err = store.Issue(ctx, "books") // another holder takes over
+	check(err)
+	_, err = db.ExecContext(sqlfence.WithFence(ctx, older), "UPDATE books SET price = 10 WHERE id = 1")
+	if !errors.Is(err, sqlfence.ErrStale) {
+		t.Errorf("a late write: %v", err)
+	}
+}
+
+func TestLockService(t *testing.T) {
+	db, _, store := open(t, books)
+	check := checking(t)
+	write := func(ctx context.Context, revision int64) (err error) {
+		token := sqlfence.Token{Name: "books", Value: revision} // an etcd revision, a Consul LockIndex
+		check(store.Adopt(ctx, token))
+		ctx = sqlfence.WithFence(ctx, token)
+		_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1")
+		return err
+	}
+	check(write(t.Context(), 7))
+	check(store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 9}))
+	_, err := db.ExecContext(sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 7}), "UPDATE books SET price = 10")
+	wantStale(t, err)
+}
+
+func TestQueue(t *testing.T) {
+	jobs := sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))
+	db, _, _ := open(t, jobs)
+	check, ctx := checking(t), t.Context()
+	var err error
+	var id, attempt int64
+	err = db.QueryRowContext(ctx, `UPDATE jobs SET state = 'running', attempt = attempt + 1
+		WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
+		RETURNING id, attempt`).Scan(&id, &attempt)
+	check(err)
+	claim, err := sqlfence.ClaimToken("jobs", id, attempt)
+	check(err)
+	ctx = sqlfence.WithFence(ctx, claim)
+	_, err = db.ExecContext(ctx, "UPDATE jobs SET state = 'done' WHERE id = $1", id) // ErrStale: another worker has it
+	check(err)
+	_, err = db.ExecContext(t.Context(), "UPDATE jobs SET attempt = attempt + 1 WHERE id = $1", id)
+	check(err)
+	_, err = db.ExecContext(ctx, "UPDATE jobs SET state = 'done' WHERE id = $1", id)
+	wantStale(t, err)
+}
+
+func TestVersion(t *testing.T) {
+	versioned := sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required()))
+	db, _, _ := open(t, versioned)
+	check, ctx := checking(t), t.Context()
+	var err error
+	var price, version int64
+	check(db.QueryRowContext(ctx, "SELECT price, version FROM books WHERE id = 1").Scan(&price, &version))
+	ctx = sqlfence.WithSerial(ctx, version)
+	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = 1", price+1) // raises version
+	if errors.Is(err, sqlfence.ErrConflict) {
+		// another writer was first: read again
+	}
+	check(err)
+	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 5 WHERE id = 1"); !errors.Is(err, sqlfence.ErrConflict) {
+		t.Errorf("a second write of the same version: %v", err)
+	}
+}
+
+func TestCron(t *testing.T) {
+	_, leases, _ := open(t, books)
+	check, ctx := checking(t), t.Context()
+	runs := 0
+	report := func(context.Context) error { runs++; return nil }
+	for range 2 { // nodes
+		var err error
+		err = leases.Do(ctx, "report", report, lease.MinHold(55*time.Minute), lease.Wait(0, 0)) // hourly
+		if errors.Is(err, lease.ErrHeld) {
+			err = nil // another node has run it, or is about to
+		}
+		check(err)
+	}
+	if runs != 1 {
+		t.Errorf("the job ran %d times", runs)
+	}
+}
+
+func TestMixedWriters(t *testing.T) {
+	ctx := t.Context()
+	t.Run("inserts", func(t *testing.T) {
+		orders := sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.UnfencedInserts())
+		db, _, _ := open(t, orders)
+		_, err := db.ExecContext(ctx, "INSERT INTO orders (price) VALUES (10)")
+		checking(t)(err)
+		if _, err := db.ExecContext(ctx, "UPDATE orders SET price = 10"); !errors.Is(err, sqlfence.ErrNoFence) {
+			t.Errorf("an UPDATE without a token: %v", err)
+		}
+	})
+	t.Run("changes", func(t *testing.T) {
+		orders := sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.Optional(),
+			sqlfence.Serial("version", sqlfence.Required()))
+		db, _, store := open(t, orders)
+		check := checking(t)
+		token, err := store.Issue(ctx, "orders")
+		check(err)
+		const change = "UPDATE orders SET price = price + 1 WHERE id = 1"
+		_, err = db.ExecContext(sqlfence.WithFence(sqlfence.WithSerial(ctx, 1), token), change) // the worker
+		check(err)
+		if _, err := db.ExecContext(sqlfence.WithSerial(ctx, 1), change); !errors.Is(err, sqlfence.ErrConflict) {
+			t.Errorf("the API, with the version before the worker's write: %v", err)
+		}
+		_, err = db.ExecContext(sqlfence.WithSerial(ctx, 2), change)
+		check(err)
+		if _, err := db.ExecContext(ctx, change); !errors.Is(err, sqlfence.ErrNoSerial) {
+			t.Errorf("the API, without a version: %v", err)
+		}
+	})
+}
+
+func TestSeveralTables(t *testing.T) {
+	check, dsn, ctx := checking(t), fresh(t), t.Context()
+	db, err := sqlfence.Open(driver, dsn,
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Resource("shop")),
+		sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.Resource("shop")))
+	check(err)
+	defer db.Close()
+	leases, err := lease.New(db)
+	check(err)
+	check(leases.Setup(ctx))
+	check(leases.Do(ctx, "shop", func(ctx context.Context) error {
+		for _, table := range []string{"books", "pens"} {
+			if _, err := db.ExecContext(ctx, "UPDATE "+table+" SET price = 30"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func TestPool(t *testing.T) {
+	check := checking(t)
+	pool, err := pgxpool.New(t.Context(), servers.PostgresURL(t))
+	check(err)
+	defer pool.Close()
+	db, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), books)
+	check(err)
+	defer db.Close()
+	check(db.PingContext(t.Context()))
+	if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 30"); !errors.Is(err, sqlfence.ErrNoFence) {
+		t.Errorf("a write without a token: %v", err)
+	}
+}
