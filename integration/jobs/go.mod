@@ -12,17 +12,27 @@ replace github.com/sqlfence/sqlfence/integration => ..
 
 replace github.com/sqlfence/sqlfence/jobs/fencegocron => ../../jobs/fencegocron
 
+replace github.com/sqlfence/sqlfence/jobs/fenceasynq => ../../jobs/fenceasynq
+
 require (
 	github.com/go-co-op/gocron/v2 v2.21.2
+	github.com/hibiken/asynq v0.26.0
+	github.com/redis/go-redis/v9 v9.14.1
 	github.com/sqlfence/sqlfence v0.0.0
 	github.com/sqlfence/sqlfence/integration v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/jobs/fenceasynq v0.0.0
 	github.com/sqlfence/sqlfence/jobs/fencegocron v0.0.0
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
+	github.com/spf13/cast v1.10.0 // indirect
+	golang.org/x/time v0.14.0 // indirect
+	google.golang.org/protobuf v1.36.10 // indirect
 )
 
 require (

@@ -14,4 +14,3 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
-

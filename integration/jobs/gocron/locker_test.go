@@ -54,7 +54,7 @@ func TestLockerZombie(t *testing.T) {
 			if err := <-wrote; err != nil {
 				t.Fatal(err)
 			}
-		}, nil)
+		})
 		zombie.Check(t, db, fence, said)
 	}
 }

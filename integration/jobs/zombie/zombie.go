@@ -58,9 +58,9 @@ func (w *Worker) Wait() {
 	}
 }
 
-// Play starts A and stops it where it pauses. It returns what A says of its late write, after takeOver has returned
-// and A goes on; and then lets A come to its end, after watch, if there is one.
-func Play(t *testing.T, dsn string, fence bool, takeOver, watch func()) (said string) {
+// Play starts A, stops it where it pauses, calls takeOver, has A go on, and returns what A says of its late write.
+// Before it returns, A has come to its end.
+func Play(t *testing.T, dsn string, fence bool, takeOver func()) (said string) {
 	t.Helper()
 	a := exec.Command(os.Args[0])
 	a.Env = append(os.Environ(), source+"="+dsn, fmt.Sprint(fenced, "=", fence))
@@ -87,8 +87,7 @@ func Play(t *testing.T, dsn string, fence bool, takeOver, watch func()) (said st
 				return said
 			}
 		}
-		t.Fatal("A has ended")
-		return ""
+		return "nothing more"
 	}
 	if first := hear(); first != "working" {
 		t.Fatalf("A says %q before it works", first)
@@ -98,10 +97,13 @@ func Play(t *testing.T, dsn string, fence bool, takeOver, watch func()) (said st
 	signal(t, a, syscall.SIGCONT)
 	goOn(t, in)
 	said = hear()
-	if watch != nil {
-		watch()
-	}
 	goOn(t, in)
+	if more := hear(); more != "nothing more" {
+		t.Errorf("A says %q at its end", more)
+	}
+	if err := a.Wait(); err != nil {
+		t.Errorf("A: %v", err)
+	}
 	return said
 }
 
