@@ -1,23 +1,23 @@
 package rewrite
 
 import (
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
-	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
-type Dialect = lang.Dialect
+type Dialect = databases.Dialect
 
 // The dialects. MySQL is MariaDB's, too.
 const (
-	Postgres = lang.Postgres
-	SQLite   = lang.SQLite
-	MySQL    = lang.MySQL
+	Postgres = databases.Postgres
+	SQLite   = databases.SQLite
+	MySQL    = databases.MySQL
 )
 
 // dialects has what the guard says in the SQL of every dialect.
@@ -29,7 +29,7 @@ var dialects = [...]dialect{
 
 // guarded returns what the guard says in a dialect's SQL.
 func guarded(d Dialect) (dialect, error) {
-	if _, err := lang.Grammar(d); err != nil {
+	if _, err := databases.Of(d); err != nil {
 		return nil, err
 	}
 	return dialects[d], nil

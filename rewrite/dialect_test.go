@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -73,30 +72,9 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// A fact that a dialect leaves out would have its texts read like another one's.
-func TestDialectsLackNoFact(t *testing.T) {
-	optional := []string{"plainStrings", "escapeStrings", "encoding", "maxName", "own"}
-	for _, d := range guardedDialects(t) {
-		g := dialects[d].grammar()
-		for _, facts := range []reflect.Value{reflect.ValueOf(*g), reflect.ValueOf(*g.Lex)} {
-			for i := range facts.NumField() {
-				field := facts.Type().Field(i)
-				if field.Type.Kind() != reflect.Bool && facts.Field(i).IsZero() && !slices.Contains(optional, field.Name) {
-					t.Errorf("%v: %v has no %s", d, facts.Type(), field.Name)
-				}
-			}
-		}
-	}
-}
-
-// The packages that rewrite reads and writes with walk through their dialects in tests
-// of their own, so each that is guarded has to be among them.
+// Package read has samples of each dialect.
 func TestDialectsAreTestedBelow(t *testing.T) {
 	for _, d := range guardedDialects(t) {
-		says := dialects[d]
-		if !slices.Contains(confirm.All(), says.secondLook()) {
-			t.Errorf("confirm.All lacks %v", d)
-		}
 		if _, err := os.Stat(filepath.Join("..", "internal", "sql", "read", "testdata", filepath.Base(goldenFile(d)))); err != nil {
 			t.Errorf("package read has no samples of %v: %v", d, err)
 		}

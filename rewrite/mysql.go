@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -16,9 +17,9 @@ type mysql struct {
 	ledgerPlace
 }
 
-func (mysql) secondLook() *confirm.Dialect { return confirm.MySQL }
+func (mysql) secondLook() *confirm.Dialect { return my.Confirm }
 
-func (mysql) grammar() *read.Grammar { return read.MySQL }
+func (mysql) grammar() *read.Grammar { return my.Grammar }
 
 // searches: PREPARE, EXECUTE IMMEDIATE and CALL run a text that may be put together in the
 // database, and a block may do so. BINLOG changes rows of tables that it doesn't name.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -26,9 +27,9 @@ type postgres struct {
 	ledgerPlace
 }
 
-func (postgres) secondLook() *confirm.Dialect { return confirm.Postgres }
+func (postgres) secondLook() *confirm.Dialect { return pg.Confirm }
 
-func (postgres) grammar() *read.Grammar { return read.Postgres }
+func (postgres) grammar() *read.Grammar { return pg.Grammar }
 
 // searches: U&"\0062ooks" spells any name. DO names nothing, nor does what changes the
 // encoding of later statements. In the code of DO and CALL a name may be a part of a word.

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 
+	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -11,9 +12,9 @@ import (
 // sqlite is SQLite, where a column of any type holds values of all types.
 type sqlite struct{ sqltext.Dialect }
 
-func (sqlite) secondLook() *confirm.Dialect { return confirm.SQLite }
+func (sqlite) secondLook() *confirm.Dialect { return lite.Confirm }
 
-func (sqlite) grammar() *read.Grammar { return read.SQLite }
+func (sqlite) grammar() *read.Grammar { return lite.Grammar }
 
 // searches: the tables of the schema.
 func (sqlite) searches(s *search, tables []Table) {

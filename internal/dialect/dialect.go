@@ -9,6 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -26,13 +28,15 @@ const (
 type Database struct {
 	Name string // as its makers write it
 
-	Text sqltext.Dialect // what sqlfence's own statements are written in
+	Text    sqltext.Dialect  // what sqlfence's own statements are written in
+	Grammar *read.Grammar    // how it is read
+	Confirm *confirm.Dialect // how what a guard has added to is looked at a second time
 }
 
 var databases = [...]Database{
-	Postgres: {Name: "PostgreSQL", Text: postgres.Text},
-	SQLite:   {Name: "SQLite", Text: sqlite.Text},
-	MySQL:    {Name: "MySQL", Text: mysql.Text},
+	Postgres: {Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar, Confirm: postgres.Confirm},
+	SQLite:   {Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar, Confirm: sqlite.Confirm},
+	MySQL:    {Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar, Confirm: mysql.Confirm},
 }
 
 // All returns the databases, in the order of their numbers.

@@ -6,14 +6,13 @@ import (
 
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/seal"
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // MySQL is MySQL and MariaDB. Names that differ in case alone count as the same, as a server may
 // take them; see lower_case_table_names.
 var MySQL = Database{
-	Dialect: my.Text, catalogue: mysql{}, rules: lex.MySQL,
+	Dialect: my.Text, catalogue: mysql{}, rules: my.Lex,
 	same:   strings.ToLower,
 	length: func(s string) int { return len(s) }, // a name is bytes
 	user:   "varchar(255)", time: "bigint",

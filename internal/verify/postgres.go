@@ -7,13 +7,12 @@ import (
 
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/seal"
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Postgres is PostgreSQL.
 var Postgres = Database{
-	Dialect: pg.Text, catalogue: postgres{}, rules: lex.Postgres,
+	Dialect: pg.Text, catalogue: postgres{}, rules: pg.Lex,
 	same:   func(name string) string { return name },
 	length: utf8.RuneCountInString,
 	user:   "text", time: "timestamptz",

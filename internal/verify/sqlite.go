@@ -13,7 +13,7 @@ import (
 
 // SQLite is SQLite, with the databases that the connection has attached as its schemas.
 var SQLite = Database{
-	Dialect: lite.Text, catalogue: sqlite{}, rules: lex.SQLite,
+	Dialect: lite.Text, catalogue: sqlite{}, rules: lite.Lex,
 	same:   lex.Fold,
 	length: utf8.RuneCountInString,
 	user:   "text", time: "integer",

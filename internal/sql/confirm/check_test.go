@@ -121,7 +121,7 @@ func FuzzConfirms(f *testing.F) {
 		}
 		for _, d := range dialects {
 			c := Begin()
-			c.Add(Piece{Kind: Kind(kind), Lo: lo, Hi: hi, Target: d.names.Quote("books")})
+			c.Add(Piece{Kind: Kind(kind), Lo: lo, Hi: hi, Target: d.Names.Quote("books")})
 			if c.Confirms(d, text) && Kind(kind) == Assignment {
 				if !strings.Contains(text[lo:hi], ",") || !strings.Contains(strings.ToUpper(text[:lo]), "SET") {
 					t.Errorf("%s: confirmed from %d to %d of %q", d.name(), lo, hi, text)

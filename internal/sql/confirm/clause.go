@@ -13,7 +13,7 @@ func (c *Check) operand() {
 // the word behind OR.
 func (c *Check) isTarget(f *frame) bool {
 	return c.sign != signNumber && c.sign != signInput && c.before(0) != kwOr &&
-		(!f.named || c.isLabel() || c.dialect.bareAlias)
+		(!f.named || c.isLabel() || c.dialect.BareAlias.Is())
 }
 
 // word reads a word: as what begins another part, where it can only be that.
@@ -57,7 +57,7 @@ func (c *Check) beginsWrite(f *frame) bool {
 	}
 	switch c.following() {
 	case '(':
-		if c.sign != kwUpdate || !c.dialect.joins { // UPDATE (tables) SET
+		if c.sign != kwUpdate || !c.dialect.Joins.Is() { // UPDATE (tables) SET
 			return false
 		}
 	case ',', kwAs:
@@ -79,7 +79,7 @@ func (c *Check) target(f *frame) bool {
 	case kwAs:
 		return true
 	case kwValues:
-		if c.dialect.joins && (f.verb == kwUpdate || f.verb == kwDelete) { // the alias value
+		if c.dialect.Joins.Is() && (f.verb == kwUpdate || f.verb == kwDelete) { // the alias value
 			c.operand()
 			return true
 		}

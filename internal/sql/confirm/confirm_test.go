@@ -15,7 +15,7 @@ func confirmed(d *Dialect, marked string, kinds ...Kind) bool {
 		before, rest, _ := strings.Cut(marked, "«")
 		inside, after, _ := strings.Cut(rest, "»")
 		lo := len(text) + len(before)
-		c.Add(Piece{Kind: kind, Lo: lo, Hi: lo + len(inside), Target: d.names.Quote("books")})
+		c.Add(Piece{Kind: kind, Lo: lo, Hi: lo + len(inside), Target: d.Names.Quote("books")})
 		text, marked = text+before+inside, after
 	}
 	return c.Confirms(d, text+marked)

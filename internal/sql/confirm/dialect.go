@@ -3,71 +3,65 @@ package confirm
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A Dialect is what the check knows of the SQL that a database speaks.
 type Dialect struct {
 	// Comments and white space.
-	lineEnds       string // each of these bytes ends a comment that begins with --
-	nestedComments bool
-	openComments   bool // a comment needs no end
-	byteOrderMark  bool // is white space before a token, and else part of a word
-	hashComments   bool // # begins a comment, and -- needs a blank
-	codeComments   bool // a comment may be code
+	LineEnds       string // each of these bytes ends a comment that begins with --
+	NestedComments fact.Fact
+	OpenComments   fact.Fact // a comment needs no end
+	ByteOrderMark  fact.Fact // is white space before a token, and else part of a word
+	HashComments   fact.Fact // # begins a comment, and -- needs a blank
 
 	// Strings and quoted names. Both know '...' and "...".
-	introduced   []introduced // strings and names that a letter introduces
-	backquotes   bool         // `...` is a name
-	brackets     bool         // [...] is a name
-	dollarQuotes bool         // $tag$...$tag$ is a string
-	twoModes     bool         // a backslash may escape in a string
-	digitNames   bool         // a name may begin with a digit
+	Introduced   []string  // strings that a letter introduces, up to their quotes and in lower case; a name has a double one
+	Escaped      string    // that in which a backslash escapes the next character, and which continues on another line; empty for none
+	Backquotes   fact.Fact // `...` is a name
+	Brackets     fact.Fact // [...] is a name
+	DollarQuotes fact.Fact // $tag$...$tag$ is a string
+	TwoModes     fact.Fact // by a setting a backslash may escape in a string, and a comment be code
+	DigitNames   fact.Fact // a name may begin with a digit
 
 	// Placeholders.
-	placeholder byte   // stands before a placeholder's number
-	variables   string // the bytes that begin a placeholder with a name
-	inlined     bool   // drivers may write values into the text, see [Dialect.Inlines]
+	Placeholder byte      // stands before a placeholder's number
+	Variables   string    // the bytes that begin a placeholder with a name
+	Inlined     fact.Fact // drivers may write values into the text, see [Dialect.Inlines]
 
-	bareAlias  bool       // a write's target may have an alias without AS
-	conditions bool       // a condition may stand behind the user's own in brackets
-	joins      bool       // an UPDATE and a DELETE may be of several tables
-	pipes      bool       // || may be OR
-	keywords   keywords   // words that mean something to the check
-	names      *lex.Rules // what a name stands for
+	BareAlias  fact.Fact  // a write's target may have an alias without AS
+	Conditions fact.Fact  // a condition may stand behind the user's own in brackets
+	Joins      fact.Fact  // an UPDATE and a DELETE may be of several tables
+	Pipes      fact.Fact  // || may be OR
+	Words      Words      // the dialect's own words that mean something to the check
+	Names      *lex.Rules // what a name stands for
 
-	bytes [256]byteKind // by what is above
+	keywords keywords // by what is above
+	bytes    [256]byteKind
 }
 
-// All returns the dialects, for tests that walk through them.
-func All() []*Dialect { return []*Dialect{Postgres, SQLite, MySQL} }
-
-func newDialect(d Dialect) *Dialect {
-	special := "-/.'\"" + d.variables + string(rune(d.placeholder))
-	if d.backquotes {
+// NewDialect returns the dialect with what follows from its fields.
+func NewDialect(d Dialect) *Dialect {
+	d.keywords = newKeywords(d.Words)
+	special := "-/.'\"" + d.Variables + string(rune(d.Placeholder))
+	if d.Backquotes.Is() {
 		special += "`"
 	}
-	if d.hashComments {
+	if d.HashComments.Is() {
 		special += "#"
 	}
-	if d.digitNames {
+	if d.DigitNames.Is() {
 		special += "0123456789"
 	}
-	if d.brackets {
+	if d.Brackets.Is() {
 		special += "["
 	}
 	for i := range d.bytes {
 		d.bytes[i] = kindOf(byte(i))
-		if strings.IndexByte(special, byte(i)) >= 0 || d.byteOrderMark && i == firstOfMark {
+		if strings.IndexByte(special, byte(i)) >= 0 || d.ByteOrderMark.Is() && i == firstOfMark {
 			d.bytes[i] = specialByte
 		}
 	}
 	return &d
-}
-
-// An introduced string or name begins with a letter.
-type introduced struct {
-	start   string // up to its quote, in lower case
-	sign    sign
-	escapes bool // a backslash escapes the next character, and the string continues on another line
 }

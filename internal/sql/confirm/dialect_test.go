@@ -130,7 +130,7 @@ func (d *Dialect) name() string {
 // A dialect that lacks a fact reads some texts as another database would.
 func TestEveryDialectIsComplete(t *testing.T) {
 	for _, d := range dialects {
-		if d.lineEnds == "" || len(d.introduced) == 0 || d.placeholder == 0 || d.names == nil {
+		if d.LineEnds == "" || len(d.Introduced) == 0 || d.Placeholder == 0 || d.Names == nil {
 			t.Errorf("%s: a fact is missing: %+v", d.name(), d)
 		}
 		for word := range commonWords {

@@ -10,7 +10,7 @@ package confirm
 // there as the server does, and puts no value where it would run together with a string. It holds
 // for a dialect with drivers that don't do so.
 func (d *Dialect) Inlines(text string) bool {
-	if !d.inlined {
+	if !d.Inlined.Is() {
 		return true
 	}
 	s := scanner{dialect: d, text: text}

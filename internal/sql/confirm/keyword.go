@@ -66,6 +66,29 @@ const (
 	kwTailOrName   // the same, or it is a name
 )
 
+// Words are what words of a dialect's own mean.
+type Words map[string]sign
+
+// What they may mean.
+const (
+	Duplicate  = kwDuplicate
+	Exists     = kwExists
+	Having     = kwHaving
+	IndexHint  = kwIndexHint // before INDEX
+	Infix      = kwInfix     // an operator between two operands
+	Join       = kwJoin
+	Key        = kwKey
+	Modifier   = kwModifier // between a verb and its target
+	Only       = kwOnly
+	Or         = kwOr
+	Partition  = kwPartition
+	Prefix     = kwPrefix     // before an operand
+	Quick      = kwQuick      // a modifier, or a name
+	TailWord   = kwTail       // it begins what follows a WHERE
+	TailOrName = kwTailOrName // the same, or it is a name
+	ValuesWord = kwValues
+)
+
 // commonWords are those of every dialect.
 var commonWords = map[string]sign{
 	"all": kwAll, "and": kwAnd, "as": kwAs, "at": kwAt, "by": kwBy, "case": kwCase, "conflict": kwConflict,
@@ -101,7 +124,7 @@ const maxKeyword = len("straight_join")
 
 // newKeywords returns the common words and those of one dialect, which may give one another
 // sign.
-func newKeywords(own map[string]sign) (k keywords) {
+func newKeywords(own Words) (k keywords) {
 	all := maps.Clone(commonWords)
 	maps.Copy(all, own)
 	for word, sign := range all {

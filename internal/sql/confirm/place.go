@@ -106,7 +106,7 @@ func (c *Check) checks(f *frame, p *Piece) bool {
 	if c.before(first) == kwAnd && c.before(first+1) == signNumber { // behind an AndCondition
 		first += 2
 	}
-	if c.dialect.conditions && c.before(first) == kwAnd && c.before(first+1) == ')' {
+	if c.dialect.Conditions.Is() && c.before(first) == kwAnd && c.before(first+1) == ')' {
 		first += 2
 	}
 	return f.inWriteWhere() && c.before(first) == kwWhere
@@ -192,6 +192,6 @@ func (d *Dialect) requote(s string, as sign) string {
 	case signString:
 		t.Kind = lex.Text
 	}
-	name, _ := d.names.Name(s, &t)
-	return d.names.Quote(name)
+	name, _ := d.Names.Name(s, &t)
+	return d.Names.Quote(name)
 }

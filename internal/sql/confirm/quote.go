@@ -13,7 +13,7 @@ func endOf(s string, i int, end string) int {
 
 // lineEnd returns where the line ends that has come to i.
 func (d *Dialect) lineEnd(s string, i int) int {
-	for i < len(s) && strings.IndexByte(d.lineEnds, s[i]) < 0 {
+	for i < len(s) && strings.IndexByte(d.LineEnds, s[i]) < 0 {
 		i++
 	}
 	return i
@@ -29,12 +29,12 @@ func (d *Dialect) commentEnd(s string, i int) int {
 			if depth--; depth == 0 {
 				return i + 1
 			}
-		case s[i:i+2] == "/*" && (depth == 0 || d.nestedComments):
+		case s[i:i+2] == "/*" && (depth == 0 || d.NestedComments.Is()):
 			i++
 			depth++
 		}
 	}
-	if d.openComments {
+	if d.OpenComments.Is() {
 		return len(s)
 	}
 	return -1

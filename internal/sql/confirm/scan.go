@@ -78,7 +78,7 @@ func (s *scanner) at(i int) byte {
 // white space; i if there is none, and -1 if a comment has no end.
 func (s *scanner) comment(i int) int {
 	switch c := s.text[i]; {
-	case c == '-' && s.at(i+1) == '-' && s.dialect.dashes(s.text, i), c == '#' && s.dialect.hashComments:
+	case c == '-' && s.at(i+1) == '-' && s.dialect.dashes(s.text, i), c == '#' && s.dialect.HashComments.Is():
 		return s.dialect.lineEnd(s.text, i)
 	case c == '/' && s.at(i+1) == '*' && s.dialect.isCode(s.text, i):
 		return -1
@@ -92,21 +92,25 @@ func (s *scanner) comment(i int) int {
 
 // letter reads the string or quoted name that a letter introduces, if it does.
 func (s *scanner) letter() {
-	for _, in := range s.dialect.introduced {
-		if hi := s.lo + len(in.start); hi <= len(s.text) && isFolded(s.text[s.lo:hi], in.start) {
-			s.introduced(in, hi)
+	for _, start := range s.dialect.Introduced {
+		if hi := s.lo + len(start); hi <= len(s.text) && isFolded(s.text[s.lo:hi], start) {
+			s.introduced(start, hi)
 			return
 		}
 	}
 }
 
 // introduced reads a string or name with its first quote before i.
-func (s *scanner) introduced(in introduced, i int) {
-	s.sign, s.hi = in.sign, quoteEnd(s.text, i, s.text[i-1], in.escapes)
-	if s.dialect.twoModes {
-		s.hi = s.dialect.stringEnd(s.text, i, s.text[i-1])
+func (s *scanner) introduced(start string, i int) {
+	quote, escapes := s.text[i-1], start == s.dialect.Escaped
+	s.sign, s.hi = signString, quoteEnd(s.text, i, quote, escapes)
+	if quote == '"' {
+		s.sign = signName
 	}
-	if in.escapes {
+	if s.dialect.TwoModes.Is() {
+		s.hi = s.dialect.stringEnd(s.text, i, quote)
+	}
+	if escapes {
 		s.hi = s.dialect.continuedEnd(s.text, s.hi)
 	}
 }
@@ -140,9 +144,9 @@ func (s *scanner) other(c byte) {
 		s.sign, s.hi = signName, quoteEnd(s.text, i+1, c, false)
 	case c == '[':
 		s.sign, s.hi = signName, endOf(s.text, i, "]")
-	case c == '$' && d.dollarQuotes && !isDigit(s.at(i+1)):
+	case c == '$' && d.DollarQuotes.Is() && !isDigit(s.at(i+1)):
 		s.sign, s.hi = signString, dollarEnd(s.text, i)
-	case c == d.placeholder:
+	case c == d.Placeholder:
 		for i++; isDigit(s.at(i)); i++ {
 		}
 		s.sign, s.hi = signInput, i
@@ -168,9 +172,9 @@ func (s *scanner) member(stop int) sign {
 	switch c := text[i]; c {
 	case '\'':
 		member, end = signString, d.stringEnd(text, i+1, c)
-	case d.placeholder:
+	case d.Placeholder:
 		member, end = signInput, digitsEnd(text, i+1)
-		if end == i+1 && d.dollarQuotes {
+		if end == i+1 && d.DollarQuotes.Is() {
 			return 0
 		}
 	default:

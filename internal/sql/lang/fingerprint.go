@@ -3,6 +3,7 @@ package lang
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
@@ -15,7 +16,7 @@ import (
 // Of a text that can't be read, or for a dialect without guards, it returns the first word
 // with "…" behind it: the rest may hold values. It is for reports, and nothing may
 // be decided by it.
-func Fingerprint(d Dialect, query string) string {
+func Fingerprint(d dialect.Dialect, query string) string {
 	tokens, ok := tokensOf(d, query)
 	if !ok {
 		return firstWord(query) + " …"
@@ -68,8 +69,8 @@ func lastList(tokens []lex.Token, open int) int {
 }
 
 // tokensOf returns the tokens of a text, if there is a dialect to read it by.
-func tokensOf(d Dialect, query string) ([]lex.Token, bool) {
-	g, err := Grammar(d)
+func tokensOf(d dialect.Dialect, query string) ([]lex.Token, bool) {
+	g, err := grammar(d)
 	if err != nil {
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
@@ -27,7 +28,7 @@ func TestFingerprint(t *testing.T) {
 		"UPDATE books SET secret = 'never closed 4711":                                 "UPDATE …",
 		"INSERT INTO books VALUES (1, 2":                                               "INSERT …",
 	} {
-		for _, d := range []lang.Dialect{lang.Postgres, lang.SQLite} {
+		for _, d := range []dialect.Dialect{dialect.Postgres, dialect.SQLite} {
 			if got := lang.Fingerprint(d, query); got != want {
 				t.Errorf("%v: Fingerprint(%q) = %q, want %q", d, query, got, want)
 			}
@@ -37,7 +38,7 @@ func TestFingerprint(t *testing.T) {
 		"SELECT $1::uuid, E'a\\'b', $$secret$$, B'01'": "SELECT ?::uuid, ?, ?, ?",
 		"DELETE FROM books WHERE id = ANY($1)":         "DELETE FROM books WHERE id = ANY(?)",
 	} {
-		if got := lang.Fingerprint(lang.Postgres, query); got != want {
+		if got := lang.Fingerprint(dialect.Postgres, query); got != want {
 			t.Errorf("Fingerprint(%q) = %q, want %q", query, got, want)
 		}
 	}
@@ -46,7 +47,7 @@ func TestFingerprint(t *testing.T) {
 		"INSERT books SET a = _utf8mb4'a', b = 0x1F # secret":              "INSERT books SET a = _utf8mb4?, b = ?",
 		`UPDATE "books" SET secret = "x"`:                                  "UPDATE ? SET secret = ?", // they may be strings
 	} {
-		if got := lang.Fingerprint(lang.MySQL, query); got != want {
+		if got := lang.Fingerprint(dialect.MySQL, query); got != want {
 			t.Errorf("MySQL: Fingerprint(%q) = %q, want %q", query, got, want)
 		}
 	}
@@ -60,7 +61,7 @@ func FuzzFingerprint(f *testing.F) {
 	f.Add("UPDATE books SET a = 'secret', b = 4711 WHERE c IN (1, 2), (3)")
 	f.Add("INSERT INTO books VALUES (1), (2) -- secret")
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, d := range []lang.Dialect{lang.Postgres, lang.SQLite} {
+		for _, d := range []dialect.Dialect{dialect.Postgres, dialect.SQLite} {
 			got := lang.Fingerprint(d, query)
 			if strings.HasSuffix(got, " …") {
 				continue

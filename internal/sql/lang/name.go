@@ -1,9 +1,11 @@
 package lang
 
+import "github.com/sqlfence/sqlfence/internal/dialect"
+
 // ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
 // returns it as the database would after folding: schema (or "") and name.
-func ParseName(d Dialect, s string) (schema, name string, err error) {
-	g, err := Grammar(d)
+func ParseName(d dialect.Dialect, s string) (schema, name string, err error) {
+	g, err := grammar(d)
 	if err != nil {
 		return "", "", err
 	}
@@ -13,8 +15,8 @@ func ParseName(d Dialect, s string) (schema, name string, err error) {
 // SpellName reads a name as [ParseName] does, and returns it as it has to be sent to the database.
 // That is another than ParseName's where servers differ in whether they tell the capital letters of
 // tables apart: in MySQL it has those of s.
-func SpellName(d Dialect, s string) (schema, name string, err error) {
-	g, err := Grammar(d)
+func SpellName(d dialect.Dialect, s string) (schema, name string, err error) {
+	g, err := grammar(d)
 	if err != nil {
 		return "", "", err
 	}
@@ -23,8 +25,8 @@ func SpellName(d Dialect, s string) (schema, name string, err error) {
 
 // ParseColumn reads the name of a column, and returns it as the database would after
 // folding.
-func ParseColumn(d Dialect, s string) (string, error) {
-	g, err := Grammar(d)
+func ParseColumn(d dialect.Dialect, s string) (string, error) {
+	g, err := grammar(d)
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +37,7 @@ func ParseColumn(d Dialect, s string) (string, error) {
 // the statements of query; in says whether it was in one before. It recognises
 // statements that begin and end transactions. If the text doesn't show the answer,
 // it returns true.
-func InTransaction(d Dialect, query string, in bool) bool {
-	g, err := Grammar(d)
+func InTransaction(d dialect.Dialect, query string, in bool) bool {
+	g, err := grammar(d)
 	return err != nil || g.InTransaction(query, in)
 }

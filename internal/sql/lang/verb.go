@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
@@ -12,7 +13,7 @@ import (
 // first write behind WITH or EXPLAIN; else its first word; empty for none, for a text that
 // can't be read, and for a dialect without guards. It is no reading of the statement, and
 // nothing may be decided by it.
-func Verb(d Dialect, query string) string {
+func Verb(d dialect.Dialect, query string) string {
 	tokens, ok := tokensOf(d, query)
 	if !ok {
 		return ""

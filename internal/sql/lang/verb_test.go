@@ -3,11 +3,12 @@ package lang_test
 import (
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 func TestVerb(t *testing.T) {
-	for _, d := range []lang.Dialect{lang.Postgres, lang.SQLite, lang.MySQL} {
+	for _, d := range []dialect.Dialect{dialect.Postgres, dialect.SQLite, dialect.MySQL} {
 		for query, want := range map[string]string{
 			"":                              "",
 			";":                             "",

@@ -71,12 +71,12 @@ func hasPrefixFoldRunes(s, name string) bool {
 
 // FoldsByLocale reports whether a text may have words that [Rules.FoldedByLocale] is
 // about.
-func (r *Rules) FoldsByLocale(src string) bool { return r.localeFolds && !isASCII(src) }
+func (r *Rules) FoldsByLocale(src string) bool { return r.LocaleFolds.Is() && !isASCII(src) }
 
 // FoldedByLocale returns the name of a word that, by the database's locale, may be another one; ok
 // is false for tokens that can't be.
 func (r *Rules) FoldedByLocale(src string, t *Token) (name string, ok bool) {
-	if !r.localeFolds || t.Kind != Word && !r.foldsQuoted || isASCII(src[t.Start:t.End]) {
+	if !r.LocaleFolds.Is() || t.Kind != Word && !r.FoldsQuoted.Is() || isASCII(src[t.Start:t.End]) {
 		return "", false
 	}
 	return r.Name(src, t)

@@ -108,13 +108,13 @@ func (s *scanner) blank() *Error {
 				return err
 			}
 			s.lineComment()
-		case c == '#' && s.rules.hashComments:
+		case c == '#' && s.rules.HashComments.Is():
 			s.lineComment()
 		case c == '/' && s.at(1) == '*':
 			if err := s.blockComment(); err != nil {
 				return err
 			}
-		case c == firstOfMark && s.rules.byteOrderMark && strings.HasPrefix(s.src[s.pos:], "\uFEFF"):
+		case c == firstOfMark && s.rules.ByteOrderMark.Is() && strings.HasPrefix(s.src[s.pos:], "\uFEFF"):
 			s.pos += 3
 		default:
 			return nil
@@ -124,7 +124,7 @@ func (s *scanner) blank() *Error {
 }
 
 func (s *scanner) lineComment() {
-	stop := strings.IndexAny(s.src[s.pos:], s.rules.lineEnds)
+	stop := strings.IndexAny(s.src[s.pos:], s.rules.LineEnds)
 	if stop < 0 {
 		stop = len(s.src) - s.pos
 	}
@@ -133,7 +133,7 @@ func (s *scanner) lineComment() {
 
 // blockComment skips a comment in /* and */, which begins here.
 func (s *scanner) blockComment() *Error {
-	if s.rules.codeComments {
+	if s.rules.CodeComments.Is() {
 		if err := s.codeComment(); err != nil {
 			return err
 		}
@@ -147,14 +147,14 @@ func (s *scanner) blockComment() *Error {
 			if depth--; depth == 0 {
 				return nil
 			}
-		case c == '/' && s.at(1) == '*' && s.rules.nestedComments:
+		case c == '/' && s.at(1) == '*' && s.rules.NestedComments.Is():
 			depth++
 			s.pos += 2
 		default:
 			s.pos++
 		}
 	}
-	if s.rules.openComments {
+	if s.rules.OpenComments.Is() {
 		return nil
 	}
 	return &Error{start, "a comment is never closed", Rejected}
@@ -165,26 +165,26 @@ func (s *scanner) blockComment() *Error {
 func (s *scanner) next() *Error {
 	start := s.pos
 	switch c := s.src[s.pos]; {
-	case c == '.' && IsDigit(s.at(1)) && s.rules.digitNames:
+	case c == '.' && IsDigit(s.at(1)) && s.rules.DigitNames.Is():
 		return s.dotDigit()
 	case IsDigit(c):
 		return s.digitWord()
-	case c == '"' && s.rules.twoModes:
+	case c == '"' && s.rules.TwoModes.Is():
 		return s.twoModeText(start)
-	case c == '@' && s.rules.atVariables:
+	case c == '@' && s.rules.AtVariables.Is():
 		return s.atVariable()
-	case s.rules.twoModes && strings.IndexByte(`$[]\`, c) >= 0:
+	case s.rules.TwoModes.Is() && strings.IndexByte(`$[]\`, c) >= 0:
 		return &Error{start, strangeByte, Unread}
 	case c == '.' && IsDigit(s.at(1)):
 		s.number()
 		s.emit(Number, start)
 	case IsNameStart(c):
 		return s.word()
-	case c == '"', c == '`' && s.rules.backquotes:
+	case c == '"', c == '`' && s.rules.Backquotes.Is():
 		return s.quotedName(start, c, true)
-	case c == '[' && s.rules.brackets:
+	case c == '[' && s.rules.Brackets.Is():
 		return s.quotedName(start, ']', false)
-	case s.rules.variables && (c == ':' || c == '@' || c == '$' || c == '#'):
+	case s.rules.Variables.Is() && (c == ':' || c == '@' || c == '$' || c == '#'):
 		return s.variable()
 	default:
 		return s.punct(c)
@@ -196,10 +196,10 @@ func (s *scanner) next() *Error {
 // a number.
 func (s *scanner) param() *Error {
 	start := s.pos
-	if s.rules.questionMarks {
+	if s.rules.QuestionMarks.Is() {
 		return s.questionMark()
 	}
-	if !IsDigit(s.at(1)) && s.rules.dollarQuotes {
+	if !IsDigit(s.at(1)) && s.rules.DollarQuotes.Is() {
 		return s.dollar()
 	}
 	s.pos++

@@ -20,12 +20,12 @@ func (r *Rules) ParseName(s string) (schema, name string, err error) {
 		return "", "", fmt.Errorf("name %.80q: %w", s, lexErr)
 	}
 	schema, name, next, ok := r.QualifiedName(s, toks, 0)
-	if !ok || toks[next].Kind != End || next > twoParts && !r.catalogs {
+	if !ok || toks[next].Kind != End || next > twoParts && !r.Catalogs.Is() {
 		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a "+
 			"plain word", s)
 	}
 	for _, t := range toks {
-		if r.localeFolds && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
+		if r.LocaleFolds.Is() && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
 			return "", "", fmt.Errorf("name %.80q: the database folds it in a way that depends on its encoding; write it "+
 				"in double quotes, as it is stored", s)
 		}
@@ -37,7 +37,7 @@ func (r *Rules) ParseName(s string) (schema, name string, err error) {
 // letters apart, they stay.
 func (r *Rules) SpellName(s string) (schema, name string, err error) {
 	schema, name, err = r.ParseName(s)
-	if err != nil || !r.foldsQuoted {
+	if err != nil || !r.FoldsQuoted.Is() {
 		return schema, name, err
 	}
 	toks, _ := Scan(r, s, SCSUnknown, nil) // ParseName has read it
@@ -89,9 +89,9 @@ func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 		return r.clip(Fold(s)), true
 	case t.Kind == Quoted && s[0]|0x20 == 'u':
 		return r.clip(unescape(Unquote(s[2:]))), true
-	case t.Kind == Quoted && r.textNames, t.Kind == Text && r.textNames && s[0] == '\'':
+	case t.Kind == Quoted && r.TextNames.Is(), t.Kind == Text && r.TextNames.Is() && s[0] == '\'':
 		return Fold(Unquote(s)), true
-	case t.Kind == Quoted && r.foldsQuoted, t.Kind == Text && r.twoModes && s[0] == '"':
+	case t.Kind == Quoted && r.FoldsQuoted.Is(), t.Kind == Text && r.TwoModes.Is() && s[0] == '"':
 		return Fold(Unquote(s)), true
 	case t.Kind == Quoted:
 		return r.clip(Unquote(s)), true
@@ -101,17 +101,17 @@ func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 
 // IsName reports whether a token may stand for a name: Name's ok.
 func (r *Rules) IsName(src string, t *Token) bool {
-	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && (r.textNames && src[t.Start] == '\'' || r.twoModes && src[t.Start] == '"')
+	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && (r.TextNames.Is() && src[t.Start] == '\'' || r.TwoModes.Is() && src[t.Start] == '"')
 }
 
 // Quote writes a normalised name so that it is read as just that.
-func (r *Rules) Quote(name string) string { return r.quote(name) }
+func (r *Rules) Quote(name string) string { return r.QuoteName(name) }
 
 // QuoteText writes a string constant that reads alike whatever the setting of
 // standard_conforming_strings.
 func (r *Rules) QuoteText(s string) string {
 	q := "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	if r.scs && strings.IndexByte(s, '\\') >= 0 {
+	if r.ConformingStrings.Is() && strings.IndexByte(s, '\\') >= 0 {
 		return "E" + strings.ReplaceAll(q, `\`, `\\`)
 	}
 	return q
@@ -119,10 +119,10 @@ func (r *Rules) QuoteText(s string) string {
 
 // clip cuts a name as the database does, at a character's start.
 func (r *Rules) clip(s string) string {
-	if r.maxName == 0 || len(s) <= r.maxName {
+	if r.MaxName == 0 || len(s) <= r.MaxName {
 		return s
 	}
-	n := r.maxName
+	n := r.MaxName
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
@@ -130,7 +130,7 @@ func (r *Rules) clip(s string) string {
 }
 
 // MayBeCut reports whether a longer name may have been cut to this one.
-func (r *Rules) MayBeCut(name string) bool { return r.maxName > 0 && len(name)+utf8.UTFMax > r.maxName }
+func (r *Rules) MayBeCut(name string) bool { return r.MaxName > 0 && len(name)+utf8.UTFMax > r.MaxName }
 
 // Unquote strips the quotes of a name or a plain string and undoubles those inside.
 func Unquote(s string) string {

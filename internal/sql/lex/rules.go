@@ -1,66 +1,69 @@
 package lex
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+)
 
 // Rules say how a database reads a text. They are immutable and safe for concurrent
 // use.
 type Rules struct {
 	// Blanks and comments.
-	lineEnds        string // what ends a comment that began with --
-	nestedComments  bool
-	openComments    bool // a comment in /* may end with the text
-	dashesNeedBlank bool // -- begins a comment only before a blank
-	hashComments    bool // # begins a comment, too
-	codeComments    bool // /*! and /*M! may hold code, and /*+ hints
-	byteOrderMark   bool // it is blank space before any token
+	LineEnds       string // what ends a comment that began with --
+	NestedComments fact.Fact
+	OpenComments   fact.Fact // a comment in /* may end with the text
+	HashComments   fact.Fact // # begins a comment, too, and -- only before a blank
+	CodeComments   fact.Fact // /*! and /*M! may hold code, and /*+ hints
+	ByteOrderMark  fact.Fact // it is blank space before any token
 
 	// Strings. The letters introduce one, in either case: x'1F'.
-	rawStrings     string // where a backslash is a character
-	plainStrings   string // as without a letter
-	escapeStrings  string // where a backslash takes the next byte with it
-	unicodeEscapes bool   // U&'' and U&""
-	scs            bool   // standard_conforming_strings decides the meaning of a backslash in a plain one
-	continued      bool   // one goes on in quotes behind a newline
-	dollarQuotes   bool   // $$...$$ and $tag$...$tag$, and $1 is a placeholder
-	twoModes       bool   // whether backslashes escape, and "..." is a string or a name, depends on a setting
-	encoding       string // the setting that may have the text read in another encoding than UTF-8
+	RawStrings        string    // where a backslash is a character
+	PlainStrings      string    // as without a letter
+	EscapeStrings     string    // where a backslash takes the next byte with it
+	UnicodeEscapes    fact.Fact // U&'' and U&""
+	ConformingStrings fact.Fact // standard_conforming_strings decides the meaning of a backslash in a plain one
+	Continued         fact.Fact // one goes on in quotes behind a newline
+	DollarQuotes      fact.Fact // $$...$$ and $tag$...$tag$, and $1 is a placeholder
+	TwoModes          fact.Fact // whether backslashes escape, and "..." is a string or a name, depends on a setting
+	Encoding          string    // the setting that may have the text read in another encoding than UTF-8
 
 	// Names.
-	backquotes     bool // `name`
-	brackets       bool // [name]
-	textNames      bool // a string is a name where a name has to stand
-	noBlankInWords bool // words with blank space beyond ASCII are refused
-	localeFolds    bool // letters beyond ASCII may be folded, too
-	foldsQuoted    bool // and quoted names as others
-	digitNames     bool // one may begin with a digit
-	catalogs       bool // before the schema's may stand that of the database
-	maxName        int  // how many bytes of a name count; 0 for all
-	quote          func(name string) string
+	Backquotes     fact.Fact // `name`
+	Brackets       fact.Fact // [name]
+	TextNames      fact.Fact // a string is a name where a name has to stand
+	NoBlankInWords fact.Fact // words with blank space beyond ASCII are refused
+	LocaleFolds    fact.Fact // letters beyond ASCII may be folded, too
+	FoldsQuoted    fact.Fact // and quoted names as others
+	DigitNames     fact.Fact // one may begin with a digit
+	Catalogs       fact.Fact // before the schema's may stand that of the database
+	MaxName        int       // how many bytes of a name count; 0 for all
+	QuoteName      func(name string) string
 
-	variables     bool // ?, ?1, :a, @a, $a and #a are placeholders
-	questionMarks bool // ? is one
-	atVariables   bool // @a and @@a are variables
+	Variables     fact.Fact // ?, ?1, :a, @a, $a and #a are placeholders
+	QuestionMarks fact.Fact // ? is one
+	AtVariables   fact.Fact // @a and @@a are variables
 
 	classes [256]byteClass // by what is above
 }
 
-// newRules returns the rules with their classes.
-func newRules(r Rules) *Rules {
+// NewRules returns the rules with their classes.
+func NewRules(r Rules) *Rules {
 	for c := range r.classes {
 		r.classes[c] = classOf(byte(c))
 	}
-	if r.dollarQuotes {
+	if r.DollarQuotes.Is() {
 		r.classes['$'] = paramByte
 	}
-	if r.variables || r.questionMarks {
+	if r.Variables.Is() || r.QuestionMarks.Is() {
 		r.classes['?'] = paramByte
 	}
-	if r.digitNames {
+	if r.DigitNames.Is() {
 		for c := '0'; c <= '9'; c++ {
 			r.classes[c] = otherByte
 		}
 	}
-	if r.byteOrderMark {
+	if r.ByteOrderMark.Is() {
 		r.classes[firstOfMark] = otherByte
 	}
 	return &r

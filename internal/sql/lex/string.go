@@ -11,14 +11,14 @@ const (
 
 // str reads a string constant from its opening quote.
 func (s *scanner) str(start int, kind stringKind) *Error {
-	if kind == plainString && s.rules.twoModes {
+	if kind == plainString && s.rules.TwoModes.Is() {
 		return s.twoModeText(start)
 	}
 	s.pos++
 	escapes := kind == escapeString || kind == plainString && s.scs == SCSOff
-	ambiguous := kind == plainString && s.scs == SCSUnknown && s.rules.scs
+	ambiguous := kind == plainString && s.scs == SCSUnknown && s.rules.ConformingStrings.Is()
 	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
-	keeps := escapes || kind == rawString && s.rules.continued
+	keeps := escapes || kind == rawString && s.rules.Continued.Is()
 	for s.toQuote() {
 		switch c := s.src[s.pos]; {
 		case c == '\'' && s.at(1) == '\'':
@@ -80,11 +80,11 @@ func (s *scanner) backslash(escapes bool) *Error {
 // swallowed reports whether the ASCII byte at i could be the second byte of a
 // character, if the database read the text in GBK, Big5, Shift JIS or the like.
 func (s *scanner) swallowed(i int) bool {
-	return s.rules.encoding != "" && i > 0 && s.src[i-1] >= 0x80
+	return s.rules.Encoding != "" && i > 0 && s.src[i-1] >= 0x80
 }
 
 func (s *scanner) twoEncodings() *Error {
-	return &Error{s.pos, "its meaning depends on " + s.rules.encoding + "; pass the value as an argument, or put a " +
+	return &Error{s.pos, "its meaning depends on " + s.rules.Encoding + "; pass the value as an argument, or put a " +
 		"blank or quotes before this byte", Unread}
 }
 

@@ -18,7 +18,7 @@ func (s *scanner) word() *Error {
 		if err := s.blankInWord(start); err != nil {
 			return err
 		}
-		if s.rules.digitNames && strings.IndexByte(s.src[start:i], 0xA0) >= 0 {
+		if s.rules.DigitNames.Is() && strings.IndexByte(s.src[start:i], 0xA0) >= 0 {
 			return s.twoEncodings()
 		}
 	}
@@ -35,7 +35,7 @@ func (s *scanner) word() *Error {
 		case Word:
 			label = before.Char == 'a' && !before.Label && EqualFold(s.src[before.Start:before.End], "as")
 		case Quoted:
-			if s.rules.unicodeEscapes && s.src[before.Start]|0x20 == 'u' && strings.EqualFold(s.src[start:i], "uescape") {
+			if s.rules.UnicodeEscapes.Is() && s.src[before.Start]|0x20 == 'u' && strings.EqualFold(s.src[start:i], "uescape") {
 				return &Error{int(before.Start), "a name spelled with UESCAPE isn't supported; write it in double quotes", Unread}
 			}
 		}
@@ -54,7 +54,7 @@ func (s *scanner) introducedString(start int) (read bool, err *Error) {
 		}
 		return false, nil
 	}
-	if s.rules.unicodeEscapes && s.src[start]|0x20 == 'u' && (s.at(1) == '\'' || s.at(1) == '"') {
+	if s.rules.UnicodeEscapes.Is() && s.src[start]|0x20 == 'u' && (s.at(1) == '\'' || s.at(1) == '"') {
 		return true, s.unicodeEscaped(start)
 	}
 	return false, nil
@@ -63,11 +63,11 @@ func (s *scanner) introducedString(start int) (read bool, err *Error) {
 // introduced returns the kind of string that a letter before the quote introduces.
 func (r *Rules) introduced(letter byte) (kind stringKind, ok bool) {
 	switch {
-	case strings.IndexByte(r.rawStrings, letter) >= 0:
+	case strings.IndexByte(r.RawStrings, letter) >= 0:
 		return rawString, true
-	case strings.IndexByte(r.plainStrings, letter) >= 0:
+	case strings.IndexByte(r.PlainStrings, letter) >= 0:
 		return plainString, true
-	case strings.IndexByte(r.escapeStrings, letter) >= 0:
+	case strings.IndexByte(r.EscapeStrings, letter) >= 0:
 		return escapeString, true
 	}
 	return 0, false
@@ -109,7 +109,7 @@ func (s *scanner) quotedName(start int, close byte, doubles bool) *Error {
 // start. To SQLite it is part of the name; mattn's driver cuts it off at the ends of
 // what follows the first statement, and so makes another name of it.
 func (s *scanner) blankInWord(start int) *Error {
-	if !s.rules.noBlankInWords {
+	if !s.rules.NoBlankInWords.Is() {
 		return nil
 	}
 	for i := start; i < s.pos; i++ {

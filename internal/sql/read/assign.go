@@ -14,7 +14,7 @@ func (t *Text) Assigns(a Assignment, column string) bool {
 // PlainValue returns the value of an item that is column = value, else nothing.
 func (t *Text) PlainValue(a Assignment) Span {
 	equals := a.Names.Hi
-	if t.grammar.qualifiedSet && t.Tokens[equals].Is(':') {
+	if t.grammar.QualifiedSet.Is() && t.Tokens[equals].Is(':') {
 		equals++
 	}
 	if equals+1 >= a.Hi || t.Tokens[a.Lo].Is('(') || !t.Tokens[equals].Is('=') {
@@ -42,7 +42,7 @@ func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
 	if lo == 0 || lo >= end { // a part of it
 		return Span{}, false
 	}
-	if !list || columns == 1 && t.grammar.plainInBrackets {
+	if !list || columns == 1 && t.grammar.PlainInBrackets.Is() {
 		return span(lo, end), true
 	}
 	return t.rowValue(lo, end, place, columns)
@@ -51,11 +51,11 @@ func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
 // behindEquals returns the token behind the equals sign at i, or 0 if there is none.
 func (t *Text) behindEquals(i int32) int32 {
 	switch next := &t.Tokens[min(int(i)+1, len(t.Tokens)-1)]; {
-	case t.Tokens[i].Is(':') && t.grammar.qualifiedSet && next.Is('='):
+	case t.Tokens[i].Is(':') && t.grammar.QualifiedSet.Is() && next.Is('='):
 		return i + 2
 	case !t.Tokens[i].Is('='):
 		return 0
-	case t.grammar.doubleEquals && next.Is('=') && next.Start == t.Tokens[i].End:
+	case t.grammar.DoubleEquals.Is() && next.Is('=') && next.Start == t.Tokens[i].End:
 		return i + 2
 	}
 	return i + 1
@@ -78,7 +78,7 @@ func (t *Text) placeOf(list Span, column string) (place, columns int, ok bool) {
 
 // rowValue returns one of the values of a row that is all of the tokens lo to end.
 func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
-	row := t.grammar.rowKeyword && t.isWord(&t.Tokens[lo], "row")
+	row := t.grammar.RowKeyword.Is() && t.isWord(&t.Tokens[lo], "row")
 	if row {
 		lo++
 	}
@@ -104,7 +104,7 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 // Excluded returns the column of a value that is a column of the row that was to be
 // inserted: excluded.column, or MySQL's VALUES(column).
 func (t *Text) Excluded(value Span) (column string, ok bool) {
-	if !t.grammar.onDuplicate {
+	if !t.grammar.OnDuplicate.Is() {
 		of, column, ok := t.Qualified(value)
 		return column, ok && of == "excluded"
 	}

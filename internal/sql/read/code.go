@@ -103,7 +103,7 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 		switch {
 		case t.isWord(t.tok(), "create") && t.beginsAtomic():
 			return true // the semicolons and the END are the body's
-		case t.grammar.autocommit && (t.isWord(t.tok(), "xa") || t.isWord(t.tok(), "set") && t.setsAutocommit()):
+		case t.grammar.Own != nil && (t.isWord(t.tok(), "xa") || t.isWord(t.tok(), "set") && t.setsAutocommit()):
 			return true
 		case t.isWord(t.tok(), "begin", "start"):
 			in = true

@@ -39,12 +39,12 @@ func (t *Text) Constant(value Span) (c Constant, ok bool) {
 
 // castConstant reads a constant without CAST and returns the index behind it.
 func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
-	if typed, ok := t.keepingType(i); ok && t.grammar.typedConstants {
+	if typed, ok := t.keepingType(i); ok && t.grammar.TypedConstants.Is() {
 		c, ok = t.constant(&t.Tokens[typed])
 		return c, typed + 1, ok && t.Tokens[typed].Kind == lex.Text
 	}
 	c, ok = t.constant(&t.Tokens[i])
-	for next = i + 1; ok && t.grammar.typedConstants && t.Tokens[next].Is(':') && t.Tokens[next+1].Is(':'); {
+	for next = i + 1; ok && t.grammar.TypedConstants.Is() && t.Tokens[next].Is(':') && t.Tokens[next+1].Is(':'); {
 		next, ok = t.keepingType(next + 2)
 	}
 	return c, next, ok
@@ -54,9 +54,9 @@ func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
 func (t *Text) constant(tok *lex.Token) (Constant, bool) {
 	s := t.Src[tok.Start:tok.End]
 	switch {
-	case tok.Kind == lex.Param && t.grammar.namedParams && s[0] == '$' && s[1:] != strconv.Itoa(int(tok.Mate)):
+	case tok.Kind == lex.Param && t.grammar.Lex.Variables.Is() && s[0] == '$' && s[1:] != strconv.Itoa(int(tok.Mate)):
 		return Constant{Name: s[1:]}, !lex.IsDigit(s[1]) // drivers bind $2 by its number or by its place
-	case tok.Kind == lex.Param && t.grammar.namedParams && s[0] != '?':
+	case tok.Kind == lex.Param && t.grammar.Lex.Variables.Is() && s[0] != '?':
 		return Constant{Ordinal: int(tok.Mate), Name: s[1:]}, true
 	case tok.Kind == lex.Param:
 		return Constant{Ordinal: int(tok.Mate)}, true
@@ -71,14 +71,14 @@ func (t *Text) constant(tok *lex.Token) (Constant, bool) {
 // keepingType reads the name of a type in which a constant's text is stored as it is,
 // or which refuses it: not one that rounds, cuts or pads. SQLite's CAST refuses nothing.
 func (t *Text) keepingType(i int) (next int, ok bool) {
-	if t.grammar.typedConstants && t.isWord(&t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
+	if t.grammar.TypedConstants.Is() && t.isWord(&t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
 		i += 2
 	}
 	next = i + 1
 	switch {
-	case t.grammar.typedConstants && t.isWord(&t.Tokens[i], "character") && t.isWord(&t.Tokens[next], "varying"):
+	case t.grammar.TypedConstants.Is() && t.isWord(&t.Tokens[i], "character") && t.isWord(&t.Tokens[next], "varying"):
 		next++
-	case !t.isWord(&t.Tokens[i], t.grammar.keepingTypes...):
+	case !t.isWord(&t.Tokens[i], t.grammar.KeepingTypes...):
 		return i, false
 	}
 	return next, !t.Tokens[next].Is('(') && !t.Tokens[next].Is('[') && !t.isWord(&t.Tokens[next], "array")

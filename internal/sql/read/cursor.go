@@ -100,7 +100,7 @@ func (t *Text) fail(reason Reason, at int) bool {
 // It fails where a word could be a keyword or a name.
 func (t *Text) until(words ...string) (at int, ok bool) {
 	var p phrase
-	if t.grammar.clauseNames && t.i > 0 && t.Tokens[t.i-1].Is(')') {
+	if t.grammar.ClauseNames.Is() && t.i > 0 && t.Tokens[t.i-1].Is(')') {
 		p.place = complete
 	}
 	for ; t.i < t.stop; t.i = t.skip(t.i) {
@@ -134,7 +134,7 @@ func (t *Text) begins(i int) bool {
 	}
 	next, third := &t.Tokens[i+1], &t.Tokens[min(i+2, len(t.Tokens)-1)]
 	if tok.Char == 'o' { // else a join's
-		if t.grammar.onDuplicate {
+		if t.grammar.OnDuplicate.Is() {
 			return t.isWord(next, "duplicate") && t.isWord(third, "key")
 		}
 		return t.isWord(next, "conflict") && (third.Is('(') || t.isWord(third, "do", "on"))

@@ -39,7 +39,7 @@ func (t *Text) NumberInputs() Inputs {
 			continue
 		}
 		s := t.Src[tok.Start:tok.End]
-		n, numbered := 0, s[0] == '?' || !t.grammar.namedParams
+		n, numbered := 0, s[0] == '?' || !t.grammar.Lex.Variables.Is()
 		if numbered {
 			var err error
 			n, err = strconv.Atoi(s[1:])

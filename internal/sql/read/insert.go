@@ -27,11 +27,11 @@ func (t *Text) insert(verb Verb) {
 // columnList reads the columns.
 func (t *Text) columnList(ins *Insertion) bool {
 	open := t.tok()
-	if !open.Is('(') || t.grammar.queryInBrackets && t.isQueryInBrackets() {
+	if !open.Is('(') || t.grammar.QueryInBrackets.Is() && t.isQueryInBrackets() {
 		return true
 	}
 	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.spans), true
-	if lo == hi && !t.grammar.emptyRows {
+	if lo == hi && !t.grammar.RowForms.Is() {
 		return t.fail(ExpectedColumn, t.i)
 	}
 	for i := lo; i < hi && ok; {
@@ -131,11 +131,11 @@ func (t *Text) addSpan(s Span, first, done, all int) {
 func (t *Text) rows() bool {
 	begin, first, ok := t.i, len(t.spans), true
 	for {
-		if t.grammar.rowConstructors {
+		if t.grammar.RowForms.Is() {
 			t.accept("row")
 		}
 		open := t.tok()
-		if !open.Is('(') || int(open.Mate) == t.i+1 && !t.grammar.emptyRows {
+		if !open.Is('(') || int(open.Mate) == t.i+1 && !t.grammar.RowForms.Is() {
 			ok = t.fail(ExpectedRow, t.i)
 			break
 		}
@@ -230,7 +230,7 @@ func (t *Text) behindRows() bool {
 // selection reads the columns of a SELECT.
 func (t *Text) selection() bool {
 	lo := t.i
-	hi, ok := t.until(t.grammar.behindColumns...)
+	hi, ok := t.until(t.grammar.BehindColumns...)
 	if !ok {
 		return false
 	}

@@ -24,17 +24,17 @@ func (t *Text) other(begin int) {
 
 func (t *Text) class() Class {
 	switch first := t.tok(); {
-	case t.grammar.own != nil:
-		return t.grammar.own.class(t)
-	case t.grammar.code && t.isWord(first, "do"):
+	case t.grammar.Own != nil:
+		return t.grammar.Own.class(t)
+	case t.grammar.Code.Is() && t.isWord(first, "do"):
 		return Do
-	case t.grammar.code && t.isWord(first, "call"):
+	case t.grammar.Code.Is() && t.isWord(first, "call"):
 		return Call
-	case t.grammar.code && t.isWord(first, "prepare"):
+	case t.grammar.Code.Is() && t.isWord(first, "prepare"):
 		return Prepare
-	case t.isWord(first, t.grammar.noRows...):
+	case t.isWord(first, t.grammar.NoRows...):
 		return NoRows
-	case t.grammar.joins && t.joins():
+	case t.grammar.CreatesFrom.Is() && t.joins():
 		return Joins
 	case t.isRead():
 		return Reading
@@ -72,7 +72,7 @@ func (t *Text) isRead() bool {
 	switch first := &t.Tokens[i]; {
 	case t.isWord(first, "select", "values", "table", "with"):
 		return true
-	case !t.grammar.copies:
+	case !t.grammar.Code.Is():
 		return false
 	case t.isWord(first, "copy"):
 		return t.isCopyTo()
@@ -140,11 +140,11 @@ func (t *Text) joins() bool {
 // There are other ways to change it, and the text doesn't show all of them; so package lex refuses
 // a text that would read otherwise.
 func (t *Text) ChangesEncoding() int32 {
-	if t.grammar.charsets {
+	if t.grammar.Own != nil {
 		return t.changesCharset()
 	}
 	first := &t.Tokens[t.Lo]
-	if !t.grammar.encodings || t.isWord(first, "show", "reset") || t.isWord(first, "set") && t.setsUTF8() {
+	if t.grammar.Lex.Encoding == "" || t.isWord(first, "show", "reset") || t.isWord(first, "set") && t.setsUTF8() {
 		return -1
 	}
 	for i := t.Lo; i < t.Hi; i++ {
@@ -171,10 +171,11 @@ func (t *Text) ChangesEncoding() int32 {
 // EncodingSetting returns the setting that [Text.ChangesEncoding] is about, and the value that it
 // should have.
 func (t *Text) EncodingSetting() (name, value string) {
-	if t.grammar.charsets {
-		return "character_set_client", "utf8mb4"
+	name = t.grammar.Lex.Encoding
+	if t.grammar.Own != nil {
+		return name, "utf8mb4"
 	}
-	return "client_encoding", "UTF8"
+	return name, "UTF8"
 }
 
 // setsUTF8 reports whether the statement ends with the name of that encoding.

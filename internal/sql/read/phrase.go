@@ -102,7 +102,7 @@ func (p *phrase) word(t *Text, i int, opened bool) (isKeyword bool) {
 // numbers have no such parts. Any other word, as in 4WHERE or 4e0WHERE, is one of its own to some servers, and
 // an error for others.
 func (t *Text) goesOn(i int) bool {
-	if t.grammar.wholeNumbers {
+	if t.grammar.Lex.DigitNames.Is() {
 		return false
 	}
 	number, tok := &t.Tokens[i-1], &t.Tokens[i]
@@ -124,7 +124,7 @@ func (t *Text) goesOn(i int) bool {
 // end of an operator that isn't known.
 func (p *phrase) begin(t *Text) (isKeyword bool) {
 	if p.place != wanted {
-		p.doubtful = p.doubtful || p.place == labelled || !t.grammar.caseLabel || p.cases > 0
+		p.doubtful = p.doubtful || p.place == labelled || !t.grammar.CaseLabel.Is() || p.cases > 0
 		p.place = labelled
 		return false
 	}
@@ -168,9 +168,9 @@ func (p *phrase) name(t *Text, i int) {
 	case p.place == wanted && t.isWord(tok, "by") && t.follows(i, 1, "group", "order"):
 	case p.place == wanted:
 		p.place = complete
-	case t.grammar.operatorCalls && t.isWord(tok, "operator") && t.Tokens[i+1].Is('('):
+	case t.grammar.OperatorWords.Is() && t.isWord(tok, "operator") && t.Tokens[i+1].Is('('):
 		p.place, p.prefix = wanted, true
-	case t.grammar.operatorCalls && t.isWord(tok, "zone") && t.follows(i, 1, "time") && t.follows(i, 2, "at"):
+	case t.grammar.OperatorWords.Is() && t.isWord(tok, "zone") && t.follows(i, 1, "time") && t.follows(i, 2, "at"):
 		p.place = wanted
 	default:
 		p.place = labelled
@@ -187,12 +187,12 @@ func (p *phrase) clause(t *Text, i int) (isKeyword bool) {
 		return false
 	case t.isWord(tok, "group") && t.follows(i, 1, "within") && next.Is('('): // WITHIN GROUP (ORDER BY ...)
 		return false
-	case t.grammar.withNoClause && t.isWord(tok, "with") && t.isWord(next, "time", "unique"):
+	case t.grammar.OperatorWords.Is() && t.isWord(tok, "with") && t.isWord(next, "time", "unique"):
 		return false
 	case t.isWord(tok, "for") && t.follows(i, 1, "collation") && next.Is('('): // COLLATION FOR (...)
 		p.place = complete
 		return false
-	case t.grammar.windowLooksOn && t.isWord(tok, "window") && !(isName(next) && t.isWord(&t.Tokens[min(i+2, len(t.Tokens)-1)], "as")):
+	case t.grammar.WindowLooksOn.Is() && t.isWord(tok, "window") && !(isName(next) && t.isWord(&t.Tokens[min(i+2, len(t.Tokens)-1)], "as")):
 		p.place = labelled
 		return false
 	case p.cases > 0: // none can stand inside of a CASE

@@ -122,9 +122,9 @@ func (t *Text) statement() {
 	t.CTEAt, t.HasWith = t.tok().Start, false
 	begin := t.i
 	switch {
-	case t.grammar.explain && t.accept("explain"):
+	case t.grammar.Explain.Is() && t.accept("explain"):
 		t.explain(begin)
-	case t.grammar.inBrackets && t.tok().Is('(') && int(t.tok().Mate) == t.stop-1:
+	case t.grammar.InBrackets.Is() && t.tok().Is('(') && int(t.tok().Mate) == t.stop-1:
 		// (WITH ... SELECT ...) may write like one without brackets.
 		stop, ok := t.enter()
 		if !ok {
@@ -144,17 +144,17 @@ func (t *Text) statement() {
 // write reads the statement of the region if it is a write of rows.
 func (t *Text) write() bool {
 	switch {
-	case t.grammar.own != nil:
-		return t.grammar.own.write(t)
+	case t.grammar.Own != nil:
+		return t.grammar.Own.write(t)
 	case t.accept("update"):
 		t.update()
 	case t.accept("delete"):
 		t.delete()
 	case t.accept("insert"):
 		t.insert(Insert)
-	case t.grammar.replace && t.accept("replace"):
+	case t.grammar.OrClause.Is() && t.accept("replace"):
 		t.insert(Replace)
-	case t.grammar.merge && t.accept("merge"):
+	case t.grammar.Merge.Is() && t.accept("merge"):
 		t.merge()
 	default:
 		return false

@@ -7,7 +7,7 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 // words are those that may follow; a bare one is not an alias.
 func (t *Text) target(head *Write, follow ...string) *Write {
 	verb, bracket := int(head.At), false
-	if t.grammar.only && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {
+	if t.grammar.Only.Is() && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {
 		t.i++
 		bracket = t.acceptPunct('(')
 	}
@@ -25,14 +25,14 @@ func (t *Text) target(head *Write, follow ...string) *Write {
 	added.Verb, added.At, added.Or, added.OrAt = head.Verb, head.At, head.Or, head.OrAt
 	added.Depth = int32(t.depth)
 	added.Target = Target{Schema: schema, Name: name, At: int32(at), NameAt: int32(next - 1)}
-	if t.grammar.only {
+	if t.grammar.Only.Is() {
 		t.acceptPunct('*')
 	}
 	if !t.alias(added, follow) {
 		t.finish(added)
 		return nil
 	}
-	if t.grammar.indexedBy {
+	if t.grammar.IndexedBy.Is() {
 		if t.accept("indexed", "by") {
 			t.step(1)
 		} else {
@@ -64,7 +64,7 @@ func (t *Text) isWanted(w *Write) bool {
 // the words that may follow are known.
 func (t *Text) alias(w *Write, follow []string) bool {
 	next := t.tok()
-	bare := t.grammar.bareAlias && follow != nil && t.i < t.stop &&
+	bare := t.grammar.BareAlias.Is() && follow != nil && t.i < t.stop &&
 		(next.Kind == lex.Quoted || next.Kind == lex.Word && !t.isWord(next, follow...))
 	if !t.accept("as") && !bare {
 		return true
@@ -80,7 +80,7 @@ func (t *Text) alias(w *Write, follow []string) bool {
 
 // or steps over SQLite's OR x behind a verb.
 func (t *Text) or(w *Write) {
-	if !t.grammar.orClause || !t.accept("or") {
+	if !t.grammar.OrClause.Is() || !t.accept("or") {
 		return
 	}
 	w.OrAt, w.Or = int32(t.i), OrOther

@@ -65,7 +65,7 @@ func (t *Text) assignments(set *Assignments, follow ...string) bool {
 		if t.Tokens[i].Is('(') {
 			names = span(i+1, int(t.Tokens[i].Mate))
 		}
-		for t.grammar.qualifiedSet && int(names.Hi)+1 < end && t.Tokens[names.Hi].Is('.') {
+		for t.grammar.QualifiedSet.Is() && int(names.Hi)+1 < end && t.Tokens[names.Hi].Is('.') {
 			names = Span{names.Hi + 1, names.Hi + 2}
 		}
 		if n := len(t.items); n == cap(t.items) {
@@ -99,7 +99,7 @@ func (t *Text) conditions(w *Write, joins string) bool {
 	if t.isWord(t.tok(), "order", "limit") {
 		w.Limit = int32(t.i)
 	}
-	if t.grammar.limits && !t.passed() {
+	if t.grammar.Limits.Is() && !t.passed() {
 		return false
 	}
 	return t.ends()

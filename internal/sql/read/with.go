@@ -8,7 +8,7 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 //	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
 //	[SEARCH ...] [CYCLE ...], ... statement
 func (t *Text) with(begin int, top bool) {
-	if !t.grammar.recursiveName || !t.isWord(t.peek(1), "as") && !t.peek(1).Is('(') { // else a name
+	if !t.grammar.SearchAndCycle.Is() || !t.isWord(t.peek(1), "as") && !t.peek(1).Is('(') { // else a name
 		t.accept("recursive")
 	}
 	if top {
@@ -69,7 +69,7 @@ func (t *Text) inner(begin int) {
 //	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
 //	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column
 func (t *Text) searchAndCycle(begin int) {
-	if !t.grammar.searchAndCycle {
+	if !t.grammar.SearchAndCycle.Is() {
 		return
 	}
 	if t.accept("search") {
@@ -116,7 +116,7 @@ func (t *Text) constantsUpTo(reserved string) {
 // reads adds the parts of what should only read, from token lo to the end of the
 // region, of the statement that began at begin.
 func (t *Text) reads(begin, lo int) {
-	if t.grammar.selectInto {
+	if t.grammar.CreatesFrom.Is() {
 		t.selectsInto(lo)
 	}
 	if at := t.HiddenWrite(lo, t.stop); at >= 0 {
@@ -162,7 +162,7 @@ func (t *Text) HiddenWrite(lo, hi int) int {
 		}
 		switch next := &t.Tokens[i+1]; {
 		case t.isWord(tok, "update"):
-			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.textNames || next.Kind == lex.Word &&
+			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.Lex.TextNames.Is() || next.Kind == lex.Word &&
 				!t.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",
 					"and", "or", "is", "in", "not", "like", "ilike", "isnull", "notnull", "then", "when", "else", "end", "on", "using", "returning")
 			if name { // else a label

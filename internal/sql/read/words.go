@@ -45,12 +45,12 @@ type keyword struct {
 	name bool // where an operand is wanted, it is a name
 }
 
-// newWords returns the words by their length and first letter: without some, and with
-// those that are names where an operand is wanted.
-func newWords(without, names string) (by [maxWord + 1][26][]keyword) {
-	omitted, named := strings.Fields(without), strings.Fields(names)
+// newWords returns a grammar's words by their length and first letter.
+func newWords(g *Grammar) (by [maxWord + 1][26][]keyword) {
+	omitted, named := strings.Fields(g.WithoutWords), strings.Fields(g.NameWords)
+	own := map[role]string{operator: g.Operators, prefix: g.Prefixes}
 	for r, words := range roles {
-		for _, w := range strings.Fields(words) {
+		for _, w := range strings.Fields(words + " " + own[role(r)]) {
 			if slices.Contains(omitted, w) {
 				continue
 			}
@@ -74,16 +74,4 @@ func (g *Grammar) keyword(word string) *keyword {
 		}
 	}
 	return nil
-}
-
-// moreWords adds words to those of newWords, in the same way.
-func moreWords(by [maxWord + 1][26][]keyword, roles map[role]string, names string) [maxWord + 1][26][]keyword {
-	named := strings.Fields(names)
-	for r, words := range roles {
-		for _, w := range strings.Fields(words) {
-			some := &by[len(w)][w[0]-'a']
-			*some = append(*some, keyword{w, r, slices.Contains(named, w)})
-		}
-	}
-	return by
 }

@@ -1,58 +1,17 @@
 package confirm
 
-import (
-	"strings"
-
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
-)
-
-// MySQL is the dialect of MySQL and MariaDB. What depends on sql_mode or on the server's
-// version can't be read: a backslash before a quote, and a comment that may be code.
-//
-// Source: sql/sql_lex.cc of both.
-var MySQL = newDialect(Dialect{
-	lineEnds:     "\n",
-	hashComments: true,
-	codeComments: true,
-
-	introduced: []introduced{
-		{start: "b'", sign: signString},
-		{start: "n'", sign: signString},
-		{start: "x'", sign: signString},
-	},
-	twoModes:   true,
-	backquotes: true,
-	digitNames: true,
-
-	placeholder: '?',
-	variables:   "@",
-
-	bareAlias:  true,
-	joins:      true,
-	pipes:      true,
-	conditions: true,
-	keywords: newKeywords(map[string]sign{
-		"duplicate": kwDuplicate, "key": kwKey, "exists": kwExists,
-		"low_priority": kwModifier, "high_priority": kwModifier, "delayed": kwModifier, "quick": kwQuick, "ignore": kwModifier,
-		"use": kwIndexHint, "force": kwIndexHint, "partition": kwPartition,
-		"straight_join": kwJoin, "value": kwValues,
-		"div": kwInfix, "mod": kwInfix, "rlike": kwInfix, "xor": kwOr,
-		"binary": kwPrefix, "interval": kwPrefix, "lateral": kwPrefix,
-		"having": kwHaving, "fetch": kwTail, "for": kwTail, "offset": kwTailOrName, "window": kwTailOrName,
-	}),
-	names: lex.MySQL,
-})
+import "strings"
 
 // dashes reports whether the -- at i are a comment: before a blank or a control
 // character, where they have to be.
 func (d *Dialect) dashes(s string, i int) bool {
-	return !d.hashComments || i+2 >= len(s) || s[i+2] <= ' ' || s[i+2] == 0x7F
+	return !d.HashComments.Is() || i+2 >= len(s) || s[i+2] <= ' ' || s[i+2] == 0x7F
 }
 
 // isCode reports whether a comment that begins at i may be code to some servers, or a hint
 // that ends elsewhere.
 func (d *Dialect) isCode(s string, i int) bool {
-	if !d.codeComments {
+	if !d.TwoModes.Is() {
 		return false
 	}
 	s = s[i+len("/*"):]
@@ -67,7 +26,7 @@ func (d *Dialect) isCode(s string, i int) bool {
 // depends on that.
 func (d *Dialect) stringEnd(s string, i int, quote byte) int {
 	end := quoteEnd(s, i, quote, false)
-	if d.twoModes && end != quoteEnd(s, i, quote, true) {
+	if d.TwoModes.Is() && end != quoteEnd(s, i, quote, true) {
 		return -1
 	}
 	return end
@@ -112,7 +71,7 @@ func isBase(s string) bool {
 func (c *Check) mysqlWord(f *frame) (ok bool) {
 	behind := f.part == inTarget && (f.named || f.tables.joined) || f.part == inTables
 	switch {
-	case !c.dialect.joins:
+	case !c.dialect.Joins.Is():
 		return false
 	case (c.sign == kwModifier || c.sign == kwQuick) && f.part == inTarget && !f.named, c.sign == kwPartition && f.part == inTarget:
 	case c.sign == kwSet && behind && (f.verb == kwUpdate || f.verb == kwInsert || f.verb == kwReplace):
@@ -145,7 +104,7 @@ func (c *Check) inIndexHint(f *frame) bool {
 // filtersRows reports whether the current token begins the WHERE or HAVING of the query of an INSERT, which may
 // stand in a bracket.
 func (c *Check) filtersRows(f *frame) bool {
-	if !c.dialect.joins || f.cases > 0 {
+	if !c.dialect.Joins.Is() || f.cases > 0 {
 		return false
 	}
 	into := f
@@ -160,7 +119,7 @@ func (c *Check) filtersRows(f *frame) bool {
 
 // joinsTables notes that the tables of a write are several.
 func (c *Check) joinsTables(f *frame) {
-	if c.dialect.joins && (f.verb == kwUpdate || f.verb == kwDelete) {
+	if c.dialect.Joins.Is() && (f.verb == kwUpdate || f.verb == kwDelete) {
 		f.tables.joined = true
 	}
 }

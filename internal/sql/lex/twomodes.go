@@ -2,47 +2,6 @@ package lex
 
 import "strings"
 
-// MySQL is how MySQL and MariaDB read, whatever sql_mode and character_set_client are: a
-// text that reads otherwise under one of them is an error. So is one that the two, or
-// their versions, read differently.
-//
-//   - A backslash escapes a quote, unless sql_mode has NO_BACKSLASH_ESCAPES. Where it stands
-//     before one, a string ends at two places.
-//   - "..." is a string or, with ANSI_QUOTES, a name. It has the same end; it is a [Text] that
-//     may be a name.
-//   - What /*! and /*M! begin is code for some versions, and a comment for the others.
-//   - $ begins a name, or in MySQL 9 a string; [ a name with MSSQL; \N is NULL in MariaDB.
-//   - In GBK, Big5, Shift JIS and the like a backslash may be the second byte of a character,
-//     and 0xA0 is a blank in single-byte encodings. A backquote may be that, too: so that names
-//     in other languages can be quoted, a connection with such an encoding is left to who opens it.
-//
-// A setting that changes how operators bind, such as PIPES_AS_CONCAT, changes no token.
-//
-// Names are folded as by lower_case_table_names = 1, quoted or not, so that a table is
-// found in whatever case it is written.
-//
-// Source: sql/sql_lex.cc of both, and strings/ctype*.c; MySQL's sql_lex_hints.cc.
-var MySQL = newRules(Rules{
-	lineEnds:        "\n",
-	dashesNeedBlank: true,
-	hashComments:    true,
-	codeComments:    true,
-
-	rawStrings:   "bx",
-	plainStrings: "n",
-	twoModes:     true,
-	encoding:     "character_set_client",
-
-	backquotes:  true,
-	localeFolds: true,
-	foldsQuoted: true,
-	digitNames:  true,
-	quote:       func(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" },
-
-	questionMarks: true,
-	atVariables:   true,
-})
-
 // The reasons for what depends on sql_mode or the server's version.
 const (
 	// AmbiguousQuote is for a string.
@@ -60,7 +19,7 @@ const (
 func (s *scanner) dashes() (comment bool, err *Error) {
 	c := s.at(2)
 	switch {
-	case !s.rules.dashesNeedBlank:
+	case !s.rules.HashComments.Is():
 		return true, nil
 	case c >= 0x80:
 		return false, s.twoEncodings()

@@ -1,52 +1,7 @@
 package read
 
-import (
-	"slices"
-
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
-)
-
-// MySQL is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of
-// both. What only one of them knows is read as that one reads it; the other refuses it.
-//
-// A word that one of them reserves and the other takes for a name is a name where an
-// operand is wanted, and a keyword elsewhere: RETURNING, OFFSET, WINDOW, EXCEPT,
-// INTERSECT. END and ESCAPE are reserved by neither.
-//
-// A statement of MariaDB may be a block with semicolons of its own. So one that isn't known
-// takes the rest of the text with it.
-var MySQL = &Grammar{
-	Lex: lex.MySQL,
-
-	own: &statements{write: (*Text).mysqlWrite, class: (*Text).mysqlClass},
-
-	inBrackets: true,
-	noRows: []string{"commit", "rollback", "savepoint", "release", "start", "xa",
-		"use", "show", "help", "do", "handler",
-		"optimize", "check", "checksum", "repair", "cache", "flush", "reset", "kill", "lock", "unlock",
-		"grant", "revoke", "deallocate", "purge", "change", "stop", "install", "uninstall"},
-	charsets:   true,
-	autocommit: true,
-
-	queryInBrackets: true,
-	plainInBrackets: true,
-	qualifiedSet:    true,
-	rowConstructors: true,
-	emptyRows:       true,
-	onDuplicate:     true,
-	behindColumns:   slices.Concat(commonEnds, []string{"offset", "fetch", "for", "into"}),
-
-	words: moreWords(newWords("glob ilike overlaps to match isnull notnull symmetric asymmetric only variadic do",
-		"end escape except intersect offset returning window"),
-		map[role]string{operator: "xor div rlike mod", prefix: "binary interval"}, "mod"), // MOD() is a function, too
-	windowLooksOn: true,
-	clauseNames:   true,
-	pipesMayBeOr:  true,
-	arrowMayFail:  true,
-	mathMayFail:   true,
-	wholeNumbers:  true,
-	keepingTypes:  []string{"char"},
-}
+// Blocks are the statements of MySQL and MariaDB, where one may be a block with semicolons of its own.
+var Blocks = &Statements{write: (*Text).mysqlWrite, class: (*Text).mysqlClass}
 
 // mysqlWrite reads the statement of the region if it is a write of rows, or one that is
 // run by ANALYZE.

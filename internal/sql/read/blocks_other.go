@@ -42,7 +42,7 @@ func (t *Text) mysqlClass() Class {
 		return NoRows
 	case t.isWord(first, "binlog"):
 		return Unseen
-	case t.isWord(first, t.grammar.noRows...):
+	case t.isWord(first, t.grammar.NoRows...):
 		return NoRows
 	case t.isWord(first, "create"):
 		if class := t.mysqlDefinition(); class != Unknown {
@@ -255,7 +255,7 @@ var wideCharsets = []string{"utf16", "utf16le", "ucs2", "utf32"}
 //	SET [SESSION | LOCAL | @@session. | @@] character_set_results = x
 func (t *Text) CutsErrors() int32 {
 	switch {
-	case !t.grammar.charsets:
+	case t.grammar.Own == nil:
 		return -1
 	case !t.maySet():
 		return t.inExecuted((*Text).CutsErrors)
@@ -281,7 +281,7 @@ func (t *Text) CutsErrors() int32 {
 //	SET [SESSION | LOCAL | @@session. | @@] timestamp = x
 func (t *Text) SetsClock() int32 {
 	switch {
-	case !t.grammar.charsets:
+	case t.grammar.Own == nil:
 		return -1
 	case !t.maySet():
 		return t.inExecuted((*Text).SetsClock)
@@ -304,7 +304,7 @@ func (t *Text) SetsClock() int32 {
 //
 //	XA PREPARE xid
 func (t *Text) PreparesTransaction() int32 {
-	if !t.grammar.charsets {
+	if t.grammar.Own == nil {
 		return -1
 	}
 	executes := t.isWord(&t.Tokens[t.Lo], "execute", "prepare")

@@ -1,0 +1,61 @@
+package mysql
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
+
+// Grammar is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of
+// both. What only one of them knows is read as that one reads it; the other refuses it.
+//
+// A word that one of them reserves and the other takes for a name is a name where an
+// operand is wanted, and a keyword elsewhere: RETURNING, OFFSET, WINDOW, EXCEPT,
+// INTERSECT. END and ESCAPE are reserved by neither.
+//
+// A statement of MariaDB may be a block with semicolons of its own. So one that isn't known
+// takes the rest of the text with it.
+var Grammar = read.NewGrammar(read.Grammar{
+	Lex: Lex,
+	Own: read.Blocks,
+
+	Explain:        fact.No,
+	InBrackets:     fact.Yes,
+	Merge:          fact.No,
+	Code:           fact.No,
+	CreatesFrom:    fact.No,
+	SearchAndCycle: fact.No,
+	NoRows: []string{"commit", "rollback", "savepoint", "release", "start", "xa",
+		"use", "show", "help", "do", "handler",
+		"optimize", "check", "checksum", "repair", "cache", "flush", "reset", "kill", "lock", "unlock",
+		"grant", "revoke", "deallocate", "purge", "change", "stop", "install", "uninstall"},
+
+	Only:            fact.No,
+	BareAlias:       fact.No,
+	OrClause:        fact.No,
+	IndexedBy:       fact.No,
+	Limits:          fact.No,
+	QueryInBrackets: fact.Yes,
+	RowKeyword:      fact.No,
+	PlainInBrackets: fact.Yes,
+	DoubleEquals:    fact.No,
+	QualifiedSet:    fact.Yes,
+	RowForms:        fact.Yes,
+	OnDuplicate:     fact.Yes,
+	BehindColumns:   slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into"}),
+
+	WithoutWords:   "glob ilike overlaps to match isnull notnull symmetric asymmetric only variadic do",
+	NameWords:      "end escape except intersect offset returning window mod", // MOD() is a function, too
+	Operators:      "xor div rlike mod",
+	Prefixes:       "binary interval",
+	CaseLabel:      fact.No,
+	OperatorWords:  fact.No,
+	WindowLooksOn:  fact.Yes,
+	ClauseNames:    fact.Yes,
+	PipesMayBeOr:   fact.Yes,
+	ArrowMayFail:   fact.Yes,
+	MathMayFail:    fact.Yes,
+	TypedConstants: fact.No,
+	KeepingTypes:   []string{"char"},
+})

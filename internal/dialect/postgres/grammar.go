@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
+
+// Grammar is the grammar of PostgreSQL, src/backend/parser/gram.y.
+//
+// It reserves the words that begin a clause (src/include/parser/kwlist.h), and takes
+// none of these for a label without AS; CASE, WHEN, THEN, ELSE and END it takes for
+// one behind an operand.
+var Grammar = read.NewGrammar(read.Grammar{
+	Lex: Lex,
+
+	Explain:        fact.Yes,
+	InBrackets:     fact.Yes,
+	Merge:          fact.Yes,
+	Code:           fact.Yes,
+	CreatesFrom:    fact.Yes,
+	SearchAndCycle: fact.Yes,
+	NoRows: slices.Concat(read.CommonNoRows, []string{"abort", "set", "reset", "show", "listen", "unlisten", "notify",
+		"fetch", "move", "close", "deallocate", "discard", "execute",
+		"lock", "cluster", "refresh", "comment", "grant", "revoke"}),
+
+	Only:            fact.Yes,
+	BareAlias:       fact.Yes,
+	OrClause:        fact.No,
+	IndexedBy:       fact.No,
+	Limits:          fact.No,
+	QueryInBrackets: fact.Yes,
+	RowKeyword:      fact.Yes,
+	PlainInBrackets: fact.No,
+	DoubleEquals:    fact.No,
+	QualifiedSet:    fact.No,
+	RowForms:        fact.No,
+	OnDuplicate:     fact.No,
+	BehindColumns:   slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into"}),
+
+	NameWords:      "between escape glob match regexp",
+	CaseLabel:      fact.Yes,
+	OperatorWords:  fact.Yes,
+	WindowLooksOn:  fact.No,
+	ClauseNames:    fact.No,
+	PipesMayBeOr:   fact.No,
+	ArrowMayFail:   fact.No,
+	MathMayFail:    fact.Yes,
+	TypedConstants: fact.Yes,
+	KeepingTypes:   []string{"smallint", "int", "integer", "bigint", "int2", "int4", "int8", "uuid", "text", "varchar"},
+})

@@ -1,0 +1,50 @@
+package sqlite
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
+
+// Grammar is the grammar of SQLite, src/parse.y.
+//
+// It takes a word of its list %fallback ID for a name where the keyword can't stand: a
+// column may be called end, and it is the END of a CASE only behind an operand.
+var Grammar = read.NewGrammar(read.Grammar{
+	Lex: Lex,
+
+	Explain:        fact.No,
+	InBrackets:     fact.No,
+	Merge:          fact.No,
+	Code:           fact.No,
+	CreatesFrom:    fact.No,
+	SearchAndCycle: fact.No,
+	NoRows:         slices.Concat(read.CommonNoRows, []string{"explain", "pragma", "attach", "detach"}),
+
+	Only:            fact.No,
+	BareAlias:       fact.No,
+	OrClause:        fact.Yes,
+	IndexedBy:       fact.Yes,
+	Limits:          fact.Yes,
+	QueryInBrackets: fact.No,
+	RowKeyword:      fact.No,
+	PlainInBrackets: fact.Yes,
+	DoubleEquals:    fact.Yes,
+	QualifiedSet:    fact.No,
+	RowForms:        fact.No,
+	OnDuplicate:     fact.No,
+	BehindColumns:   read.CommonEnds,
+
+	WithoutWords:   "fetch for",
+	NameWords:      "asymmetric do end glob ilike lateral like match offset only overlaps regexp symmetric to variadic window with",
+	CaseLabel:      fact.No,
+	OperatorWords:  fact.No,
+	WindowLooksOn:  fact.Yes,
+	ClauseNames:    fact.No,
+	PipesMayBeOr:   fact.No,
+	ArrowMayFail:   fact.Yes,
+	MathMayFail:    fact.No,
+	TypedConstants: fact.No,
+	KeepingTypes:   []string{"text"},
+})
