@@ -1,0 +1,14 @@
+// Package fencetest shows in a test what a program does when it has lost its lock: on a database of the
+// test's own, a new SQLite file with a ledger and leases in it.
+//
+//	db := fencetest.Open(t, "CREATE TABLE books (id integer PRIMARY KEY, price integer)", sqlfence.WithTable("books"))
+//	ctx := db.Hold(t.Context(), "books")
+//	db.Before("UPDATE books", func() { db.Hold(t.Context(), "books") }) // another takes over
+//	if err := raisePrices(ctx, db.DB); !errors.Is(err, sqlfence.ErrStale) {
+//		t.Error(err)
+//	}
+//
+// The tokens, the leases and the refusals are real: nothing is simulated but the moment. It can't show
+// what is peculiar to PostgreSQL, MariaDB or MySQL: other kinds of locks, other texts of statements,
+// isolation levels. With a mock in the place of the driver, [Match] compares texts.
+package fencetest

@@ -1,0 +1,96 @@
+package fencetest
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"modernc.org/sqlite"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// A DB is a fenced SQLite database of a test. What it can't do fails the test. It is safe for concurrent
+// use, but for what [testing.TB.FailNow] says: Open, Hold and EndLease are called by the test's
+// goroutine.
+type DB struct {
+	*sql.DB
+	Tokens *tokens.Store // of its ledger
+	Leases *lease.Leases // kept in it
+
+	t     testing.TB
+	hooks *hooks
+}
+
+// Open returns a database with the tables that schema creates, an SQL text of any number of statements,
+// and with sqlfence's own. Its options are those of [sqlfence.Open]. The database is a file in the
+// test's temporary folder; it is closed when the test has ended. Writers wait up to 5 s for one another.
+func Open(t testing.TB, schema string, opts ...sqlfence.Option) *DB {
+	t.Helper()
+	db := &DB{t: t, hooks: &hooks{}}
+	// The folder has the test's name, which may have a # or ? in it.
+	file := url.URL{Path: filepath.ToSlash(filepath.Join(t.TempDir(), "fencetest.db"))}
+	dsn := "file:" + file.EscapedPath() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)" +
+		"&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"
+	var err error
+	db.DB, err = sqlfence.OpenDB(db.hooks.around(&sqlite.Driver{}, dsn), opts...)
+	db.check("open", err)
+	t.Cleanup(func() { _ = db.Close() })
+	db.Tokens, err = tokens.New(db.DB)
+	db.check("tokens", err)
+	db.Leases, err = lease.New(db.DB)
+	db.check("leases", err)
+	db.check("set up the ledger", db.Tokens.Setup(t.Context()))
+	db.check("set up the leases", db.Leases.Setup(t.Context()))
+	_, err = db.ExecContext(sqlfence.Bypass(t.Context(), "fencetest: schema"), schema)
+	db.check("create the schema", err)
+	return db
+}
+
+func (db *DB) check(what string, err error) {
+	if err != nil {
+		db.t.Helper()
+		db.t.Fatalf("fencetest: %s: %v", what, err)
+	}
+}
+
+// Hold returns a context with a new token for each name, the newest of that name. It takes them over
+// from every context that has held them until then.
+func (db *DB) Hold(ctx context.Context, names ...string) context.Context {
+	db.t.Helper()
+	held, err := db.Tokens.IssueMany(ctx, names...)
+	db.check("issue", err)
+	return sqlfence.WithFence(ctx, held...)
+}
+
+// EndLease ends the lease of a key as if its time were over. Its holder doesn't notice: it is what a
+// process that stands still finds when it goes on.
+func (db *DB) EndLease(ctx context.Context, key string) {
+	db.t.Helper()
+	result, err := db.ExecContext(sqlfence.Bypass(ctx, "fencetest: end a lease"),
+		"UPDATE fencing_leases SET expires_at = 0 WHERE key = ? AND lock_id IS NOT NULL", key)
+	db.check("end a lease", err)
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		db.t.Fatalf("fencetest: end a lease: %q has none, %v", key, err)
+	}
+}
+
+// Before has do called once, right before the next statement that [Match] takes for text is sent to the
+// database, by the goroutine that sends it. The beginning of a statement will do, and letters' case
+// doesn't matter. To the database it is as if the process stood still there. In a transaction that has
+// the file's write lock no other process can write: do must not wait for one.
+//
+// The test fails at its end if no such statement was sent.
+func (db *DB) Before(text string, do func()) {
+	db.t.Helper()
+	h := db.hooks.add(text, do)
+	db.t.Cleanup(func() {
+		if !h.called.Load() {
+			db.t.Errorf("fencetest: no statement was sent that has %q in it", text)
+		}
+	})
+}
