@@ -24,6 +24,7 @@ type Table struct {
 	Optional        bool // writes without a token pass: [Optional]
 	UnfencedInserts bool // new rows need no token: [UnfencedInserts]
 	Sealed          bool // it has [Sealed]; whether the database has the seal, [Verify] says
+	FromTransaction bool // its seal takes the tokens of transactions: [FromTransaction]
 
 	Mode Mode // of the table, by [InMode] or [WithMode]
 }
@@ -62,7 +63,7 @@ func publicTable(t *core.Table) Table {
 		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial, ClaimColumn: r.Claim,
 		Lock:   LockColumns{By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry},
 		Ledger: r.Ledger, SingleUse: r.SingleUse, Optional: t.Optional, UnfencedInserts: r.UnfencedInserts,
-		Sealed: r.Sealed,
-		Mode:   Mode(t.Mode),
+		Sealed: r.Sealed, FromTransaction: t.FromTransaction,
+		Mode: Mode(t.Mode),
 	}
 }

@@ -1,6 +1,10 @@
 package sqlfence
 
-import "github.com/sqlfence/sqlfence/internal/core"
+import (
+	"errors"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+)
 
 // Sealed has the database itself refuse every write of the table that doesn't prove its token, from
 // any client: another program, psql, a stored function, a trigger, a cascade. It is a rule on top
@@ -17,6 +21,33 @@ import "github.com/sqlfence/sqlfence/internal/core"
 //
 // A table with [Optional] or [UnfencedInserts] can't be sealed, nor one of SQLite. The seal
 // holds whatever the mode: in [Observe] mode, and under [Bypass], the database refuses.
-func Sealed() Rule {
-	return func(t *core.Table) { t.Rules.Sealed = true }
+//
+// Without options each write proves its token by itself.
+func Sealed(opts ...SealOption) Rule {
+	return func(t *core.Table) {
+		t.Rules.Sealed = true
+		for _, o := range opts {
+			if o == nil {
+				t.Fail(errors.New("Sealed: nil option"))
+				continue
+			}
+			o(t)
+		}
+	}
+}
+
+// A SealOption sets up what the seal of a table accepts. See [Sealed].
+type SealOption func(*core.Table)
+
+// FromTransaction has the seal take the token of the transaction for a write that proves none by itself, so that programs
+// in other languages write to the table with the statements that they have:
+//
+//	SELECT set_config('sqlfence.tokens', 'books:000000000000042 orders:000000000000007', true)
+//
+// These are tokens as [Token.String] writes them, with blanks between them. They hold until the transaction ends. A value
+// that was set for the session proves nothing; docs/sealed.md says how the seal distinguishes the two, and which privilege
+// the table's owner needs for that. Statements of sqlfence prove their own token, as without it. On PostgreSQL alone:
+// elsewhere schema.Seal refuses the table.
+func FromTransaction() SealOption {
+	return func(t *core.Table) { t.FromTransaction = true }
 }

@@ -30,7 +30,7 @@ import (
 // [sqlfence.Ledger] the ledger has to be there.
 //
 // Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, where no table can be
-// sealed; an untyped one for a table that can't be sealed, which says why; else the database's.
+// sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped one for a table that can't be sealed, which says why; else the database's.
 // Tables that were registered before the one that the error is about are sealed; that one is as it
 // was, unless the connection to MySQL or MariaDB broke meanwhile: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
@@ -93,6 +93,9 @@ type sealer interface {
 // A leveler is a sealer with statements that need a transaction of this level.
 type leveler interface{ level() sql.IsolationLevel }
 
+// A takesTransactions is a sealer with triggers that can take a transaction's tokens ([sqlfence.FromTransaction]).
+type takesTransactions interface{ takesTransactions() }
+
 // sealers are by database: in SQLite no table can be sealed.
 var sealers = dialectopt.For[sealer](sealPostgres{}, nil, sealMySQL{})
 
@@ -122,7 +125,7 @@ type sealing struct {
 // sealed returns what the triggers of the seal depend on.
 func (s sealing) sealed() *seal.Table {
 	return &seal.Table{Name: s.proof, Fence: s.stored, Resource: s.Resource, Key: s.KeyColumn, Serial: s.SerialColumn,
-		Ledger: s.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.SingleUse}
+		Ledger: s.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.SingleUse, FromTransaction: s.FromTransaction}
 }
 
 // sealed returns the tables of these names that are registered with Sealed, or all.
@@ -161,6 +164,9 @@ func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	part, err := sealerOf(d)
 	if err == nil && t.FenceColumn == "" {
 		err = errors.New("it has no fence column")
+	}
+	if _, ok := part.(takesTransactions); err == nil && t.FromTransaction && !ok {
+		err = fmt.Errorf("%v has no setting that ends with its transaction, so FromTransaction is for PostgreSQL", d)
 	}
 	if err == nil && t.Lock.By != "" {
 		err = errors.New("its seal can't see who holds the locks of EditLock")

@@ -25,6 +25,9 @@ func (sealPostgres) seal(s sealing) []string {
 // level: see sealLevel.
 func (sealPostgres) level() sql.IsolationLevel { return sql.LevelReadCommitted }
 
+// takesTransactions: package seal has how.
+func (sealPostgres) takesTransactions() {}
+
 func (sealPostgres) obstacles(sealing) string { return "" }
 
 func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPostgresText, s)} }
@@ -34,7 +37,7 @@ func write(text string, s sealing) string {
 	d, t := s.text, s.sealed()
 	functions := ""
 	for _, f := range seal.Functions(t) {
-		functions += strings.NewReplacer("{function}", d.Text(f.Name), "{body}", f.Body()).Replace(createFunction)
+		functions += strings.NewReplacer("{function}", d.Text(f.Name), "{takes}", f.Takes(), "{declares}", f.Declares(), "{body}", f.Body()).Replace(createFunction)
 	}
 	wanted := seal.Wanted(t, "SELECT sealed, home, parted")
 	text = strings.NewReplacer("{level}", sealLevel, "{same table}", sealSameTable).Replace(text)
@@ -48,11 +51,12 @@ func write(text string, s sealing) string {
 // createFunction creates a function, and gives one of another role to the table's owner: its own might
 // replace it.
 const createFunction = `
-	EXECUTE pg_catalog.concat('CREATE OR REPLACE FUNCTION ', pg_catalog.quote_ident(home), '.', pg_catalog.quote_ident({function}), '() RETURNS trigger LANGUAGE plpgsql AS $sqlfence_body$', {body}, '$sqlfence_body$');
+	EXECUTE pg_catalog.concat('CREATE OR REPLACE FUNCTION ', pg_catalog.quote_ident(home), '.', pg_catalog.quote_ident({function}), '({takes}) {declares} LANGUAGE plpgsql AS $sqlfence_body$', {body}, '$sqlfence_body$');
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_class AS c ON pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER')
-		WHERE c.oid = sealed AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', home, {function}))) THEN
-		EXECUTE pg_catalog.format('ALTER FUNCTION %I.%I() OWNER TO %I', home, {function}, (SELECT pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class AS c WHERE c.oid = sealed));
-	END IF;`
+		WHERE c.oid = sealed AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', home, {function}))) THEN
+		EXECUTE pg_catalog.format('ALTER FUNCTION %I.%I({takes}) OWNER TO %I', home, {function}, (SELECT pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class AS c WHERE c.oid = sealed));
+	END IF;
+	EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %I.%I({takes}) TO PUBLIC', home, {function});`
 
 // sealLevel: what others have just committed isn't seen at another level, where a transaction looks
 // at the catalogue as it was before it waited for them.

@@ -51,6 +51,14 @@ func TestSealCanFail(t *testing.T) {
 			changeKey, []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
 		{bases[2], "the row's key", "ELSEIF NOT (CAST(CONVERT(OLD.`id`", "ELSEIF FALSE AND NOT (CAST(CONVERT(OLD.`id`",
 			changeKey, []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
+		{bases[1], "the memory of a transaction's setting", `pg_catalog.int8eq(before, behind)`, "true",
+			session + " ;; BEGIN ;; UPDATE books SET price = 99 WHERE id = 1 ;; COMMIT", fromTransaction()},
+		{bases[1], "the number of a transaction", `pg_catalog.int4eq(pg_catalog.strpos(list, own), 0)`, "false",
+			"SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), false) ;; UPDATE books SET price = 99 WHERE id = 1", fromTransaction()},
+		{bases[1], "the number of what was compared", `pg_catalog.concat(own, tokens)`, "tokens",
+			"SET sqlfence.taken = 'books:000000000000007' ;; " + session + " ;; DELETE FROM books WHERE id = 1", fromTransaction()},
+		{bases[1], "the names of tokens", `pg_catalog.textregexne(list, `, "pg_catalog.textregexne('a:000000000000001 ', ",
+			"BEGIN ;; SELECT set_config('sqlfence.tokens', 'my books:000000000000007', true) ;; UPDATE books SET price = 99 WHERE id = 1 ;; COMMIT", fromTransaction()},
 	} {
 		t.Run(test.base.Name+"/"+test.name, func(t *testing.T) {
 			for _, whole := range []bool{true, false} {

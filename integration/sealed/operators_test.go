@@ -16,6 +16,15 @@ import (
 // as opens the database of a lab on PostgreSQL with a parameter more, with the lab's rules.
 func (l *lab) as(t testing.TB, name, value string, rules ...sqlfence.Option) *sql.DB {
 	t.Helper()
+	if len(rules) == 0 {
+		rules = []sqlfence.Option{sqlfence.WithTable("books", l.rules...)}
+	}
+	return l.Fenced(t, l.with(t, name, value), rules...)
+}
+
+// with is the DSN of a lab on PostgreSQL with a parameter more.
+func (l *lab) with(t testing.TB, name, value string) string {
+	t.Helper()
 	u, err := url.Parse(l.dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -23,10 +32,18 @@ func (l *lab) as(t testing.TB, name, value string, rules ...sqlfence.Option) *sq
 	q := u.Query()
 	q.Set(name, value)
 	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // as libpq reads it
-	if len(rules) == 0 {
-		rules = []sqlfence.Option{sqlfence.WithTable("books", l.rules...)}
+	return u.String()
+}
+
+// login opens a lab's database on PostgreSQL as another role, with the password x.
+func (l *lab) login(t testing.TB, role string) *sql.DB {
+	t.Helper()
+	u, err := url.Parse(l.dsn)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return l.Fenced(t, u.String(), rules...)
+	u.User = url.UserPassword(role, "x")
+	return l.Raw(t, u.String())
 }
 
 // behind runs a change of the seal while a transaction has locked the table, and then f in that transaction.

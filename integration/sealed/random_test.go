@@ -54,7 +54,9 @@ const shapeTriggers = `
 // carries a token which is high enough; and what proves such tokens isn't refused by the seal.
 func TestRandomStatements(t *testing.T) {
 	for name, shape := range shapes {
-		for tokens, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}, "keys": {sqlfence.Key("id"), sqlfence.Ledger()}} {
+		for tokens, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}, "keys": {sqlfence.Key("id"), sqlfence.Ledger()},
+			"row, from transactions": fromTransaction(), "ledger, from transactions": fromTransaction(sqlfence.Ledger()),
+			"keys, from transactions": fromTransaction(sqlfence.Key("id"), sqlfence.Ledger())} {
 			t.Run(name+", "+tokens, func(t *testing.T) {
 				seed := harness.Seed(t)
 				l := newUnsealed(t, harness.Bases[1], rules...)
@@ -67,7 +69,8 @@ func TestRandomStatements(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conn.Close()
-				a := &attacker{sqlWriter: &sqlWriter{r: rand.New(rand.NewPCG(seed, 1)), shape: name, keys: tokens == "keys", tag: 1000}, t: t, conn: conn, seed: seed, ledger: len(rules) > 0}
+				a := &attacker{sqlWriter: &sqlWriter{r: rand.New(rand.NewPCG(seed, 1)), shape: name, keys: strings.HasPrefix(tokens, "keys"), tag: 1000}, t: t, conn: conn, seed: seed,
+					ledger: !strings.HasPrefix(tokens, "row"), takes: strings.HasSuffix(tokens, "transactions")}
 				if err := conn.QueryRowContext(t.Context(), "SELECT current_setting('server_version_num')::integer").Scan(&a.version); err != nil {
 					t.Fatal(err)
 				}
@@ -98,6 +101,9 @@ type attacker struct {
 	ledger bool
 	inTx   bool
 	landed int
+
+	takes bool  // the seal takes a transaction's token
+	given int64 // that of the transaction; 0 for none
 }
 
 // round sends one statement, or a transaction.
@@ -108,9 +114,11 @@ func (a *attacker) round() {
 	a.exec("RESET ALL")
 	a.exec("SET enable_" + pick(a.r, "hashjoin", "nestloop", "mergejoin", "material", "indexscan", "sort") + " = off")
 	if a.r.IntN(3) > 0 {
+		a.forSession()
 		a.send(a.statement())
 		return
 	}
+	a.forSession()
 	before := a.rows()
 	a.exec("BEGIN")
 	a.inTx = true
@@ -118,7 +126,7 @@ func (a *attacker) round() {
 	for n := 1 + a.r.IntN(4); n > 0 && fine; n-- {
 		fine = a.send(a.statement())
 	}
-	a.inTx = false
+	a.inTx, a.given = false, 0
 	if fine && a.r.IntN(4) > 0 {
 		a.exec("COMMIT")
 		return
@@ -135,6 +143,7 @@ func (a *attacker) send(s script) bool {
 	before := a.rows()
 	if a.inTx {
 		a.exec("SAVEPOINT before_it")
+		a.forTransaction()
 	}
 	_, err := a.conn.ExecContext(a.t.Context(), s.text)
 	if err != nil && strings.Contains(err.Error(), "sqlfence: ") && a.mayNotBeRefused(s, before) {
@@ -143,16 +152,17 @@ func (a *attacker) send(s script) bool {
 	if err != nil && a.inTx {
 		a.exec("ROLLBACK TO SAVEPOINT before_it")
 	}
+	given := a.given
 	after := a.rows()
 	for key, row := range before {
-		if now, there := after[key]; !there && !a.mayDelete(s, row.id, row.mark) {
+		if now, there := after[key]; !there && !a.mayDelete(s, row.id, row.mark) && !a.passes(given, row.id, row.mark) {
 			a.t.Fatalf("seed %d: %s deletes %s, which has %d (%v)", a.seed, s.text, key, row.mark, err)
-		} else if there && now != row && !a.mayWrite(s, row.id, row.mark, now.price, now.mark) {
+		} else if there && now != row && !a.mayWrite(s, row.id, row.mark, now.price, now.mark) && !(now.mark == given && a.passes(given, row.id, row.mark)) {
 			a.t.Fatalf("seed %d: %s changes %s from %v to %v (%v)", a.seed, s.text, key, row, now, err)
 		}
 	}
 	for key, row := range after {
-		if _, there := before[key]; !there && !a.mayWrite(s, row.id, 0, row.price, row.mark) {
+		if _, there := before[key]; !there && !a.mayWrite(s, row.id, 0, row.price, row.mark) && !(row.mark == given && a.passes(given, row.id, 0)) {
 			a.t.Fatalf("seed %d: %s adds %s, %v (%v)", a.seed, s.text, key, row, err)
 		}
 	}
@@ -214,15 +224,46 @@ func (a *attacker) mayNotBeRefused(s script, rows stock) bool {
 	}
 	for _, writes := range s.statements {
 		for _, w := range writes {
-			if token == 0 {
-				token = w.token
+			own := w.token
+			if own == 0 {
+				own = a.given
 			}
-			if w.token != token || !a.passes(token, 0, highest) {
+			if token == 0 {
+				token = own
+			}
+			if own != token || !a.passes(token, 0, highest) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// forTransaction sets the transaction's token or takes it away.
+func (a *attacker) forTransaction() {
+	if !a.takes {
+		return
+	}
+	a.given = pick(a.r, 0, a.newest, a.newest, max(1, a.newest-1), a.newest+1)
+	a.exec("SELECT set_config('sqlfence.tokens', " + a.tokens(a.given) + pick(a.r, "", " || ' ' || txid_current()") + ", true)")
+}
+
+// forSession sets a token that proves nothing.
+func (a *attacker) forSession() {
+	if a.takes && a.r.IntN(2) == 0 {
+		a.exec("SELECT set_config('sqlfence.tokens', " + a.tokens(a.newest) + pick(a.r, "", "", " || ' ' || txid_current()") + ", false)")
+	}
+}
+
+// tokens is the SQL of a list of tokens.
+func (a *attacker) tokens(value int64) string {
+	switch {
+	case value == 0:
+		return "''"
+	case a.keys:
+		return fmt.Sprintf("(SELECT string_agg(format('books/%%s:%015d', n), ' ') FROM generate_series(1, 61) AS n)", value)
+	}
+	return fmt.Sprintf("'books:%015d'", value)
 }
 
 func (a *attacker) exec(query string) {

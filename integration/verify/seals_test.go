@@ -198,6 +198,19 @@ func TestEachPartOfASeal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { mends(t, harness.Bases[1], rules, damage...) })
 	}
+	takes := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed(sqlfence.FromTransaction())}
+	const proof = "FUNCTION sqlfence_proof_books(text)"
+	for name, damage := range map[string][]string{
+		"the function of proofs":  {"CREATE OR REPLACE FUNCTION sqlfence_proof_books(text) RETURNS bigint STABLE SECURITY DEFINER LANGUAGE plpgsql AS 'BEGIN RETURN 900; END'"},
+		"no function of proofs":   {"DROP " + proof},
+		"its rights":              {"ALTER " + proof + " SECURITY INVOKER"},
+		"its place":               {"ALTER " + proof + " VOLATILE"},
+		"who may run it":          {"REVOKE EXECUTE ON " + proof + " FROM PUBLIC"},
+		"a setting of it":         {"ALTER " + proof + " SET search_path = ''"},
+		"the function of deletes": {replace("delete", "RETURN OLD;")},
+	} {
+		t.Run(name+", from transactions", func(t *testing.T) { mends(t, harness.Bases[1], takes, damage...) })
+	}
 	for event, body := range map[string]string{
 		"insert": "SET NEW.fence_token = ABS(NEW.fence_token)", "update": "SET NEW.fence_token = ABS(NEW.fence_token)", "delete": "SET @x = 1",
 	} {
@@ -205,6 +218,25 @@ func TestEachPartOfASeal(t *testing.T) {
 		t.Run("the trigger for "+event, func(t *testing.T) {
 			mends(t, harness.MySQL, rules, "DROP TRIGGER "+trigger, "CREATE TRIGGER "+trigger+" BEFORE "+event+" ON books FOR EACH ROW "+body)
 		})
+	}
+}
+
+// A seal that takes a transaction's tokens, or doesn't, beside the other rule is found, and Seal mends it.
+func TestSealWithAnotherOption(t *testing.T) {
+	each := [][]sqlfence.Rule{{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, {sqlfence.RowFence("fence_token"), sqlfence.Sealed(sqlfence.FromTransaction())}}
+	for i, rules := range each {
+		w := newWorld(t, harness.Bases[1])
+		w.seal(t, rules...)
+		if found := w.news(t, harness.Books(rules...)); len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+		if found := w.news(t, harness.Books(each[1-i]...)); len(found) != 1 || found[0].Code != "wrong-seal" {
+			t.Errorf("found %v", found)
+		}
+		w.seal(t, each[1-i]...)
+		if found := w.news(t, harness.Books(each[1-i]...)); len(found) > 0 {
+			t.Errorf("after Seal: found %v", found)
+		}
 	}
 }
 

@@ -18,7 +18,11 @@ type Table struct {
 	Optional bool
 	Mode     Mode
 	ModeSet  bool
-	Rules    rewrite.Table
+
+	// FromTransaction says that the seal takes the tokens of transactions. Statements are the same with it.
+	FromTransaction bool
+
+	Rules rewrite.Table
 
 	spelled session.Name
 	asked   []string // the token's name, as a source is asked for it

@@ -14,7 +14,28 @@ type Function struct {
 	Name string
 	text string   // for format
 	args []string // of format, behind the schema and the ledger: what a table with partitions has besides
+
+	proof bool // it is no trigger's function: it returns a token of the transaction
 }
+
+// Takes are the types of its arguments.
+func (f *Function) Takes() string {
+	if f.proof {
+		return "pg_catalog.text"
+	}
+	return ""
+}
+
+// Declares is what it returns, and how it is run.
+func (f *Function) Declares() string {
+	if f.proof {
+		return "RETURNS pg_catalog.int8 STABLE SECURITY DEFINER"
+	}
+	return "RETURNS trigger"
+}
+
+// Definer reports whether it runs with the rights of its owner.
+func (f *Function) Definer() bool { return f.proof }
 
 // Body is an expression of PostgreSQL's for the function's body, where there are the columns or variables home, the
 // table's schema, ledger, the ledger's name with its schema in quotes, and parted, whether the table has partitions.
@@ -35,17 +56,21 @@ func LedgerName(own string) string {
 	return pg.Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
-// Functions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, and
-// of TRUNCATE.
+// Functions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, of
+// TRUNCATE, and last the one that reads a transaction's tokens, if the seal takes them.
 func Functions(t *Table) []Function {
 	write := func(text string) string { return t.fill(text, true) }
 	part := func(text string) string { return t.fill(text, false) }
-	return []Function{
-		{t.own("sqlfence_write_"), write(postgresWrite), []string{part(movedHere), part(movesAway)}},
-		{t.own("sqlfence_delete_"), write(postgresDelete), []string{part(deletedMove)}},
-		{t.own("sqlfence_clear_"), write(postgresClear), []string{part(clearedMove)}},
-		{t.own("sqlfence_truncate_"), write(postgresTruncate), nil},
+	all := []Function{
+		{t.own("sqlfence_write_"), write(postgresWrite), []string{part(movedHere), part(movesAway)}, false},
+		{t.own("sqlfence_delete_"), write(postgresDelete), []string{part(deletedMove)}, false},
+		{t.own("sqlfence_clear_"), write(postgresClear), []string{part(clearedMove)}, false},
+		{t.own("sqlfence_truncate_"), write(postgresTruncate), nil, false},
 	}
+	if t.FromTransaction {
+		all = append(all, Function{t.own("sqlfence_proof_"), write(postgresProof), nil, true})
+	}
+	return all
 }
 
 // triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the
@@ -111,7 +136,13 @@ func (t *Table) fill(text string, forFormat bool) string {
 	if t.Serial != "" {
 		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, postgresSerial
 	}
-	for _, part := range []string{"{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
+	if t.FromTransaction {
+		parts["{take}"], parts["{take for delete}"] = takesTransaction, takesTransactionForDelete
+		if t.Ledger {
+			parts["{ledger}"] = "\n\tIF NOT (true" + seen("given", "new") + ") THEN" + parts["{ledger}"] + "\n\tEND IF;"
+		}
+	}
+	for _, part := range []string{"{take}", "{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
 	return strings.NewReplacer( // at once, as a name may look like a part of the text
@@ -119,7 +150,7 @@ func (t *Table) fill(text string, forFormat bool) string {
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
-		"{applied}", appliedHere, "{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
+		"{proof}", "%1$I."+in(d.Quote(t.own("sqlfence_proof_"))), "{applied}", appliedHere, "{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
 	).Replace(text)
 }
 
@@ -141,10 +172,13 @@ BEGIN
 		%3$s
 		IF {applied} THEN
 			RETURN NEW;
+		END IF;{take}
+		IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
+			RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
+				USING ERRCODE = 'FT001';
 		END IF;
-		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
-			USING ERRCODE = 'FT001';
-	ELSIF pg_catalog.int8gt(given, {max}) THEN
+	END IF;
+	IF pg_catalog.int8gt(given, {max}) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
 	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
 		RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', given, {name}, stored USING ERRCODE = 'FT002';
@@ -179,9 +213,11 @@ BEGIN
 	IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
 		IF {applied} THEN
 			RETURN OLD;
+		END IF;{take for delete}
+		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+			RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (add AND set_config(''%%'', ''<token>'', true) IS NOT NULL to its WHERE)', {name}, {setting}
+				USING ERRCODE = 'FT001';
 		END IF;
-		RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (add AND set_config(''%%'', ''<token>'', true) IS NOT NULL to its WHERE)', {name}, {setting}
-			USING ERRCODE = 'FT001';
 	END IF;
 	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
 	IF pg_catalog.int8le(given, 0) OR pg_catalog.int8gt(given, {max}) THEN

@@ -20,6 +20,8 @@ type Table struct {
 
 	Ledger, SingleUse bool
 
+	FromTransaction bool // a write without a proof takes its transaction's; PostgreSQL's alone
+
 	// LedgerIn is the schema of the ledger where that isn't the table's own. MySQL alone asks for it.
 	LedgerIn string
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -176,7 +177,7 @@ func postgresSeals(l *look) string {
 		}
 		table, functions := t.sealed(), ""
 		for _, f := range seal.Functions(table) {
-			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{body}", f.Body()).Replace(postgresSealFunction)
+			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(), "{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(postgresSealFunction)
 		}
 		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
 			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id

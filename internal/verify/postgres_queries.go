@@ -183,7 +183,8 @@ UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {c
 
 const postgresSealFunction = `
 UNION ALL SELECT 'function', {function}, {body}, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'
-	WHEN p.prosecdef OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
+	WHEN p.prosecdef <> {definer} OR p.provolatile <> CASE WHEN {definer} THEN 's' ELSE 'v' END OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
+	WHEN NOT pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') THEN 'can''t be run by all roles'
 	WHEN NOT pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER') THEN pg_catalog.concat('belongs to ', pg_catalog.pg_get_userbyid(p.proowner), ', who may replace it, and doesn''t own the table') ELSE '' END
-	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', home, {function}))
+	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', home, {function}))
 	LEFT JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang`

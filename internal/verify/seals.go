@@ -17,7 +17,8 @@ type seals struct {
 
 // sealed returns what the triggers of the table's seal depend on.
 func (t target) sealed() *seal.Table {
-	return &seal.Table{Name: t.Name, Fence: t.Fence, Resource: t.Resource, Key: t.Key, Serial: t.Serial, Ledger: t.Ledger, SingleUse: t.SingleUse}
+	return &seal.Table{Name: t.Name, Fence: t.Fence, Resource: t.Resource, Key: t.Key, Serial: t.Serial,
+		Ledger: t.Ledger, SingleUse: t.SingleUse, FromTransaction: t.FromTransaction}
 }
 
 // differs says by the first difference of two definitions that there is one.

@@ -26,6 +26,7 @@ type Table struct {
 	Since, Expiry  string
 	Ledger, Sealed bool
 
+	FromTransaction bool // the seal takes the tokens of transactions
 	SingleUse       bool
 	UnfencedInserts bool
 }

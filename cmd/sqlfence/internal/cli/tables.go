@@ -12,8 +12,8 @@ import (
 )
 
 const tableHelp = `Each --table registers a table, as sqlfence.WithTable does: NAME or NAME=RULE,RULE…
-The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, sealed, single-use,
-optional, unfenced-inserts, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
+The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, sealed,
+sealed-from-transaction, single-use, optional, unfenced-inserts, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
 A name with one of = , : in it stands in double quotes.`
 
 // rules are the rules of --table by their names, with the number of their arguments.
@@ -21,19 +21,20 @@ var rules = map[string]struct {
 	arguments int
 	make      func(args []string) sqlfence.Rule
 }{
-	"row-fence":        {1, func(a []string) sqlfence.Rule { return sqlfence.RowFence(a[0]) }},
-	"ledger":           {0, func([]string) sqlfence.Rule { return sqlfence.Ledger() }},
-	"resource":         {1, func(a []string) sqlfence.Rule { return sqlfence.Resource(unquoted(a[0])) }},
-	"key":              {1, func(a []string) sqlfence.Rule { return sqlfence.Key(a[0]) }},
-	"claim":            {1, func(a []string) sqlfence.Rule { return sqlfence.Claim(a[0]) }},
-	"sealed":           {0, func([]string) sqlfence.Rule { return sqlfence.Sealed() }},
-	"single-use":       {0, func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},
-	"optional":         {0, func([]string) sqlfence.Rule { return sqlfence.Optional() }},
-	"unfenced-inserts": {0, func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
-	"serial":           {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
-	"required-serial":  {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
-	"edit-lock":        {3, func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
-	"observe":          {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
+	"row-fence":               {1, func(a []string) sqlfence.Rule { return sqlfence.RowFence(a[0]) }},
+	"ledger":                  {0, func([]string) sqlfence.Rule { return sqlfence.Ledger() }},
+	"resource":                {1, func(a []string) sqlfence.Rule { return sqlfence.Resource(unquoted(a[0])) }},
+	"key":                     {1, func(a []string) sqlfence.Rule { return sqlfence.Key(a[0]) }},
+	"claim":                   {1, func(a []string) sqlfence.Rule { return sqlfence.Claim(a[0]) }},
+	"sealed":                  {0, func([]string) sqlfence.Rule { return sqlfence.Sealed() }},
+	"sealed-from-transaction": {0, func([]string) sqlfence.Rule { return sqlfence.Sealed(sqlfence.FromTransaction()) }},
+	"single-use":              {0, func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},
+	"optional":                {0, func([]string) sqlfence.Rule { return sqlfence.Optional() }},
+	"unfenced-inserts":        {0, func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
+	"serial":                  {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
+	"required-serial":         {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
+	"edit-lock":               {3, func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
+	"observe":                 {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
 }
 
 // tableFlag adds --table to a command.
