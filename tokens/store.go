@@ -88,16 +88,42 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	if err != nil {
 		return sqlfence.Token{}, err
 	}
-	value, err := s.read(ctx, name)
+	value, err := s.stored(ctx, "current", name)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return sqlfence.Token{}, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: current %q: %w", name, s.explain(ctx, err))
+		return sqlfence.Token{}, err
 	case value > sqlfence.MaxToken:
 		return sqlfence.Token{}, errLimit(name, value)
 	}
 	return sqlfence.Token{Name: name, Value: value}, nil
+}
+
+// Check returns nil if token is the newest of its name. Call it right before an effect that the database
+// can't refuse: a mail, a file, a request to another service. It narrows the time in which a late holder
+// does harm from the length of a pause to that of one call, and can't close it: another process may take
+// over behind it. A write needs no Check, since its guard decides in the write.
+//
+// Ask the primary: a standby that replays late takes an older token for the newest.
+//
+// Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) with the newer one in Current,
+// [*sqlfence.NotIssuedError] (which is [sqlfence.ErrNotIssued]) for a token above it,
+// [sqlfence.ErrUnknownName] if the ledger has no such name, [sqlfence.ErrInvalid] or
+// [sqlfence.ErrTokenLimit] for an invalid token, or the database's.
+func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
+	if err := token.Validate(); err != nil {
+		return err
+	}
+	token.Name = nfc.String(token.Name)
+	current, err := s.stored(ctx, "check", token.Name)
+	switch {
+	case err != nil:
+		return err
+	case token.Value < current: // also where the name is retired
+		return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}
+	case token.Value > current:
+		return &sqlfence.NotIssuedError{Table: sqltext.LedgerTable, Token: token, Current: current}
+	}
+	return nil
 }
 
 // Adopt raises the ledger to a token that another service has granted, and adds its
@@ -128,6 +154,18 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	}
 	s.warn(token)
 	return nil
+}
+
+// stored returns the stored value of name, for a method.
+func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {
+	value, err := s.read(ctx, name)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
+	case err != nil:
+		return 0, fmt.Errorf("tokens: %s %q: %w", method, name, s.explain(ctx, err))
+	}
+	return value, nil
 }
 
 // read returns the stored value of name; a negative one is an error.
