@@ -26,6 +26,24 @@ func Claim(column string) Rule {
 	return func(t *core.Table) { t.Once(&t.Rules.Claim, "Claim", column) }
 }
 
+// ClaimOf has the writes of this table, such as the results of jobs, present the claim of a row of another one, which
+// has to be registered with [Claim], as its name is given to [WithTable]; else it is [ErrInvalid]. It is what [Ledger]
+// is with fencing_tokens: inside the statement the guard asks that table whether the tokens are its rows' claims, and
+// holds off a takeover until the write commits, at each isolation level. A row of another generation, or one that is
+// gone, is [ErrStale].
+//
+//   - With [Key] each row is tied to the row that it names: of WithTable("results", ClaimOf("jobs"), Key("job_id")) a
+//     row is written with the claim of its job, and is [ErrOutOfScope] without it.
+//   - All claims that the context carries for rows of that table have to hold, also with Key those for rows that the
+//     statement doesn't reach. None is [ErrNoFence].
+//
+// The tokens are those of the other table ([ClaimToken]), so it goes with no Resource, and with no other rule about
+// tokens but [Key], [Optional] and [UnfencedInserts]. No source gives them ([WithTokens]). A statement that writes both
+// tables is refused: write two in one transaction. docs/rules.md has the details.
+func ClaimOf(table string) Rule {
+	return func(t *core.Table) { t.Once(&t.ClaimOf, "ClaimOf", table) }
+}
+
 // WithTakeover returns a context for statements that take rows over without assigning the column of their table's
 // [Claim], such as a rescuer that only sets a state: the guard of an UPDATE adds 1 to it. A DELETE is refused with it.
 // For tables without Claim it changes nothing. A transaction doesn't keep it.

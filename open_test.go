@@ -15,6 +15,8 @@ import (
 var (
 	sqlite = sqlfence.WithDialect(sqlfence.SQLite)
 	fenced = sqlfence.RowFence("fence")
+
+	claimedJobs = sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))
 )
 
 // Options are checked together, by each of the four ways to open. What they
@@ -64,6 +66,18 @@ func TestOptionErrors(t *testing.T) {
 		{"long resource", []sqlfence.Option{sqlite, table("books", sqlfence.Resource(strings.Repeat("r", 513)))}, "513"},
 		{"resource with NUL", []sqlfence.Option{sqlite, table("books", sqlfence.Resource("a\x00b"))}, "NUL"},
 		{"resource not UTF-8", []sqlfence.Option{sqlite, table("books", sqlfence.Resource("a\xff"))}, "UTF-8"},
+		{"ClaimOf of no table", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs"))}, "no table of this name is registered"},
+		{"ClaimOf of a table without claims", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs")), table("jobs", fenced)}, "no table of this name is registered"},
+		{"ClaimOf of a table in a schema", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs")), table("main.jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))}, "name it as WithTable does"},
+		{"ClaimOf of its own table", []sqlfence.Option{sqlite, table("jobs", sqlfence.ClaimOf("jobs"), sqlfence.Key("id"), sqlfence.Claim("attempt"))}, "claims of their own"},
+		{"ClaimOf twice", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs"), sqlfence.ClaimOf("tasks"))}, "ClaimOf twice"},
+		{"ClaimOf without a name", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf(""))}, "empty name"},
+		{"ClaimOf of no name", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jo bs"))}, "results"},
+		{"ClaimOf with Ledger", []sqlfence.Option{sqlite, claimedJobs, table("results", sqlfence.ClaimOf("jobs"), sqlfence.Ledger())}, "ClaimOf goes with no"},
+		{"ClaimOf with RowFence", []sqlfence.Option{sqlite, claimedJobs, table("results", sqlfence.ClaimOf("jobs"), fenced)}, "ClaimOf goes with no"},
+		{"ClaimOf with SingleUse", []sqlfence.Option{sqlite, claimedJobs, table("results", sqlfence.ClaimOf("jobs"), sqlfence.SingleUse())}, "ClaimOf goes with no"},
+		{"ClaimOf with Sealed", []sqlfence.Option{sqlite, claimedJobs, table("results", sqlfence.ClaimOf("jobs"), sqlfence.Sealed())}, "Sealed"},
+		{"ClaimOf with Resource", []sqlfence.Option{sqlite, claimedJobs, table("results", sqlfence.ClaimOf("jobs"), sqlfence.Resource("r"))}, "ClaimOf goes with no"},
 		{"several faults", []sqlfence.Option{nil, sqlfence.WithObserver(nil), sqlfence.WithMode(9)}, "nil observer"},
 	}
 	for _, name := range []string{"", " ", ".", "books.", ".books", "a.b.c.d", "bo oks", "books;", `"books`,

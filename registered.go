@@ -17,6 +17,7 @@ type Table struct {
 	KeyColumn    string // of [Key]
 	SerialColumn string // of [Serial]
 	ClaimColumn  string // of [Claim]
+	ClaimOf      string // the table of [ClaimOf], as registered; empty without it
 	Lock         LockColumns
 
 	Ledger          bool // it has [Ledger], if only by default
@@ -60,9 +61,9 @@ func publicTable(t *core.Table) Table {
 	r := &t.Rules
 	return Table{
 		Name: t.Name, Resource: t.Resource,
-		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial, ClaimColumn: r.Claim,
+		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial, ClaimColumn: r.Claim, ClaimOf: t.ClaimOf,
 		Lock:   LockColumns{By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry},
-		Ledger: r.Ledger, SingleUse: r.SingleUse, Optional: t.Optional, UnfencedInserts: r.UnfencedInserts,
+		Ledger: r.Ledger && t.ClaimOf == "", SingleUse: r.SingleUse, Optional: t.Optional, UnfencedInserts: r.UnfencedInserts,
 		Sealed: r.Sealed, FromTransaction: t.FromTransaction,
 		Mode: Mode(t.Mode),
 	}

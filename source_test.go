@@ -41,6 +41,7 @@ var (
 		sqlfence.WithTable("notes", fenced, sqlfence.Optional()),
 		sqlfence.WithTable("invoices", sqlfence.Serial("serial")),
 		sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")),
+		sqlfence.WithTable("results", sqlfence.ClaimOf("jobs")),
 	}
 	errNotLeading = errors.New("not leading")
 )
@@ -76,6 +77,9 @@ func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 		{"a takeover", "UPDATE jobs SET attempt = attempt + ?", nil, has, nil, nil, []driver.Value{int64(1)}},
 		{"a new row with a claim", "INSERT INTO jobs (id, price) VALUES (1, ?)", nil, has, nil, nil, []driver.Value{int64(1)}},
 		{"a takeover beside another write", "WITH b AS (DELETE FROM books RETURNING id) UPDATE jobs SET attempt = attempt + ?", nil, has, []string{"books"}, nil, []driver.Value{int64(7), int64(1)}},
+		{"a result", "UPDATE results SET price = ?", nil, append(has, token("jobs/1", 3)), nil, sqlfence.ErrNoFence, nil},
+		{"a result with the job's claim", "UPDATE results SET price = ?", []sqlfence.Token{token("jobs/1", 3)}, has, nil, nil, []driver.Value{int64(1), "1:3", "1", "1"}},
+		{"a result beside another write", "WITH b AS (DELETE FROM books RETURNING id) UPDATE results SET price = ?", []sqlfence.Token{token("jobs/1", 3)}, has, []string{"books"}, nil, []driver.Value{int64(7), int64(1), "1:3", "1", "1"}},
 		{"unguardable", "CREATE TRIGGER t AFTER INSERT ON x BEGIN DELETE FROM books; END -- ?", nil, has, nil, sqlfence.ErrUnguardable, nil},
 	} {
 		for _, prepared := range []bool{false, true} {

@@ -163,7 +163,11 @@ func (p *planner) hasType(value read.Span) bool {
 
 // tail writes the clause that asks behind a query.
 func (w *writer) tail() {
-	if precedence[ruleLedger].refuses(w) {
+	switch {
+	case !precedence[ruleLedger].refuses(w):
+	case w.rules.ClaimOf != nil:
+		w.dialect.claimsTail(w)
+	default:
 		w.dialect.ledgerTail(w)
 	}
 }

@@ -51,6 +51,13 @@ func (t *Table) faults() (faults []error) {
 	case t.UnfencedInserts:
 		fail(": new rows of a table with Claim need no token, so UnfencedInserts says nothing")
 	}
+	switch {
+	case t.ClaimOf == nil:
+	case !t.ClaimOf.isComplete():
+		fail(": ClaimOf needs the table with the claims, its key and its claim")
+	case !t.Ledger || t.FenceColumn != "" || t.SingleUse || t.Sealed || t.Claim != "":
+		fail(": ClaimOf compares tokens with the claims of another table, so it goes with no fence column, claim, SingleUse or seal")
+	}
 	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
 		fail(": the column %q can't be both the serial and the fence or key", t.Serial)
 	}

@@ -33,6 +33,35 @@ func TestClaimGoesWithKeyAlone(t *testing.T) {
 	}
 }
 
+func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
+	of := func(change func(*Table)) []Table {
+		table := Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}
+		change(&table)
+		return []Table{table}
+	}
+	for what, change := range map[string]func(*Table){
+		"no ledger":      func(t *Table) { t.Ledger, t.Serial = false, "serial" },
+		"a fence column": func(t *Table) { t.FenceColumn = "fence_token" },
+		"a claim":        func(t *Table) { t.Key, t.Claim = "id", "attempt" },
+		"no claims":      func(t *Table) { t.ClaimOf = &Claims{Name: "jobs", Key: "id"} },
+		"no table":       func(t *Table) { t.ClaimOf = &Claims{Key: "id", Claim: "attempt"} },
+	} {
+		if _, err := New(Postgres, of(change)); err == nil || !strings.Contains(err.Error(), "Claim") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, change := range map[string]func(*Table){
+		"alone":        func(*Table) {},
+		"a key":        func(t *Table) { t.Key = "id" },
+		"a serial":     func(t *Table) { t.Serial = "serial" },
+		"free inserts": func(t *Table) { t.UnfencedInserts = true },
+	} {
+		if _, err := New(Postgres, of(change)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // Each variant has plans of its own, and a table has what its rules say of it.
 func TestVariants(t *testing.T) {
 	r, err := New(Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})

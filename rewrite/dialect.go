@@ -177,6 +177,19 @@ type dialect interface {
 	// query's first row.
 	ledgerTail(w *writer)
 
+	// claimsCheck is ledgerCheck for a table with [Table.ClaimOf], and all of its tokens: they are compared
+	// with the rows' claims. claimsFirst and claimsTail are ledgerFirst and ledgerTail.
+	claimsCheck(w *writer)
+	claimsFirst(w *writer)
+	claimsTail(w *writer)
+
+	// builtIn names a function of the database's, so that none of the application's takes its place.
+	builtIn(function string) string
+
+	// claimsBesideTarget reports whether a table without a schema that has the claims is in the schema of the
+	// written table.
+	claimsBesideTarget() bool
+
 	// seeksFirst reports whether a condition isn't evaluated where an index has no row, though it
 	// has no column.
 	seeksFirst() bool

@@ -112,6 +112,7 @@ var docGroups = []docGroup{
 	{"version", "The same under WithSerial", "version"},
 	{"claim", "Tables with Claim", "claim"},
 	{"claim", "The same where rows are taken over", "takeover"},
+	{"claimof", "Tables with ClaimOf", "claimof"},
 	{"lock", "Tables with EditLock, here without RowFence", "lock"},
 	{"sealed", "Sealed tables", "sealed"},
 }

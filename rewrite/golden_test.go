@@ -28,6 +28,8 @@ type sample struct {
 
 var goldenLock = Lock{By: "editedby", Since: "editedsince", Expiry: "editedexpiry"}
 
+var goldenClaims = &Claims{Name: "jobs", Key: "id", Claim: "attempt"}
+
 // rulesets are the rules that samples are planned with.
 var rulesets = map[string]struct {
 	table  Table
@@ -81,6 +83,13 @@ var rulesets = map[string]struct {
 	"claimtwo":     {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
 	"claimobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
+
+	"claimof":        {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{}},
+	"claimofkey":     {Table{Name: "books", Ledger: true, Key: "id", ClaimOf: goldenClaims}, Values{}},
+	"claimoftwo":     {Table{Name: "books", Ledger: true, Key: "id", ClaimOf: goldenClaims}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
+	"claimofliteral": {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{Literal: true}},
+	"claimofserial":  {Table{Name: "books", Ledger: true, Serial: "serial", ClaimOf: goldenClaims}, Values{}},
+	"claimofobserve": {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{Observe: true}},
 
 	// These are for a caller that takes rows over, by variantOf.
 	"takeover":        {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
@@ -258,7 +267,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		case Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "serial", "editor"}[a.value.field], " ", a.value.token)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
 				if a.value.table > 0 {
 					what += fmt.Sprint(" of table ", a.value.table)
 				}

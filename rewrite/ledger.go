@@ -42,6 +42,10 @@ func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 
 // check writes the check where it stands before the rows' own.
 func (ledger) check(w *writer) {
+	if w.rules.ClaimOf != nil {
+		w.dialect.claimsFirst(w)
+		return
+	}
 	for i := w.lo; i < w.hi; i++ {
 		if i > w.lo {
 			w.write(" AND ")
@@ -101,26 +105,26 @@ func (w *writer) ledgerItems(with string, targets []Target) {
 		}
 		w.chooseTable(table)
 		asked := w.asksLedger()
-		for i := w.lo; i < w.hi && precedence[ruleLedger].refuses(w); i++ {
+		for i := w.lo; i < w.questions() && precedence[ruleLedger].refuses(w); i++ {
 			if asked {
 				w.write(separator, " ")
 				w.ledgerItem(i)
 				w.write(" AS MATERIALIZED (SELECT ")
-				w.dialect.ledgerCheck(w, i)
+				w.ask(i)
 				w.write(" AS newest)")
 				separator = ","
 			}
 			w.write(separator, " sqlfence_")
 			w.b.Int(int64(i))
-			w.write(" AS (UPDATE ", w.dialect.ledgerName(), " SET token = token / 0 WHERE name = ")
-			w.field(i, fieldName)
-			w.write(" AND NOT ")
+			w.write(" AS (UPDATE ")
+			w.asked(i)
+			w.write("NOT ")
 			if asked {
 				w.write("(SELECT newest FROM ")
 				w.ledgerItem(i)
 				w.write(")")
 			} else {
-				w.dialect.ledgerCheck(w, i)
+				w.ask(i)
 			}
 			w.write(")")
 			separator = ","
@@ -135,9 +139,41 @@ func (w *writer) ledgerItems(with string, targets []Target) {
 	}
 }
 
-// asksLedger reports whether a rule of the table may raise after the ledger was asked.
+// questions returns the token behind the last one that a question is asked for: each of them is for the
+// ledger, and the first for all of the claims.
+func (w *writer) questions() int {
+	if w.rules.ClaimOf != nil {
+		return w.lo + 1
+	}
+	return w.hi
+}
+
+// ask writes the question for a token.
+func (w *writer) ask(token int) {
+	if w.rules.ClaimOf != nil {
+		w.dialect.claimsCheck(w)
+		return
+	}
+	w.dialect.ledgerCheck(w, token)
+}
+
+// asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
+func (w *writer) asked(token int) {
+	c := w.rules.ClaimOf
+	if c == nil {
+		w.write(w.dialect.ledgerName(), " SET token = token / 0 WHERE name = ")
+		w.field(token, fieldName)
+		w.write(" AND ")
+		return
+	}
+	claim := w.dialect.Quote(c.Claim)
+	w.write(w.claimsTable(), " SET ", claim, " = "+claimed+".", claim, " / 0 WHERE ")
+}
+
+// asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
+// what the statement may write.
 func (w *writer) asksLedger() bool {
-	return w.comparesSerial() || w.rules.SerialRequired || precedence[ruleEditLock].refuses(w) ||
+	return w.rules.ClaimOf != nil || w.comparesSerial() || w.rules.SerialRequired || precedence[ruleEditLock].refuses(w) ||
 		w.table < len(w.assigns) && w.assigns[w.table]
 }
 
@@ -162,7 +198,7 @@ func (w *writer) raiseAfterLedger(kind, column string, detail ...string) {
 		return
 	}
 	w.write("CASE WHEN ")
-	for i := w.lo; i < w.hi; i++ {
+	for i := w.lo; i < w.questions(); i++ {
 		if i > w.lo {
 			w.write(" AND ")
 		}

@@ -188,3 +188,20 @@ func (d mysql) ledgerFirst(w *writer, token int) { d.ledgerCheck(w, token) }
 func (mysql) ledgerTail(*writer) {}
 
 func (mysql) seeksFirst() bool { return false }
+
+// claimsCheck locks the rows and is asked once, as ledgerCheck.
+func (mysql) claimsCheck(w *writer) {
+	w.write("(SELECT newest FROM (SELECT (SELECT ")
+	w.compareClaims(w.claimedColumns())
+	w.write(" FROM ")
+	w.claimedRows()
+	w.write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
+}
+
+func (d mysql) claimsFirst(w *writer) { d.claimsCheck(w) }
+
+func (mysql) claimsTail(*writer) {}
+
+func (mysql) builtIn(function string) string { return function }
+
+func (mysql) claimsBesideTarget() bool { return false }

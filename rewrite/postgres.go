@@ -247,6 +247,40 @@ func (p postgres) ledgerTail(w *writer) {
 
 func (postgres) seeksFirst() bool { return false }
 
+// claimsCheck compares what it has locked, as ledgerCheck does. It takes no turn: only the workers with
+// these claims share the lock, so that no crowd of them holds off a takeover for ever.
+func (p postgres) claimsCheck(w *writer) {
+	row := w.claimedColumns()
+	w.write("(SELECT ")
+	w.compareClaims(claimColumns{key: `held.key COLLATE "C"`, claim: "held.claim"})
+	w.write(" FROM (SELECT ", row.key, " AS key, ", row.claim, " AS claim FROM ")
+	w.claimedRows()
+	w.write(" FOR SHARE OF " + claimed + ") AS held)")
+}
+
+// claimsFirst locks the rows before the statement's own are read, as the check is evaluated once; so it doesn't
+// matter whether the statement changes them.
+func (postgres) claimsFirst(w *writer) {
+	if w.asksAlone {
+		w.dialect.claimsCheck(w)
+		return
+	}
+	w.write("(SELECT newest FROM ")
+	w.ledgerItem(w.lo)
+	w.write(")")
+}
+
+// claimsTail: an offset is evaluated first, and NULL is none.
+func (postgres) claimsTail(w *writer) {
+	w.write(" OFFSET (SELECT CASE WHEN NOT newest THEN 0 END FROM ")
+	w.ledgerItem(w.lo)
+	w.write(")")
+}
+
+func (postgres) builtIn(function string) string { return "pg_catalog." + strings.ToLower(function) }
+
+func (postgres) claimsBesideTarget() bool { return false }
+
 // ledgerNewer takes no turn and locks nothing: the statement may still have to wait for rows.
 // Only the snapshot that has a newer token says something of this one: an older token may be
 // the snapshot's age.

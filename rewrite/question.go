@@ -10,7 +10,7 @@ func (p *Plan) Question(v Values) string {
 	w := newWriter(&p.source)
 	defer w.release()
 	w.take(&v)
-	w.literal = true
+	w.literal, w.asksAlone = true, true
 	separator := "SELECT "
 	asked := make([]bool, len(p.Tables))
 	for i := range p.Targets {

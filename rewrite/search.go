@@ -30,6 +30,9 @@ func newSearch(d dialect, tables []Table) *search {
 	s := &search{rules: d.grammar().Lex, cut: math.MaxInt}
 	for i := range tables {
 		s.find(tables[i].Name, int32(i))
+		if c := tables[i].ClaimOf; c != nil {
+			s.find(c.Name, noTable)
+		}
 	}
 	for i, own := range ownTables {
 		s.find(own, int32(len(tables)+i))

@@ -162,3 +162,19 @@ func (sqlite) ledgerTail(w *writer) {
 }
 
 func (sqlite) seeksFirst() bool { return true }
+
+func (sqlite) claimsCheck(w *writer) {
+	w.write("(SELECT ")
+	w.compareClaims(w.claimedColumns())
+	w.write(" FROM ")
+	w.claimedRows()
+	w.write(")")
+}
+
+func (d sqlite) claimsFirst(w *writer) { d.claimsCheck(w) }
+
+func (d sqlite) claimsTail(w *writer) { d.ledgerTail(w) }
+
+func (sqlite) builtIn(function string) string { return function }
+
+func (sqlite) claimsBesideTarget() bool { return true }

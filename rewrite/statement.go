@@ -17,7 +17,7 @@ func (p *planner) statement() bool {
 		}
 	}
 	p.ledgerEdit(first)
-	return true
+	return p.findsClaims(first)
 }
 
 // ledgerEdit puts the ledger's check where it belongs, if that is before the statement,
@@ -50,7 +50,7 @@ func (p *planner) part(part *read.Part) bool {
 			return p.refuse(table, part.At, "a CTE named "+part.Name+" would shadow the ledger; rename the CTE")
 		}
 	case read.IntoPart:
-		return !isOwnTable(part.Name) || p.refuseOwn(part.Span)
+		return (!isOwnTable(part.Name) || p.refuseOwn(part.Span)) && p.keepsClaims(part.Name, part.At)
 	case read.HiddenPart:
 		if table, _ := p.mention(part.Span); table >= 0 {
 			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of its own, "+
@@ -72,6 +72,8 @@ func (p *planner) part(part *read.Part) bool {
 func (p *planner) other(part *read.Part) bool {
 	table, at := p.mention(part.Span)
 	switch {
+	case part.Class == read.Definition && !p.keepsClaims(p.makesTemporary(part), part.At):
+		return false
 	case part.Class == read.Do:
 		return p.do(part)
 	case table >= 0 && (part.Class == read.Call || part.Class == read.Prepare):

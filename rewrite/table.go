@@ -30,6 +30,11 @@ type Table struct {
 	// generation that is the token's value. A new row needs no token.
 	Claim string
 
+	// ClaimOf has Ledger compare the tokens with the claims of another table's rows, by equality, instead of
+	// with fencing_tokens: each token's Key is a row's there. Without a Key of this table's, a write presents
+	// all of its tokens; nil for fencing_tokens.
+	ClaimOf *Claims
+
 	Serial string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of existing rows unless their statement is versioned.

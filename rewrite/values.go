@@ -39,7 +39,7 @@ type Values struct {
 
 // TableValues are the tokens with which the writes to one table are compared.
 type TableValues struct {
-	// Tokens holds one token, or one for each row with Key. It is empty for a table
+	// Tokens holds one token, or one for each row with Key or ClaimOf. It is empty for a table
 	// that isn't [Table.Fenced] and for one that is Unfenced.
 	Tokens []Token
 
@@ -91,7 +91,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 		return fmt.Errorf("%d tokens for a table that takes none", n)
 	case n == 0 && rules.Fenced() && !v.Unfenced:
 		return fmt.Errorf("no token, and Unfenced isn't set")
-	case n > 1 && rules.Key == "":
+	case n > 1 && rules.Key == "" && rules.ClaimOf == nil:
 		return fmt.Errorf("%d tokens for a table without Key", n)
 	case n == 1 && v.Rows == nil:
 		return nil
@@ -135,6 +135,7 @@ const (
 	fieldName
 	fieldKey
 	fieldClaim  // key and value, with a colon between them
+	fieldRow    // the key, of the type of the column that it is compared with
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
 )
@@ -144,8 +145,11 @@ func (f field) isOfToken() bool { return f < fieldSerial }
 
 // sqlType returns the type of the field's placeholder.
 func (f field) sqlType() sqltext.Type {
-	if f == fieldValue || f == fieldSerial {
+	switch f {
+	case fieldValue, fieldSerial:
 		return sqltext.Bigint
+	case fieldRow:
+		return sqltext.Untyped
 	}
 	return sqltext.Text
 }
@@ -167,7 +171,7 @@ func (a Arg) Value(v *Values) any {
 	switch a.value.field {
 	case fieldName:
 		return t.Name
-	case fieldKey:
+	case fieldKey, fieldRow:
 		return t.Key
 	case fieldClaim:
 		return t.claim()

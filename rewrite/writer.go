@@ -20,6 +20,7 @@ type writer struct {
 	serial  int64
 	editor  string
 
+	asksAlone   bool // no statement stands behind the question
 	passesAgain bool // the statement's own arguments, although literal
 
 	b        sqltext.Builder
@@ -62,7 +63,7 @@ func (w *writer) release() {
 		return
 	}
 	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
-	w.literal, w.passesAgain, w.observe, w.pieces = false, false, false, nil
+	w.literal, w.asksAlone, w.passesAgain, w.observe, w.pieces = false, false, false, false, nil
 	w.restart()
 	writers.Put(w)
 }
@@ -247,7 +248,7 @@ func (w *writer) field(token int, f field) {
 		w.b.Int(w.tokens[token].Value)
 	case fieldName:
 		w.b.Text(w.tokens[token].Name)
-	case fieldKey:
+	case fieldKey, fieldRow:
 		w.b.Text(w.tokens[token].Key)
 	case fieldClaim:
 		w.b.Text(w.tokens[token].claim())

@@ -129,7 +129,7 @@ func (e *outdated) Temporary() bool { return true }
 func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
 	switch s := e.conn; {
-	case state == "", s.inTx, !e.enforces(), e.Observes(), !s.settings.ledgers:
+	case state == "", s.inTx, !e.enforces(), e.Observes(), !s.settings.asks:
 		return err
 	case strings.HasPrefix(state, dberr.ConstraintClass) && !e.plan.AsksLate:
 		return err

@@ -20,7 +20,10 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	for i := range e.plan.Tables {
 		t, db := e.table(i), e.conn.settings.profile.database
 		tables = append(tables, t.needs(db, e.asked.Query))
-		if t.Rules.Ledger {
+		if t.Rules.ClaimOf != nil {
+			tables = append(tables, t.needsClaims(db))
+		}
+		if t.hasLedger() {
 			tables = append(tables, setuperr.Ledger(db.text(), e.conn.settings.schema, ledgerPrivileges(db.text())))
 		}
 	}
@@ -36,6 +39,17 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 		return words.Missing(missing, err)
 	}
 	return e.explainRule(err)
+}
+
+// needsClaims returns what the guard of a statement needs of the table that has the claims.
+func (t *Table) needsClaims(db database) setuperr.Table {
+	of := t.Rules.ClaimOf
+	key, claim := identifier(db, of.Key), identifier(db, of.Claim)
+	privileges := "SELECT (" + key + ", " + claim + ")"
+	if lock := db.text().Facts().LockPrivilege; lock != "" {
+		privileges += ", " + lock + " (" + claim + ")"
+	}
+	return setuperr.Table{Name: of.Name, SQL: t.ClaimOf, Privileges: privileges}
 }
 
 // ledgerPrivileges are what the guard of a statement needs on the ledger.

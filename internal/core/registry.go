@@ -22,6 +22,7 @@ type registry struct {
 	claims   bool // some table has claims
 	locks    bool // some table has locks
 	ledgers  bool // some table has a ledger
+	asks     bool // the same, or some table presents the claims of another
 	optional bool // some table is Optional, or has UnfencedInserts
 	observed bool // some table is observed
 	sealed   bool // some table is Sealed
@@ -33,7 +34,8 @@ func (r *registry) add(t *Table) {
 	r.serials = r.serials || t.Rules.Serial != ""
 	r.claims = r.claims || t.Rules.Claim != ""
 	r.locks = r.locks || t.Rules.Lock.By != ""
-	r.ledgers = r.ledgers || t.Rules.Ledger
+	r.ledgers = r.ledgers || t.hasLedger()
+	r.asks = r.asks || t.Rules.Ledger
 	r.optional = r.optional || t.Optional || t.Rules.UnfencedInserts
 	r.sealed = r.sealed || t.Rules.Sealed
 	r.observed = r.observed || t.Mode == Observe

@@ -20,6 +20,9 @@ const (
 	needsOneServer = "Ledger holds only where one server writes to the database, and this is one of several (Galera, " +
 		"or Group Replication with several primaries); compare the token in the row, with RowFence"
 
+	claimsNeedOneServer = "ClaimOf holds only where one server writes to the database, and this is one of several (Galera, " +
+		"or Group Replication with several primaries); compare the token in the row, with RowFence"
+
 	// needsPlainCharset has the name of the encoding within it.
 	needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's " +
 		"character_set_client is %.40s, " +
@@ -135,7 +138,7 @@ func (e *Execution) checkServer(ctx context.Context) error {
 // before it writes.
 func (e *Execution) checkHome(ctx context.Context) error {
 	s := e.conn
-	i := slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].Rules.Ledger })
+	i := slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].hasLedger() })
 	switch {
 	case i < 0:
 		return nil
@@ -172,6 +175,9 @@ func (s *Conn) checkOwn(ctx context.Context, query string) error {
 func (e *Execution) checkPeers() error {
 	for i := range e.plan.Tables {
 		if t := e.table(i); t.Rules.Ledger && len(e.with.held.of(i)) > 0 {
+			if t.ClaimOf != "" {
+				return unguardable(t.Name, claimsNeedOneServer)
+			}
 			return unguardable(t.Name, needsOneServer)
 		}
 	}

@@ -86,13 +86,23 @@ func (s *Settings) placed(ctx context.Context, query string) string {
 // unknown, which is a fault already, their names can't be read.
 func (s *Settings) addTables(o *Options) {
 	enforced := new(registry)
-	for _, t := range o.Tables {
-		faults := t.check(s.profile.database)
+	found := make([][]error, len(o.Tables))
+	for i, t := range o.Tables {
+		found[i] = t.check(s.profile.database)
+	}
+	for i, t := range o.Tables {
+		faults := found[i]
 		for _, fault := range faults {
 			o.Fail(fmt.Errorf("table %.80q: %w", t.Name, fault))
 		}
 		if len(faults) > 0 {
 			continue
+		}
+		if t.ClaimOf != "" && s.profile.database != nil {
+			if err := t.findClaims(s.profile.dialect(), o.Tables); err != nil {
+				o.Fail(fmt.Errorf("table %.80q: %w", t.Name, err))
+				continue
+			}
 		}
 		t.asked = []string{t.tokenName("")}
 		if !t.ModeSet {

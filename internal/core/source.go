@@ -32,10 +32,11 @@ func (t *Table) lacks(given []Token) bool {
 }
 
 // asksFor reports whether the source is asked for tokens of the plan's table i. Rows with a claim are taken over, and
-// added, without any; where a fence column may be without one, the source is asked.
+// added, without any, and no source issues the claim of another table's row; where a fence column may be without one,
+// the source is asked.
 func (e *Execution) asksFor(i int, given []Token) bool {
 	t := e.table(i)
-	return t.lacks(given) && (t.Rules.Claim == "" || e.needsToken(i))
+	return t.lacks(given) && t.Rules.ClaimOf == nil && (t.Rules.Claim == "" || e.needsToken(i))
 }
 
 // supply returns the tokens that the source gives for what the context's leave out.

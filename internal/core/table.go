@@ -22,7 +22,8 @@ type Table struct {
 	// FromTransaction says that the seal takes the tokens of transactions. Statements are the same with it.
 	FromTransaction bool
 
-	Rules rewrite.Table
+	Rules   rewrite.Table
+	ClaimOf string // the table with the claims, as registered; empty for none
 
 	spelled session.Name
 	asked   []string // the token's name, as a source is asked for it
@@ -52,6 +53,11 @@ func (t *Table) check(db database) []error {
 			t.Fail(errors.New("the rules Claim and Optional: a takeover and a new row need no token, and every other " +
 				"write proves its claim"))
 		}
+		if t.ClaimOf != "" {
+			t.Fail(errors.New("the rules Claim and ClaimOf: its rows have claims of their own"))
+		}
+	case t.ClaimOf != "":
+		t.checkClaimOf()
 	case t.Rules.FenceColumn == "":
 		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
 		if !t.Rules.Tokenless() || t.Rules.Key != "" || t.Resource != "" || t.Optional || t.Rules.UnfencedInserts {
@@ -70,6 +76,35 @@ func (t *Table) check(db database) []error {
 		t.nameResource()
 	}
 	return t.faults
+}
+
+// hasLedger reports whether the table's tokens are compared with fencing_tokens.
+func (t *Table) hasLedger() bool { return t.Rules.Ledger && t.ClaimOf == "" }
+
+// checkClaimOf checks the rules of a table with writes that present claims.
+func (t *Table) checkClaimOf() {
+	r := &t.Rules
+	if r.Ledger || r.FenceColumn != "" || r.SingleUse || r.Sealed || t.Resource != "" {
+		t.Fail(errors.New("the rule ClaimOf goes with no Ledger, RowFence, SingleUse, Sealed or Resource: the tokens are those " +
+			"of the table with the claims"))
+	}
+	r.Ledger = true
+}
+
+// findClaims resolves ClaimOf, or returns why it can't, once all tables are checked.
+func (t *Table) findClaims(d rewrite.Dialect, tables []*Table) error {
+	schema, name, err := lang.ParseName(d, t.ClaimOf)
+	if err != nil {
+		return err
+	}
+	for _, of := range tables {
+		if r := &of.Rules; r.Name == name && r.Schema == schema && r.Claim != "" && r.Key != "" {
+			t.Resource = of.Resource
+			t.Rules.ClaimOf = &rewrite.Claims{Schema: schema, Name: name, Key: r.Key, Claim: r.Claim}
+			return nil
+		}
+	}
+	return fmt.Errorf("ClaimOf(%.80q): no table of this name is registered with Key and Claim; name it as WithTable does", t.ClaimOf)
 }
 
 // checkSealed checks the rules of a sealed table: none of its writes goes without a token.

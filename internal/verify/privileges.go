@@ -41,11 +41,26 @@ func checkPrivileges(l *look) error {
 		if len(grants) > 0 {
 			l.lacks(t.Table, l.name(t.rel), l.quoted(t.rel), grants)
 		}
+		if t.ClaimOf != "" {
+			l.checkClaimPrivileges(t)
+		}
 		if ledger := l.ledgerOf(t); t.Ledger && ledger != nil && !lacking[ledger] {
 			lacking[ledger] = l.checkLedgerPrivileges(t.Table, ledger)
 		}
 	}
 	return nil
+}
+
+// checkClaimPrivileges looks at the table with the claims: its own writes say what they lack to read.
+func (l *look) checkClaimPrivileges(t target) {
+	for _, of := range l.targets {
+		if of.Registered != t.ClaimOf || of.Claim == "" || l.db.Facts().LockPrivilege == "" {
+			continue
+		}
+		if c, ok := of.rel.column(l.db, of.Claim); ok && !c.updates {
+			l.lacks(t.Table, l.name(of.rel), l.quoted(of.rel), []string{l.db.Facts().LockPrivilege + " (" + l.db.Quote(c.name) + ")"})
+		}
+	}
 }
 
 // checkLedgerPrivileges reports whether it has found that some lack.

@@ -9,17 +9,24 @@ func checkSettings(l *look) error {
 	}
 	l.db.session(l)
 	for i := range l.tables {
-		if t := &l.tables[i]; t.Ledger && l.opts.Peers {
+		t, lock := &l.tables[i], "the ledger's"
+		if t.ClaimOf != "" {
+			lock = "a claim's"
+		}
+		if t.locksOther() && l.opts.Peers {
 			l.add(t, Finding{
 				Severity: Fault,
 				Code:     "wrong-server",
-				Problem:  "Other servers write to this database, and the ledger's lock is one server's: writes of table " + t.Registered + " are refused.",
+				Problem:  "Other servers write to this database, and " + lock + " lock is one server's: writes of table " + t.Registered + " are refused.",
 				Remedy:   "Compare the token in the row, with RowFence alone; docs/galera.md says why.",
 			})
 		}
 	}
 	return nil
 }
+
+// locksOther reports whether a write of the table locks a row of another one until its transaction ends.
+func (t *Table) locksOther() bool { return t.Ledger || t.ClaimOf != "" }
 
 // setting adds a finding about the session.
 func (l *look) setting(severity Severity, problem, remedy, sql string) {
@@ -36,10 +43,10 @@ func (l *look) losesCommits(severity Severity, setting, remedy, sql string) {
 	l.setting(severity, "The setting "+setting+" lets a crash of the "+what+" lose what was committed before it: writes, and the marks with them", remedy, sql)
 }
 
-// idles adds that a transaction may stay open for ever, where tables are compared with the ledger.
+// idles adds that a transaction may stay open for ever, where writes are compared with the ledger, or with claims.
 func (l *look) idles(setting, sql string) {
-	if l.settings[setting] == "0" && slices.ContainsFunc(l.tables, func(t Table) bool { return t.Ledger }) {
-		l.setting(Note, "The setting "+setting+" is 0: a transaction that a paused program leaves open after a write under the ledger holds off the next token for as long",
+	if l.settings[setting] == "0" && slices.ContainsFunc(l.tables, func(t Table) bool { return t.locksOther() }) {
+		l.setting(Note, "The setting "+setting+" is 0: a transaction that a paused program leaves open after a write under the ledger, or with a claim, holds off the next token or takeover for as long",
 			"Set it to the time that a transaction may idle.", sql)
 	}
 }

@@ -22,6 +22,7 @@ type Table struct {
 	Fence, Key     string // columns, as stored; empty for none
 	Serial         string
 	Claim          string
+	ClaimOf        string // the registered table with the claims that its writes present; empty for none
 	By             string // the columns of its lock
 	Since, Expiry  string
 	Ledger, Sealed bool

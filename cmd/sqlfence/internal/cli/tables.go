@@ -12,8 +12,8 @@ import (
 )
 
 const tableHelp = `Each --table registers a table, as sqlfence.WithTable does: NAME or NAME=RULE,RULE…
-The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, sealed,
-sealed-from-transaction, single-use, optional, unfenced-inserts, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
+The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, claimof:TABLE,
+sealed, sealed-from-transaction, single-use, optional, unfenced-inserts, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
 A name with one of = , : in it stands in double quotes.`
 
 // rules are the rules of --table by their names, with the number of their arguments.
@@ -26,6 +26,7 @@ var rules = map[string]struct {
 	"resource":                {1, func(a []string) sqlfence.Rule { return sqlfence.Resource(unquoted(a[0])) }},
 	"key":                     {1, func(a []string) sqlfence.Rule { return sqlfence.Key(a[0]) }},
 	"claim":                   {1, func(a []string) sqlfence.Rule { return sqlfence.Claim(a[0]) }},
+	"claimof":                 {1, func(a []string) sqlfence.Rule { return sqlfence.ClaimOf(a[0]) }},
 	"sealed":                  {0, func([]string) sqlfence.Rule { return sqlfence.Sealed() }},
 	"sealed-from-transaction": {0, func([]string) sqlfence.Rule { return sqlfence.Sealed(sqlfence.FromTransaction()) }},
 	"single-use":              {0, func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},

@@ -1,0 +1,175 @@
+package rewrite
+
+import (
+	"strconv"
+
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
+
+// Claims are those of a table's rows, which the tokens of another table's writes are compared with, as
+// those of [Table.Ledger] are with the newest ones issued: the key is the name of each, and the claim its
+// newest value. The names are normalised.
+type Claims struct {
+	Schema string // empty for where the session finds the table; on SQLite for the written table's file
+	Name   string
+	Key    string
+	Claim  string
+}
+
+func (c *Claims) isComplete() bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
+
+// claimed is what the table that has the claims is called in the question.
+const claimed = "sqlfence_claimed"
+
+// claimColumns are columns of that table as expressions: the key as text, and the claim, which is never NULL.
+type claimColumns struct{ key, claim string }
+
+// claimedColumns returns the columns where the table is read.
+func (w *writer) claimedColumns() claimColumns {
+	before, behind := w.dialect.keyText()
+	c := w.rules.ClaimOf
+	return claimColumns{
+		key:   before + claimed + "." + w.dialect.Quote(c.Key) + behind,
+		claim: "COALESCE(" + claimed + "." + w.dialect.Quote(c.Claim) + ", 0)",
+	}
+}
+
+// claimedRows writes the table of the claims and the condition for the rows that the tokens name, for a FROM.
+// The column itself finds them by its index, whatever its type and collation make equal; of these its text
+// leaves the ones with that very key.
+func (w *writer) claimedRows() {
+	w.write(w.claimsTable(), " WHERE "+claimed+".", w.dialect.Quote(w.rules.ClaimOf.Key))
+	w.amongTokens(fieldRow)
+	w.write(" AND ", w.claimedColumns().key)
+	w.amongTokens(fieldKey)
+}
+
+// claimsTable returns the table of the claims, with its alias.
+func (w *writer) claimsTable() string {
+	c, schema := w.rules.ClaimOf, ""
+	switch {
+	case c.Schema != "":
+		schema = w.dialect.Quote(c.Schema) + "."
+	case w.dialect.claimsBesideTarget():
+		schema = w.target.schema
+	}
+	return schema + w.dialect.Quote(c.Name) + " AS " + claimed
+}
+
+// amongTokens writes the list that a field of the tokens is in.
+func (w *writer) amongTokens(f field) {
+	w.write(" IN (")
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(", ")
+		}
+		w.field(i, f)
+	}
+	w.write(")")
+}
+
+// compareClaims writes the condition, over the rows that were found, that is true if each token names one of
+// them, and all are of the tokens' generations; else it raises with one that isn't. A row that is gone has the
+// claim 0, which no token has.
+func (w *writer) compareClaims(row claimColumns) {
+	before, between, behind := w.dialect.claimText()
+	min, count := w.dialect.builtIn("MIN"), w.dialect.builtIn("COUNT")
+	proved := func() {
+		w.write(before, row.key, between, row.claim, behind)
+		w.amongTokens(fieldClaim)
+	}
+	w.write("CASE WHEN ", min, "(CASE WHEN ")
+	proved()
+	w.write(" THEN 1 ELSE 0 END) = 1 AND ", count, "(DISTINCT ", row.key, ") = ")
+	w.b.Int(int64(w.hi - w.lo))
+	w.write(" THEN ")
+	w.bool(true)
+	w.write(" ELSE ")
+	w.raising(markerClaim, w.lo, func() {
+		w.write("COALESCE(", min, "(CASE WHEN ")
+		proved()
+		w.write(" THEN NULL ELSE ", before)
+		w.eachToken("CASE "+row.key, func(i int) { w.field(i, fieldKey) })
+		w.write(between, row.claim, behind, " END), ", before)
+		w.eachToken("CASE", func(i int) {
+			w.write(count, "(CASE ", row.key, " WHEN ")
+			w.field(i, fieldKey)
+			w.write(" THEN 1 END) = 0")
+		})
+		w.write(between, "0", behind, ")")
+	})
+	w.write(" IS NOT NULL END")
+}
+
+// eachToken writes a CASE with the number of the token, as a text, for which a condition holds; of the last one
+// where none does.
+func (w *writer) eachToken(begin string, condition func(token int)) {
+	text := func(i int) string { return w.dialect.Text(strconv.Itoa(i)) }
+	if w.hi == w.lo+1 {
+		w.write(text(w.lo))
+		return
+	}
+	w.write(begin)
+	for i := w.lo; i < w.hi-1; i++ {
+		w.write(" WHEN ")
+		condition(i)
+		w.write(" THEN ", text(i))
+	}
+	w.write(" ELSE ", text(w.hi-1), " END")
+}
+
+// findsClaims refuses a statement, which has the targets from first on, where the guard wouldn't find the claims of a
+// table: the statement gives its name to an item of WITH, or writes it.
+func (p *planner) findsClaims(first int) bool {
+	for _, t := range p.targets[first:] {
+		table := p.written[t.Table]
+		c := p.tables[table].ClaimOf
+		if c == nil {
+			continue
+		}
+		for i := range p.Parts {
+			if part := &p.Parts[i]; part.Kind == read.NamePart && part.Name == c.Name && c.Schema == "" {
+				return p.refuse(table, part.At, "a CTE named "+part.Name+" would shadow the table with the claims; rename the CTE")
+			}
+		}
+		for i := range p.Writes {
+			if w := &p.Writes[i]; w.Target.Name == c.Name {
+				return p.refuse(table, w.At, "it also writes table "+c.Name+", which has the claims; write two statements in "+
+					"one transaction")
+			}
+		}
+	}
+	return true
+}
+
+// keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
+// would find instead.
+func (p *planner) keepsClaims(name string, at int32) bool {
+	for i := range p.tables {
+		if c := p.tables[i].ClaimOf; c != nil && c.Name == name && c.Schema == "" {
+			return p.refuse(i, at, "a table of this name would stand before the one with the claims; give it another name")
+		}
+	}
+	return true
+}
+
+// makesTemporary returns the name of the temporary table or view that a statement makes; empty for none.
+//
+//	CREATE [...] TEMP | TEMPORARY [...] TABLE | VIEW [IF NOT EXISTS] [schema.]name
+func (p *planner) makesTemporary(part *read.Part) string {
+	temporary, i := false, part.Lo
+	for ; i < part.Hi && !p.Word(i, "table", "view"); i++ {
+		temporary = temporary || p.Word(i, "temp", "temporary")
+	}
+	if i++; i < part.Hi && p.Word(i, "if") {
+		i += 3
+	}
+	if i+2 < part.Hi && p.Tokens[i+1].Is('.') {
+		i += 2
+	}
+	if !temporary || i >= part.Hi {
+		return ""
+	}
+	name, _ := p.Name(int(i))
+	return name
+}
