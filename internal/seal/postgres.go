@@ -137,7 +137,9 @@ func (t *Table) fill(text string, forFormat bool) string {
 		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, postgresSerial
 	}
 	if t.FromTransaction {
-		parts["{take}"], parts["{take for delete}"] = takesTransaction, takesTransactionForDelete
+		taken := func(row string) string { return strings.ReplaceAll(takenToken, "{token name}", "{name of "+row+"}") }
+		parts["{take}"] = "\n\t\tgiven := " + taken("new") + ";"
+		parts["{take for delete}"] = "\n\t\tproof := pg_catalog.concat(" + taken("old") + ");"
 		if t.Ledger {
 			parts["{ledger}"] = "\n\tIF NOT (true" + seen("given", "new") + ") THEN" + parts["{ledger}"] + "\n\tEND IF;"
 		}
@@ -150,7 +152,8 @@ func (t *Table) fill(text string, forFormat bool) string {
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
-		"{proof}", "%1$I."+in(d.Quote(t.own("sqlfence_proof_"))), "{applied}", appliedHere, "{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
+		"{proof}", "%1$I."+in(d.Quote(t.own("sqlfence_proof_"))),
+		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))), "{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere, "{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
 	).Replace(text)
 }
 
@@ -170,10 +173,11 @@ BEGIN
 	stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
 		%3$s
-		IF {applied} THEN
-			RETURN NEW;
-		END IF;{take}
+{take}
 		IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
+			IF {applied} THEN
+				RETURN NEW;
+			END IF;
 			RAISE EXCEPTION 'sqlfence: table %% is sealed: the write carries no fencing token (set %% to minus the token)', {name}, {mark name}
 				USING ERRCODE = 'FT001';
 		END IF;
@@ -211,10 +215,11 @@ DECLARE
 BEGIN
 	%3$s
 	IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
-		IF {applied} THEN
-			RETURN OLD;
-		END IF;{take for delete}
+{take for delete}
 		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
+			IF {applied} THEN
+				RETURN OLD;
+			END IF;
 			RAISE EXCEPTION 'sqlfence: table %% is sealed: the DELETE carries no fencing token (add AND set_config(''%%'', ''<token>'', true) IS NOT NULL to its WHERE)', {name}, {setting}
 				USING ERRCODE = 'FT001';
 		END IF;

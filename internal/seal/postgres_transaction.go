@@ -3,13 +3,11 @@ package seal
 // TokensSetting is the setting of PostgreSQL that has a transaction's tokens.
 const TokensSetting = "sqlfence.tokens"
 
-// takesTransaction is a statement: where the write proves no token, it takes the transaction's, of the row's name.
-const takesTransaction = `
-		given := {proof}({name of new});`
-
-// takesTransactionForDelete is the same where a DELETE keeps its proof as a text.
-const takesTransactionForDelete = `
-		proof := pg_catalog.concat({proof}({name of old}));`
+// takenToken is an expression: the transaction's token of a row's name, or NULL. What was found for the row before is kept in
+// two settings, with the transaction's number and its tokens.
+const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), pg_catalog.concat({token name}, ' ', " +
+	"pg_catalog.txid_current(), ' ', pg_catalog.current_setting('sqlfence.tokens', true))) " +
+	"THEN pg_catalog.int8in(pg_catalog.textout(pg_catalog.current_setting({proof token}, true))) ELSE {proof}({token name}) END"
 
 // postgresProof returns the transaction's token of a name, or NULL. No function of PostgreSQL's says whether a setting
 // holds for the transaction or for the session, so the value has to show it, in one of two ways:
@@ -74,6 +72,7 @@ BEGIN
 		END IF;
 		list := pg_catalog.substr(list, pg_catalog.int4pl(pg_catalog.int4pl(place, pg_catalog.length($1)), 2));
 		IF pg_catalog.textregexeq(list, '^[0-9]{15} ') THEN
+			PERFORM pg_catalog.set_config({proof of}, pg_catalog.concat($1, own, tokens), true), pg_catalog.set_config({proof token}, pg_catalog."left"(list, 15), true);
 			RETURN pg_catalog.int8in(pg_catalog.textout(pg_catalog."left"(list, 15)));
 		END IF;
 	END LOOP;
