@@ -1,0 +1,86 @@
+// Package fencetemporal gives each attempt of an activity of Temporal a fencing token, so that the database refuses
+// what an attempt writes after a later one has begun.
+//
+// Temporal begins another attempt when an activity has sent no heartbeat in time, or runs for too long. The first
+// worker may have been paused; it writes over what the other has written, before the server tells it that its attempt
+// has ended.
+//
+//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("orders", sqlfence.Key("id"), sqlfence.Ledger()))
+//	store, err := tokens.New(db)
+//	fence := fencetemporal.Interceptor(store, func(ctx context.Context, args []any) string {
+//		return "orders/" + args[0].(string) // the activity's own arguments
+//	})
+//	w := worker.New(client, "shop", worker.Options{Interceptors: []interceptor.WorkerInterceptor{fence}})
+//
+// The server ignores what an attempt returns after another one has begun: a refused one is neither a failure of the
+// activity, nor is it retried. If the attempt is still the activity's own, something else has taken the name over, and
+// the server begins another attempt by the retry policy.
+package fencetemporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// Refused is the type of the [temporal.ApplicationError] for an activity that was refused, as workflows see it and
+// retry policies name it.
+const Refused = "sqlfence.Refused"
+
+// Interceptor returns an interceptor that issues a token to each attempt of an activity, also of a local one, and adds
+// it to the attempt's context. name returns the token's name: that of what the activity writes, such as
+// the row "orders/42", as the store keeps each name for good. It has the activity's context, for activity.GetInfo, and
+// its arguments. Two activities with one name take it from each other; if they may run at the same time, have each take
+// a lease (package lease) in place of this. With an empty name the attempt gets no token.
+//
+// An attempt that gets no token because of an error fails with it, and the activity isn't called. An activity's error
+// that is [sqlfence.ErrStale] or [lease.ErrHeld] becomes a [temporal.ApplicationError] of the type Refused. It may be
+// retried and is benign: the SDK doesn't count and log it as a failure.
+func Interceptor(store *tokens.Store, name func(ctx context.Context, args []any) string) interceptor.WorkerInterceptor {
+	return &worker{store: store, name: name}
+}
+
+type worker struct {
+	interceptor.WorkerInterceptorBase
+	store *tokens.Store
+	name  func(ctx context.Context, args []any) string
+}
+
+// InterceptActivity puts the interceptor in front of an activity.
+func (w *worker) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
+	a := &activity{worker: w}
+	a.Next = next
+	return a
+}
+
+type activity struct {
+	interceptor.ActivityInboundInterceptorBase
+	worker *worker
+}
+
+// ExecuteActivity runs an attempt.
+func (a *activity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	if name := a.worker.name(ctx, in.Args); name != "" {
+		token, err := a.worker.store.Issue(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("fencetemporal: the token of an activity: %w", err)
+		}
+		ctx = sqlfence.WithFence(ctx, token)
+	}
+	result, err := a.Next.ExecuteActivity(ctx, in)
+	if errors.Is(err, sqlfence.ErrStale) || errors.Is(err, lease.ErrHeld) {
+		err = temporal.NewApplicationErrorWithOptions(err.Error(), Refused, temporal.ApplicationErrorOptions{
+			Cause:    err,
+			Category: temporal.ApplicationErrorCategoryBenign,
+		})
+	}
+	return result, err
+}
