@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,26 @@ func BenchmarkPlanCold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.read(benchmarked, 0)
+	}
+}
+
+// BenchmarkPlanColdOfMany is BenchmarkPlanCold among as many registered tables.
+func BenchmarkPlanColdOfMany(b *testing.B) {
+	for _, n := range []int{1, 100, 10_000} {
+		tables := []Table{{Name: "books", FenceColumn: "fence_token"}}
+		for i := 1; i < n; i++ {
+			tables = append(tables, Table{Name: fmt.Sprint("pens", i), FenceColumn: "fence_token"})
+		}
+		r, err := New(Postgres, tables)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r.read(benchmarked, 0)
+			}
+		})
 	}
 }
 

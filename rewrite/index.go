@@ -13,6 +13,8 @@ type index struct {
 	named  map[string]int        // the first table of a name
 	exact  map[schemaAndName]int // a table of each schema and name
 	folded func() map[string][]known
+
+	ledger, locks bool // whether a table has the rule
 }
 
 type schemaAndName struct{ schema, name string }

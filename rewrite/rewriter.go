@@ -50,7 +50,9 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 		return r, nil
 	}
 	for i := range r.tables {
-		r.tables[i].prepare(says)
+		t := &r.tables[i]
+		t.prepare(says)
+		index.ledger, index.locks = index.ledger || t.Ledger, index.locks || t.locks()
 	}
 	index.tables = r.tables
 	r.registers = func(schema, name string) bool { return index.find(schema, name) >= 0 }

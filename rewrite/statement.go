@@ -1,8 +1,6 @@
 package rewrite
 
 import (
-	"slices"
-
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
@@ -173,7 +171,7 @@ func (p *planner) keepsErrors() bool {
 // keepsClock refuses a statement that gives its session another time: a row's lock would expire by
 // that.
 func (p *planner) keepsClock() bool {
-	if !slices.ContainsFunc(p.tables, func(t Table) bool { return t.locks() }) {
+	if !p.index.locks {
 		return true
 	}
 	at := p.SetsClock()
@@ -184,7 +182,7 @@ func (p *planner) keepsClock() bool {
 // keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the
 // transaction's writes are committed: a newer token could be issued in between.
 func (p *planner) keepsLocks() bool {
-	if !slices.ContainsFunc(p.tables, func(t Table) bool { return t.Ledger }) {
+	if !p.index.ledger {
 		return true
 	}
 	at := p.PreparesTransaction()
