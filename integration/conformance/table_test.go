@@ -80,15 +80,17 @@ func driversTable(t *testing.T, reports map[string]conformance.Report) string {
 	}
 	b.WriteString("\n|---|" + strings.Repeat(":-:|", len(targets)) + "\n")
 	var notes []string
+	var lines strings.Builder
 	for _, row := range rows {
-		fmt.Fprintf(&b, "| %s |", row.title)
+		fmt.Fprintf(&lines, "| %s |", row.title)
 		for _, target := range targets {
-			fmt.Fprintf(&b, " %s |", cell(reports[target.name], row.checks, &notes))
+			fmt.Fprintf(&lines, " %s |", cell(reports[target.name], row.checks, &notes))
 		}
-		b.WriteByte('\n')
+		lines.WriteByte('\n')
 	}
+	b.WriteString(harness.JoinLines(lines.String()))
 	b.WriteString("\n✓ all checks pass, – not applicable. ")
-	b.WriteString("The lines before G1 compare with the driver alone, with and without a registered table.\n")
+	b.WriteString("What stands before G1 is compared with the driver alone, with and without a registered table.\n")
 	for i, note := range notes {
 		fmt.Fprintf(&b, "\n%d. %s", i+1, note)
 	}

@@ -96,7 +96,10 @@ func (f *ormTable) write(t *testing.T, out *strings.Builder, orms []orm) {
 		return strings.Join(all, "<br>")
 	})
 	line("drivers", func(o orm) string { return strings.Join(o.bases, ", ") })
+	page := out
+	out = new(strings.Builder)
 	for _, op := range ormOperations {
 		line(op.name, func(o orm) string { return f.cells[[2]string{op.name, o.name}].String() })
 	}
+	page.WriteString(harness.JoinLines(out.String()))
 }
