@@ -75,17 +75,32 @@ In a transaction of PostgreSQL the server's error comes before that of the ` + "
   - an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in brackets around all
     of it.
 
-The tables below are made from the statements that the rewriter is tested with. A line shows some of
-the statements with the same outcome. Where only some of the databases have one, or it is tested in
-only some of them, the line names these. Statements that are refused for a reason that stands above
-aren't shown again, nor are those that lack a part.
+The tables below are made from the statements that the rewriter is tested with.
+
+## Guarded and passed
+
+A line shows some of the statements with the same outcome. Where only some of the databases have one,
+or it is tested in only some of them, the line names these.
+
+| | Statements | |
+|---|---|---|
 `
 
-// A docGroup is a section: a hazard's statements, with the verdicts that they have under some rules, which
+// docRefused comes before the reasons.
+const docRefused = `
+## Refused
+
+Each reason with one statement, and the databases in which a statement was refused for it.
+
+| Statement | | Why, and what to write instead |
+|---|---|---|
+`
+
+// A docGroup is a subject: a hazard's statements, with the verdicts that they have under some rules, which
 // are row where it names none.
 type docGroup struct{ hazard, title, rules string }
 
-// docGroups are the hazards, which are the page's sections, in its order.
+// docGroups are the hazards, which are the page's subjects, in its order.
 var docGroups = []docGroup{
 	{"plain", "UPDATE, DELETE and INSERT", ""},
 	{"insert", "INSERT: where the rows come from", ""},
@@ -121,14 +136,20 @@ var docGroups = []docGroup{
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(docHead)
-	shown := make(map[string]bool) // the verdicts that stand above
+	var refusals []docRefusal
 	for _, g := range docGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| Statements | |\n|---|---|\n", g.title)
+		title := g.title
 		for _, l := range docLines(t, g.hazard, cmp.Or(g.rules, "row")) {
-			if cell := l.verdicts.cell(); l.isNews(shown) {
-				fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(l.examples(), "<br>"), cell)
+			if !l.isRefused() {
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", title, strings.Join(l.examples(), "<br>"), l.verdicts.cell())
+				title = ""
 			}
+			refusals = addRefusals(refusals, l)
 		}
+	}
+	b.WriteString(docRefused)
+	for _, r := range refusals {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.example, r.in(), r.reason)
 	}
 	if *update {
 		if err := os.WriteFile(docFile, []byte(b.String()), 0o644); err != nil {
@@ -174,6 +195,7 @@ func (v *docVerdicts) cell() string {
 				names = append(names, docDialects[other].String())
 			}
 		}
+		verdict, _, _ = strings.Cut(verdict, ":")
 		if len(names) < len(v) {
 			verdict = strings.Join(names, ", ") + ": " + verdict
 		}
@@ -182,15 +204,49 @@ func (v *docVerdicts) cell() string {
 	return strings.Join(said, "<br>")
 }
 
-// isNews reports whether a line has to be shown: it isn't refused everywhere for a reason that
-// stands above, or because a part of it is missing, for which the database refuses it, too.
-func (l *docLine) isNews(shown map[string]bool) (news bool) {
-	for _, v := range l.verdicts {
-		reason, _, _ := strings.Cut(v, ";")
-		news = news || v != "" && !shown[reason] && !strings.HasPrefix(v, "refused: expected ")
-		shown[reason] = strings.HasPrefix(v, "refused")
+// isRefused reports whether all verdicts are refusals.
+func (l *docLine) isRefused() bool {
+	return !slices.ContainsFunc(l.verdicts[:], func(v string) bool { return v != "" && !strings.HasPrefix(v, "refused") })
+}
+
+// A docRefusal is a reason, with a statement and the databases in which one is refused for it.
+type docRefusal struct {
+	reason, example string
+	dialects        [len(docDialects)]bool
+}
+
+// in names the databases.
+func (r *docRefusal) in() string {
+	var names []string
+	for d, in := range r.dialects {
+		if in {
+			names = append(names, docDialects[d].String())
+		}
 	}
-	return news
+	if len(names) == len(docDialects) {
+		return "all"
+	}
+	return strings.Join(names, ", ")
+}
+
+// addRefusals adds the reasons of a line, but for those of a text that lacks a part, which the
+// databases refuse as well.
+func addRefusals(to []docRefusal, l *docLine) []docRefusal {
+	for d, v := range l.verdicts {
+		reason, ok := strings.CutPrefix(v, "refused: ")
+		if !ok || strings.HasPrefix(reason, "expected ") {
+			continue
+		}
+		why, _, _ := strings.Cut(reason, ";")
+		i := slices.IndexFunc(to, func(r docRefusal) bool { return r.reason == why || strings.HasPrefix(r.reason, why+";") })
+		if i < 0 {
+			i = len(to)
+			k := l.kinds[slices.IndexFunc(l.kinds, func(k docKind) bool { return k.verdicts[d] == v })]
+			to = append(to, docRefusal{reason: reason, example: docCode(k.sql)})
+		}
+		to[i].dialects[d] = true
+	}
+	return to
 }
 
 // A docKind is what the samples of one name in all dialects are of.
