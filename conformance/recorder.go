@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sqlfence/sqlfence/internal/session"
+	every "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // A recorder is a connector that records the calls of the driver beneath. Its
@@ -44,7 +44,7 @@ func (f *kit) recorder() *recorder {
 func (r *recorder) take() calls {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := slices.DeleteFunc(r.calls, func(c call) bool { return session.IsQuestion(c.query) })
+	taken := slices.DeleteFunc(r.calls, func(c call) bool { return every.IsQuestion(c.query) })
 	r.calls = nil
 	return taken
 }

@@ -16,7 +16,7 @@ import (
 // 1970, and durations are microseconds.
 type dialect interface {
 	text() sqltext.Dialect // what it says in SQL elsewhere
-	facts() facts.Dialect  // how its server is asked about itself
+	facts() *facts.Dialect // how its server is asked about itself
 
 	create() statement // creates the table if there is none
 	index() statement  // creates the index on expires_at if there is none of its name

@@ -111,10 +111,10 @@ func texts(p sqltext.Pieces, all ...string) statement {
 
 func (mysql) text() sqltext.Dialect { return my.Text }
 
-func (mysql) facts() facts.Dialect { return facts.MySQL }
-func (mysql) create() statement    { return statement{text: createMySQL} }
-func (mysql) marks() statement     { return statement{} }
-func (mysql) index() statement     { return statement{text: createIndexMySQL} }
+func (mysql) facts() *facts.Dialect { return my.Session }
+func (mysql) create() statement     { return statement{text: createMySQL} }
+func (mysql) marks() statement      { return statement{} }
+func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
 	return statement{text: `SELECT 1 FROM information_schema.statistics

@@ -16,7 +16,7 @@ type postgres struct{}
 
 func (postgres) text() sqltext.Dialect { return pg.Text }
 
-func (postgres) facts() facts.Dialect { return facts.Postgres }
+func (postgres) facts() *facts.Dialect { return pg.Session }
 
 const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key          text        NOT NULL PRIMARY KEY,

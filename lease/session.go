@@ -169,7 +169,7 @@ func (s *session) forget(l *Lease) {
 
 // findPeers returns [ErrNoSessions] if other servers write to the same database, which don't see
 // this one's sessions.
-func findPeers(ctx context.Context, conn *sql.Conn, d facts.Dialect) error {
+func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	found, err := facts.Peers(ctx, d, func(ctx context.Context, query string) ([][]string, error) { return queryTexts(ctx, conn, query) })
 	if found && err == nil {
 		return errPeers

@@ -17,7 +17,7 @@ type sqlite struct{}
 
 func (sqlite) text() sqltext.Dialect { return lite.Text }
 
-func (sqlite) facts() facts.Dialect { return facts.SQLite }
+func (sqlite) facts() *facts.Dialect { return lite.Session }
 
 const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key         text    NOT NULL PRIMARY KEY,

@@ -99,7 +99,7 @@ func (e *Execution) wrong(err error) session.Fact {
 }
 
 // endsTx reports whether an error has ended the transaction that is open.
-func (s *Conn) endsTx() bool { return s.inTx && s.settings.profile.errorEndsTx() }
+func (s *Conn) endsTx() bool { return s.inTx && s.settings.profile.Session.ErrorEndsTx.Is() }
 
 // outdated is the error of a guarded statement that was written by a fact which isn't so any more, and that can be
 // run again in a new transaction.

@@ -87,7 +87,7 @@ func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ erro
 // Answered reports whether err is the database's answer to a statement that failed for another reason than a
 // constraint.
 func (e *Execution) Answered(err error) bool {
-	return e.conn.settings.profile.answered(err) && !dberr.IsConstraint(err)
+	return e.conn.settings.profile.Answers.Answered(err) && !dberr.IsConstraint(err)
 }
 
 // Spare gives the list of arguments that was sent back, for the connection's next execution.

@@ -75,7 +75,7 @@ type Found struct {
 
 // NewConn returns the state of a connection. found is of its database.
 func NewConn(s *Settings, l Link, found *Found) *Conn {
-	return &Conn{settings: s, link: l, found: found, session: session.New(s.profile.session(), &found.Database, &s.wanted)}
+	return &Conn{settings: s, link: l, found: found, session: session.New(s.profile.Session, &found.Database, &s.wanted)}
 }
 
 // Settings returns those of its database.
@@ -109,7 +109,7 @@ func (s *Conn) room(n int) []driver.NamedValue {
 // looked at.
 func (s *Conn) follows(query string) bool {
 	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayCommit(query) || s.changesTx(query) ||
-		s.inTx && s.settings.profile.goesOnAfterRollback() || s.link.Follows(query)
+		s.inTx && s.settings.profile.Answers.CommitsAfter.Is() || s.link.Follows(query)
 }
 
 // ReturnsCounts reports whether the session has each write return a row: the driver would leave a prepared one at

@@ -1,9 +1,15 @@
 package core
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -12,24 +18,25 @@ func TestEachDialectHasADatabase(t *testing.T) {
 	n := 0
 	for d := rewrite.Dialect(1); d.String() != rewrite.Dialect(0).String(); d++ {
 		n++
-		db, ok := databaseOf(d)
-		if !ok {
+		if !IsDialect(d) {
 			t.Errorf("%v has no database", d)
 			continue
 		}
-		if db.dialect() != d {
-			t.Errorf("the database of %v speaks %v", d, db.dialect())
-		}
 		p, err := resolve(d, struct{}{})
-		if err != nil || p.dialect() != d {
+		if err != nil || p.Dialect != d {
 			t.Errorf("an unknown driver with %v: %v", d, err)
 		}
+		if !slices.Contains(speaks[:], d) {
+			t.Errorf("no driver speaks %v", d)
+		}
 	}
-	if n != len(databases) {
-		t.Errorf("%d dialects and %d databases", n, len(databases))
+	for _, got := range []int{len(dialect.All()), len(speaks) - 1, len(catalogues) - 1} {
+		if got != n {
+			t.Errorf("%d dialects, and %d databases, servers or catalogues", n, got)
+		}
 	}
-	if db, ok := databaseOf(0); ok {
-		t.Errorf("no dialect has the database %v", db)
+	if IsDialect(0) {
+		t.Error("no dialect has a database")
 	}
 }
 
@@ -38,27 +45,27 @@ func TestEachDialectHasADatabase(t *testing.T) {
 func TestLeftNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		db   database
-		failure
+		db   *dberr.Answers
+		dberr.Failure
 		want bool
 	}{
-		{"PostgreSQL, coded", postgres{}, failure{err: coded("23505")}, true},
-		{"PostgreSQL, the driver's own", postgres{}, failure{err: plainError("can't read")}, false},
-		{"PostgreSQL, in a transaction", postgres{}, failure{err: coded("23505"), inTx: true}, false},
-		{"PostgreSQL, behind a savepoint", postgres{}, failure{err: coded("23505"), inTx: true, saved: true}, true},
-		{"SQLite, by the guard", sqlite{}, failure{err: plainError("bad JSON path"), byGuard: true}, true},
-		{"SQLite, unknown", sqlite{}, failure{err: plainError("?")}, false},
-		{"SQLite, an error of the statement", sqlite{}, failure{err: sqliteCode(1)}, true},
-		{"SQLite, OR FAIL", sqlite{}, failure{err: sqliteCode(1), query: "UPDATE OR Fail books"}, false},
-		{"SQLite, OR ROLLBACK", sqlite{}, failure{err: sqliteCode(1), query: "UPDATE OR ROLLBACK books"}, false},
-		{"MySQL, by the guard", mysql{}, failure{err: plainError("?"), byGuard: true}, true},
-		{"MySQL, numbered", mysql{}, failure{err: &numbered{Number: 1062}}, true},
-		{"MySQL, in a transaction", mysql{}, failure{err: &numbered{Number: 1213}, inTx: true}, false},
-		{"MySQL, the session's end", mysql{}, failure{err: &numbered{Number: 1053}}, false},
-		{"MySQL, a packet that is too large", mysql{}, failure{err: &numbered{Number: 1153}}, true},
-		{"MySQL, the driver's own", mysql{}, failure{err: plainError("invalid connection")}, false},
+		{"PostgreSQL, coded", postgres.Answers, dberr.Failure{Err: coded("23505")}, true},
+		{"PostgreSQL, the driver's own", postgres.Answers, dberr.Failure{Err: plainError("can't read")}, false},
+		{"PostgreSQL, in a transaction", postgres.Answers, dberr.Failure{Err: coded("23505"), InTx: true}, false},
+		{"PostgreSQL, behind a savepoint", postgres.Answers, dberr.Failure{Err: coded("23505"), InTx: true, Saved: true}, true},
+		{"SQLite, by the guard", sqlite.Answers, dberr.Failure{Err: plainError("bad JSON path"), ByGuard: true}, true},
+		{"SQLite, unknown", sqlite.Answers, dberr.Failure{Err: plainError("?")}, false},
+		{"SQLite, an error of the statement", sqlite.Answers, dberr.Failure{Err: sqliteCode(1)}, true},
+		{"SQLite, OR FAIL", sqlite.Answers, dberr.Failure{Err: sqliteCode(1), Query: "UPDATE OR Fail books"}, false},
+		{"SQLite, OR ROLLBACK", sqlite.Answers, dberr.Failure{Err: sqliteCode(1), Query: "UPDATE OR ROLLBACK books"}, false},
+		{"MySQL, by the guard", mysql.Answers, dberr.Failure{Err: plainError("?"), ByGuard: true}, true},
+		{"MySQL, numbered", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1062}}, true},
+		{"MySQL, in a transaction", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1213}, InTx: true}, false},
+		{"MySQL, the session's end", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1053}}, false},
+		{"MySQL, a packet that is too large", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1153}}, true},
+		{"MySQL, the driver's own", mysql.Answers, dberr.Failure{Err: plainError("invalid connection")}, false},
 	} {
-		if got := tt.db.leftNothing(tt.failure); got != tt.want {
+		if got := tt.db.LeftNothing(tt.Failure); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

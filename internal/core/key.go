@@ -77,7 +77,7 @@ func (e *Execution) matchRows(i int) error {
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
-		if err == nil && e.conn.settings.profile.database.choosesKey(key) {
+		if err == nil && e.conn.settings.profile.Answers.ChoosesKey(key) {
 			err = unguardable(t.Name, fmt.Sprintf("where a new row's key is %q the database may choose another one; give "+
 				"the row its key", key))
 		}
@@ -167,7 +167,7 @@ func (e *Execution) keyText(t *Table, k rewrite.KeyValue) (string, error) {
 		}
 	}
 	if i >= 0 && i < len(given) {
-		if key, read, ok := basedriver.Text(given[i].Value, e.conn.settings.profile.storesBytesAsText()); ok {
+		if key, read, ok := basedriver.Text(given[i].Value, e.conn.settings.profile.Answers.BytesAreText.Is()); ok {
 			e.keep(e.read.options+i, read)
 			return key, t.canonical(key)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -18,13 +19,13 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	}
 	tables := make([]setuperr.Table, 0, len(e.plan.Tables)+1)
 	for i := range e.plan.Tables {
-		t, db := e.table(i), e.conn.settings.profile.database
+		t, db := e.table(i), e.conn.settings.profile.Database
 		tables = append(tables, t.needs(db, e.asked.Query))
 		if t.Rules.ClaimOf != nil {
 			tables = append(tables, t.needsClaims(db))
 		}
 		if t.hasLedger() {
-			tables = append(tables, setuperr.Ledger(db.text(), e.conn.settings.schema, ledgerPrivileges(db.text())))
+			tables = append(tables, setuperr.Ledger(db.Text, e.conn.settings.schema, ledgerPrivileges(db.Text)))
 		}
 	}
 	ask := func(query string) ([]string, error) {
@@ -42,11 +43,11 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 }
 
 // needsClaims returns what the guard of a statement needs of the table that has the claims.
-func (t *Table) needsClaims(db database) setuperr.Table {
+func (t *Table) needsClaims(db *dialect.Database) setuperr.Table {
 	of := t.Rules.ClaimOf
 	key, claim := identifier(db, of.Key), identifier(db, of.Claim)
 	privileges := "SELECT (" + key + ", " + claim + ")"
-	if lock := db.text().Facts().LockPrivilege; lock != "" {
+	if lock := db.Text.Facts().LockPrivilege; lock != "" {
 		privileges += ", " + lock + " (" + claim + ")"
 	}
 	return setuperr.Table{Name: of.Name, SQL: t.ClaimOf, Privileges: privileges}
@@ -85,7 +86,7 @@ func (e *Execution) explainRule(err error) error {
 
 // needs returns what the guard of a statement needs of the table. A column that the
 // statement names itself may be missing for another reason.
-func (t *Table) needs(db database, query string) setuperr.Table {
+func (t *Table) needs(db *dialect.Database, query string) setuperr.Table {
 	needs := setuperr.Table{Name: t.Rules.Name, SQL: t.Name}
 	var read, written []string
 	add := func(column, typ string, writes bool) {
@@ -105,8 +106,8 @@ func (t *Table) needs(db database, query string) setuperr.Table {
 	add(t.Rules.Serial, "bigint NOT NULL DEFAULT 1", true)
 	add(t.Rules.Claim, "bigint NOT NULL DEFAULT 0", false)
 	add(t.Rules.Lock.By, "text", false)
-	add(t.Rules.Lock.Since, db.timeType(), false)
-	add(t.Rules.Lock.Expiry, db.timeType(), false)
+	add(t.Rules.Lock.Since, db.Answers.TimeType, false)
+	add(t.Rules.Lock.Expiry, db.Answers.TimeType, false)
 	add(t.Rules.Key, "", false)
 	if len(read) > 0 {
 		needs.Privileges = "SELECT (" + strings.Join(read, ", ") + ")"
@@ -122,9 +123,9 @@ var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // identifier writes a name as it is where no database would read it otherwise, unless it
 // is a keyword; else in the database's quotes.
-func identifier(db database, name string) string {
+func identifier(db *dialect.Database, name string) string {
 	if plainIdentifier.MatchString(name) {
 		return name
 	}
-	return db.text().Quote(name)
+	return db.Text.Quote(name)
 }

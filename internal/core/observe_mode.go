@@ -186,7 +186,7 @@ func (e *Execution) unguard(reason error) error {
 // savepoint sets one if an error would end the transaction, and reports whether it
 // did. Statements may have ended that transaction unnoticed; the server knows.
 func (s *Conn) savepoint(ctx context.Context) bool {
-	if !s.inTx || !s.settings.profile.errorEndsTx() {
+	if !s.inTx || !s.settings.profile.Session.ErrorEndsTx.Is() {
 		return false
 	}
 	err := s.exec(ctx, "SAVEPOINT sqlfence")
@@ -207,13 +207,13 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) bool {
 		return false
 	}
 	_, byGuard := e.classify(err)
-	left := e.conn.settings.profile.leftNothing(failure{
-		err:     err,
-		query:   e.asked.Query,
-		byGuard: byGuard,
-		inTx:    e.conn.inTx,
-		saved:   saved,
-		aborts:  e.plan.Aborts && !e.with.values.Observe,
+	left := e.conn.settings.profile.Answers.LeftNothing(dberr.Failure{
+		Err:     err,
+		Query:   e.asked.Query,
+		ByGuard: byGuard,
+		InTx:    e.conn.inTx,
+		Saved:   saved,
+		Aborts:  e.plan.Aborts && !e.with.values.Observe,
 	})
 	return left && (!saved || e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
 }

@@ -66,7 +66,7 @@ func (s *Settings) listen(observes bool) {
 
 // report passes an event to the observers and the log.
 func (s *Settings) report(ctx context.Context, e Event) {
-	e.Dialect = s.profile.dialect()
+	e.Dialect = s.profile.Dialect
 	if e.Kind == Bypassed {
 		ctx = context.WithValue(ctx, bypassKey{}, nil) // it is for the statement, not for what an observer does
 	}

@@ -171,7 +171,7 @@ func (s *Conn) muted(ctx context.Context) error {
 // BEGIN would commit writes that were reported as failed.
 func (s *Conn) endTx(end func() error) error {
 	err := end()
-	if err != nil && s.settings.profile.keepsTx(err) {
+	if err != nil && s.settings.profile.Answers.KeepsTx(err) {
 		s.lost, s.closed = true, true
 		_ = s.link.Close() // the reason is err
 	}
@@ -210,14 +210,14 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 // mayHaveLanded reports whether what was given to the base driver, and failed with err,
 // may have been applied.
 func (s *Conn) mayHaveLanded(err error) bool {
-	db := s.settings.profile.database
+	db := s.settings.profile.Database
 	switch {
-	case basedriver.IsSkip(err), db.answered(err):
+	case basedriver.IsSkip(err), db.Answers.Answered(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers return it for statements that were sent, too: see docs/adr/0013.
-		return db.remote() && !s.link.Open() && !s.settings.profile.BadConnUnsent
-	case isInterrupted(err, db.remote()):
+		return db.Answers.Remote.Is() && !s.link.Open() && !s.settings.profile.BadConnUnsent
+	case isInterrupted(err, db.Answers.Remote.Is()):
 		return !isUnsent(err)
 	}
 	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // which it wasn't before

@@ -75,7 +75,7 @@ func (r *registry) variant(ctx context.Context) (v rewrite.Variant) {
 // inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may leave the counting of
 // those to its bindings. database/sql has to do it, or a missing argument is NULL.
 func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
-	if p := s.settings.profile; len(added) == 0 || p.checksArgCount() || p.SkipsArgCheck {
+	if p := s.settings.profile; len(added) == 0 || p.Answers.CountsArgs.Is() || p.SkipsArgCheck {
 		return -1
 	}
 	return plan.Inputs

@@ -141,7 +141,7 @@ func (s *Conn) changesDatabase(ctx context.Context, query string) {
 	if s.settings.sealed && sqltext.ChangesSeal(query) {
 		s.found.Forget(session.Seals)
 	}
-	if query == s.settings.profile.text().Facts().CreateLedgerFunction {
+	if query == s.settings.profile.Text.Facts().CreateLedgerFunction {
 		s.found.LookForFunction()
 	}
 }

@@ -72,7 +72,7 @@ func (a *asking) Exec(ctx context.Context, query string) error {
 // knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is
 // no answer matters to the first of these writes, which asks again.
 func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
-	if s.settings.profile.errorEndsTx() && !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == "" {
+	if s.settings.profile.Session.ErrorEndsTx.Is() && !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == "" {
 		_ = s.know(ctx, session.Moment{})
 	}
 }
@@ -163,7 +163,7 @@ func (s *Conn) checkHome(ctx context.Context, table string) error {
 
 // checkOwn is checkHome for a statement of sqlfence's packages, if it names one of their tables.
 func (s *Conn) checkOwn(ctx context.Context, query string) error {
-	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.text(), "s", query) == query {
+	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.Text, "s", query) == query {
 		return nil
 	}
 	return s.checkHome(ctx, sqltext.LedgerTable)

@@ -58,17 +58,17 @@ func NewSettings(o *Options, bases ...any) (*Settings, error) {
 
 // findSchema reads the name of the schema.
 func (s *Settings) findSchema(o *Options) {
-	if s.profile.database == nil || o.Schema == "" {
+	if s.profile.Database == nil || o.Schema == "" {
 		return
 	}
-	schema, name, err := lang.SpellName(s.profile.dialect(), o.Schema)
+	schema, name, err := lang.SpellName(s.profile.Dialect, o.Schema)
 	switch {
 	case err != nil:
 		o.Fail(fmt.Errorf("WithSchema(%.80q): %w", o.Schema, err))
 	case schema != "":
 		o.Fail(fmt.Errorf("WithSchema(%.80q): a schema's name has one part", o.Schema))
-	case s.profile.text().FindElsewhere("", sqltext.LedgerTable) == "":
-		o.Fail(fmt.Errorf("WithSchema: in %v each file has sqlfence's tables for its own", s.profile.dialect()))
+	case s.profile.Text.FindElsewhere("", sqltext.LedgerTable) == "":
+		o.Fail(fmt.Errorf("WithSchema: in %v each file has sqlfence's tables for its own", s.profile.Dialect))
 	default:
 		s.schema = name
 	}
@@ -79,7 +79,7 @@ func (s *Settings) placed(ctx context.Context, query string) string {
 	if s.schema == "" || !trusted.Is(ctx, query) {
 		return query
 	}
-	return sqltext.Place(s.profile.text(), s.schema, query)
+	return sqltext.Place(s.profile.Text, s.schema, query)
 }
 
 // addTables checks the tables and makes their registries. Where the dialect is
@@ -88,7 +88,7 @@ func (s *Settings) addTables(o *Options) {
 	enforced := new(registry)
 	found := make([][]error, len(o.Tables))
 	for i, t := range o.Tables {
-		found[i] = t.check(s.profile.database)
+		found[i] = t.check(s.profile.Database)
 	}
 	for i, t := range o.Tables {
 		faults := found[i]
@@ -98,8 +98,8 @@ func (s *Settings) addTables(o *Options) {
 		if len(faults) > 0 {
 			continue
 		}
-		if t.ClaimOf != "" && s.profile.database != nil {
-			if err := t.findClaims(s.profile.dialect(), o.Tables); err != nil {
+		if t.ClaimOf != "" && s.profile.Database != nil {
+			if err := t.findClaims(s.profile.Dialect, o.Tables); err != nil {
 				o.Fail(fmt.Errorf("table %.80q: %w", t.Name, err))
 				continue
 			}
@@ -113,10 +113,10 @@ func (s *Settings) addTables(o *Options) {
 			enforced.add(t)
 		}
 	}
-	if s.profile.database == nil {
+	if s.profile.Database == nil {
 		return
 	}
-	if err := s.prepare(s.profile.dialect(), s.schema); err != nil {
+	if err := s.prepare(s.profile.Dialect, s.schema); err != nil {
 		o.Fail(err)
 		return
 	}
@@ -127,21 +127,21 @@ func (s *Settings) addTables(o *Options) {
 		s.enforced = &s.registry
 	default:
 		s.enforced = enforced
-		if err := enforced.prepare(s.profile.dialect(), s.schema); err != nil {
+		if err := enforced.prepare(s.profile.Dialect, s.schema); err != nil {
 			o.Fail(err)
 		}
 	}
 }
 
 // Dialect returns the database's.
-func (s *Settings) Dialect() rewrite.Dialect { return s.profile.dialect() }
+func (s *Settings) Dialect() rewrite.Dialect { return s.profile.Dialect }
 
 // Schema returns the schema of sqlfence's own tables, as the database stores its name; empty for where the session
 // finds them.
 func (s *Settings) Schema() string { return s.schema }
 
 // Remote reports whether the database is reached over a connection that can be lost.
-func (s *Settings) Remote() bool { return s.profile.remote() }
+func (s *Settings) Remote() bool { return s.profile.Answers.Remote.Is() }
 
 // Tables returns the registered tables, in the order of registration. They must not be changed.
 func (s *Settings) Tables() []*Table { return s.tables }
@@ -153,7 +153,7 @@ func (s *Settings) Statements(d basedriver.Driver) (most int, rows bool) {
 	if most < 0 {
 		most = d.Statements
 	}
-	if s.profile.remote() || s.enforced == nil || len(s.tables) == 0 {
+	if s.profile.Answers.Remote.Is() || s.enforced == nil || len(s.tables) == 0 {
 		most = 0
 	}
 	return most, s.profile.KeepsRows

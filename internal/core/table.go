@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
@@ -46,7 +47,7 @@ func (t *Table) Once(field *string, rule, value string) {
 
 // check checks the rules together, reads the names as the database does, and returns
 // all faults. db is nil where it is unknown.
-func (t *Table) check(db database) []error {
+func (t *Table) check(db *dialect.Database) []error {
 	switch {
 	case t.Rules.Claim != "":
 		if t.Optional {
@@ -71,7 +72,7 @@ func (t *Table) check(db database) []error {
 	if db == nil {
 		return t.faults
 	}
-	t.readNames(db.dialect())
+	t.readNames(db.Dialect)
 	if t.Resource == "" && t.Rules.Name != "" {
 		t.nameResource()
 	}

@@ -17,7 +17,7 @@ func (s *Conn) followTx(query string, err error) {
 	switch {
 	case basedriver.IsSkip(err) || !s.followsTx(): // a skipped one comes again, prepared
 	case err == nil:
-		s.inTx = lang.InTransaction(s.settings.profile.dialect(), query, s.inTx)
+		s.inTx = lang.InTransaction(s.settings.profile.Dialect, query, s.inTx)
 	default: // how far it got isn't known
 		s.inTx = s.inTx || s.changesTx(query)
 	}
@@ -26,7 +26,7 @@ func (s *Conn) followTx(query string, err error) {
 // followsTx reports whether transactions that statements begin and end have to be
 // followed: Observe mode sets savepoints in them.
 func (s *Conn) followsTx() bool {
-	return s.settings.observes() && s.settings.profile.errorEndsTx()
+	return s.settings.observes() && s.settings.profile.Session.ErrorEndsTx.Is()
 }
 
 // changesTx reports whether the statement begins or ends transactions that have to be
@@ -35,7 +35,7 @@ func (s *Conn) changesTx(query string) bool {
 	if !s.followsTx() {
 		return false
 	}
-	d := s.settings.profile.dialect()
+	d := s.settings.profile.Dialect
 	return lang.InTransaction(d, query, false) || !lang.InTransaction(d, query, true)
 }
 
@@ -112,7 +112,7 @@ func (e *Execution) changedTerm(before, now Token) error {
 // followRollback notes that the server has rolled back the transaction that a statement, which
 // failed with err, stood in, and goes on without one.
 func (s *Conn) followRollback(err error) {
-	if err != nil && s.inTx && s.settings.profile.goesOnAfterRollback() && dberr.IsRolledBack(err) {
+	if err != nil && s.inTx && s.settings.profile.Answers.CommitsAfter.Is() && dberr.IsRolledBack(err) {
 		s.rolledBack = err
 	}
 }

@@ -30,7 +30,7 @@ func (s *Settings) Verify(ctx context.Context, l Link, rows bool, warn int64) (f
 	for i, t := range s.tables {
 		tables[i] = t.toVerify()
 	}
-	found, err = verify.Run(ctx, s.profile.catalogue(), ask, tables, verify.Options{
+	found, err = verify.Run(ctx, catalogues[s.profile.Dialect], ask, tables, verify.Options{
 		Rows: rows, Peers: c.session.Peers, Schema: s.schema, Warn: warn, Max: MaxToken,
 	})
 	return found, nil, wrapped("verify", err)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -26,17 +28,29 @@ const (
 
 // A Database is what is known of one. It is immutable.
 type Database struct {
-	Name string // as its makers write it
+	Dialect Dialect
+	Name    string // as its makers write it
 
 	Text    sqltext.Dialect  // what sqlfence's own statements are written in
 	Grammar *read.Grammar    // how it is read
 	Confirm *confirm.Dialect // how what a guard has added to is looked at a second time
+	Session *session.Dialect // how its server is asked
+	Answers *dberr.Answers   // how it answers
 }
 
 var databases = [...]Database{
-	Postgres: {Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar, Confirm: postgres.Confirm},
-	SQLite:   {Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar, Confirm: sqlite.Confirm},
-	MySQL:    {Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar, Confirm: mysql.Confirm},
+	Postgres: {
+		Dialect: Postgres, Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar, Confirm: postgres.Confirm,
+		Session: postgres.Session, Answers: postgres.Answers,
+	},
+	SQLite: {
+		Dialect: SQLite, Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar, Confirm: sqlite.Confirm,
+		Session: sqlite.Session, Answers: sqlite.Answers,
+	},
+	MySQL: {
+		Dialect: MySQL, Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar, Confirm: mysql.Confirm,
+		Session: mysql.Session, Answers: mysql.Answers,
+	},
 }
 
 // All returns the databases, in the order of their numbers.
@@ -60,4 +74,18 @@ func (d Dialect) String() string {
 		return databases[d].Name
 	}
 	return "unknown dialect"
+}
+
+// IsQuestion reports whether a statement is one that a connection asks its server, for tests that look at all
+// that is sent.
+func IsQuestion(query string) bool {
+	if session.IsCanary(query) {
+		return true
+	}
+	for _, db := range All() {
+		if query != "" && query == db.Session.Settings {
+			return true
+		}
+	}
+	return false
 }

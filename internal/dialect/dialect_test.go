@@ -20,11 +20,11 @@ func TestDatabasesAreComplete(t *testing.T) {
 	optional := map[string][]string{
 		"Facts": {"LockPrivilege", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "WithoutWords", "Operators", "Prefixes"},
-		"Dialect": {"Escaped", "Variables"},
+		"Dialect": {"Escaped", "Variables", "Settings", "Others", "Itself"},
 	}
 	for i := range all {
 		db := &all[i]
-		for _, facts := range []any{db, db.Text.Facts(), db.Grammar, db.Grammar.Lex, db.Confirm} {
+		for _, facts := range []any{db, db.Text.Facts(), db.Grammar, db.Grammar.Lex, db.Confirm, db.Session, db.Answers} {
 			v := reflect.ValueOf(facts).Elem()
 			for j := range v.NumField() {
 				name := v.Type().Field(j).Name

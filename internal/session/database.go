@@ -51,20 +51,20 @@ func (d *Database) IsSealed(name Name) bool {
 func (d *Database) Seal(name Name, sealed bool) { d.seals.Store(name, sealed) }
 
 // learn notes what a connection was answered.
-func (d *Database) learn(w *wanted) {
-	if w.function {
+func (d *Database) learn(w *Wanted) {
+	if w.Function {
 		d.looked.Store(time.Now().UnixNano())
-		if w.schema == "" {
+		if w.Schema == "" {
 			d.function.Store(nil)
-		} else if d.Function() != w.schema {
-			d.function.Store(&w.schema)
-			d.last.Store(&w.schema)
+		} else if d.Function() != w.Schema {
+			d.function.Store(&w.Schema)
+			d.last.Store(&w.Schema)
 		}
 	}
-	for i, name := range w.sealed {
+	for i, name := range w.Sealed {
 		d.Seal(name, w.found[i])
 	}
-	if w.seals {
+	if w.Seals {
 		d.sealsKnown.Store(true)
 	}
 }

@@ -1,98 +1,100 @@
 package session
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect is how the server of one database is asked: [Postgres], [SQLite] and [MySQL].
-type Dialect interface {
-	text() sqltext.Dialect
+// A Dialect is how the server of one database is asked.
+type Dialect struct {
+	Text sqltext.Dialect
 
-	// canary is a statement that has to raise the mark, in the shape of a guard, and with facts
+	// Canary is a statement that has to raise the mark, by [Raising], in the shape of a guard, and with facts
 	// behind it. It reads no table of the application's, and takes no lock. Where an error ends the
 	// transaction that it occurs in, it raises in an open one only if inTx is set.
-	canary(w *wanted, inTx bool) string
+	Canary func(w *Wanted, inTx bool) string
 
-	// readProof reads what stands behind the mark.
-	readProof(w *wanted, detail string) error
+	// ReadProof reads what stands behind the mark.
+	ReadProof func(w *Wanted, detail string) error
 
-	// questions returns queries for what is wanted and isn't in the proof; none where there is nothing
-	// to ask.
-	questions(w *wanted) []string
+	// Settings is a query for the facts of the server and its session that aren't in the proof; empty for none.
+	// Questions returns others for what is wanted and isn't in the proof; none where there is nothing to ask.
+	Settings  string
+	Questions func(w *Wanted) []string
 
-	// read reads a row of their answers.
-	read(w *wanted, row []string)
+	// Read reads a row of their answers.
+	Read func(w *Wanted, row []string)
 
-	// version is a query for what the server says of itself.
-	version() string
+	// Version is a query for what the server says of itself.
+	Version string
 
-	// unlike returns the name of the server, by its facts, if guards aren't known to hold on it; else the
-	// empty text.
-	unlike(f *Facts) string
+	// Others are servers that speak the same protocol, and have locks or an isolation of their own. Itself is how
+	// the database's own code says its version, also where others build it; nil where it is no server.
+	Others []Server
+	Itself *regexp.Regexp
 
-	// errorEndsTx reports whether an error ends the transaction that it occurs in.
-	errorEndsTx() bool
+	ErrorEndsTx fact.Fact // an error ends the transaction that it occurs in
+	HasSettings fact.Fact // a statement can change one of the facts
+	HasCharset  fact.Fact // the connection's encoding is one of these
+	HasCounts   fact.Fact // a session may have each write return a row
 
-	// hasSettings reports whether a statement can change one of the facts.
-	hasSettings() bool
-
-	// hasCharset reports whether the connection's encoding is one of these.
-	hasCharset() bool
-
-	// hasCounts reports whether a session may have each write return a row.
-	hasCounts() bool
-
-	// asksInTx reports whether seals are asked for in a transaction, too. Where an error doesn't end it, a
+	// AsksInTx: seals are asked for in a transaction, too. Where an error doesn't end it, a
 	// refusal has them asked for as well.
-	asksInTx() bool
+	AsksInTx fact.Fact
 }
 
-// wanted is what is asked for, and what was answered.
-type wanted struct {
-	server   bool
-	counts   bool   // whether writes return them, too
-	home     string // the schema of the ledger, as in Wants
-	function bool
-	seals    bool   // of all tables; else of none
-	sealed   []Name // those that nothing is known about
+// A Server is known by a word in what it says of itself.
+type Server struct{ Word, Name string }
 
-	proven bool // just now: the proof has been read
-	facts  Facts
-	schema string       // of the function
+// unlike returns the name of the server, by its facts, if guards aren't known to hold on it; else the
+// empty text.
+func (d *Dialect) unlike(f *Facts) string {
+	for _, s := range d.Others {
+		for _, text := range []string{f.Version, f.Comment} {
+			if strings.Contains(strings.ToLower(text), s.Word) {
+				return s.Name
+			}
+		}
+	}
+	if d.Itself == nil || d.Itself.MatchString(f.Version) {
+		return ""
+	}
+	name, _, _ := strings.Cut(f.Version, " ")
+	return name
+}
+
+// Wanted is what is asked for, and what was answered.
+type Wanted struct {
+	Server   bool
+	Counts   bool   // whether writes return them, too
+	Home     string // the schema of the ledger, as in Wants
+	Function bool
+	Seals    bool   // of all tables; else of none
+	Sealed   []Name // those that nothing is known about
+
+	Proven bool // just now: the proof has been read
+	Facts  Facts
+	Schema string       // of the function
 	found  map[int]bool // which of the tables are sealed
 }
 
-// foundSeal notes that the table with this index, among those that were asked for, is sealed.
-func (w *wanted) foundSeal(index int) {
+// FoundSeal notes that the table with this index, among those that were asked for, is sealed.
+func (w *Wanted) FoundSeal(index int) {
 	if w.found == nil {
 		w.found = make(map[int]bool)
 	}
 	w.found[index] = true
 }
 
-// eachSeal returns a query with a query for each table that may be sealed, by its index; empty for none.
-func (w *wanted) eachSeal(query func(index string, name Name) string) string {
-	queries := make([]string, len(w.sealed))
-	for i, name := range w.sealed {
+// EachSeal returns a query with a query for each table that may be sealed, by its index; empty for none.
+func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
+	queries := make([]string, len(w.Sealed))
+	for i, name := range w.Sealed {
 		queries[i] = query(strconv.Itoa(i), name)
 	}
 	return strings.Join(queries, " UNION ALL ")
-}
-
-// A namedServer is known by a word in what it says of itself.
-type namedServer struct{ word, name string }
-
-// named returns the name of the first of the servers that has its word in one of the texts.
-func named(servers []namedServer, texts ...string) string {
-	for _, s := range servers {
-		for _, text := range texts {
-			if strings.Contains(strings.ToLower(text), s.word) {
-				return s.name
-			}
-		}
-	}
-	return ""
 }

@@ -30,7 +30,7 @@ func (m *Moved) Error() string {
 
 // MayMove reports whether a statement may have the session find another ledger.
 func (s *Session) MayMove(query string) bool {
-	return s.wants.Ledger && s.wants.Schema == "" && s.dialect.text().MayMove(query, Changes(query))
+	return s.wants.Ledger && s.wants.Schema == "" && s.dialect.Text.MayMove(query, Changes(query))
 }
 
 // MayHaveMoved reports whether the session may find another ledger than in the beginning.
@@ -52,7 +52,7 @@ func (s *Session) leave(ctx context.Context, c Conn) {
 
 // findLedger asks in which schema the session finds the ledger.
 func (s *Session) findLedger(ctx context.Context, c Conn) (string, error) {
-	rows, err := c.Query(ctx, s.dialect.text().Facts().FindOwnHome)
+	rows, err := c.Query(ctx, s.dialect.Text.Facts().FindOwnHome)
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}

@@ -42,34 +42,31 @@ func (r *Refusal) Unwrap() error { return r.Err }
 // quotes the statement isn't taken for one that it has raised.
 var mark = sqltext.NewMark("server")
 
-// raising is an expression that raises the mark, with a detail behind it.
-func raising(d sqltext.Dialect, detail string) string {
+// Raising is an expression that raises the mark, with a detail behind it.
+func Raising(d sqltext.Dialect, detail string) string {
 	half := len(mark) / 2
 	return d.Raise(d.Text(mark[:half]), d.Text(mark[half:]), detail)
 }
 
-// IsQuestion reports whether a statement is one that a connection asks its server, for tests that look at all
-// that is sent.
-func IsQuestion(query string) bool {
-	return strings.Contains(query, mark[len(mark)/2:]) || query == showVariables
-}
+// IsCanary reports whether a statement is one that has to raise.
+func IsCanary(query string) bool { return strings.Contains(query, mark[len(mark)/2:]) }
 
 // prove has the server raise, and reads what that says.
-func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *wanted) error {
+func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 	raised, err := s.raise(ctx, c, m, w)
 	if err != nil {
 		return unanswered(err)
 	}
 	if detail, ok := proves(s.dialect, raised); ok {
-		w.proven = true
-		return s.dialect.readProof(w, detail)
+		w.Proven = true
+		return s.dialect.ReadProof(w, detail)
 	}
 	if raised != nil && !isAnswer(ctx, raised) {
 		return unanswered(raised)
 	}
 	refusal := &Refusal{Unproven: true, Err: raised}
-	if !m.InTx || !s.dialect.errorEndsTx() {
-		rows, err := c.Query(ctx, s.dialect.version())
+	if !m.InTx || !s.dialect.ErrorEndsTx.Is() {
+		rows, err := c.Query(ctx, s.dialect.Version)
 		if err == nil && len(rows) > 0 {
 			refusal.Version = strings.TrimSpace(strings.Join(rows[0], " "))
 		}
@@ -79,29 +76,29 @@ func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *wanted) error 
 
 // raise has the server raise. Where that would end a transaction, one may be open that isn't known of, and one
 // that is believed to be open may have ended.
-func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *wanted) (raised, err error) {
-	ends := s.dialect.errorEndsTx()
+func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
+	ends := s.dialect.ErrorEndsTx.Is()
 	if m.InTx && ends {
 		raised, open, err := s.raiseInTx(ctx, c, w)
 		if open || err != nil {
 			return raised, err
 		}
 	}
-	if raised = c.Exec(ctx, s.dialect.canary(w, false)); raised == nil && ends {
+	if raised = c.Exec(ctx, s.dialect.Canary(w, false)); raised == nil && ends {
 		raised, _, err = s.raiseInTx(ctx, c, w)
 	}
 	return raised, err
 }
 
 // raiseInTx has the server raise behind a savepoint, so that the transaction lives on, if one is open.
-func (s *Session) raiseInTx(ctx context.Context, c Conn, w *wanted) (raised error, open bool, err error) {
+func (s *Session) raiseInTx(ctx context.Context, c Conn, w *Wanted) (raised error, open bool, err error) {
 	switch err := c.Exec(ctx, "SAVEPOINT sqlfence_server"); {
 	case dberr.SQLState(err) == dberr.NoActiveTransaction:
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err
 	}
-	raised = c.Exec(ctx, s.dialect.canary(w, true))
+	raised = c.Exec(ctx, s.dialect.Canary(w, true))
 	for _, end := range []string{"ROLLBACK TO SAVEPOINT sqlfence_server", "RELEASE SAVEPOINT sqlfence_server"} {
 		if err := c.Exec(ctx, end); err != nil {
 			return nil, true, err
@@ -110,12 +107,12 @@ func (s *Session) raiseInTx(ctx context.Context, c Conn, w *wanted) (raised erro
 	return raised, true, nil
 }
 
-// proves reports whether err is what [raising] raises, and returns the text behind the mark.
-func proves(d Dialect, err error) (detail string, ok bool) {
+// proves reports whether err is what [Raising] raises, and returns the text behind the mark.
+func proves(d *Dialect, err error) (detail string, ok bool) {
 	if err == nil {
 		return "", false
 	}
-	text, ok := d.text().Raised(err)
+	text, ok := d.Text.Raised(err)
 	_, detail, found := strings.Cut(text, mark)
 	return detail, ok && found
 }
@@ -127,4 +124,5 @@ func isAnswer(ctx context.Context, err error) bool {
 	return (dberr.SQLState(err) != "" || result && !dberr.IsBusy(err)) && ctx.Err() == nil && !dberr.IsPassing(err) && !dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
 }
 
-var errNoFacts = errors.New("the server's answer can't be read")
+// ErrNoFacts is the error of a ReadProof.
+var ErrNoFacts = errors.New("the server's answer can't be read")

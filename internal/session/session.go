@@ -37,7 +37,7 @@ type Session struct {
 	// Facts are what the server has answered; those of nothing if it wasn't asked.
 	Facts
 
-	dialect  Dialect
+	dialect  *Dialect
 	database *Database
 	wants    *Wants
 	proven   bool // that it raises
@@ -70,7 +70,7 @@ type Facts struct {
 }
 
 // New returns what a new connection knows, which is nothing.
-func New(d Dialect, db *Database, w *Wants) Session {
+func New(d *Dialect, db *Database, w *Wants) Session {
 	return Session{dialect: d, database: db, wants: w, proven: w.Nothing, asked: w.Nothing}
 }
 
@@ -98,15 +98,15 @@ func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 		s.database.LookForFunction()
 		return err
 	}
-	if w.server {
-		s.Facts, s.asked, s.counted, s.changed = w.facts, true, w.counts, false
+	if w.Server {
+		s.Facts, s.asked, s.counted, s.changed = w.Facts, true, w.Counts, false
 		s.refusal = s.judge()
 	}
 	s.database.learn(w)
 	return s.refusal
 }
 
-func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *wanted) error {
+func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 	if !s.proven {
 		if err := s.prove(ctx, c, m, w); err != nil {
 			return err
@@ -120,17 +120,26 @@ func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *wanted) error {
 }
 
 // question asks for what isn't in the proof.
-func (s *Session) question(ctx context.Context, c Conn, w *wanted) error {
-	for _, query := range s.dialect.questions(w) {
+func (s *Session) question(ctx context.Context, c Conn, w *Wanted) error {
+	for _, query := range s.dialect.queries(w) {
 		rows, err := c.Query(ctx, query)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			s.dialect.read(w, row)
+			s.dialect.Read(w, row)
 		}
 	}
 	return nil
+}
+
+// queries returns those for what is wanted and isn't in the proof.
+func (d *Dialect) queries(w *Wanted) []string {
+	queries := d.Questions(w)
+	if w.Server && d.Settings != "" {
+		queries = append([]string{d.Settings}, queries...)
+	}
+	return queries
 }
 
 func unanswered(err error) error { return fmt.Errorf("asking the server about itself: %w", err) }
@@ -147,37 +156,39 @@ func (s *Session) judge() error {
 // knows reports whether nothing is missing at a moment.
 func (s *Session) knows(m Moment) bool {
 	return s.asked && !(s.changed && m.Settings) && !s.missesCounts(m) &&
-		(m.InTx && !s.dialect.asksInTx() || len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
+		(m.InTx && !s.dialect.AsksInTx.Is() || len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
 		(m.InTx || !s.wants.Ledger || !s.database.isDue()) || s.wants.Nothing
 }
 
 // missesCounts reports whether it isn't known, and matters, whether writes return counts.
-func (s *Session) missesCounts(m Moment) bool { return m.Counts && !s.counted && s.dialect.hasCounts() }
+func (s *Session) missesCounts(m Moment) bool {
+	return m.Counts && !s.counted && s.dialect.HasCounts.Is()
+}
 
 // missing returns what has to be asked for at a moment.
-func (s *Session) missing(m Moment) *wanted {
-	w := &wanted{home: s.wants.Schema, server: !s.asked || s.changed && m.Settings || s.missesCounts(m), counts: m.Counts, facts: Facts{Version: s.Version}}
-	w.function = s.wants.Ledger && (!s.asked || !m.InTx)
-	if w.seals = !m.InTx || s.dialect.asksInTx(); !w.seals {
+func (s *Session) missing(m Moment) *Wanted {
+	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m), Counts: m.Counts, Facts: Facts{Version: s.Version}}
+	w.Function = s.wants.Ledger && (!s.asked || !m.InTx)
+	if w.Seals = !m.InTx || s.dialect.AsksInTx.Is(); !w.Seals {
 		return w
 	}
 	for _, name := range s.wants.Sealed {
 		if _, known := s.database.seals.Load(name); !known {
-			w.sealed = append(w.sealed, name)
+			w.Sealed = append(w.Sealed, name)
 		}
 	}
 	return w
 }
 
 // Changed notes that the session may have been changed.
-func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.hasSettings() }
+func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.HasSettings.Is() }
 
 // HasCharset reports whether an encoding that a session can change is among the facts.
-func (s *Session) HasCharset() bool { return s.dialect.hasCharset() }
+func (s *Session) HasCharset() bool { return s.dialect.HasCharset.Is() }
 
 // Follow forgets what a statement, which is about to be sent, may change.
 func (s *Session) Follow(ctx context.Context, c Conn, query string) {
-	if s.asked && !s.changed && s.dialect.hasSettings() && Changes(query) {
+	if s.asked && !s.changed && s.dialect.HasSettings.Is() && Changes(query) {
 		s.changed = true
 	}
 	if !s.strayed && s.MayMove(query) {
@@ -187,20 +198,20 @@ func (s *Session) Follow(ctx context.Context, c Conn, query string) {
 
 // Follows reports whether a statement has to be looked at each time that it is sent.
 func (s *Session) Follows(query string) bool {
-	return s.dialect.hasSettings() && Changes(query) || s.MayMove(query)
+	return s.dialect.HasSettings.Is() && Changes(query) || s.MayMove(query)
 }
 
 // Peers asks whether other servers write to the same database, each with locks of its own.
-func Peers(ctx context.Context, d Dialect, query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {
-	w := &wanted{server: true, proven: true}
-	for _, question := range d.questions(w) {
+func Peers(ctx context.Context, d *Dialect, query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {
+	w := &Wanted{Server: true, Proven: true}
+	for _, question := range d.queries(w) {
 		rows, err := query(ctx, question)
 		if err != nil {
 			return false, unanswered(err)
 		}
 		for _, row := range rows {
-			d.read(w, row)
+			d.Read(w, row)
 		}
 	}
-	return w.facts.Peers, nil
+	return w.Facts.Peers, nil
 }

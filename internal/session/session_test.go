@@ -100,22 +100,22 @@ func TestWithoutAnAnswer(t *testing.T) {
 // Seals are the pool's. A table whose seal isn't known is asked for, on MySQL outside of transactions.
 func TestSealsAreAskedForTogether(t *testing.T) {
 	books, pens := Name{"", `it's "x"`}, Name{"shop", "pens"}
-	for d, want := range map[Dialect][]string{
+	for d, want := range map[*Dialect][]string{
 		Postgres: {`to_regclass('"it''s ""x"""')`, `to_regclass('"shop"."pens"')`},
 		MySQL:    {"event_object_schema = DATABASE() AND event_object_table = _utf8mb4 X'6974277320227822'", "event_object_schema = _utf8mb4'shop' AND"},
 	} {
-		srv := &answering{says: map[Dialect]string{Postgres: `{"version": "PostgreSQL 15", "sealed": [1]}`, MySQL: "8.4.0 ......"}[d],
+		srv := &answering{says: map[*Dialect]string{Postgres: `{"version": "PostgreSQL 15", "sealed": [1]}`, MySQL: "8.4.0 ......"}[d],
 			rows: map[string][][]string{"json_build_object": {{`{"sealed": [1]}`}}, "'sealed'": {{"sealed", "1"}}}}
 		db, wants := new(Database), &Wants{Sealed: []Name{books, pens}}
 		first, second := New(d, db, wants), New(d, db, wants)
-		if err := first.Know(t.Context(), srv, Moment{InTx: !d.asksInTx()}); err != nil {
+		if err := first.Know(t.Context(), srv, Moment{InTx: !d.AsksInTx.Is()}); err != nil {
 			t.Error(err)
 		}
-		if !d.asksInTx() {
+		if !d.AsksInTx.Is() {
 			srv.asked = slices.DeleteFunc(srv.asked, func(query string) bool { return !strings.Contains(query, "trigger") })
 			srv.wantAsked(t)
 			if db.IsSealed(pens) {
-				t.Errorf("%T: sealed, by no answer", d)
+				t.Errorf("%p: sealed, by no answer", d)
 			}
 			if err := first.Know(t.Context(), srv, Moment{}); err != nil {
 				t.Error(err)
@@ -123,11 +123,11 @@ func TestSealsAreAskedForTogether(t *testing.T) {
 		}
 		for _, text := range want {
 			if len(srv.asked) != 1 || !strings.Contains(srv.asked[0], text) {
-				t.Errorf("%T: asked %q, want %s in it", d, srv.asked, text)
+				t.Errorf("%p: asked %q, want %s in it", d, srv.asked, text)
 			}
 		}
 		if db.IsSealed(books) || !db.IsSealed(pens) {
-			t.Errorf("%T: sealed %v and %v", d, db.IsSealed(books), db.IsSealed(pens))
+			t.Errorf("%p: sealed %v and %v", d, db.IsSealed(books), db.IsSealed(pens))
 		}
 		srv.asked = nil
 		if err := second.Know(t.Context(), srv, Moment{}); err != nil {
@@ -138,7 +138,7 @@ func TestSealsAreAskedForTogether(t *testing.T) {
 		db.Seal(pens, false)
 		db.Forget(Seals)
 		if err := second.Know(t.Context(), srv, Moment{}); err != nil || !db.IsSealed(pens) {
-			t.Errorf("%T: forgotten, and not asked again: %v", d, err)
+			t.Errorf("%p: forgotten, and not asked again: %v", d, err)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (s *Session) Correct(ctx context.Context, c Conn, f Fact) error {
 		s.database.Forget(f)
 		return nil
 	}
-	w := &wanted{seals: true, sealed: s.wants.Sealed}
+	w := &Wanted{Seals: true, Sealed: s.wants.Sealed}
 	if err := s.question(ctx, c, w); err != nil {
 		return fmt.Errorf("asking for the seals: %w", err)
 	}

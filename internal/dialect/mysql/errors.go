@@ -1,0 +1,49 @@
+package mysql
+
+import (
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/fact"
+)
+
+// Answers are how MySQL and MariaDB answer.
+var Answers = &dberr.Answers{
+	Remote:       fact.Yes,
+	CommitsAfter: fact.Yes,
+	BytesAreText: fact.Yes,
+	CountsRows:   fact.No,
+	CountsArgs:   fact.Yes,
+	TimeType:     "bigint", // microseconds since 1970
+
+	Answered:    answered,
+	KeepsTx:     keepsTx,
+	LeftNothing: leftNothing,
+	ChoosesKey:  choosesKey,
+}
+
+func answered(err error) bool {
+	number, ok := dberr.MySQLNumber(err)
+	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
+}
+
+// keepsTx: only nodeNotReady is known to; others may.
+func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
+
+// choosesKey: where AUTO_INCREMENT makes the key, 0 stands for the next one, and an empty text is
+// 0 unless sql_mode is strict.
+func choosesKey(key string) bool { return key == "0" || key == "" }
+
+// leftNothing: a deadlock's error has rolled back the transaction, and so have some others: not those about
+// what isn't there, or is another role's.
+func leftNothing(f dberr.Failure) bool {
+	if f.ByGuard {
+		return true
+	}
+	if _, ok := dberr.MySQLNumber(f.Err); !ok || dberr.IsSessionEnd(f.Err) {
+		return false
+	}
+	switch dberr.SQLState(f.Err) {
+	case dberr.UndefinedColumn, dberr.UndefinedTable, dberr.InsufficientPrivilege:
+		return true
+	}
+	return !f.InTx
+}

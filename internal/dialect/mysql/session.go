@@ -1,0 +1,121 @@
+package mysql
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// Session is how a server of MySQL or MariaDB is asked.
+//
+// AsksInTx: information_schema may be read by what would be the transaction's snapshot.
+var Session = &session.Dialect{
+	Text:   Text,
+	Canary: canary, ReadProof: readProof,
+	Settings: showVariables, Questions: questions, Read: readAnswer,
+	Version: "SELECT VERSION(), @@version_comment",
+	Others:  others, Itself: itself,
+
+	ErrorEndsTx: fact.No,
+	HasSettings: fact.Yes,
+	HasCharset:  fact.Yes,
+	HasCounts:   fact.No,
+	AsksInTx:    fact.No,
+}
+
+var others = []session.Server{
+	{Word: "tidb", Name: "TiDB"}, {Word: "vitess", Name: "Vitess"}, {Word: "singlestore", Name: "SingleStore"},
+	{Word: "memsql", Name: "SingleStore"}, {Word: "dolt", Name: "Dolt"}, {Word: "oceanbase", Name: "OceanBase"},
+	{Word: "starrocks", Name: "StarRocks"}, {Word: "doris", Name: "Doris"}, {Word: "matrixone", Name: "MatrixOne"},
+	{Word: "databend", Name: "Databend"}, {Word: "clickhouse", Name: "ClickHouse"}, {Word: "tddl", Name: "PolarDB-X"},
+	{Word: "polardb-x", Name: "PolarDB-X"}, {Word: "x-cluster", Name: "PolarDB-X"}, {Word: "xpand", Name: "Xpand"},
+	{Word: "clustrix", Name: "Xpand"},
+}
+
+// itself: what stands behind the number says who has built it.
+var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
+
+// canary: the version is all that the message has room for.
+func canary(*session.Wanted, bool) string {
+	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN q.n <= 0 THEN TRUE ELSE " +
+		session.Raising(Text, "VERSION()") + " IS NOT NULL END"
+}
+
+func readProof(w *session.Wanted, detail string) error {
+	w.Facts.Version, _, _ = strings.Cut(detail, sqltext.Padding)
+	return nil
+}
+
+// The variables that are asked for. A server has some of them only; so they are shown, not read.
+const (
+	charset        = "character_set_client"
+	sqlMode        = "sql_mode"
+	versionComment = "version_comment"
+	memSQL         = "memsql_version"
+)
+
+const showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
+	"', '" + sqlMode + "', '" + galera + "', '" + group + "')"
+
+// sealFact is the name of a row that says that a table is sealed, by its index.
+const sealFact = "sealed"
+
+// questions: a table is sealed once it has all three triggers.
+func questions(w *session.Wanted) []string {
+	if w.Server {
+		w.Facts.SplitCharset, w.Facts.AssignsAtOnce = "unknown", true
+	}
+	seals := w.EachSeal(func(index string, name session.Name) string {
+		home := "DATABASE()"
+		if name.Schema != "" {
+			home = Text.Text(name.Schema)
+		}
+		return "SELECT " + Text.Text(sealFact) + ", " + Text.Text(index) + " FROM information_schema.triggers WHERE " +
+			"event_object_schema = " + home + " AND event_object_table = " + Text.Text(name.Table) +
+			" AND trigger_name LIKE " + Text.Text(sqltext.SealPrefix+"%") + " HAVING COUNT(*) = 3"
+	})
+	if seals == "" {
+		return nil
+	}
+	return []string{seals}
+}
+
+func readAnswer(w *session.Wanted, row []string) {
+	if len(row) < 2 {
+		return
+	}
+	f, variable, value := &w.Facts, strings.ToLower(row[0]), row[1]
+	f.Peers = f.Peers || writesBesideOthers(variable, value)
+	switch variable {
+	case versionComment:
+		f.Comment = value
+	case memSQL:
+		f.Comment += " " + memSQL
+	case charset:
+		f.SplitCharset = ""
+		if !slices.Contains(plainCharsets, value) {
+			f.SplitCharset = value
+		}
+	case sqlMode:
+		// MariaDB stores the first value then, and crashes where there are three. Of an UPDATE it is an error.
+		f.AssignsAtOnce = slices.Contains(strings.Split(value, ","), "SIMULTANEOUS_ASSIGNMENT")
+	case sealFact:
+		if i, err := strconv.Atoi(value); err == nil {
+			w.FoundSeal(i)
+		}
+	}
+}
+
+// plainCharsets are all encodings that a client may have but Big5, GBK, GB18030, Shift JIS and its variant
+// cp932, and the Swedish of seven bits. In EUC-KR a character's second byte may be a letter, which ends nothing.
+var plainCharsets = []string{
+	"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii", "binary",
+	"armscii8", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew",
+	"hp8", "keybcs2", "koi8r", "koi8u", "latin2", "latin5", "latin7", "macce", "macroman", "tis620",
+	"eucjpms", "euckr", "gb2312", "ujis",
+}

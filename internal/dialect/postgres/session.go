@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// Session is how PostgreSQL's server is asked.
+//
+// HasSettings: package rewrite refuses what an encoding would read otherwise, and the drivers write
+// UTF-8 or nothing.
+var Session = &session.Dialect{
+	Text:   Text,
+	Canary: canary, ReadProof: readProof,
+	Questions: questions, Read: readAnswer,
+	Version: "SELECT pg_catalog.version()",
+	Others:  others, Itself: itself,
+
+	ErrorEndsTx: fact.Yes,
+	HasSettings: fact.No,
+	HasCharset:  fact.No,
+	HasCounts:   fact.No,
+	AsksInTx:    fact.Yes,
+}
+
+var others = []session.Server{
+	{Word: "cockroachdb", Name: "CockroachDB"}, {Word: "-yb-", Name: "YugabyteDB"}, {Word: "redshift", Name: "Redshift"},
+	{Word: "greenplum", Name: "Greenplum"}, {Word: "cloudberry", Name: "Cloudberry"}, {Word: "materialize", Name: "Materialize"},
+	{Word: "risingwave", Name: "RisingWave"}, {Word: "cratedb", Name: "CrateDB"}, {Word: "opengauss", Name: "openGauss"},
+	{Word: "gaussdb", Name: "GaussDB"}, {Word: "postgres-xl", Name: "Postgres-XL"}, {Word: "postgres-xc", Name: "Postgres-XC"},
+	{Word: "polardb", Name: "PolarDB"},
+}
+
+var itself = regexp.MustCompile(`^PostgreSQL [0-9.]+(devel|alpha[0-9]+|beta[0-9]+|rc[0-9]+)?([ ,(]|$)`)
+
+// canary: the start of a statement is that of its transaction only where it stands alone. All facts are in
+// the text, which PostgreSQL quotes in full.
+func canary(w *session.Wanted, inTx bool) string {
+	unless := ""
+	if !inTx {
+		unless = " WHEN pg_catalog.timestamptz_ne(pg_catalog.now(), pg_catalog.statement_timestamp()) THEN false"
+	}
+	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN pg_catalog.int8le(q.n, 0) THEN true" + unless +
+		" ELSE " + session.Raising(Text, serverFacts(w)) + " IS NOT NULL END"
+}
+
+// serverFacts is an expression of type json.
+func serverFacts(w *session.Wanted) string {
+	function, sealed := "NULL", "NULL"
+	if w.Function {
+		function = "(" + sqltext.Place(Text, w.Home, FindLedgerFunction) + ")"
+	}
+	if seals := findSeals(w); seals != "" {
+		sealed = "(SELECT pg_catalog.json_agg(s.n) FROM (" + seals + ") AS s)"
+	}
+	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'function', " + function +
+		", 'sealed', " + sealed + ")"
+}
+
+func findSeals(w *session.Wanted) string {
+	return w.EachSeal(func(index string, name session.Name) string {
+		table := Text.Quote(name.Table)
+		if name.Schema != "" {
+			table = Text.Quote(name.Schema) + "." + table
+		}
+		return "SELECT " + index + " AS n FROM pg_catalog.pg_trigger AS g" +
+			" WHERE g.tgrelid = pg_catalog.to_regclass(" + Text.Text(table) + ")" +
+			" AND g.tgname = '" + sqltext.SealTrigger + "' AND g.tgenabled IN ('O', 'A')"
+	})
+}
+
+func readProof(w *session.Wanted, detail string) error {
+	var facts struct {
+		Version, Function string
+		Sealed            []int
+	}
+	if err := json.NewDecoder(strings.NewReader(detail)).Decode(&facts); err != nil {
+		return session.ErrNoFacts
+	}
+	w.Facts.Version, w.Schema = facts.Version, facts.Function
+	for _, i := range facts.Sealed {
+		w.FoundSeal(i)
+	}
+	return nil
+}
+
+func questions(w *session.Wanted) []string {
+	if w.Proven || !w.Server && !w.Function && len(w.Sealed) == 0 {
+		return nil
+	}
+	return []string{"SELECT " + serverFacts(w)}
+}
+
+func readAnswer(w *session.Wanted, row []string) {
+	if len(row) > 0 {
+		_ = readProof(w, row[0])
+	}
+}

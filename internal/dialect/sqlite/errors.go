@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/fact"
+)
+
+// Answers are how SQLite answers.
+var Answers = &dberr.Answers{
+	Remote:       fact.No,
+	CommitsAfter: fact.No,
+	BytesAreText: fact.Yes,
+	CountsRows:   fact.No,
+	CountsArgs:   fact.No,
+	TimeType:     "integer",
+
+	Answered:    answered,
+	KeepsTx:     dberr.Never[error], // of a busy file the application may try again
+	LeftNothing: leftNothing,
+	ChoosesKey:  dberr.Never[string],
+}
+
+func answered(err error) bool {
+	_, ok := dberr.SQLiteCode(err)
+	return ok
+}
+
+// leftNothing: rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
+// also where a table declares them, and by the RAISE of a trigger.
+func leftNothing(f dberr.Failure) bool {
+	if f.ByGuard {
+		return true
+	}
+	query := strings.ToLower(f.Query)
+	return dberr.LeftNothing(f.Err, f.Aborts) && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
+}
