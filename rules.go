@@ -81,23 +81,14 @@ func Optional() Rule {
 // sequence, AUTOINCREMENT or a DEFAULT, or by INSERT ... SELECT; with [Key] those statements are
 // refused otherwise.
 //
-// It holds for INSERT, also with ON CONFLICT DO NOTHING, and for a MERGE that does nothing else;
 // REPLACE, and an upsert with DO UPDATE, still need a token, as they may change a row. A token that
-// the context carries is used all the same: a new row stores it, if the statement shows the row's
-// key and the context has its token, and [Ledger] compares all of the context's tokens for the
-// table. An upsert may add a row that none of its tokens is for, and is refused where it meets one.
+// the context carries is used all the same.
 //
-// What it gives up: a process that has lost its token can still add rows. And a row that
-// is added without its token has an empty mark, so that the first token to write it passes,
-// however old; the fence column has to be nullable, or to have 0 as its default. That is also
-// so for a key that comes back after its row was deleted, as in a SQLite table without
-// AUTOINCREMENT. No INSERT may name the fence column. Where rows belong to something that
-// exists before them, such as an order to its customer, a [Key] on that column fences new
-// rows, too.
-//
-// In SQLite such an INSERT says OR ABORT, also without a token and also where the table's
-// triggers write (see [RowFence]). It isn't a
-// rule for a full-text table there, which takes commands such as 'delete-all' by INSERT.
+// What it gives up: a process that has lost its token can still add rows. And a row that is added
+// without its token has an empty mark, so that the first token to write it passes, however old; the
+// fence column has to be nullable, or to have 0 as its default. Where rows belong to something that
+// exists before them, such as an order to its customer, a [Key] on that column fences new rows, too.
+// docs/rules.md has the details.
 func UnfencedInserts() Rule {
 	return func(t *core.Table) { t.Rules.UnfencedInserts = true }
 }
