@@ -80,8 +80,11 @@ func (w *writer) compareClaims(row claimColumns) {
 	}
 	w.write("CASE WHEN ", min, "(CASE WHEN ")
 	proved()
-	w.write(" THEN 1 ELSE 0 END) = 1 AND ", count, "(DISTINCT ", row.key, ") = ")
-	w.b.Int(int64(w.hi - w.lo))
+	w.write(" THEN 1 ELSE 0 END) = 1")
+	if n := w.hi - w.lo; n > 1 {
+		w.write(" AND ", count, "(DISTINCT ", row.key, ") = ")
+		w.b.Int(int64(n))
+	}
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
