@@ -90,7 +90,9 @@ or it is tested in only some of them, the line names these.
 const docRefused = `
 ## Refused
 
-Each reason with one statement, and the databases in which a statement was refused for it.
+Each reason with one statement, and the databases in which a statement was refused for it. A text "can't
+be read" where a string, a quoted name, a comment or a bracket is never closed, and where it has a NUL
+byte or isn't UTF-8.
 
 | Statement | | Why, and what to write instead |
 |---|---|---|
@@ -229,6 +231,9 @@ func (r *docRefusal) in() string {
 	return strings.Join(names, ", ")
 }
 
+// docBroken is before the reasons for which a text can't be read.
+const docBroken = "it can't be read: "
+
 // addRefusals adds the reasons of a line, but for those of a text that lacks a part, which the
 // databases refuse as well.
 func addRefusals(to []docRefusal, l *docLine) []docRefusal {
@@ -236,6 +241,9 @@ func addRefusals(to []docRefusal, l *docLine) []docRefusal {
 		reason, ok := strings.CutPrefix(v, "refused: ")
 		if !ok || strings.HasPrefix(reason, "expected ") {
 			continue
+		}
+		if broken, ok := strings.CutPrefix(reason, docBroken); ok && !strings.Contains(broken, ";") {
+			reason = docBroken[:len(docBroken)-2] // as its texts aren't SQL
 		}
 		why, _, _ := strings.Cut(reason, ";")
 		i := slices.IndexFunc(to, func(r docRefusal) bool { return r.reason == why || strings.HasPrefix(r.reason, why+";") })
