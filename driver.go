@@ -152,7 +152,9 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 }
 
 // fence fences a connection, unless something is wrong with its database.
-func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, v *verification, f *core.Found) (driver.Conn, error) {
+func (d *fencedDriver) fence(
+	ctx context.Context, base driver.Conn, v *verification, f *core.Found,
+) (driver.Conn, error) {
 	if err := v.admit(ctx, d.settings, base); err != nil {
 		_ = base.Close() // the reason is err
 		return nil, err

@@ -115,7 +115,8 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	if e.Current == e.Token.Value { // SingleUse
-		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table, e.Token)
+		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table,
+			e.Token)
 	}
 	if e.Current < e.Token.Value { // the row of a claim was made anew
 		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d", ErrStale, e.Table, e.Token, e.Current)

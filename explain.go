@@ -41,7 +41,8 @@ func Explain(db *sql.DB, query string) (Explanation, error) {
 		}
 	}
 	if s == nil {
-		return Explanation{}, fmt.Errorf("%w: Explain: db was not opened by sqlfence, or another wrapper surrounds it", ErrInvalid)
+		return Explanation{}, fmt.Errorf("%w: Explain: db was not opened by sqlfence, or another wrapper surrounds it",
+			ErrInvalid)
 	}
 	verdict, tables, text, err := s.Explain(query)
 	switch {

@@ -87,7 +87,9 @@ func valueTexts(row []driver.Value) []string {
 }
 
 // Rewrite implements core.Link.
-func (l *link) Rewrite(ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue) (to basedriver.Rewritten, refused string, err error) {
+func (l *link) Rewrite(
+	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
+) (to basedriver.Rewritten, refused string, err error) {
 	to, refused, err = o.Rewrite(ctx, l.base, query, args)
 	if behind, named := l.prepared.Text(to.Query); named && behind != to.Query && refused == "" {
 		refused = "the query rewriter returns the name of a prepared statement; return its text"

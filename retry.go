@@ -111,7 +111,9 @@ func attempted(err error, n int) error {
 }
 
 // attemptTx runs fn in one transaction, and reports whether to do it again.
-func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(context.Context, *sql.Tx) error) (again bool, err error) {
+func attemptTx(
+	ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(context.Context, *sql.Tx) error,
+) (again bool, err error) {
 	tx, err := db.BeginTx(ctx, opts)
 	if err != nil {
 		return retryable(err), err
@@ -128,7 +130,8 @@ func attemptTx(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(con
 // retryable reports whether a transaction that failed with err before its commit may
 // succeed when it is run again.
 func retryable(err error) bool {
-	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome, context.Canceled, context.DeadlineExceeded} {
+	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome,
+		context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
 			return false
 		}

@@ -74,7 +74,9 @@ type rowsKey struct{}
 func rowsFrom(ctx context.Context) *guardedRows { return ctx.Value(rowsKey{}).(*guardedRows) }
 
 // ConnQueryContext gives sqlmw the rows to wrap. They are there already.
-func (i *interceptor) ConnQueryContext(ctx context.Context, _ driver.QueryerContext, _ string, _ []driver.NamedValue) (context.Context, driver.Rows, error) {
+func (i *interceptor) ConnQueryContext(
+	ctx context.Context, _ driver.QueryerContext, _ string, _ []driver.NamedValue,
+) (context.Context, driver.Rows, error) {
 	return ctx, rowsFrom(ctx).base, nil
 }
 
@@ -94,7 +96,9 @@ func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.
 }
 
 // ConnBeginTx begins a transaction of the base connection, and notes it.
-func (i *interceptor) ConnBeginTx(ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions) (context.Context, driver.Tx, error) {
+func (i *interceptor) ConnBeginTx(
+	ctx context.Context, _ driver.ConnBeginTx, opts driver.TxOptions,
+) (context.Context, driver.Tx, error) {
 	if err := i.state.BeforeTx(ctx, opts.ReadOnly); err != nil {
 		return ctx, nil, err
 	}

@@ -73,7 +73,8 @@ func ParseToken(s string) (Token, error) {
 		s = nfc.String(s)
 	}
 	if len(s) > core.MaxName+1+core.FenceDigits {
-		return Token{}, fmt.Errorf("%w: token text of %d bytes is too long, at most %d", ErrInvalid, len(s), core.MaxName+1+core.FenceDigits)
+		return Token{}, fmt.Errorf("%w: token text of %d bytes is too long, at most %d", ErrInvalid, len(s),
+			core.MaxName+1+core.FenceDigits)
 	}
 	colon := strings.LastIndexByte(s, ':')
 	if colon < 0 {

@@ -153,7 +153,8 @@ func wrongServer(refused *session.Refusal) Finding {
 		remedy = fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
 			"WithUntestedServer(%q).", refused.Server)
 	}
-	return Finding{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.Error() + ".", Remedy: remedy}
+	return Finding{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.Error() + ".",
+		Remedy: remedy}
 }
 
 // A VerifyError reports what [WithVerify] has found: connections are refused until it is
@@ -249,7 +250,9 @@ func logFindings(ctx context.Context, logger *slog.Logger, found []Finding) {
 		if f.Severity > Note {
 			level = slog.LevelWarn
 		}
-		logger.LogAttrs(ctx, level, "sqlfence: verify", slog.String("finding", f.Severity.String()), slog.String("code", f.Code),
-			slog.String("table", f.Table), slog.String("problem", f.Problem), slog.String("remedy", f.Remedy), slog.String("sql", f.SQL))
+		logger.LogAttrs(ctx, level, "sqlfence: verify", slog.String("finding", f.Severity.String()),
+			slog.String("code", f.Code),
+			slog.String("table", f.Table), slog.String("problem", f.Problem), slog.String("remedy",
+				f.Remedy), slog.String("sql", f.SQL))
 	}
 }

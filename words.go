@@ -42,7 +42,8 @@ func (words) Conflict(c core.Conflict, err error) error {
 
 // Locked implements core.Words.
 func (words) Locked(l core.Lock, anonymous bool, err error) error {
-	return &LockedError{Table: l.Table, By: l.By, Since: l.Since, Expiry: l.Expiry, anonymous: anonymous, refusedAs: refusedAs[isLocked]{err}}
+	return &LockedError{Table: l.Table, By: l.By, Since: l.Since, Expiry: l.Expiry, anonymous: anonymous,
+		refusedAs: refusedAs[isLocked]{err}}
 }
 
 // Missing implements core.Words.
@@ -104,11 +105,13 @@ func tableOf(err error) string {
 }
 
 func (e *StaleError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()), slog.Int64("current", e.Current)}
+	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()),
+		slog.Int64("current", e.Current)}
 }
 
 func (e *NotIssuedError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()), slog.Int64("current", e.Current)}
+	return []slog.Attr{slog.String("table", e.Table), slog.String("token", e.Token.String()),
+		slog.Int64("current", e.Current)}
 }
 
 func (e *ConflictError) attrs() []slog.Attr {

@@ -83,7 +83,8 @@ func cancelledTransaction(s *side) {
 
 func cancelledRows(s *side) {
 	s.db.SetMaxOpenConns(1)
-	for _, query := range []string{"SELECT id FROM books ORDER BY id", "SELECT a.id FROM books a, books b, books c, books d"} {
+	for _, query := range []string{"SELECT id FROM books ORDER BY id",
+		"SELECT a.id FROM books a, books b, books c, books d"} {
 		ctx, cancel := context.WithCancel(s.ctx)
 		rows, err := s.db.QueryContext(ctx, query)
 		s.must(err)

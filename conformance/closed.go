@@ -69,7 +69,8 @@ func noToken(f *fenced) {
 						}
 					}
 				}
-				f.wantError(what+", token over the limit", way.run(holding(sqlfence.MaxToken+1), db, f.bind(w.query), w.args...), sqlfence.ErrTokenLimit)
+				f.wantError(what+", token over the limit", way.run(holding(sqlfence.MaxToken+1), db, f.bind(w.query), w.args...),
+					sqlfence.ErrTokenLimit)
 			}
 		}
 		f.want(fence.name+" left", f.state(), before)

@@ -127,7 +127,8 @@ func (f *fenced) wantStale(what string, err error, token, current int64) {
 		f.errorf("%s: error %s, want ErrStale", what, text(err))
 		return
 	}
-	if want := (sqlfence.Token{Name: "books", Value: token}); stale.Table != "books" || stale.Token != want || stale.Current != current {
+	if want := (sqlfence.Token{Name: "books", Value: token}); stale.Table != "books" || stale.Token != want ||
+		stale.Current != current {
 		f.errorf("%s: %q, want table books, token %v, current %d", what, stale, want, current)
 	}
 	if stale.Unwrap() == nil {

@@ -50,7 +50,8 @@ func connectionInterfaces(s *side) {
 		for _, query := range []string{"SELECT 1", "UPDATE books SET price = 20 WHERE id = 1"} {
 			stmt, err := prepare(s.ctx, c, query)
 			s.must(err)
-			s.offers("statement, at least", implemented(stmt, reflect.TypeFor[driver.StmtExecContext](), reflect.TypeFor[driver.StmtQueryContext](),
+			s.offers("statement, at least", implemented(stmt, reflect.TypeFor[driver.StmtExecContext](),
+				reflect.TypeFor[driver.StmtQueryContext](),
 				reflect.TypeFor[driver.NamedValueChecker](), reflect.TypeFor[driver.ColumnConverter]()))
 			s.show("inputs", stmt.NumInput())
 			s.show("closing", stmt.Close())
@@ -102,7 +103,8 @@ func queryConn(ctx context.Context, c driver.Conn, query string) (driver.Rows, e
 
 func (s *side) showRows(step string, rows driver.Rows, err error) {
 	s.must(err)
-	names := implemented(rows, reflect.TypeFor[driver.RowsNextResultSet](), reflect.TypeFor[driver.RowsColumnTypeScanType](),
+	names := implemented(rows, reflect.TypeFor[driver.RowsNextResultSet](),
+		reflect.TypeFor[driver.RowsColumnTypeScanType](),
 		reflect.TypeFor[driver.RowsColumnTypeDatabaseTypeName](), reflect.TypeFor[driver.RowsColumnTypeLength](),
 		reflect.TypeFor[driver.RowsColumnTypeNullable](), reflect.TypeFor[driver.RowsColumnTypePrecisionScale]())
 	// driver.RowsColumnScanner is known from Go 1.27 on, and looked for by its method.

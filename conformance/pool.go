@@ -21,7 +21,8 @@ func pool(s *side) {
 	use := func(step string) {
 		res, err := s.db.ExecContext(s.ctx, "UPDATE books SET price = price + 1 WHERE id = 1")
 		s.show(step, resultText(res, err), statsText(s.db.Stats()))
-		s.show(step+", query", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")), statsText(s.db.Stats()))
+		s.show(step+", query", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")),
+			statsText(s.db.Stats()))
 		_, err = s.db.ExecContext(s.ctx, "UPDATE books SET price = NULL")
 		s.show(step+", error", err, statsText(s.db.Stats()))
 	}

@@ -48,7 +48,8 @@ func preparedStatements(s *side) {
 		s.show("left", rowsText(read.QueryContext(s.ctx, 1)))
 	}
 
-	for i, args := range [][]any{{4, "i4"}, {4, "i4"}, {5, "i4"}, {5, struct{}{}}, {5, "i5"}, {"six", "i6"}, {6, nil}, {"7", 7}, {nil, "i8"}} {
+	for i, args := range [][]any{{4, "i4"}, {4, "i4"}, {5, "i4"}, {5, struct{}{}}, {5, "i5"}, {"six", "i6"}, {6, nil},
+		{"7", 7}, {nil, "i8"}} {
 		res, err := insert.ExecContext(s.ctx, args...)
 		s.show("execution", i, resultText(res, err))
 	}

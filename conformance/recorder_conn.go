@@ -45,7 +45,9 @@ func (c *recConn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-func (c *recConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (res driver.Result, err error) {
+func (c *recConn) ExecContext(
+	ctx context.Context, query string, args []driver.NamedValue,
+) (res driver.Result, err error) {
 	switch base := c.Conn.(type) {
 	case driver.ExecerContext:
 		res, err = base.ExecContext(ctx, query, args)
@@ -64,7 +66,9 @@ func (c *recConn) ExecContext(ctx context.Context, query string, args []driver.N
 	return res, err
 }
 
-func (c *recConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+func (c *recConn) QueryContext(
+	ctx context.Context, query string, args []driver.NamedValue,
+) (rows driver.Rows, err error) {
 	switch base := c.Conn.(type) {
 	case driver.QueryerContext:
 		rows, err = base.QueryContext(ctx, query, args)

@@ -46,7 +46,8 @@ func rowsClosedEarly(s *side) {
 			s.show(query+", closed unread", rows.Close(), rows.Err())
 		}
 		var n any
-		s.show(query+", first of many", s.db.QueryRowContext(context.Background(), "SELECT id FROM books ORDER BY id").Scan(&n), n)
+		s.show(query+", first of many", s.db.QueryRowContext(context.Background(),
+			"SELECT id FROM books ORDER BY id").Scan(&n), n)
 		s.show("pool", statsText(s.db.Stats()))
 	}
 	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, isbn, price FROM books ORDER BY id")))

@@ -50,7 +50,8 @@ func keys(f *fenced) {
 		f.wantError(way.name+": another row's token", way.run(of("books/2", 10), db, query, args...), sqlfence.ErrOutOfScope)
 		f.wantError(way.name+": the table's token", way.run(of("books", 10), db, query, args...), sqlfence.ErrNoFence)
 		f.wantError(way.name+": stale", way.run(of("books/1", 8), db, query, args...), sqlfence.ErrStale)
-		f.wantError(way.name+": all rows", way.run(of("books/1", 10), db, "UPDATE books SET price = 30"), sqlfence.ErrOutOfScope)
+		f.wantError(way.name+": all rows", way.run(of("books/1", 10), db, "UPDATE books SET price = 30"),
+			sqlfence.ErrOutOfScope)
 		f.want(way.name+": left", f.state(), before)
 		if err := way.run(of("books/1", 10), db, query, args...); err != nil {
 			f.errorf("%s: the row's own token: %s", way.name, text(err))
@@ -73,7 +74,8 @@ func claims(f *fenced) {
 		f.wantError(way.name+": an older claim", way.run(claim(8), db, query, args...), sqlfence.ErrStale)
 		f.wantError(way.name+": a claim that was never given", way.run(claim(10), db, query, args...), sqlfence.ErrStale)
 		f.wantError(way.name+": another row", way.run(claim(9), db, "UPDATE books SET price = 30"), sqlfence.ErrOutOfScope)
-		f.wantError(way.name+": a takeover that doesn't raise", way.run(context.Background(), db, "UPDATE books SET fence_token = 9"), sqlfence.ErrConflict)
+		f.wantError(way.name+": a takeover that doesn't raise",
+			way.run(context.Background(), db, "UPDATE books SET fence_token = 9"), sqlfence.ErrConflict)
 		f.want(way.name+": left", f.state(), before)
 		if err := way.run(claim(9), db, query, args...); err != nil {
 			f.errorf("%s: the row's claim: %s", way.name, text(err))
@@ -105,7 +107,8 @@ func otherTables(f *fenced) {
 		db := f.open(rec, books(fence.rule()))
 		f.reset(9)
 		for _, way := range ways {
-			for _, query := range []string{"INSERT INTO pens (id, price) VALUES (1, 2) -- books", "UPDATE  pens SET price = 3", "DELETE FROM pens", "SELECT id FROM books"} {
+			for _, query := range []string{"INSERT INTO pens (id, price) VALUES (1, 2) -- books", "UPDATE  pens SET price = 3",
+				"DELETE FROM pens", "SELECT id FROM books"} {
 				rec.take()
 				f.must(way.run(context.Background(), db, query))
 				for _, sent := range rec.take().statements() {

@@ -82,7 +82,8 @@ func unissuedTokens(f *fenced) {
 
 func allOrNothing(f *fenced) {
 	db := f.open(nil, books(sqlfence.RowFence("fence_token")))
-	for _, query := range []string{"UPDATE books SET price = 30", "UPDATE books SET price = 30 WHERE id > 0 AND price = 10", "DELETE FROM books",
+	for _, query := range []string{"UPDATE books SET price = 30",
+		"UPDATE books SET price = 30 WHERE id > 0 AND price = 10", "DELETE FROM books",
 		f.bind("INSERT INTO books (id, price) VALUES (4, 30), (3, 30) " + upsert)} {
 		for _, way := range ways {
 			what := query + " by " + way.name
@@ -123,7 +124,8 @@ func driversError(f *fenced) {
 		f.fatalf("the driver alone: a key that is there already is no error")
 	}
 	for _, fence := range fences {
-		_, err := f.open(nil, books(fence.rule())).ExecContext(holding(8), f.bind("UPDATE books SET price = ? WHERE id = ?"), 30, 1)
+		_, err := f.open(nil, books(fence.rule())).ExecContext(holding(8), f.bind("UPDATE books SET price = ? WHERE id = ?"),
+			30, 1)
 		var stale *sqlfence.StaleError
 		if !errors.As(err, &stale) {
 			f.errorf("%s: %s, want ErrStale", fence.name, text(err))

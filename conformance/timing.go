@@ -124,13 +124,15 @@ func competingWriters(f *fenced) {
 						f.errorf("%s: issue: %v", fence.name, err)
 						return
 					}
-					_, err = db.ExecContext(sqlfence.WithFence(context.Background(), token), f.bind("UPDATE books SET price = ? WHERE id = ?"), token.Value, 1)
+					_, err = db.ExecContext(sqlfence.WithFence(context.Background(), token),
+						f.bind("UPDATE books SET price = ? WHERE id = ?"), token.Value, 1)
 					if err != nil {
 						f.wantError(fence.name, err, sqlfence.ErrStale)
 						continue
 					}
 					var price int64
-					if err := f.plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price); err != nil || price < token.Value {
+					if err := f.plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price); err != nil ||
+						price < token.Value {
 						f.errorf("%s: after the write of %d the price is %d, %v", fence.name, token.Value, price, err)
 					}
 					mu.Lock()

@@ -39,10 +39,13 @@ func sentValues() []any {
 	return []any{
 		nil, 1, int8(-2), int16(3), int32(4), int64(math.MaxInt64), uint(5), uint8(6), uint32(7), uint64(8), uint64(math.MaxUint64),
 		1.25, float32(0.5), math.Inf(1), true, false, "", "text", "it's \\ \"quoted\" ? $1 :x -- é", "12", []byte{}, []byte("bytes"), []byte(nil), []byte{0, 255},
-		time.Date(2020, 2, 29, 12, 30, 15, 123456000, time.UTC), time.Date(2020, 1, 2, 0, 0, 0, 0, time.FixedZone("east", 7200)), time.Time{},
-		&n, &s, none, ownInt(9), ownText("own"), ownBytes("own bytes"), ownStruct{1}, &ownStruct{2}, []int{1, 2}, []string{"a"},
+		time.Date(2020, 2, 29, 12, 30, 15, 123456000, time.UTC), time.Date(2020, 1, 2, 0, 0, 0, 0,
+			time.FixedZone("east", 7200)), time.Time{},
+		&n, &s, none, ownInt(9), ownText("own"), ownBytes("own bytes"), ownStruct{1}, &ownStruct{2}, []int{1,
+			2}, []string{"a"},
 		map[string]int{"a": 1}, complex(1, 2), time.Second, func() {}, make(chan int), [2]byte{1, 2},
-		sql.NullString{String: "null?", Valid: true}, sql.NullInt64{}, sql.NullTime{}, sql.Null[float64]{V: 2.5, Valid: true}, sql.RawBytes("raw"),
+		sql.NullString{String: "null?", Valid: true}, sql.NullInt64{}, sql.NullTime{}, sql.Null[float64]{V: 2.5,
+			Valid: true}, sql.RawBytes("raw"),
 	}
 }
 

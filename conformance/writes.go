@@ -20,9 +20,11 @@ var writes = []write{
 	{"DELETE", "DELETE FROM books WHERE id = ?", []any{1}, "2:10@9 3:10@9", true},
 	{"INSERT", "INSERT INTO books (id, price) VALUES (?, ?)", []any{4, 30}, "1:10@9 2:10@9 3:10@9 4:30@%d", false},
 	{"upsert", "INSERT INTO books (id, price) VALUES (?, ?) " + upsert, []any{1, 30}, "1:30@%d 2:10@9 3:10@9", true},
-	{"UPDATE RETURNING", "UPDATE books SET price = ? WHERE id = ? RETURNING id", []any{30, 1}, "1:30@%d 2:10@9 3:10@9", true},
+	{"UPDATE RETURNING", "UPDATE books SET price = ? WHERE id = ? RETURNING id", []any{30, 1}, "1:30@%d 2:10@9 3:10@9",
+		true},
 	{"DELETE RETURNING", "DELETE FROM books WHERE id = ? RETURNING id", []any{1}, "2:10@9 3:10@9", true},
-	{"INSERT RETURNING", "INSERT INTO books (id, price) VALUES (?, ?) RETURNING id", []any{4, 30}, "1:10@9 2:10@9 3:10@9 4:30@%d", false},
+	{"INSERT RETURNING", "INSERT INTO books (id, price) VALUES (?, ?) RETURNING id", []any{4, 30},
+		"1:10@9 2:10@9 3:10@9 4:30@%d", false},
 	{"UPDATE without arguments", "UPDATE books SET price = 30 WHERE id = 1", nil, "1:30@%d 2:10@9 3:10@9", true},
 }
 
@@ -65,7 +67,11 @@ var ways = []way{
 		return preparedOn(ctx, db, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
 	}},
 	{"prepared query", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
-		return preparedOn(ctx, db, query, func(s *sql.Stmt) error { rows, err := s.QueryContext(ctx, args...); return drain(rows, err) })
+		return preparedOn(ctx, db, query, func(s *sql.Stmt) error {
+			rows,
+				err := s.QueryContext(ctx, args...)
+			return drain(rows, err)
+		})
 	}},
 	{"exec in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
 		return execOn(ctx, tx, query, args)
@@ -132,7 +138,9 @@ func preparedOn(ctx context.Context, s sender, query string, run func(*sql.Stmt)
 	return run(stmt)
 }
 
-func inTx(run func(context.Context, *sql.Tx, string, []any) error) func(context.Context, *sql.DB, string, ...any) error {
+func inTx(
+	run func(context.Context, *sql.Tx, string, []any) error,
+) func(context.Context, *sql.DB, string, ...any) error {
 	return func(ctx context.Context, db *sql.DB, query string, args ...any) error {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
@@ -146,7 +154,9 @@ func inTx(run func(context.Context, *sql.Tx, string, []any) error) func(context.
 	}
 }
 
-func onConn(run func(context.Context, *sql.Conn, string, []any) error) func(context.Context, *sql.DB, string, ...any) error {
+func onConn(
+	run func(context.Context, *sql.Conn, string, []any) error,
+) func(context.Context, *sql.DB, string, ...any) error {
 	return func(ctx context.Context, db *sql.DB, query string, args ...any) error {
 		c, err := db.Conn(ctx)
 		if err != nil {

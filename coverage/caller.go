@@ -44,7 +44,8 @@ func packageOf(function string) string {
 }
 
 // between are the packages of the standard library that call a program's functions.
-var between = []string{"database/sql", "runtime", "reflect", "sync", "context", "iter", "slices", "maps", "testing", "net/http"}
+var between = []string{"database/sql", "runtime", "reflect", "sync", "context", "iter", "slices", "maps", "testing",
+	"net/http"}
 
 // isStandard reports whether a package is one of the standard library's that is found
 // in such a stack.
@@ -56,7 +57,8 @@ const module = "github.com/sqlfence/sqlfence"
 // have a path of their own.
 func isSqlfence(path string) bool {
 	rest, ok := strings.CutPrefix(path, module)
-	return ok && slices.Contains([]string{"", "/internal/core", "/fencepgx", "/coverage", "/tokens", "/lease", "/rowlock"}, rest)
+	return ok && slices.Contains([]string{"", "/internal/core", "/fencepgx", "/coverage", "/tokens", "/lease",
+		"/rowlock"}, rest)
 }
 
 // isDependency reports whether a file is of a module in the module cache, also where it is

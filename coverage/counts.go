@@ -60,7 +60,8 @@ type Reason struct {
 }
 
 // guardsWork are the refusals that a program has to expect.
-var guardsWork = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrLocked}
+var guardsWork = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrConflict, sqlfence.ErrGone,
+	sqlfence.ErrLocked}
 
 // reasonOf returns the reason that an event has, if it has one.
 func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {

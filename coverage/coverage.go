@@ -59,7 +59,8 @@ func WithLimit(n int) Option {
 // New returns a collector that has seen nothing. By default it keeps 10,000 fingerprints
 // ([WithLimit]), and no places in the program ([WithCallers]).
 func New(opts ...Option) *Collector {
-	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts), texts: make(map[string]string)}
+	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts),
+		texts: make(map[string]string)}
 	for _, opt := range opts {
 		opt(c)
 	}

@@ -62,7 +62,8 @@ func (c *Collector) Report() Report {
 		r.Statements = append(r.Statements, one)
 	}
 	slices.SortFunc(r.Statements, func(a, b Statement) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.total(), a.total()), strings.Compare(a.Fingerprint, b.Fingerprint))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.total(), a.total()),
+			strings.Compare(a.Fingerprint, b.Fingerprint))
 	})
 	return r
 }
@@ -145,7 +146,8 @@ func (r Report) Check() error {
 		s := &r.Statements[i]
 		for _, reason := range s.Reasons {
 			if reason.Open {
-				open = append(open, strings.TrimSpace(fmt.Sprintf("%s: %s %s", oneLine(s.Fingerprint), reason.Text, strings.Join(s.Places, " "))))
+				open = append(open, strings.TrimSpace(fmt.Sprintf("%s: %s %s", oneLine(s.Fingerprint), reason.Text,
+					strings.Join(s.Places, " "))))
 			}
 		}
 	}

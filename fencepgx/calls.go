@@ -43,7 +43,9 @@ func (execCall) Inspect(ctx context.Context, e *core.Execution, tag pgconn.Comma
 }
 
 // Finish implements core.Call.
-func (execCall) Finish(ctx context.Context, e *core.Execution, tag pgconn.CommandTag, err error) (pgconn.CommandTag, error) {
+func (execCall) Finish(
+	ctx context.Context, e *core.Execution, tag pgconn.CommandTag, err error,
+) (pgconn.CommandTag, error) {
 	if err == nil {
 		e.ReportGuarded(ctx)
 	}

@@ -123,7 +123,9 @@ func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 // CopyFrom copies rows into a table, as that of pgx's connection does. COPY can't be guarded: for a registered table it is
 // [sqlfence.ErrUnguardable], and INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an array for each
 // column, does the same in one statement.
-func (c *Conn) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+func (c *Conn) CopyFrom(
+	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
+) (int64, error) {
 	r := core.Request{Query: "COPY " + table.Sanitize() + " FROM STDIN"}
 	plan := c.session.state.Rewriter().Plan(r.Query)
 	if plan.Verdict != rewrite.Pass {
@@ -137,7 +139,9 @@ func (c *Conn) CopyFrom(ctx context.Context, table pgx.Identifier, columns []str
 }
 
 // run executes a request.
-func run[T any](ctx context.Context, s *session, r core.Request, plan *rewrite.Plan, wantsRows bool, call core.Call[T]) (T, error) {
+func run[T any](
+	ctx context.Context, s *session, r core.Request, plan *rewrite.Plan, wantsRows bool, call core.Call[T],
+) (T, error) {
 	got, err := core.Execute(ctx, s.state.NewExecution(r, plan, wantsRows), call)
 	return got, s.noted(err)
 }

@@ -172,7 +172,9 @@ func (db *DB) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 }
 
 // CopyFrom copies rows into a table, as the pool's CopyFrom does: see [Conn.CopyFrom].
-func (db *DB) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+func (db *DB) CopyFrom(
+	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
+) (int64, error) {
 	return on(ctx, db, false, func(c *Conn) (int64, error) { return c.CopyFrom(ctx, table, columns, src) })
 }
 

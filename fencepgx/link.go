@@ -55,7 +55,9 @@ func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 
 // Rewrite implements core.Link. The statement is sent as the rewriter has made it, since pgx might make another one of
 // the same arguments.
-func (l *link) Rewrite(ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue) (to basedriver.Rewritten, refused string, err error) {
+func (l *link) Rewrite(
+	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
+) (to basedriver.Rewritten, refused string, err error) {
 	rewriter := o.Rewriter(args).(pgx.QueryRewriter)
 	made, values, err := rewriter.RewriteQuery(ctx, l.conn, query, plain(args[o.Count:]))
 	if err != nil {

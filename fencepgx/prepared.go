@@ -44,8 +44,9 @@ func (l *link) text(r core.Request) (string, error) {
 // isNoName refuses a text that pgx would take for the name of another statement.
 func (l *link) isNoName(text string) error {
 	if behind, ok := l.prepared.Text(text); ok && behind != text {
-		return &sqlfence.UnguardableError{Offset: -1, Reason: "a prepared statement has this text as its name, and pgx would " +
-			"run that one; prepare it by another name"}
+		return &sqlfence.UnguardableError{Offset: -1,
+			Reason: "a prepared statement has this text as its name, and pgx would " +
+				"run that one; prepare it by another name"}
 	}
 	return nil
 }

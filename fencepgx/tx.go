@@ -40,8 +40,9 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 func (s *session) checkOptions(opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
 		if plan := s.state.Rewriter().Plan(text); plan.Verdict != rewrite.Pass || s.executed(text) != nil {
-			return &sqlfence.UnguardableError{Offset: -1, Reason: "the transaction's options hold a statement that writes to a " +
-				"registered table; send it by itself, in the transaction"}
+			return &sqlfence.UnguardableError{Offset: -1,
+				Reason: "the transaction's options hold a statement that writes to a " +
+					"registered table; send it by itself, in the transaction"}
 		}
 		if err := s.link.isNoName(text); err != nil {
 			return err
@@ -175,7 +176,9 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 }
 
 // CopyFrom implements pgx.Tx.
-func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+func (t *tx) CopyFrom(
+	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
+) (int64, error) {
 	if t.closed {
 		return 0, pgx.ErrTxClosed
 	}

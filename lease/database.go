@@ -138,7 +138,9 @@ func (s statement) send(ctx context.Context, db querier, do func(db querier, tex
 
 // sendAlone sends what needs no transaction, so that none stays open on the server, with the locks of
 // its rows, if this process is stopped or cut off in the midst of it. done is false where that changed nothing.
-func (s statement) sendAlone(ctx context.Context, db querier, do func(db querier, text string) error) (done bool, err error) {
+func (s statement) sendAlone(
+	ctx context.Context, db querier, do func(db querier, text string) error,
+) (done bool, err error) {
 	if pool, ok := db.(*sql.DB); ok { // the answer is the same session's
 		conn, err := pool.Conn(ctx)
 		if err != nil {

@@ -203,7 +203,8 @@ func (t *terms) waitRound() {
 // isFinal reports whether a campaign that failed with err would fail again.
 func isFinal(err error) bool {
 	var setup *sqlfence.SetupError
-	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoSessions) || errors.Is(err, sqlfence.ErrTokenLimit) || errors.As(err, &setup) || isClosed(err)
+	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoSessions) || errors.Is(err, sqlfence.ErrTokenLimit) ||
+		errors.As(err, &setup) || isClosed(err)
 }
 
 // rest waits, but no longer than ctx.

@@ -10,10 +10,12 @@ import (
 // explain returns err as a [sqlfence.SetupError] if it says that a table of this
 // package's is missing, or privileges on one; else as it is.
 func (m *Leases) explain(ctx context.Context, err error) error {
-	return dialectopt.Explain(ctx, m.db, err, m.needs(), setuperr.Ledger(m.dialect.text(), m.options.Schema, "SELECT, INSERT, UPDATE"))
+	return dialectopt.Explain(ctx, m.db, err, m.needs(),
+		setuperr.Ledger(m.dialect.text(), m.options.Schema, "SELECT, INSERT, UPDATE"))
 }
 
 // needs is what the statements need of the leases' table.
 func (m *Leases) needs() setuperr.Table {
-	return setuperr.Own(m.dialect.text(), m.options.Schema, "fencing_leases", m.dialect.create().text, "SELECT, INSERT, UPDATE, DELETE")
+	return setuperr.Own(m.dialect.text(), m.options.Schema, "fencing_leases", m.dialect.create().text,
+		"SELECT, INSERT, UPDATE, DELETE")
 }

@@ -22,7 +22,9 @@ func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (
 	return until, err
 }
 
-func (m *Leases) extend(ctx context.Context, lockID string, ttl time.Duration) (until time.Time, left time.Duration, err error) {
+func (m *Leases) extend(
+	ctx context.Context, lockID string, ttl time.Duration,
+) (until time.Time, left time.Duration, err error) {
 	if err := ValidateLockID(lockID); err != nil {
 		return time.Time{}, 0, err
 	}

@@ -200,7 +200,9 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 // look reads what there is. A lease is won if the same attempt has taken it, sent before, or
 // the owner has it; that is read again with a lock, as it may not be committed where the
 // level is READ UNCOMMITTED.
-func (mysql) look(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) (found keptRows, err error) {
+func (mysql) look(
+	ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome,
+) (found keptRows, err error) {
 	s := texts(p, seenMySQL)
 	s.tx = nil
 	for again := false; ; again = true {
@@ -334,7 +336,8 @@ func (mysql) ended(lockID string) statement {
 }
 
 func (mysql) released(release string) statement {
-	return texts(constants(map[string]string{"release": release}), "SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} OR lock_id = {release}")
+	return texts(constants(map[string]string{"release": release}),
+		"SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} OR lock_id = {release}")
 }
 
 func (mysql) sweep() statement {

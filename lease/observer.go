@@ -79,7 +79,8 @@ func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 	if len(l.leases.observers) == 0 {
 		return
 	}
-	l.leases.tell(ctx, Event{Kind: kind, Key: l.info.Key, Token: l.info.Token, Holder: l.info.Holder, Until: l.ExpiresAt(), Err: err})
+	l.leases.tell(ctx, Event{Kind: kind, Key: l.info.Key, Token: l.info.Token, Holder: l.info.Holder,
+		Until: l.ExpiresAt(), Err: err})
 }
 
 // observe tells the observers what an attempt came to: the lease, or nil and what stands

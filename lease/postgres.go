@@ -217,7 +217,8 @@ func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
 var postgresPieces = sqltext.Pieces{
 	"overtaken": sqltext.Func(func(token string) string { return pg.Text.Raise("'"+overtaken+"'", token) }),
 	"alive": sqltext.Func(func(row string) string {
-		return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row + ".session) THEN true ELSE " +
+		return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row +
+			".session) THEN true ELSE " +
 			holdsPostgres(row+".session") + " END"
 	}),
 	"holds": sqltext.Func(holdsPostgres),
@@ -308,7 +309,9 @@ func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok,
 	return ok, committing, err
 }
 
-func (postgres) releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
+func (postgres) releaseAll(
+	ctx context.Context, db *database, all []*releasing, notify bool,
+) (committing bool, _ error) {
 	var requests []releaseRequest
 	byID := make(map[string]*releasing, len(all))
 	for _, r := range all {
@@ -376,5 +379,6 @@ func (postgres) session(id int64) (lock, unlock statement, ok bool) {
 // owned marks a session by a setting, which all that is executed by it can see.
 func (postgres) owned(mark string) (set, get statement) {
 	return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::text, false)", args: []any{mark}},
-		statement{text: "SELECT COALESCE(pg_catalog.current_setting('sqlfence.session', true), '') = $1::text", args: []any{mark}}
+		statement{text: "SELECT COALESCE(pg_catalog.current_setting('sqlfence.session', true), '') = $1::text",
+			args: []any{mark}}
 }

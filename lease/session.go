@@ -82,7 +82,8 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a connection for the session of ephemeral leases: %w", err)
 	}
-	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock, ended: make(chan struct{}), leases: make(map[*Lease]bool)}
+	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock, ended: make(chan struct{}),
+		leases: make(map[*Lease]bool)}
 	err = findPeers(ctx, conn, s.dialect.facts())
 	if err == nil {
 		err = s.prove(ctx, conn)
@@ -170,7 +171,8 @@ func (s *session) forget(l *Lease) {
 // findPeers returns [ErrNoSessions] if other servers write to the same database, which don't see
 // this one's sessions.
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
-	found, err := facts.Peers(ctx, d, func(ctx context.Context, query string) ([][]string, error) { return queryTexts(ctx, conn, query) })
+	ask := func(ctx context.Context, query string) ([][]string, error) { return queryTexts(ctx, conn, query) }
+	found, err := facts.Peers(ctx, d, ask)
 	if found && err == nil {
 		return errPeers
 	}

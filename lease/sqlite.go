@@ -106,7 +106,8 @@ func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
 func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
-	return db.query(ctx, ignore, statement{text: "EXPLAIN " + sqliteTexts.take, args: []any{"probe", newLockID(), "", int64(1)}})
+	return db.query(ctx, ignore, statement{text: "EXPLAIN " + sqliteTexts.take,
+		args: []any{"probe", newLockID(), "", int64(1)}})
 }
 
 // take is a transaction, since no statement can write to two tables. It begins with a

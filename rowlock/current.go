@@ -52,7 +52,8 @@ func (t *Table) holder(ctx context.Context, id, user any) (held, mine bool, err 
 		return false, false, err
 	}
 	err = t.readOnly(ctx, func(ctx context.Context, q querier) error {
-		text, args := t.render("SELECT {live}, {mine} FROM {table} WHERE {row}", c.key, sqltext.Pieces{"user": t.userPiece(c.user)})
+		text, args := t.render("SELECT {live}, {mine} FROM {table} WHERE {row}", c.key,
+			sqltext.Pieces{"user": t.userPiece(c.user)})
 		err := q.QueryRowContext(ctx, text, args...).Scan(&held, &mine)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errGone(t.name, id)

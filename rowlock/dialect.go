@@ -111,7 +111,9 @@ const upsert = `ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = exclud
 		since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat`
 
 // setReturning is a set by one statement.
-func setReturning(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+func setReturning(
+	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
+) (rowState, error) {
 	text, args := t.render("UPDATE {table} SET "+list+" WHERE {row} RETURNING {state}", key, others)
 	return readState(ctx, q, text, args, nil, 0)
 }

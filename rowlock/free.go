@@ -31,7 +31,8 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 	if session == "" {
 		return 0, invalid("free session: the session is empty")
 	}
-	return m.free(ctx, "free session", condition{"session = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(session)}})
+	return m.free(ctx, "free session", condition{"session = {stored {wanted}}",
+		sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
 // FreeSilent frees the locks of all sessions that have given no sign of life for

@@ -29,7 +29,9 @@ func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...
 // ReloadLocked is [Table.LoadLocked] for a row that the user has read before. It also
 // reports whether the row has changed since: whether its version is another than
 // e.Serial. Use it after a [*sqlfence.ConflictError].
-func (t *Table) ReloadLocked(ctx context.Context, e Edit, columns string, dest ...any) (lock Lock, changed bool, err error) {
+func (t *Table) ReloadLocked(
+	ctx context.Context, e Edit, columns string, dest ...any,
+) (lock Lock, changed bool, err error) {
 	lock, err = t.LoadLocked(ctx, e, columns, dest...)
 	return lock, err == nil && lock.Serial != e.Serial, err
 }

@@ -45,7 +45,9 @@ func (d mysql) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate
 }
 
 // set locks the row first, so that the clock is read after any wait.
-func (d mysql) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+func (d mysql) set(
+	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
+) (rowState, error) {
 	if err := t.lock(ctx, q, key); err != nil {
 		return rowState{}, err
 	}

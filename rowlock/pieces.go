@@ -42,7 +42,8 @@ const (
 	// setHolder is for a user who takes or renews the lock for {ttl}. Since stays if the
 	// user holds it; a lock that has lapsed begins anew.
 	// by is assigned last: MySQL reads what stands to the right of an assignment as new.
-	setHolder = "{since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry + ", {by} = {user}"
+	setHolder = "{since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry +
+		", {by} = {user}"
 
 	// setNewHolder is for a user who is given the lock.
 	setNewHolder = "{by} = {user}, {since} = {now}, " + setExpiry

@@ -13,7 +13,8 @@ import (
 type postgres struct{ sqltext.Dialect }
 
 // foundPieces speak of the row that sendUpdate has locked.
-var foundPieces = lockPieces(postgres{pg.Text}, columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
+var foundPieces = lockPieces(postgres{pg.Text},
+	columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
 
 // sendUpdate sends one statement, also for a refusal. It locks the row first, so that
 // the condition and the state are of one version of the row, the newest: an UPDATE that
@@ -52,7 +53,9 @@ func (postgres) lockRow() string { return "SELECT 1 FROM {table} WHERE {row} FOR
 
 func (postgres) isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
 
-func (postgres) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+func (postgres) set(
+	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
+) (rowState, error) {
 	return setReturning(ctx, q, t, list, key, others)
 }
 

@@ -42,7 +42,9 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 // another TTL; a lock that had lapsed is taken again. The Lock returned has the
 // version that the row has after the save. On a table with [sqlfence.EditLock] the writes of save
 // need [sqlfence.WithEditor] of the user, who holds the lock meanwhile.
-func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) (lock Lock, err error) {
+func (t *Table) SaveKeep(
+	ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error,
+) (lock Lock, err error) {
 	c, err := t.check(e)
 	if err != nil {
 		return Lock{}, err
@@ -60,7 +62,8 @@ func (t *Table) SaveKeep(ctx context.Context, e Edit, save func(context.Context,
 }
 
 // save applies u and calls save, and after it finish if there is one, in one transaction.
-func (t *Table) save(ctx context.Context, do string, u lockUpdate, save func(context.Context, *sql.Tx) error, finish func(context.Context, querier) error) error {
+func (t *Table) save(ctx context.Context, do string, u lockUpdate, save func(context.Context, *sql.Tx) error,
+	finish func(context.Context, querier) error) error {
 	tx := t.tx
 	if tx == nil {
 		var err error

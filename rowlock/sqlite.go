@@ -41,7 +41,9 @@ func (sqlite) lockRow() string { return "" }
 // isolation: SQLite's transactions have one level, which drivers take for the default.
 func (sqlite) isolation() sql.IsolationLevel { return sql.LevelDefault }
 
-func (sqlite) set(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error) {
+func (sqlite) set(
+	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
+) (rowState, error) {
 	return setReturning(ctx, q, t, list, key, others)
 }
 

@@ -22,19 +22,28 @@ type dialect struct {
 	names sqlfence.Dialect // how the names of tables and columns are read
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
-	issue   func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	each    func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) // takes one of each; names are in order; raises full
-	adopt   func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)     // the higher of the token and the stored one
-	ensure  func(ctx context.Context, s *Store, names []string) error                                // adds those that are missing; names are in order
-	floor   sqltext.Floored                                                                          // the number that all tokens to come are above
-	reached sqltext.Floored                                                                          // name: the last of its tokens, or where they begin; never NULL
-	current string                                                                                   // name: the stored token
+	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
+	// takes one of each; names are in order; raises full
+	each func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error)
+	// the higher of the token and the stored one
+	adopt func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)
+	// adds those that are missing; names are in order
+	ensure func(ctx context.Context, s *Store, names []string) error
+	// the number that all tokens to come are above
+	floor sqltext.Floored
+	// name: the last of its tokens, or where they begin; never NULL
+	reached sqltext.Floored
+	// name: the stored token
+	current string
 
-	columns string                       // the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
+	// the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
+	columns string
 	wants   func(c column) (want string) // the type that a column name or token has to be of; empty if its own will do
-	unfit   string                       // a query for what else is wrong with the table, or NULL; empty where the probe finds all
-	narrow  string                       // the type of a column token that is too small for later timelines; empty if there is none
-	probe   sqltext.Floored              // fails if issue would, and changes nothing
+	// a query for what else is wrong with the table, or NULL; empty where the probe finds all
+	unfit string
+	// the type of a column token that is too small for later timelines; empty if there is none
+	narrow string
+	probe  sqltext.Floored // fails if issue would, and changes nothing
 
 	// reads are the options of the transaction that a statement is sent in which is not
 	// sent by transact; nil where the statement alone will do.
@@ -43,16 +52,23 @@ type dialect struct {
 	keeping keeping // of the tokens and names, and of the function that guards ask the ledger by
 
 	// Within a transaction.
-	before   string                                                                     // is sent before it
-	level    *sql.TxOptions                                                             // each statement sees what was committed before it
-	begin    []string                                                                   // what comes first
-	lock     []string                                                                   // keeps others from raising tokens
-	turn     []string                                                                   // name: waits for those who write under its guard
-	lockRows func(table string) string                                                  // keeps others from writing to a table; nil where there is one writer only
-	start    sqltext.Floored                                                            // floor: where names start that have no token yet
-	below    string                                                                     // floor: the names that raise raises, and their tokens
-	raise    string                                                                     // floor: raises the names that have one
-	retire   func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) // of it and of the names of its rows
+	before string // is sent before it
+	// each statement sees what was committed before it
+	level *sql.TxOptions
+	begin []string // what comes first
+	lock  []string // keeps others from raising tokens
+	// name: waits for those who write under its guard
+	turn []string
+	// keeps others from writing to a table; nil where there is one writer only
+	lockRows func(table string) string
+	// floor: where names start that have no token yet
+	start sqltext.Floored
+	// floor: the names that raise raises, and their tokens
+	below string
+	// floor: raises the names that have one
+	raise string
+	// of it and of the names of its rows
+	retire func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error)
 }
 
 // issuing is an issue by a statement that returns the last token: name, count.
@@ -85,7 +101,8 @@ var fits = sqltext.Func(func(condition string) string { return condition })
 
 func raises(d sqltext.Dialect) sqltext.Func {
 	return func(condition string) string {
-		return "CASE WHEN " + condition + " THEN " + d.Bool(true) + " ELSE " + d.Raise("'"+full+"'", "("+condition+")") + " IS NOT NULL END"
+		return "CASE WHEN " + condition + " THEN " + d.Bool(true) + " ELSE " + d.Raise("'"+full+"'", "("+condition+")") +
+			" IS NOT NULL END"
 	}
 }
 

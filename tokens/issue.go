@@ -102,4 +102,5 @@ func narrow(err error) error {
 	return err
 }
 
-var errNotStored = errors.New("the statement stored no token in the table " + sqltext.LedgerTable + "; look for a trigger or a rule on it")
+var errNotStored = errors.New("the statement stored no token in the table " + sqltext.LedgerTable +
+	"; look for a trigger or a rule on it")

@@ -60,7 +60,8 @@ func (s *Store) IssueMany(ctx context.Context, names ...string) ([]sqlfence.Toke
 // distinct returns the names as they are stored, as they were given and in the order of their bytes.
 func distinct(given []string) (names, inOrder []string, err error) {
 	if len(given) > manySize {
-		return nil, nil, fmt.Errorf("%w: tokens for %d names, at most %d are issued at once", sqlfence.ErrInvalid, len(given), manySize)
+		return nil, nil, fmt.Errorf("%w: tokens for %d names, at most %d are issued at once", sqlfence.ErrInvalid,
+			len(given), manySize)
 	}
 	names = slices.Clone(given)
 	for i := range names {

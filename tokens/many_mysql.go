@@ -76,7 +76,8 @@ func addEachMySQL(d sqltext.Dialect, names []string) string {
 	for i, name := range names {
 		rows[i] = "(" + d.Text(name) + ", 0)"
 	}
-	return mysqlText("INSERT INTO {ledger} (name, token) VALUES "+strings.Join(rows, ", ")+" ON DUPLICATE KEY UPDATE token = token", nil)
+	return mysqlText("INSERT INTO {ledger} (name, token) VALUES "+strings.Join(rows,
+		", ")+" ON DUPLICATE KEY UPDATE token = token", nil)
 }
 
 // execEach runs a text and returns the tokens that it has taken; nil if it has taken none.

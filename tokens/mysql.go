@@ -60,7 +60,8 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
 		THEN _utf8mb4'its column name is not unique' END
 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
-	probe: floored(my.Text, "EXPLAIN "+issueTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+	probe: floored(my.Text, "EXPLAIN "+issueTextMySQL,
+		sqltext.Pieces{"name": sqltext.Raw(my.Text.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
 	// Writers wait behind what creates a trigger. One is read, and run, in the sql_mode that it was
 	// created in.
@@ -170,7 +171,8 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 			for _, name := range rest[:n] {
 				rows = append(rows, "("+my.Text.Text(name)+", 0)")
 			}
-			if err := execAll(ctx, tx, []string{"INSERT IGNORE INTO " + sqltext.LedgerTable + " (name, token) VALUES " + strings.Join(rows, ", ")}); err != nil {
+			if err := execAll(ctx, tx, []string{"INSERT IGNORE INTO " + sqltext.LedgerTable + " (name, token) VALUES " +
+				strings.Join(rows, ", ")}); err != nil {
 				return err
 			}
 			rest = rest[n:]
@@ -192,7 +194,9 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 
 // writeID sends a text alone and returns its LAST_INSERT_ID. If it did nothing, it sends it in a
 // transaction in which first comes before, and adds the name: sql.ErrNoRows if that does nothing, either.
-func (s *Store) writeID(ctx context.Context, text string, p sqltext.Pieces, first func(context.Context, *sql.Tx) error) (id int64, err error) {
+func (s *Store) writeID(
+	ctx context.Context, text string, p sqltext.Pieces, first func(context.Context, *sql.Tx) error,
+) (id int64, err error) {
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
 		return stop.Abandoned(ctx, s.db, mysqlText(text, p), func(text string) error {

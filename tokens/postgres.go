@@ -63,7 +63,8 @@ WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 
 // onePostgres has issuePostgres take as many tokens of one name as are left, or none.
 func onePostgres(name, count string) sqltext.Pieces {
-	return sqltext.Pieces{"asked": sqltext.Raw("SELECT " + name + " AS name"), "count": sqltext.Raw(count), "fit": fits, "answer": sqltext.Raw("token")}
+	return sqltext.Pieces{"asked": sqltext.Raw("SELECT " + name + " AS name"), "count": sqltext.Raw(count), "fit": fits,
+		"answer": sqltext.Raw("token")}
 }
 
 // issuePostgres takes {count} tokens of each name of {asked}, in that order.

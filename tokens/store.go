@@ -199,7 +199,8 @@ func (s *Store) log() *slog.Logger {
 }
 
 func errNegative(value int64) error {
-	return fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, value)
+	return fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand",
+		sqltext.LedgerTable, value)
 }
 
 func errLimit(name string, current int64) error {

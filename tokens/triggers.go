@@ -52,7 +52,8 @@ func (s *Store) keepLedger(ctx context.Context) error {
 func (s *Store) createTriggers(ctx context.Context) error {
 	triggers := s.dialect.Facts().LedgerTriggers
 	if s.dialect.keeping.findRowID != "" {
-		if _, err := s.has(ctx, s.dialect.keeping.findRowID); err != nil && strings.Contains(err.Error(), s.dialect.keeping.noRowID) {
+		if _, err := s.has(ctx, s.dialect.keeping.findRowID); err != nil &&
+			strings.Contains(err.Error(), s.dialect.keeping.noRowID) {
 			triggers = sqltext.WithoutRowID(triggers)
 		}
 	}

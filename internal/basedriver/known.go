@@ -69,7 +69,8 @@ var drivers = map[string]Driver{
 	"github.com/lib/pq":              {Server: PostgreSQL, NoOptions: true, reach: reachPq},
 	"github.com/jackc/pgx/v5/stdlib": {Server: PostgreSQL, CachesQueries: true, reach: reachPgx},
 	"github.com/mattn/go-sqlite3":    {Server: SQLite, NoOptions: true, Statements: 64},
-	"modernc.org/sqlite":             {Server: SQLite, NoOptions: true, SkipsArgCheck: true, Statements: 64, KeepsRows: true},
+	"modernc.org/sqlite": {Server: SQLite, NoOptions: true, SkipsArgCheck: true, Statements: 64,
+		KeepsRows: true},
 	"github.com/go-sql-driver/mysql": {Server: MySQL, NoOptions: true, BadConnUnsent: true}, // since its version 1.4
 
 	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is

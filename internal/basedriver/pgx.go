@@ -67,7 +67,9 @@ type Rewritten struct {
 
 // Rewrite runs the rewriter among the options on the connection base, with the statement that
 // the application gave. refused is why the statement can't be guarded; err is the rewriter's own.
-func (o *Options) Rewrite(ctx context.Context, base driver.Conn, query string, args []driver.NamedValue) (to Rewritten, refused string, err error) {
+func (o *Options) Rewrite(
+	ctx context.Context, base driver.Conn, query string, args []driver.NamedValue,
+) (to Rewritten, refused string, err error) {
 	to = Rewritten{Query: query, Args: args, Options: o.Count}
 	connType := o.rewriter.Type().In(1)
 	c, ok := connOf(base, connType)

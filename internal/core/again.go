@@ -95,7 +95,8 @@ func (e *Execution) correct(ctx context.Context, err error) (again bool, typed e
 
 // wrong returns the fact behind the statement's text that, by its error, was wrong.
 func (e *Execution) wrong(err error) session.Fact {
-	return e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, Proven: e.with.seals.proves, Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
+	return e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, Proven: e.with.seals.proves,
+		Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
 }
 
 // endsTx reports whether an error has ended the transaction that is open.

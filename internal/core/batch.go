@@ -110,7 +110,9 @@ func (b *Batch) Began(ctx context.Context) {
 // Answer returns the error that the application gets for statement i, which ended with err, and reports what became of
 // it. affected returns the number of its rows. It is asked once a statement; those behind the first error have not been
 // executed.
-func (b *Batch) Answer(ctx context.Context, i int, affected interface{ RowsAffected() (int64, error) }, err error) error {
+func (b *Batch) Answer(
+	ctx context.Context, i int, affected interface{ RowsAffected() (int64, error) }, err error,
+) error {
 	q, s := &b.queued[i], b.conn
 	if !q.guarded {
 		err = q.followPassed(ctx, q.commits && b.commits(), err)

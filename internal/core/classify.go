@@ -101,6 +101,7 @@ func (e *Execution) refusedToken(m rewrite.Marker, err error) error {
 		return t.outOfScope(m.Key, err)
 	default:
 		return &Refusal{Sentinel: ErrUnknownName, Err: err, Table: t.Name, Token: token,
-			Reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.Name, token.Name)}
+			Reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.Name,
+				token.Name)}
 	}
 }

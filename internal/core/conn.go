@@ -18,7 +18,9 @@ type Link interface {
 	session.Conn
 
 	// Rewrite runs the query rewriter among a statement's arguments: see [basedriver.Options.Rewrite].
-	Rewrite(ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue) (to basedriver.Rewritten, refused string, err error)
+	Rewrite(
+		ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
+	) (to basedriver.Rewritten, refused string, err error)
 
 	// Keeps reports whether the adapter may keep a statement prepared, for rows or without.
 	Keeps(query string, p *rewrite.Plan, rows bool) bool

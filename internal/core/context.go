@@ -116,7 +116,8 @@ func otherNames(resource string, given []Token) string {
 	var names []string
 	for _, token := range given {
 		if name, _, _ := strings.Cut(token.Name, "/"); name != resource && verify.IsNear(name, resource) {
-			return fmt.Sprintf("; it carries %q: did you mean %q? Names are compared letter by letter", token.Name, resource+strings.TrimPrefix(token.Name, name))
+			return fmt.Sprintf("; it carries %q: did you mean %q? Names are compared letter by letter", token.Name,
+				resource+strings.TrimPrefix(token.Name, name))
 		}
 		names = append(names, strconv.Quote(token.Name))
 	}

@@ -57,7 +57,8 @@ func (t *Table) key(token Token) string {
 // nil.
 func (t *Table) outOfScope(key string, err error) error {
 	return &Refusal{Sentinel: ErrOutOfScope, Err: err, Table: t.Name,
-		Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.Name, t.Resource+"/"+key)}
+		Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.Name,
+			t.Resource+"/"+key)}
 }
 
 // matchRows finds for each row of an INSERT, the plan's target i, the token that

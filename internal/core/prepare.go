@@ -83,7 +83,9 @@ func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
 
 // PrepareFailed looks at the error of preparing a form. again: a fact behind its text was wrong, and the statement is
 // to be planned and prepared once more. Else it returns the error that the application gets.
-func (s *Conn) PrepareFailed(ctx context.Context, query string, plan *rewrite.Plan, f Form, err error) (again bool, _ error) {
+func (s *Conn) PrepareFailed(
+	ctx context.Context, query string, plan *rewrite.Plan, f Form, err error,
+) (again bool, _ error) {
 	if fact := s.found.Wrong(err, session.Written{Query: f.Text}); fact == session.Function {
 		s.found.Forget(fact)
 		if s.endsTx() {

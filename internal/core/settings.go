@@ -42,7 +42,8 @@ func NewSettings(o *Options, bases ...any) (*Settings, error) {
 	if err != nil {
 		o.Fail(err)
 	}
-	s := &Settings{profile: p, bypass: o.Bypass, observers: o.Observers, logger: o.Logger, source: o.Source, statements: -1, verifies: o.Verify}
+	s := &Settings{profile: p, bypass: o.Bypass, observers: o.Observers, logger: o.Logger, source: o.Source,
+		statements: -1, verifies: o.Verify}
 	if o.Statements != nil {
 		s.statements = *o.Statements
 	}

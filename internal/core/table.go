@@ -105,7 +105,8 @@ func (t *Table) findClaims(d rewrite.Dialect, tables []*Table) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("ClaimOf(%.80q): no table of this name is registered with Key and Claim; name it as WithTable does", t.ClaimOf)
+	return fmt.Errorf("ClaimOf(%.80q): no table of this name is registered with Key and Claim; name it as WithTable does",
+		t.ClaimOf)
 }
 
 // checkSealed checks the rules of a sealed table: none of its writes goes without a token.

@@ -13,7 +13,9 @@ import (
 // Verify compares what is registered with what the database of a link has; rows: also the marks in the rows. Tokens
 // from warn on are worth a warning. Where guards don't hold on the server, refused says why, and nothing else is
 // looked for.
-func (s *Settings) Verify(ctx context.Context, l Link, rows bool, warn int64) (found []verify.Finding, refused *session.Refusal, err error) {
+func (s *Settings) Verify(
+	ctx context.Context, l Link, rows bool, warn int64,
+) (found []verify.Finding, refused *session.Refusal, err error) {
 	c := NewConn(s, l, new(Found))
 	if len(s.tables) > 0 {
 		if refused, err = c.CheckServer(ctx); refused != nil || err != nil {

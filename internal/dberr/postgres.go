@@ -120,7 +120,8 @@ func IsCreated(err error) bool {
 // its server; the session has ended if the driver has closed the connection.
 func IsSessionEnd(err error) bool {
 	code := SQLState(err)
-	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) || strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
+	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) ||
+		strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
 }
 
 // IsPassing reports whether the server says that a statement failed for what was going

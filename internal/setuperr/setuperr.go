@@ -69,7 +69,8 @@ func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 		return Missing{}, false
 	}
 	message := err.Error()
-	others := dberr.SQLState(err) == dberr.UndefinedColumn && slices.ContainsFunc(tables, func(t Table) bool { return mentions(message, t.Name) })
+	others := dberr.SQLState(err) == dberr.UndefinedColumn &&
+		slices.ContainsFunc(tables, func(t Table) bool { return mentions(message, t.Name) })
 	for _, t := range tables {
 		if others && !mentions(message, t.Name) { // another of them may have a column of this name
 			continue
@@ -78,11 +79,13 @@ func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 			return t.missing(ask), true
 		}
 		if t.Privileges != "" && lacksPrivilege(err, message, t.Name) {
-			return Missing{Name: "privileges on table " + t.SQL, SQL: "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
+			return Missing{Name: "privileges on table " + t.SQL,
+				SQL: "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
 		}
 		for _, c := range t.Columns {
 			if lacksColumn(err, message, t.Name, c.Name) {
-				return Missing{Name: "column " + c.SQL + " of table " + t.SQL, SQL: "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
+				return Missing{Name: "column " + c.SQL + " of table " + t.SQL,
+					SQL: "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
 			}
 		}
 	}
@@ -158,7 +161,8 @@ func lacksColumn(err error, message, table, name string) bool {
 // lacksPrivilege: with the same code row-level security refuses a row, and names the
 // table in double quotes.
 func lacksPrivilege(err error, message, name string) bool {
-	return dberr.SQLState(err) == dberr.InsufficientPrivilege && mentions(message, name) && !strings.Contains(message, `"`+name+`"`)
+	return dberr.SQLState(err) == dberr.InsufficientPrivilege && mentions(message, name) &&
+		!strings.Contains(message, `"`+name+`"`)
 }
 
 // mentions reports whether a message has a name in it, not as a part of another.
@@ -178,7 +182,8 @@ func mentions(message, name string) bool {
 // named reports whether a message goes on with a name, which may be qualified.
 func named(message, name string) bool {
 	word := message
-	if i := strings.IndexFunc(message, func(r rune) bool { return r == ' ' || r == '\n' }); i >= 0 && !strings.Contains(name, " ") {
+	if i := strings.IndexFunc(message, func(r rune) bool { return r == ' ' || r == '\n' }); i >= 0 &&
+		!strings.Contains(name, " ") {
 		word = message[:i]
 	}
 	if i := strings.LastIndexByte(word, '.'); i >= 0 && !strings.Contains(name, ".") {

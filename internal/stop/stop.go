@@ -44,7 +44,8 @@ func Abandoned(ctx context.Context, db *sql.DB, text string, send func(text stri
 
 // unanswered reports whether a statement was sent, or may have been, that the server hasn't answered.
 func unanswered(err error) bool {
-	if _, answered := dberr.MySQLNumber(err); answered || errors.Is(err, sql.ErrNoRows) || errors.Is(err, driver.ErrBadConn) {
+	if _, answered := dberr.MySQLNumber(err); answered || errors.Is(err, sql.ErrNoRows) ||
+		errors.Is(err, driver.ErrBadConn) {
 		return false
 	}
 	var dialing *net.OpError

@@ -23,7 +23,8 @@ func InForeground() bool {
 	const group, terminal, foreground = 2, 4, 5
 	line, err := os.ReadFile("/proc/self/stat")
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	return err == nil && len(fields) > foreground && string(fields[terminal]) != "0" && bytes.Equal(fields[group], fields[foreground])
+	return err == nil && len(fields) > foreground && string(fields[terminal]) != "0" &&
+		bytes.Equal(fields[group], fields[foreground])
 }
 
 func (p process) signal(s os.Signal) {

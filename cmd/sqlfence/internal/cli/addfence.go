@@ -71,7 +71,8 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	defer cancel()
 	err := f(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("others have used the table for all of --timeout, which is %v; try again, or for longer: %w", limit, err)
+		err = fmt.Errorf("others have used the table for all of --timeout, which is %v; try again, or for longer: %w", limit,
+			err)
 	}
 	return err
 }

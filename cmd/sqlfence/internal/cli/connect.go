@@ -95,7 +95,8 @@ func (a *app) open(options ...sqlfence.Option) (*sql.DB, error) {
 
 // dialectFlag adds --dialect, for commands that can do without a database.
 func (a *app) dialectFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.dialect, "dialect", "", "without a database, the SQL of "+strings.Join(database.Names(), ", "))
+	cmd.Flags().StringVar(&a.dialect, "dialect", "",
+		"without a database, the SQL of "+strings.Join(database.Names(), ", "))
 	cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(database.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -29,7 +29,8 @@ type leaseRow struct {
 }
 
 func newLeaseRow(i lease.Info) leaseRow {
-	return leaseRow{i.Key, i.Token.Value, i.Token.Fence(), i.Holder, moment(i.AcquiredAt), moment(i.ExpiresAt), i.Ephemeral}
+	return leaseRow{i.Key, i.Token.Value, i.Token.Fence(), i.Holder, moment(i.AcquiredAt), moment(i.ExpiresAt),
+		i.Ephemeral}
 }
 
 // withLeases calls f with the leases of the database.

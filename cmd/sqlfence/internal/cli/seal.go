@@ -104,7 +104,9 @@ func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Op
 }
 
 // plans returns the statements for each table, without asking the database if blind.
-func (s sealing) plans(ctx context.Context, blind bool, source database.Source, db *sql.DB, tables []sqlfence.Table) (plans []schema.TablePlan, err error) {
+func (s sealing) plans(
+	ctx context.Context, blind bool, source database.Source, db *sql.DB, tables []sqlfence.Table,
+) (plans []schema.TablePlan, err error) {
 	if !blind {
 		return s.plan(ctx, db)
 	}

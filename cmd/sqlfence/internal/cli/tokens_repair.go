@@ -44,7 +44,8 @@ token, is refused without --force.`,
 				r := newRecord(reason)
 				answer := newRepaired(floor, done)
 				answer.At, answer.By, answer.Reason = r.At, r.By, r.Reason
-				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(done.Names), floor), r, func() { a.printRepaired(done, "have risen", "has risen") })
+				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(done.Names), floor), r,
+					func() { a.printRepaired(done, "have risen", "has risen") })
 			})
 		},
 	}

@@ -65,7 +65,8 @@ func (a *app) writeFindings(found []sqlfence.Finding, strict bool) error {
 	err := a.write(answer, func() {
 		paragraph := func(text string) string { return folded("  "+visible(text), columns(a.out), "  ") }
 		for _, f := range answer {
-			fmt.Fprintf(a.out, "%s: %s (%s)\n%s\n%s\n", f.Severity, visible(cmp.Or(f.Table, "the database")), f.Code, paragraph(f.Problem), paragraph(f.Remedy))
+			fmt.Fprintf(a.out, "%s: %s (%s)\n%s\n%s\n", f.Severity, visible(cmp.Or(f.Table, "the database")), f.Code,
+				paragraph(f.Problem), paragraph(f.Remedy))
 			if f.SQL != "" {
 				fmt.Fprintf(a.out, "  %s\n", f.SQL)
 			}

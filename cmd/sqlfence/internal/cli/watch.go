@@ -96,7 +96,9 @@ func withLeases(names []tokenRow, held []lease.Info, none string) []watched {
 // watchAll asks until ctx ends or the number of lines is reached, and writes a line for a name that is
 // gone, new, or has changed. The first question has to succeed; what fails later is said, and
 // asked again.
-func (a *app) watchAll(ctx context.Context, ask func(context.Context) ([]watched, error), interval time.Duration, changes int) error {
+func (a *app) watchAll(
+	ctx context.Context, ask func(context.Context) ([]watched, error), interval time.Duration, changes int,
+) error {
 	var last []watched
 	lines := 0
 	for first := true; ; rest(ctx, interval) {
