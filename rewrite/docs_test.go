@@ -25,6 +25,9 @@ What sqlfence does with a statement that names a registered table, here ` + "`" 
 
 | subject | how it is |
 |---|---|
+| ` + "`" + `UPDATE` + "`" + `, ` + "`" + `DELETE` + "`" + `, ` + "`" + `INSERT` + "`" + `, ` + "`" + `MERGE` + "`" + `, writes inside of ` + "`" + `WITH` + "`" + ` and ` + "`" + `EXPLAIN ANALYZE` + "`" + ` | guarded, but for [what is refused](#refused); also with aliases, ` + "`" + `ONLY` + "`" + `, ` + "`" + `FROM` + "`" + `, ` + "`" + `USING` + "`" + `, ` + "`" + `RETURNING` + "`" + `, ` + "`" + `ON CONFLICT` + "`" + `. INSERT needs a list of columns, unless the table has the ledger alone |
+| reads, ` + "`" + `CREATE TABLE` + "`" + `, ` + "`" + `CREATE INDEX` + "`" + `, ` + "`" + `LOCK` + "`" + ` and others that change no rows | passed |
+| ` + "`" + `TRUNCATE` + "`" + `, ` + "`" + `DROP` + "`" + `, ` + "`" + `ALTER` + "`" + `, ` + "`" + `COPY … FROM` + "`" + `, ` + "`" + `REPLACE` + "`" + ` (except under the ledger alone), ` + "`" + `PREPARE` + "`" + ` of a write, new partitions, anything else | refused |
 | sqlfence's own tables: fencing_tokens, fencing_leases, rowlocks, in any schema | always registered. Reads pass, and statements that change no rows, such as LOCK and GRANT. Writes are refused, and definitions of one of them or of a view of one |
 | SQLite's sqlite_schema | writes are refused, as its rows define tables |
 | names | folded as the database folds them. "books" means books in any schema; "shop.books" means that one and an unqualified books, but not other.books. In PostgreSQL a word is refused if the database's locale may fold it to a registered name, such as BÜCHER to bücher in LATIN1 |
@@ -75,12 +78,12 @@ In a transaction of PostgreSQL the server's error comes before that of the ` + "
   - an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in brackets around all
     of it.
 
-The tables below are made from the statements that the rewriter is tested with.
+These tables are made from the statements that the rewriter is tested with.
 
 ## Guarded and passed
 
-A line shows some of the statements with the same outcome. Where only some of the databases have one,
-or it is tested in only some of them, the line names these.
+A line shows some of the statements with the same outcome. Where only some of the databases have
+one, or it is tested in only some of them, the line names these.
 
 | | Statements | |
 |---|---|---|
@@ -90,9 +93,9 @@ or it is tested in only some of them, the line names these.
 const docRefused = `
 ## Refused
 
-Each reason with one statement, and the databases in which a statement was refused for it. A text "can't
-be read" where a string, a quoted name, a comment or a bracket is never closed, and where it has a NUL
-byte or isn't UTF-8.
+Each reason with one statement, and the databases in which a statement was refused for it. A text
+"can't be read" where a string, a quoted name, a comment or a bracket is never closed, and where it
+has a NUL byte or isn't UTF-8.
 
 | Statement | | Why, and what to write instead |
 |---|---|---|
