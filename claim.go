@@ -49,10 +49,10 @@ func ClaimOf(table string) Rule {
 // For tables without Claim it changes nothing. A transaction doesn't keep it.
 func WithTakeover(ctx context.Context) context.Context { return core.WithTakeover(ctx) }
 
-// ClaimToken returns the token of a claimed row: resource is that of the table ([Resource], by default its name), key is
-// the row's key, an integer, a text or a UUID, and generation is what the statement that took the row over has made
-// of the column of [Claim], as RETURNING shows it. A key of another type, and a token that isn't valid, are
-// [ErrInvalid]; a generation over [MaxToken] is [ErrTokenLimit].
+// ClaimToken returns the token of a claimed row: resource is that of the table ([Resource], by default its
+// name), key is the row's key, an integer, a text or a UUID, and generation is what the statement that took
+// the row over has made of the column of [Claim], as RETURNING shows it. A key of another type, and a token
+// that isn't valid, are [ErrInvalid]; a generation over [MaxToken] is [ErrTokenLimit].
 func ClaimToken(resource string, key any, generation int64) (Token, error) {
 	text, _, ok := basedriver.Text(key, true)
 	if !ok {

@@ -47,7 +47,8 @@ func Tables(db *sql.DB) ([]Table, error) {
 	}
 	d, ok := db.Driver().(*fencedDriver)
 	if !ok {
-		return nil, fmt.Errorf("%w: Tables: the driver %T isn't fenced; open the database by sqlfence.Open, OpenDB or a registered driver", ErrInvalid, db.Driver())
+		return nil, fmt.Errorf("%w: Tables: the driver %T isn't fenced; open the database by sqlfence.Open, OpenDB or a "+
+			"registered driver", ErrInvalid, db.Driver())
 	}
 	tables := make([]Table, len(d.settings.Tables()))
 	for i, t := range d.settings.Tables() {

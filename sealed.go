@@ -39,15 +39,15 @@ func Sealed(opts ...SealOption) Rule {
 // A SealOption sets up what the seal of a table accepts. See [Sealed].
 type SealOption func(*core.Table)
 
-// FromTransaction has the seal take the token of the transaction for a write that proves none by itself, so that programs
-// in other languages write to the table with the statements that they have:
+// FromTransaction has the seal take the token of the transaction for a write that proves none by itself, so
+// that programs in other languages write to the table with the statements that they have:
 //
 //	SELECT set_config('sqlfence.tokens', 'books:000000000000042 orders:000000000000007', true)
 //
-// These are tokens as [Token.String] writes them, with blanks between them. They hold until the transaction ends. A value
-// that was set for the session proves nothing; docs/sealed.md says how the seal distinguishes the two, and which privilege
-// the table's owner needs for that. Statements of sqlfence prove their own token, as without it. On PostgreSQL alone:
-// elsewhere schema.Seal refuses the table.
+// These are tokens as [Token.String] writes them, with blanks between them. They hold until the transaction
+// ends. A value that was set for the session proves nothing; docs/sealed.md says how the seal distinguishes
+// the two, and which privilege the table's owner needs for that. Statements of sqlfence prove their own
+// token, as without it. On PostgreSQL alone: elsewhere schema.Seal refuses the table.
 func FromTransaction() SealOption {
 	return func(t *core.Table) { t.FromTransaction = true }
 }

@@ -9,11 +9,14 @@ import (
 
 var callChecks = []check{
 	{name: "round trips", guarantee: roundTrips,
-		explanation: "G6: a guarded statement makes the same calls of the driver as the plain one: when it passes, when it is refused, and when it meets no row."},
+		explanation: "G6: a guarded statement makes the same calls of the driver as the plain one: when it passes, when " +
+			"it is refused, and when it meets no row."},
 	{name: "contexts", guarantee: contexts,
-		explanation: "G7: the driver gets the caller's context with each call, so that it can be cancelled and a driver or tracer can read its values."},
+		explanation: "G7: the driver gets the caller's context with each call, so that it can be cancelled and a driver " +
+			"or tracer can read its values."},
 	{name: "nothing leaks", guarantee: nothingLeaks,
-		explanation: "G7: connections, statements, rows and transactions that sqlfence opens at the driver are closed again, also after refusals."},
+		explanation: "G7: connections, statements, rows and transactions that sqlfence opens at the driver are closed " +
+			"again, also after refusals."},
 }
 
 func roundTrips(f *fenced) {

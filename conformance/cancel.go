@@ -10,13 +10,17 @@ import (
 
 var cancelChecks = []check{
 	{name: "cancelled before", steps: cancelledBefore,
-		explanation: "With a context that has ended each kind of call returns what it returns with the driver alone, and nothing is done."},
+		explanation: "With a context that has ended each kind of call returns what it returns with the driver alone, " +
+			"and nothing is done."},
 	{name: "cancelled transaction", varies: true, steps: cancelledTransaction,
-		explanation: "When its context ends, a transaction is rolled back, and its connection kept or dropped as with the driver alone."},
+		explanation: "When its context ends, a transaction is rolled back, and its connection kept or dropped as with " +
+			"the driver alone."},
 	{name: "cancelled rows", varies: true, steps: cancelledRows,
-		explanation: "When their context ends, open rows end, and their connection is kept or dropped, as with the driver alone."},
+		explanation: "When their context ends, open rows end, and their connection is kept or dropped, as with the " +
+			"driver alone."},
 	{name: "deadline", varies: true, steps: deadline,
-		explanation: "A statement that runs past its deadline is stopped, with the driver's error, by itself or in ErrUnknownOutcome, and nothing is changed."},
+		explanation: "A statement that runs past its deadline is stopped, with the driver's error, by itself or in " +
+			"ErrUnknownOutcome, and nothing is changed."},
 }
 
 func cancelledBefore(s *side) {

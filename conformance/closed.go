@@ -10,11 +10,13 @@ import (
 
 var closedChecks = []check{
 	{name: "fail closed", guarantee: failClosed,
-		explanation: "G4: what may write to a registered table and can't be guarded is refused with a reason, before it reaches the driver."},
+		explanation: "G4: what may write to a registered table and can't be guarded is refused with a reason, before it " +
+			"reaches the driver."},
 	{name: "no token", guarantee: noToken,
 		explanation: "G5: a write without a token is refused before it reaches the driver, unless the table is Optional."},
 	{name: "bypass and observe", guarantee: bypassAndObserve,
-		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer gets an event; Bypass without a reason doesn't."},
+		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer gets an event; " +
+			"Bypass without a reason doesn't."},
 }
 
 // unguardable are statements that no guard is known for in any dialect.

@@ -8,11 +8,13 @@ import (
 
 var columnChecks = []check{
 	{name: "column types", steps: columnTypes,
-		explanation: "Rows describe their columns alike: name, database type, scan type, length, nullability, precision and scale."},
+		explanation: "Rows describe their columns alike: name, database type, scan type, length, nullability, precision " +
+			"and scale."},
 	{name: "result sets", steps: resultSets,
 		explanation: "A string of several statements gives the same results, one set after the other."},
 	{name: "empty statements", steps: emptyStatements,
-		explanation: "Empty statements, which some programs send to see whether the database answers, have the same effect as with the driver alone."},
+		explanation: "Empty statements, which some programs send to see whether the database answers, have the same " +
+			"effect as with the driver alone."},
 }
 
 // queried are queries with columns of all kinds. None names the mark, which

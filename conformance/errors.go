@@ -12,18 +12,23 @@ var errorChecks = []check{
 	{name: "errors in transactions", steps: errorsInTransactions,
 		explanation: "After an error a transaction is in the same state as with the driver alone."},
 	{name: "use after close", steps: useAfterClose,
-		explanation: "Statements, rows, connections and databases refuse to be used after they were closed as with the driver alone."},
+		explanation: "Statements, rows, connections and databases refuse to be used after they were closed as with the " +
+			"driver alone."},
 }
 
 // faulty are statements that the database refuses. Those on the books have no
 // fault in their form, which sqlfence would have to complain about itself.
 func faulty() []string {
 	return []string{
-		"SELEC 1", "SELECT FROM WHERE", "SELECT 'unfinished", "SELECT * FROM nowhere", "SELECT nothing FROM books", "INSERT INTO nowhere (id) VALUES (1)",
+		"SELEC 1", "SELECT FROM WHERE", "SELECT 'unfinished", "SELECT * FROM nowhere", "SELECT nothing FROM books",
+		"INSERT INTO nowhere (id) VALUES (1)",
 		"INSERT INTO books (id) VALUES (1)", "INSERT INTO books (id, isbn) VALUES (9, 'i1')", "UPDATE books SET isbn = 'i1'",
-		"INSERT INTO books (id, price) VALUES (9, NULL)", "UPDATE books SET price = NULL WHERE id = 1", "UPDATE books SET nothing = 1",
-		"UPDATE books SET price = nothing", "DELETE FROM books WHERE nothing = 1", "UPDATE books SET price = nofunction(price)",
-		"SELECT 1 / (id - 2) FROM books ORDER BY id", "UPDATE books SET price = 1 / (id - 2)", "DELETE FROM books WHERE 1 / (id - 2) > 5",
+		"INSERT INTO books (id, price) VALUES (9, NULL)", "UPDATE books SET price = NULL WHERE id = 1",
+		"UPDATE books SET nothing = 1",
+		"UPDATE books SET price = nothing", "DELETE FROM books WHERE nothing = 1",
+		"UPDATE books SET price = nofunction(price)",
+		"SELECT 1 / (id - 2) FROM books ORDER BY id", "UPDATE books SET price = 1 / (id - 2)",
+		"DELETE FROM books WHERE 1 / (id - 2) > 5",
 	}
 }
 

@@ -14,9 +14,11 @@ import (
 
 var interfaceChecks = []check{
 	{name: "connection interfaces", steps: connectionInterfaces,
-		explanation: "The connection offers all that the driver's does; SessionResetter and Validator, which database/sql asks whether to keep a connection, exactly if the driver's connection does."},
+		explanation: "The connection offers all that the driver's does; SessionResetter and Validator, which " +
+			"database/sql asks whether to keep a connection, exactly if the driver's connection does."},
 	{name: "rows interfaces", steps: rowsInterfaces,
-		explanation: "Rows offer exactly the optional interfaces of the driver's rows: database/sql and programs test for each of them."},
+		explanation: "Rows offer exactly the optional interfaces of the driver's rows: database/sql and programs test " +
+			"for each of them."},
 	{name: "raw connection", steps: rawConnection,
 		explanation: "sql.Conn.Raw leads to the driver's own connection, by the method Raw, and the observer gets an event."},
 	{name: "connector closed", steps: connectorClosed,
@@ -45,7 +47,8 @@ func connectionInterfaces(s *side) {
 	s.onConn(func(c driver.Conn) {
 		s.show("exactly", implemented(c, reflect.TypeFor[driver.SessionResetter](), reflect.TypeFor[driver.Validator]()))
 		s.offers("at least", implemented(c, reflect.TypeFor[driver.Pinger](), reflect.TypeFor[driver.ConnBeginTx](),
-			reflect.TypeFor[driver.ConnPrepareContext](), reflect.TypeFor[driver.ExecerContext](), reflect.TypeFor[driver.QueryerContext](),
+			reflect.TypeFor[driver.ConnPrepareContext](), reflect.TypeFor[driver.ExecerContext](),
+			reflect.TypeFor[driver.QueryerContext](),
 			reflect.TypeFor[driver.NamedValueChecker]()))
 		for _, query := range []string{"SELECT 1", "UPDATE books SET price = 20 WHERE id = 1"} {
 			stmt, err := prepare(s.ctx, c, query)

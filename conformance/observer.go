@@ -8,7 +8,8 @@ import (
 
 var observerChecks = []check{
 	{name: "observer", guarantee: observer,
-		explanation: "G5: the observer gets one event for each statement that was refused, bypassed or would have been refused, and none for the others."},
+		explanation: "G5: the observer gets one event for each statement that was refused, bypassed or would have been " +
+			"refused, and none for the others."},
 }
 
 func observer(f *fenced) {

@@ -7,7 +7,8 @@ import (
 
 var preparedChecks = []check{
 	{name: "prepared statements", steps: preparedStatements,
-		explanation: "Statements are prepared once and used on several connections, in transactions, and again after an error, as with the driver alone."},
+		explanation: "Statements are prepared once and used on several connections, in transactions, and again after an " +
+			"error, as with the driver alone."},
 }
 
 func preparedStatements(s *side) {

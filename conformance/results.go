@@ -12,7 +12,8 @@ var resultChecks = []check{
 func results(s *side) {
 	for _, query := range []string{
 		"INSERT INTO books (id, isbn) VALUES (10, 'i10')", "INSERT INTO books (id) VALUES (11), (12)",
-		"UPDATE books SET price = 20", "UPDATE books SET price = 20 WHERE id = 99", "DELETE FROM books WHERE id = 10", "DELETE FROM books WHERE id = 99",
+		"UPDATE books SET price = 20", "UPDATE books SET price = 20 WHERE id = 99", "DELETE FROM books WHERE id = 10",
+		"DELETE FROM books WHERE id = 99",
 		"INSERT INTO books (id, price) SELECT id + 20, price FROM books", "SELECT id FROM books", "SELECT 1",
 		"CREATE TABLE pens (id integer)", "INSERT INTO pens (id) VALUES (1)", "UPDATE pens SET id = 2", "DROP TABLE pens",
 	} {
@@ -20,7 +21,8 @@ func results(s *side) {
 		s.show(query, resultText(res, err))
 	}
 	for _, query := range []string{
-		"UPDATE books SET price = ? WHERE id = ?", "INSERT INTO books (price, id) VALUES (?, ?)", "DELETE FROM books WHERE price = ? AND id = ?",
+		"UPDATE books SET price = ? WHERE id = ?", "INSERT INTO books (price, id) VALUES (?, ?)",
+		"DELETE FROM books WHERE price = ? AND id = ?",
 	} {
 		prepared, err := s.db.PrepareContext(s.ctx, s.bind(query))
 		s.must(err)

@@ -12,7 +12,8 @@ var ruleChecks = []check{
 	{name: "keys", guarantee: keys,
 		explanation: "With Key a token covers its own row only, and other rows are refused with ErrOutOfScope."},
 	{name: "claims", guarantee: claims,
-		explanation: "With Claim a statement that raises a row's column takes the row over without a token, and any other write of a row presents its claim, or is refused."},
+		explanation: "With Claim a statement that raises a row's column takes the row over without a token, and any " +
+			"other write of a row presents its claim, or is refused."},
 	{name: "unknown name", guarantee: unknownName,
 		explanation: "A token of a name that the ledger doesn't know is refused with ErrUnknownName."},
 	{name: "other tables", guarantee: otherTables,

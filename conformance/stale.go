@@ -9,13 +9,17 @@ import (
 
 var staleChecks = []check{
 	{name: "stale writes", guarantee: staleWrites,
-		explanation: "G1, G2: a write with an older token than one that was seen is refused with ErrStale, with all facts, and changes nothing, by every way of sending it."},
+		explanation: "G1, G2: a write with an older token than one that was seen is refused with ErrStale, with all " +
+			"facts, and changes nothing, by every way of sending it."},
 	{name: "current writes", guarantee: currentWrites,
-		explanation: "G1, G2: a write with the token that was seen last, or a newer one, passes, and a newer one raises the token stored in its rows."},
+		explanation: "G1, G2: a write with the token that was seen last, or a newer one, passes, and a newer one raises " +
+			"the token stored in its rows."},
 	{name: "unissued tokens", guarantee: unissuedTokens,
-		explanation: "G2: a write with a newer token than the ledger's newest is refused with ErrNotIssued, and changes nothing, by every way of sending it."},
+		explanation: "G2: a write with a newer token than the ledger's newest is refused with ErrNotIssued, and changes " +
+			"nothing, by every way of sending it."},
 	{name: "all or nothing", guarantee: allOrNothing,
-		explanation: "G3: a statement that meets one row with a newer token changes no row, and a transaction can be rolled back after it."},
+		explanation: "G3: a statement that meets one row with a newer token changes no row, and a transaction can be " +
+			"rolled back after it."},
 	{name: "driver's error", guarantee: driversError,
 		explanation: "G7: behind ErrStale errors.As finds the driver's own error, of the type that it has for other refusals."},
 }

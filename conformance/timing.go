@@ -14,7 +14,8 @@ var tokenChecks = []check{
 	{name: "token at execution", guarantee: tokenAtExecution,
 		explanation: "A statement prepared at start-up is guarded by the token of each execution's own context."},
 	{name: "paused writer", guarantee: pausedWriter,
-		explanation: "G1, G2: a writer that is overtaken while it is paused, also in a transaction, is refused when it wakes up."},
+		explanation: "G1, G2: a writer that is overtaken while it is paused, also in a transaction, is refused when it " +
+			"wakes up."},
 }
 
 var raceChecks = []check{

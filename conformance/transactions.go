@@ -8,9 +8,11 @@ import (
 
 var transactionChecks = []check{
 	{name: "isolation levels", steps: isolationLevels,
-		explanation: "Each isolation level, read-only or not, has the effect, or the refusal, that it has with the driver alone."},
+		explanation: "Each isolation level, read-only or not, has the effect, or the refusal, that it has with the " +
+			"driver alone."},
 	{name: "end of transactions", steps: endOfTransactions,
-		explanation: "Commit, rollback, a second one, and use of the transaction afterwards have the same results as with the driver alone."},
+		explanation: "Commit, rollback, a second one, and use of the transaction afterwards have the same results as " +
+			"with the driver alone."},
 }
 
 func isolationLevels(s *side) {

@@ -14,7 +14,8 @@ import (
 
 var valueChecks = []check{
 	{name: "values", steps: values,
-		explanation: "Arguments of each Go type are stored, compared and read back, or refused, as by the driver alone, by exec, query and prepared statements."},
+		explanation: "Arguments of each Go type are stored, compared and read back, or refused, as by the driver alone, " +
+			"by exec, query and prepared statements."},
 	{name: "valuers", steps: valuers,
 		explanation: "A driver.Valuer is asked as often, and its errors arrive, as with the driver alone."},
 	{name: "named arguments", steps: namedArguments,
@@ -37,8 +38,10 @@ func sentValues() []any {
 	n, s := 7, "seven"
 	var none *int
 	return []any{
-		nil, 1, int8(-2), int16(3), int32(4), int64(math.MaxInt64), uint(5), uint8(6), uint32(7), uint64(8), uint64(math.MaxUint64),
-		1.25, float32(0.5), math.Inf(1), true, false, "", "text", "it's \\ \"quoted\" ? $1 :x -- é", "12", []byte{}, []byte("bytes"), []byte(nil), []byte{0, 255},
+		nil, 1, int8(-2), int16(3), int32(4), int64(math.MaxInt64), uint(5), uint8(6), uint32(7), uint64(8),
+		uint64(math.MaxUint64),
+		1.25, float32(0.5), math.Inf(1), true, false, "", "text", "it's \\ \"quoted\" ? $1 :x -- é", "12", []byte{},
+		[]byte("bytes"), []byte(nil), []byte{0, 255},
 		time.Date(2020, 2, 29, 12, 30, 15, 123456000, time.UTC), time.Date(2020, 1, 2, 0, 0, 0, 0,
 			time.FixedZone("east", 7200)), time.Time{},
 		&n, &s, none, ownInt(9), ownText("own"), ownBytes("own bytes"), ownStruct{1}, &ownStruct{2}, []int{1,
@@ -171,8 +174,10 @@ func scanning(s *side) {
 	s.exec("UPDATE books SET printed = '2020-01-02 03:04:05', list = 12.5 WHERE id = 1")
 	targets := func() []any {
 		return []any{
-			new(int), new(int8), new(int64), new(uint), new(float64), new(bool), new(string), new([]byte), new(any), new(time.Time), new(*int), new(*string),
-			new(sql.NullString), new(sql.NullInt64), new(sql.NullTime), new(sql.Null[int16]), new(ownInt), new(ownText), new(ownStruct), new(sql.RawBytes), 1,
+			new(int), new(int8), new(int64), new(uint), new(float64), new(bool), new(string), new([]byte), new(any),
+			new(time.Time), new(*int), new(*string),
+			new(sql.NullString), new(sql.NullInt64), new(sql.NullTime), new(sql.Null[int16]), new(ownInt), new(ownText),
+			new(ownStruct), new(sql.RawBytes), 1,
 		}
 	}
 	for _, column := range []string{"id", "isbn", "weight", "cover", "printed", "list"} {

@@ -13,8 +13,8 @@ import (
 // nothing is sent, and all results have that error. The database refuses a stale one as it does any that fails: those
 // behind it aren't executed, and those before it are undone unless they were committed.
 //
-// A write that reached no row at its serial ([sqlfence.ErrGone]) fails alone. In Observe mode a batch's statements are sent
-// as they were written, with a [sqlfence.Bypassed] event, since none could be sent a second time.
+// A write that reached no row at its serial ([sqlfence.ErrGone]) fails alone. In Observe mode a batch's
+// statements are sent as they were written, with a [sqlfence.Bypassed] event, since none could be sent a second time.
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	got, err := c.sendBatch(ctx, b, nil)
 	if err != nil {

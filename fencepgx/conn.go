@@ -39,7 +39,8 @@ func (db *DB) session(c *pgx.Conn) *session {
 	return s
 }
 
-// Release gives the connection back to the pool. Afterwards nothing may be done with it, which panics, but Release again.
+// Release gives the connection back to the pool. Afterwards nothing may be done with it, which panics, but
+// Release again.
 func (c *Conn) Release() {
 	s := c.session
 	if s == nil {
@@ -52,7 +53,8 @@ func (c *Conn) Release() {
 	c.acquired.Release()
 }
 
-// Conn returns pgx's connection. What is done with it isn't guarded, and the observer gets a [sqlfence.RawAccess] event.
+// Conn returns pgx's connection. What is done with it isn't guarded, and the observer gets a
+// [sqlfence.RawAccess] event.
 func (c *Conn) Conn() *pgx.Conn { return c.session.raw() }
 
 func (s *session) raw() *pgx.Conn {
@@ -120,9 +122,9 @@ func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return row{got}
 }
 
-// CopyFrom copies rows into a table, as that of pgx's connection does. COPY can't be guarded: for a registered table it is
-// [sqlfence.ErrUnguardable], and INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an array for each
-// column, does the same in one statement.
+// CopyFrom copies rows into a table, as that of pgx's connection does. COPY can't be guarded: for a
+// registered table it is [sqlfence.ErrUnguardable], and INSERT INTO ... SELECT ... FROM unnest($1::bigint[],
+// $2::text[]), with an array for each column, does the same in one statement.
 func (c *Conn) CopyFrom(
 	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
 ) (int64, error) {
@@ -130,7 +132,8 @@ func (c *Conn) CopyFrom(
 	plan := c.session.state.Rewriter().Plan(r.Query)
 	if plan.Verdict != rewrite.Pass {
 		refusal := plan.Refusal
-		refusal.Reason = "COPY can't be guarded; write INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an " +
+		refusal.Reason = "COPY can't be guarded; write INSERT INTO ... SELECT ... FROM unnest($1::bigint[], " +
+			"$2::text[]), with an " +
 			"array for each column, or run it under Bypass"
 		refusal.Offset = -1
 		plan = &rewrite.Plan{Verdict: rewrite.Refuse, Refusal: refusal, Tables: plan.Tables}

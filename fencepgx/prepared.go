@@ -80,7 +80,8 @@ func (s *session) executed(text string) (ran *rewrite.Plan) {
 // longestName is how much the server reads of a name, in bytes.
 const longestName = 63
 
-const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the statement's name, " +
+const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
+	"statement's name, " +
 	"or its text, to Exec or Query"
 
 // refusing returns a plan that refuses what would run a prepared statement, with this plan, past its guard.

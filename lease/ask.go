@@ -118,7 +118,8 @@ func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool
 	case !o.live && o.token >= sqlfence.MaxToken:
 		return nil, false, fmt.Errorf("%w: %s", sqlfence.ErrTokenLimit, sqltext.Exhausted(r.key, o.token, sqlfence.MaxToken))
 	case !o.live && o.token < 0:
-		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand", sqltext.LedgerTable, o.token)
+		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the "+
+			"row by hand", sqltext.LedgerTable, o.token)
 	}
 	return o, false, nil
 }

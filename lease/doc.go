@@ -128,8 +128,8 @@
 // that is stopped in the middle of the transaction keeps the key from all others until the server ends its
 // session, by wait_timeout. Extending and releasing are statements without a transaction, except in a
 // session with autocommit = 0, another completion_type than NO_CHAIN or binlog_format = STATEMENT, and
-// on a server with sysdate-is-now: there the same holds for them. No statement is shared, and [Ephemeral] sees sessions of one server only:
-// where several servers write to one database, as in a Galera cluster, it is refused
+// on a server with sysdate-is-now: there the same holds for them. No statement is shared, and [Ephemeral]
+// sees sessions of one server only: where several servers write to one database, as in a Galera cluster, it is refused
 // ([ErrNoSessions]).
 //
 // SQLite allows one writer for the whole file. While another connection writes, a

@@ -115,8 +115,8 @@ func (e *Election) Resign() {
 }
 
 // IsLeader reports whether this process leads and has not been asked to stop: false before
-// [Election.Run] as well. It looks at the clock, as [Lease.Err] does. By the time that the answer is read it may be outdated:
-// what depends on it needs the token.
+// [Election.Run] as well. It looks at the clock, as [Lease.Err] does. By the time that the answer is read it
+// may be outdated: what depends on it needs the token.
 func (e *Election) IsLeader() bool {
 	p := e.current.Load()
 	return p != nil && p.ctx.Err() == nil

@@ -130,7 +130,8 @@ func noSessions(reason string) error {
 var (
 	errPeers  = noSessions("several servers write to the database, and none sees the sessions of the others")
 	errPooled = noSessions("a pooler hands the database's sessions from one client to another")
-	errSingle = noSessions("the pool has a limit of one connection, and the session needs one beside those that leases are taken by")
+	errSingle = noSessions("the pool has a limit of one connection, and the session needs one beside those that " +
+		"leases are taken by")
 )
 
 // An invalidError is [ErrInvalid] with the text of another error.

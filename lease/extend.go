@@ -82,7 +82,8 @@ func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Dura
 
 // errAnswerLost: a release was sent again because the first answer was lost, and the lease's
 // row tells of neither: another has taken the lease since.
-var errAnswerLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by this release or before it")
+var errAnswerLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by " +
+	"this release or before it")
 
 // notHeld returns the error for a lock id without a live lease. It asks the database
 // whether the lease has expired, for the error's text.

@@ -20,8 +20,8 @@ const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_le
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 // aloneMySQL is a condition that holds where a statement commits by itself. With inTimeMySQL it is sure,
-// too, that the lease lives when the row is locked: by SYSDATE, which says how long it has waited for that, but not on a
-// server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring. With
+// too, that the lease lives when the row is locked: by SYSDATE, which says how long it has waited for that,
+// but not on a server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring. With
 // binlog_format = STATEMENT a replica executes the text, too, by a SYSDATE of its own: one that lags would
 // take the lease for ended.
 const aloneMySQL = " AND " + my.CommitsAlone
@@ -76,7 +76,8 @@ func (d mysql) release(lockID, release string, hold time.Duration, _ bool) state
 	p["hold"], p["until"] = number(d.text().Ticks(hold)), sqltext.SQL("{ends}")
 	inTransaction := texts(p,
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
-		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND (lock_id IS NULL AND holder = {release} OR lock_id = {release})")
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND (lock_id IS NULL AND holder = {release} "+
+			"OR lock_id = {release})")
 	p["until"] = sqltext.SQL("LAST_INSERT_ID({ends})")
 	return d.orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
 }

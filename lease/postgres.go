@@ -365,7 +365,8 @@ func (postgres) ended(lockID string) statement {
 }
 
 func (postgres) released(release string) statement {
-	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text OR lock_id = $1::text", args: []any{release}}
+	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text OR lock_id = " +
+		"$1::text", args: []any{release}}
 }
 
 func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }

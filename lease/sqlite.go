@@ -231,7 +231,8 @@ func (sqlite) ended(lockID string) statement {
 }
 
 func (sqlite) released(release string) statement {
-	return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL AND holder = r.release OR lock_id = r.release",
+	return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL AND " +
+		"holder = r.release OR lock_id = r.release",
 		args: []any{release}}
 }
 

@@ -16,7 +16,8 @@ type columns struct{ serial, by, since, expiry string }
 func lockPieces(d dialect, c columns) sqltext.Pieces {
 	holder := d.Convert(c.by, sqltext.Text)
 	return sqltext.Pieces{
-		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since), "expiry": sqltext.Raw(c.expiry),
+		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since),
+		"expiry": sqltext.Raw(c.expiry),
 
 		"holder": sqltext.Raw(holder),
 		"stored": sqltext.Func(d.stored),

@@ -15,8 +15,9 @@ var postgres = dialect{
 
 	issue: issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
 	each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
-		"asked": sqltext.Raw("SELECT n AS name FROM json_array_elements_text($1::text::json) AS names(n)"), "count": sqltext.Raw("1"),
-		"fit": raises(pg.Text), "answer": sqltext.Raw("name, token"),
+		"asked": sqltext.Raw("SELECT n AS name FROM json_array_elements_text($1::text::json) AS names(n)"),
+		"count": sqltext.Raw("1"),
+		"fit":   raises(pg.Text), "answer": sqltext.Raw("name, token"),
 	})),
 	floor: floored(pg.Text, "SELECT {floor}", nil),
 	reached: floored(pg.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END

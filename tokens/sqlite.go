@@ -58,8 +58,8 @@ func oneSQLite(name, count string) sqltext.Pieces {
 	return sqltext.Pieces{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
 }
 
-// issueSQLite takes as many tokens of each name of {asked} as stand beside it. What it inserts is never lower than what is there: where it is, a
-// trigger remembers the token that is there, which takes a write more.
+// issueSQLite takes as many tokens of each name of {asked} as stand beside it. What it inserts is never
+// lower than what is there: where it is, a trigger remembers the token that is there, which takes a write more.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
 SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
 FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new LEFT JOIN {ledger} AS held ON held.name = new.name

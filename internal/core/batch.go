@@ -29,7 +29,8 @@ const (
 	needsOwnMessage = "a statement in front of it in the batch may change the session that its guard relies on " +
 		"(search_path); send that one by itself"
 	needsNoOptions = "in a batch pgx takes no option but a query rewriter; pass plain arguments"
-	notObserved    = "in a batch, where a refused statement would end the others, an observed one is sent as it was written"
+	notObserved    = "in a batch, where a refused statement would end the others, an observed one is sent as it was " +
+		"written"
 )
 
 // NewBatch returns an empty one.

@@ -20,7 +20,8 @@ const (
 	needsOneServer = "Ledger holds only where one server writes to the database, and this is one of several (Galera, " +
 		"or Group Replication with several primaries); compare the token in the row, with RowFence"
 
-	claimsNeedOneServer = "ClaimOf holds only where one server writes to the database, and this is one of several (Galera, " +
+	claimsNeedOneServer = "ClaimOf holds only where one server writes to the database, and this is one of several " +
+		"(Galera, " +
 		"or Group Replication with several primaries); compare the token in the row, with RowFence"
 
 	// needsPlainCharset has the name of the encoding within it.

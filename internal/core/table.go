@@ -86,7 +86,8 @@ func (t *Table) hasLedger() bool { return t.Rules.Ledger && t.ClaimOf == "" }
 func (t *Table) checkClaimOf() {
 	r := &t.Rules
 	if r.Ledger || r.FenceColumn != "" || r.SingleUse || r.Sealed || t.Resource != "" {
-		t.Fail(errors.New("the rule ClaimOf goes with no Ledger, RowFence, SingleUse, Sealed or Resource: the tokens are those " +
+		t.Fail(errors.New("the rule ClaimOf goes with no Ledger, RowFence, SingleUse, Sealed or Resource: the tokens " +
+			"are those " +
 			"of the table with the claims"))
 	}
 	r.Ledger = true
@@ -118,7 +119,8 @@ func (t *Table) checkSealed() {
 	case t.Optional:
 		t.Fail(errors.New("the rules Sealed and Optional: the database refuses writes without a token"))
 	case t.Rules.Lock.By != "":
-		t.Fail(errors.New("the rules Sealed and EditLock: a seal can't see who holds the lock, so that a proven write would pass " +
+		t.Fail(errors.New("the rules Sealed and EditLock: a seal can't see who holds the lock, so that a proven write " +
+			"would pass " +
 			"by it; leave one of them out"))
 	case t.Rules.UnfencedInserts:
 		t.Fail(errors.New("the rules Sealed and UnfencedInserts: the database refuses writes without a token"))

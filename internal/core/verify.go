@@ -50,8 +50,10 @@ func (t *Table) toVerify() verify.Table {
 	r := &t.Rules
 	return verify.Table{
 		Registered: t.Name, Schema: r.Schema, Name: r.Name, Resource: t.Resource,
-		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, Claim: r.Claim, By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry,
-		Ledger: t.hasLedger(), ClaimOf: t.ClaimOf, Sealed: r.Sealed, FromTransaction: t.FromTransaction, SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
+		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, Claim: r.Claim, By: r.Lock.By, Since: r.Lock.Since,
+		Expiry: r.Lock.Expiry,
+		Ledger: t.hasLedger(), ClaimOf: t.ClaimOf, Sealed: r.Sealed, FromTransaction: t.FromTransaction,
+		SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
 	}
 }
 
