@@ -334,38 +334,32 @@ func (k *docKind) fits(line *docLine) bool {
 	return len(slices.Compact(all)) == 1 || k.verdicts == line.verdicts
 }
 
-// examples returns some of the statements: the first two that are tested in each dialect of
-// the line, or in several, then the first of each dialect that has none yet. Of those that
-// are refused one is enough, since the reason is beside it.
+// examples returns some of the statements: one that is tested in each dialect of the line, or in
+// several, then one of each dialect that has none yet.
 func (l *docLine) examples() (shown []string) {
-	most := 2
-	if l.refusals() > 0 {
-		most = 1
-	}
 	var covered [len(docDialects)]bool
-	add := func(most int, fits func(docKind) bool) {
+	add := func(fits func(docKind) bool) bool {
 		for _, k := range l.kinds {
-			if code := docCode(k.sql); len(shown) < most && fits(k) && (len(shown) == 0 || len(code) < 120) {
+			if code := docCode(k.sql); fits(k) && (len(shown) == 0 || len(code) < 120) {
 				for d, v := range k.verdicts {
 					covered[d] = covered[d] || v != ""
 				}
 				if k.lacks(l) {
 					code += " (" + k.dialects() + ")"
 				}
-				if !slices.Contains(shown, code) {
-					shown = append(shown, code)
-				}
+				shown = append(shown, code)
+				return true
 			}
 		}
+		return false
 	}
-	add(most, func(k docKind) bool { return !k.lacks(l) })
-	if most == 1 && len(shown) == 1 {
+	if add(func(k docKind) bool { return !k.lacks(l) }) {
 		return shown
 	}
-	add(most, func(k docKind) bool { return strings.Contains(k.dialects(), ",") })
+	add(func(k docKind) bool { return strings.Contains(k.dialects(), ",") })
 	for d := range docDialects {
 		if !covered[d] {
-			add(len(shown)+1, func(k docKind) bool { return k.verdicts[d] != "" })
+			add(func(k docKind) bool { return k.verdicts[d] != "" })
 		}
 	}
 	return shown
