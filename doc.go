@@ -34,7 +34,7 @@
 //   - Its own tables: only sqlfence's packages write and define fencing_tokens,
 //     fencing_leases and rowlocks, in every fenced database, except under [Bypass].
 //   - All or nothing: a refused statement changes no row, and none is skipped.
-//   - Closed by default: a statement that may touch a registered table and can't be
+//   - Fails closed: a statement that may touch a registered table and can't be
 //     guarded isn't sent; the error says why ([statements.md]).
 //   - No token, no write, except for [Optional], [Observe], [Bypass] and [WithBypass].
 //   - One round trip: a guarded statement outside of a transaction takes as many as the
