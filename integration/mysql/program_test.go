@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-// What programs see on MySQL and nowhere else: docs/adopting.md says it.
+// What programs see on MySQL and nowhere else: docs/mysql.md says it.
 
 // A deadlock ends the transaction, and MySQL goes on with autocommit. What follows in the same
 // sql.Tx lands by itself without sqlfence; with it a write on a registered table is refused.

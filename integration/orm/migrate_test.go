@@ -70,7 +70,7 @@ func migrateOnBase(t *testing.T, m migrator, b harness.Base) {
 		options := append(more, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithObserver(observer))
 		return &ormDB{b.Fenced(t, source, options...), b, source}
 	}
-	// As docs/orms.md has it.
+	// As docs/migrations.md has it.
 	byTheBook := func(step func(context.Context, *testing.T, *ormDB) error) error {
 		if m.ownContext {
 			return step(t.Context(), t, open(sqlfence.WithBypass(migrationReason)))
