@@ -42,7 +42,7 @@ func write(text string, s sealing) string {
 	wanted := seal.Wanted(t, "SELECT sealed, home, parted")
 	text = strings.NewReplacer("{level}", sealLevel, "{same table}", sealSameTable).Replace(text)
 	return strings.NewReplacer("{functions}", functions, "{wanted}", wanted,
-		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored), "{mark}", d.Quote(s.stored), "{same}", seal.Same,
+		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored), "{mark}", d.Quote(s.stored), "{same}", seal.Same, "{definition}", seal.Definition,
 		"{ledger name}", d.Text(seal.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Ledger), "{key text}", d.Text(s.KeyColumn),
 		"{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)
@@ -131,21 +131,19 @@ BEGIN
 	FOR part, off IN -- triggers of another name, table or shape
 		WITH RECURSIVE {wanted}
 		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid
-		WHERE g.tgparentid = 0 AND g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate')
+		WHERE g.tgparentid = 0 AND g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate', '~sqlfence_late')
 			AND NOT EXISTS (SELECT FROM wanted AS w WHERE w.made AND {same})
 	LOOP
 		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', off, part);
 	END LOOP;
 	FOR part, off, definition IN
 		WITH RECURSIVE {wanted}
-		SELECT w.part, w.name, pg_catalog.concat(CASE WHEN w.type & 2 <> 0 THEN 'BEFORE ' ELSE 'AFTER ' END,
-			pg_catalog.concat_ws(' OR ', CASE WHEN w.type & 4 <> 0 THEN 'INSERT' END, CASE WHEN w.type & 8 <> 0 THEN 'DELETE' END, CASE WHEN w.type & 16 <> 0 THEN 'UPDATE' END, CASE WHEN w.type & 32 <> 0 THEN 'TRUNCATE' END),
-			' ON ', w.part::pg_catalog.regclass, CASE WHEN w.type & 1 <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, ' EXECUTE FUNCTION ', w.calls)
+		SELECT w.part, w.name, {definition}
 		FROM wanted AS w WHERE w.made ORDER BY w.part <> sealed, w.part, w.turn
 	LOOP
 		PERFORM FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname = off;
 		IF NOT FOUND THEN
-			EXECUTE pg_catalog.format('CREATE TRIGGER %I %s', off, definition);
+			EXECUTE pg_catalog.concat('CREATE ', definition);
 		END IF;
 		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled <> 'A' LOOP
 			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', part, off);
@@ -202,7 +200,7 @@ BEGIN
 	FOR part, trigger IN
 		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
 		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid
-		WHERE g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate') AND g.tgparentid = 0
+		WHERE g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate', '~sqlfence_late') AND g.tgparentid = 0
 	LOOP
 		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', trigger, part);
 	END LOOP;

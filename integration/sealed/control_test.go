@@ -57,6 +57,10 @@ func TestSealCanFail(t *testing.T) {
 			"SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), false) ;; UPDATE books SET price = 99 WHERE id = 1", fromTransaction()},
 		{bases[1], "the number of what was compared", `pg_catalog.concat(own, tokens)`, "tokens",
 			"SET sqlfence.taken = 'books:000000000000007' ;; " + session + " ;; DELETE FROM books WHERE id = 1", fromTransaction()},
+		{bases[1], "the look when the transaction ends", `NOT found_here OR `, "",
+			session + " ;; BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 1 ;; COMMIT", fromTransaction()},
+		{bases[1], "the tokens when the transaction ends", `pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), pg_catalog.concat(own, tokens))`, "false",
+			session + " ;; BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 1 ;; RELEASE a ;; SELECT set_config('sqlfence.tokens', '', true) ;; COMMIT", fromTransaction()},
 		{bases[1], "the names of tokens", `pg_catalog.textregexne(list, `, "pg_catalog.textregexne('a:000000000000001 ', ",
 			"BEGIN ;; SELECT set_config('sqlfence.tokens', 'my books:000000000000007', true) ;; UPDATE books SET price = 99 WHERE id = 1 ;; COMMIT", fromTransaction()},
 	} {

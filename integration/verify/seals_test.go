@@ -199,6 +199,11 @@ func TestEachPartOfASeal(t *testing.T) {
 		t.Run(name, func(t *testing.T) { mends(t, harness.Bases[1], rules, damage...) })
 	}
 	takes := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed(sqlfence.FromTransaction())}
+	late := func(old, other string) []string { // the trigger with a part of it changed
+		const how = `CREATE CONSTRAINT TRIGGER "~sqlfence_late" AFTER INSERT OR DELETE OR UPDATE ON books DEFERRABLE INITIALLY DEFERRED FOR EACH ROW ` +
+			`WHEN (pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')) EXECUTE FUNCTION sqlfence_late_books()`
+		return []string{`DROP TRIGGER "~sqlfence_late" ON books`, strings.Replace(how, old, other, 1)}
+	}
 	const proof = "FUNCTION sqlfence_proof_books(text)"
 	for name, damage := range map[string][]string{
 		"the function of proofs":  {"CREATE OR REPLACE FUNCTION sqlfence_proof_books(text) RETURNS bigint STABLE SECURITY DEFINER LANGUAGE plpgsql AS 'BEGIN RETURN 900; END'"},
@@ -208,6 +213,12 @@ func TestEachPartOfASeal(t *testing.T) {
 		"who may run it":          {"REVOKE EXECUTE ON " + proof + " FROM PUBLIC"},
 		"a setting of it":         {"ALTER " + proof + " SET search_path = ''"},
 		"the function of deletes": {replace("delete", "RETURN OLD;")},
+		"the function of the end": {"CREATE OR REPLACE FUNCTION sqlfence_late_books() RETURNS trigger STABLE SECURITY DEFINER LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"},
+		"no trigger of the end":   {`DROP TRIGGER "~sqlfence_late" ON books`},
+		"the trigger of the end":  {`ALTER TABLE books DISABLE TRIGGER "~sqlfence_late"`},
+		"its time":                late("DEFERRABLE INITIALLY DEFERRED", ""),
+		"its condition":           late("pg_catalog.textne(", "false AND pg_catalog.textne("),
+		"its events":              late("INSERT OR DELETE OR UPDATE", "INSERT"),
 	} {
 		t.Run(name+", from transactions", func(t *testing.T) { mends(t, harness.Bases[1], takes, damage...) })
 	}

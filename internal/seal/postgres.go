@@ -16,6 +16,7 @@ type Function struct {
 	args []string // of format, behind the schema and the ledger: what a table with partitions has besides
 
 	proof bool // it is no trigger's function: it returns a token of the transaction
+	looks bool // it looks at the transaction's memory, with the rights of the table's owner
 }
 
 // Takes are the types of its arguments.
@@ -28,14 +29,18 @@ func (f *Function) Takes() string {
 
 // Declares is what it returns, and how it is run.
 func (f *Function) Declares() string {
+	returns := "RETURNS trigger"
 	if f.proof {
-		return "RETURNS pg_catalog.int8 STABLE SECURITY DEFINER"
+		returns = "RETURNS pg_catalog.int8"
 	}
-	return "RETURNS trigger"
+	if f.looks {
+		returns += " STABLE SECURITY DEFINER"
+	}
+	return returns
 }
 
 // Definer reports whether it runs with the rights of its owner.
-func (f *Function) Definer() bool { return f.proof }
+func (f *Function) Definer() bool { return f.looks }
 
 // Body is an expression of PostgreSQL's for the function's body, where there are the columns or variables home, the
 // table's schema, ledger, the ledger's name with its schema in quotes, and parted, whether the table has partitions.
@@ -57,18 +62,19 @@ func LedgerName(own string) string {
 }
 
 // Functions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, of
-// TRUNCATE, and last the one that reads a transaction's tokens, if the seal takes them.
+// TRUNCATE, and if the seal takes a transaction's tokens, the one that reads them and the one that looks at them again.
 func Functions(t *Table) []Function {
 	write := func(text string) string { return t.fill(text, true) }
 	part := func(text string) string { return t.fill(text, false) }
 	all := []Function{
-		{t.own("sqlfence_write_"), write(postgresWrite), []string{part(movedHere), part(movesAway)}, false},
-		{t.own("sqlfence_delete_"), write(postgresDelete), []string{part(deletedMove)}, false},
-		{t.own("sqlfence_clear_"), write(postgresClear), []string{part(clearedMove)}, false},
-		{t.own("sqlfence_truncate_"), write(postgresTruncate), nil, false},
+		{t.own("sqlfence_write_"), write(postgresWrite), []string{part(movedHere), part(movesAway)}, false, false},
+		{t.own("sqlfence_delete_"), write(postgresDelete), []string{part(deletedMove)}, false, false},
+		{t.own("sqlfence_clear_"), write(postgresClear), []string{part(clearedMove)}, false, false},
+		{t.own("sqlfence_truncate_"), write(postgresTruncate), nil, false, false},
 	}
 	if t.FromTransaction {
-		all = append(all, Function{t.own("sqlfence_proof_"), write(postgresProof), nil, true})
+		all = append(all, Function{t.own("sqlfence_proof_"), write(postgresProof), nil, true, true},
+			Function{t.own("sqlfence_late_"), write(postgresLate), nil, false, true})
 	}
 	return all
 }
@@ -79,10 +85,14 @@ func Functions(t *Table) []Function {
 func triggerRows(t *Table) string {
 	f := Functions(t)
 	text := pg.Text.Text
+	late := ""
+	if t.FromTransaction {
+		late = ", (" + lateTurn + ", '~sqlfence_late', " + text(f[5].Name) + ", 29)"
+	}
 	return "VALUES (1, '" + sqltext.SealTrigger + "', " + text(f[0].Name) + ", 23), (2, '~sqlfence_delete', " + text(f[1].Name) + ", 11), " +
 		"(3, '~sqlfence_before', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 30 ELSE 10 END), " +
 		"(4, '~sqlfence_after', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 28 WHEN s.parents THEN 8 END), " +
-		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)"
+		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)" + late
 }
 
 // Wanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
@@ -94,14 +104,25 @@ func Wanted(t *Table, source string) string {
 	sealed_tree (root, home, parted, parents) AS (SELECT s.root, s.home, s.parted, EXISTS (
 		SELECT FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = tree.oid WHERE i.inhparent NOT IN (SELECT t.oid FROM tree AS t)) FROM source AS s),
 	wanted AS (SELECT c.oid AS part, v.turn, v.name, v.function, v.type, pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', s.home, v.function)) AS calls,
-		v.turn > 2 OR NOT c.relispartition OR c.oid = s.root AS made
+		v.turn BETWEEN 3 AND 5 OR NOT c.relispartition OR c.oid = s.root AS made
 		FROM sealed_tree AS s CROSS JOIN tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid
 		CROSS JOIN LATERAL (` + triggerRows(t) + `) AS v (turn, name, function, type)
 		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
 }
 
+// Definition is an expression: what of a trigger w of wanted stands behind CREATE.
+const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn + " THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
+	"CASE WHEN w.type & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
+	"pg_catalog.concat_ws(' OR ', CASE WHEN w.type & 4 <> 0 THEN 'INSERT' END, CASE WHEN w.type & 8 <> 0 THEN 'DELETE' END, " +
+	"CASE WHEN w.type & 16 <> 0 THEN 'UPDATE' END, CASE WHEN w.type & 32 <> 0 THEN 'TRUNCATE' END), ' ON ', w.part::pg_catalog.regclass, " +
+	"CASE WHEN w.turn = " + lateTurn + " THEN ' DEFERRABLE INITIALLY DEFERRED' END, " +
+	"CASE WHEN w.type & 1 <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, " +
+	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt + ")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
+
 // Same is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
-const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND g.tgqual IS NULL AND " +
+const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
+	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND pg_catalog.strpos(pg_catalog.pg_get_triggerdef(g.oid), '" + doubted + "') > 0 " +
+	"ELSE g.tgqual IS NULL END AND " +
 	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
 
 // fill fills in a text. In one for format percent signs in the table's names are doubled.

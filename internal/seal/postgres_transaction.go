@@ -1,5 +1,7 @@
 package seal
 
+import "strings"
+
 // TokensSetting is the setting of PostgreSQL that has a transaction's tokens.
 const TokensSetting = "sqlfence.tokens"
 
@@ -8,6 +10,14 @@ const TokensSetting = "sqlfence.tokens"
 const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), pg_catalog.concat({token name}, ' ', " +
 	"pg_catalog.txid_current(), ' ', pg_catalog.current_setting('sqlfence.tokens', true))) " +
 	"THEN pg_catalog.int8in(pg_catalog.textout(pg_catalog.current_setting({proof token}, true))) ELSE {proof}({token name}) END"
+
+// lateTurn is the number of the trigger that looks at the tokens when the transaction ends, as SQL. Its condition is inDoubt,
+// and doubted a part of that as the catalogue shows it.
+const (
+	lateTurn = "6"
+	inDoubt  = "pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')"
+	doubted  = "WHEN (textne(current_setting(''sqlfence.doubt''::text, true), ''''::text))"
+)
 
 // postgresProof returns the transaction's token of a name, or NULL. No function of PostgreSQL's says whether a setting
 // holds for the transaction or for the session, so the value has to show it, in one of two ways:
@@ -18,21 +28,22 @@ const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proo
 //     memory compared: where it grows, the value is older than the level, and may be the session's. As a control the
 //     memory has to grow by a setting that has no place yet.
 //
-// What was compared once is noted with the transaction's number, in a setting that a rollback to a savepoint takes back
+// In a subtransaction the value may be that of the transaction around it, which can't be seen from there. So such a write passes
+// in doubt, and the look is taken when the transaction ends, by postgresLate.
+//
+// What was found is noted with the transaction's number, in a setting that a rollback to a savepoint takes back
 // like the tokens. Where the value is refused an error takes back the place: else it would count at the next look.
 //
 // The function is STABLE to have no snapshot of its own in that memory, and runs with the rights of the table's owner, who may
 // read it.
-const postgresProof = `
+var postgresProof = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
 	own pg_catalog.text;
 	taken pg_catalog.text;
 	list pg_catalog.text;
 	place pg_catalog.int4;
-	before pg_catalog.int8;
-	behind pg_catalog.int8;
-	control pg_catalog.int8;
+	` + lookVariables + `
 BEGIN
 	IF COALESCE(pg_catalog.texteq(tokens, ''), true) THEN
 		RETURN NULL;
@@ -52,16 +63,11 @@ BEGIN
 			END IF;
 			PERFORM pg_catalog.set_config('sqlfence.taken', pg_catalog.concat(own, tokens), true);
 		ELSE
-			IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
-				SELECT m.used_bytes INTO before FROM pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, 'TopTransactionContext');
-				PERFORM pg_catalog.set_config('sqlfence.tokens', tokens, true);
-				SELECT m.used_bytes INTO behind FROM pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, 'TopTransactionContext');
-				PERFORM pg_catalog.set_config('sqlfence.taken', pg_catalog.concat(own, tokens), true);
-				SELECT m.used_bytes INTO control FROM pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, 'TopTransactionContext');
-			END IF;
-			IF NOT COALESCE(pg_catalog.int8eq(before, behind) AND (pg_catalog.int8gt(control, behind) OR pg_catalog.starts_with(taken, own)), false) THEN
-				RAISE EXCEPTION 'sqlfence: table %% is sealed: the setting sqlfence.tokens may be the session''s, which proves nothing (set it in this transaction and at the savepoint of the write, by set_config(''sqlfence.tokens'', …, true), or anywhere with the transaction''s number in it: concat(…, '' '', txid_current()))', {name}
-					USING ERRCODE = 'FT001';
+			` + look + `
+			IF nested THEN
+				PERFORM pg_catalog.set_config('sqlfence.doubt', pg_catalog.concat(own, tokens), true), pg_catalog.set_config('sqlfence.taken', pg_catalog.concat(own, tokens), true);
+			ELSIF NOT COALESCE(found_here, false) THEN
+				` + refuseSession + `
 			END IF;
 		END IF;
 	END IF;
@@ -77,3 +83,54 @@ BEGIN
 		END IF;
 	END LOOP;
 END `
+
+// postgresLate is fired when the transaction ends, for each row that was written in doubt: the tokens have to be the same, and
+// the transaction's. For the second row there is a note of the look at the first; RESET ALL takes away both, and nothing passes.
+var postgresLate = `
+DECLARE
+	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
+	own pg_catalog.text := pg_catalog.concat(' ', pg_catalog.txid_current(), ' ');
+	taken pg_catalog.text := pg_catalog.current_setting('sqlfence.looked', true);
+	` + lookVariables + `
+BEGIN
+	IF COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.doubt', true), '') AND pg_catalog.starts_with(taken, own), false) THEN
+		RETURN NULL;
+	END IF;
+	` + lookAgain + `
+	IF COALESCE(NOT found_here OR pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), pg_catalog.concat(own, tokens)), true) THEN
+		` + refuseSession + `
+	END IF;
+	PERFORM pg_catalog.set_config('sqlfence.doubt', '', true);
+	RETURN NULL;
+END `
+
+const lookVariables = `before pg_catalog.int8;
+	behind pg_catalog.int8;
+	control pg_catalog.int8;
+	nested pg_catalog.bool := false;
+	found_here pg_catalog.bool;`
+
+// memory reads how much the transaction has of it. A subtransaction has a context of its own, which may stay when it is released.
+const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, 'TopTransactionContext')`
+
+// look finds out whether the setting was set at this level, unless that may be one of a subtransaction, and notes the tokens.
+var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
+
+// lookAgain looks at every level, as a transaction that ends has the contexts of former subtransactions. It has a note of its own,
+// since that of the first look may have a place.
+var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "true").Replace(lookText)
+
+const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
+				SELECT pg_catalog.sum(CASE WHEN pg_catalog.texteq(m.name, 'TopTransactionContext') THEN m.used_bytes END)::pg_catalog.int8,
+					pg_catalog.bool_or(pg_catalog.texteq(m.name, 'CurTransactionContext')) INTO before, nested FROM pg_catalog.pg_get_backend_memory_contexts() AS m;
+				IF {looks} THEN
+					PERFORM pg_catalog.set_config('sqlfence.tokens', tokens, true);
+					SELECT m.used_bytes INTO behind FROM ` + memory + `;
+					PERFORM pg_catalog.set_config('{noted}', pg_catalog.concat(own, tokens), true);
+					SELECT m.used_bytes INTO control FROM ` + memory + `;
+					found_here := pg_catalog.int8eq(before, behind) AND (pg_catalog.int8gt(control, behind) OR pg_catalog.starts_with(taken, own));
+				END IF;
+			END IF;`
+
+const refuseSession = `RAISE EXCEPTION 'sqlfence: table %% is sealed: the setting sqlfence.tokens may be the session''s, which proves nothing (set it in this transaction, by set_config(''sqlfence.tokens'', …, true), best with the transaction''s number in it: concat(…, '' '', txid_current()))', {name}
+					USING ERRCODE = 'FT001';`
