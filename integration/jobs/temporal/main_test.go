@@ -73,6 +73,9 @@ func workerA(w *zombie.Worker) error {
 			return err
 		}
 	}
+	if os.Getenv("SQLFENCE_TEMPORAL_QUEUE") != "" {
+		return serverA(w, fenced, db)
+	}
 	var wrote error
 	err = run(fenced, func(ctx context.Context, _ string) error {
 		w.Pause()
