@@ -14,6 +14,8 @@ var ruleChecks = []check{
 	{name: "claims", guarantee: claims,
 		explanation: "With Claim a statement that raises a row's column takes the row over without a token, and any " +
 			"other write of a row presents its claim, or is refused."},
+	{name: "claims of another table", guarantee: claimsOf,
+		explanation: "With ClaimOf the writes of a table present the claims of another one's rows, or are refused."},
 	{name: "unknown name", guarantee: unknownName,
 		explanation: "A token of a name that the ledger doesn't know is refused with ErrUnknownName."},
 	{name: "other tables", guarantee: otherTables,
@@ -86,6 +88,32 @@ func claims(f *fenced) {
 		}
 		f.wantError(way.name+": a claim that was taken over", way.run(claim(9), db, query, args...), sqlfence.ErrStale)
 		f.want(way.name+": left", f.state(), "1:30@10 2:10@10 3:10@9")
+	}
+}
+
+func claimsOf(f *fenced) {
+	db := f.open(nil, books(sqlfence.Key("id"), sqlfence.Claim("fence_token")), sqlfence.WithTable("pens", sqlfence.ClaimOf("books")))
+	claim := func(of ...sqlfence.Token) context.Context { return sqlfence.WithFence(context.Background(), of...) }
+	one := sqlfence.Token{Name: "books/1", Value: 9}
+	for _, way := range ways {
+		f.reset(9)
+		for _, w := range []struct {
+			query string
+			args  []any
+		}{
+			{"INSERT INTO pens (id, price) VALUES (?, ?)", []any{7, 1}},
+			{"UPDATE pens SET price = ? WHERE id = ?", []any{2, 7}},
+			{"DELETE FROM pens WHERE id = ?", []any{7}},
+		} {
+			query, what := f.bind(w.query), way.name+": "+w.query
+			f.wantError(what+": no claim", way.run(context.Background(), db, query, w.args...), sqlfence.ErrNoFence)
+			f.wantError(what+": an older claim", way.run(claim(sqlfence.Token{Name: "books/1", Value: 8}), db, query, w.args...), sqlfence.ErrStale)
+			f.wantError(what+": one of two", way.run(claim(one, sqlfence.Token{Name: "books/2", Value: 10}), db, query, w.args...), sqlfence.ErrStale)
+			f.wantError(what+": of no row", way.run(claim(sqlfence.Token{Name: "books/4", Value: 9}), db, query, w.args...), sqlfence.ErrStale)
+			if err := way.run(claim(one), db, query, w.args...); err != nil {
+				f.errorf("%s: the row's claim: %s", what, text(err))
+			}
+		}
 	}
 }
 

@@ -85,13 +85,13 @@ var sabotages = []struct {
 	{name: "changes texts", fault: fault{text: func(query, _ string) string { return query + " -- sent by us" }},
 		noticed: []string{"other tables"}},
 	{name: "ignores what the guard raises", fault: fault{text: func(query, _ string) string { return unraised(query) }},
-		noticed: []string{"stale writes", "unissued tokens", "all or nothing", "driver's error", "token at execution", "paused writer", "single use", "keys", "claims",
+		noticed: []string{"stale writes", "unissued tokens", "all or nothing", "driver's error", "token at execution", "paused writer", "single use", "keys", "claims", "claims of another table",
 			"unknown name", "bypass and observe", "observer"}},
 	{name: "misstates the newer token", fault: fault{text: func(query, _ string) string { return strings.ReplaceAll(query, ":stale:0:' ||", ":stale:0:1' ||") }},
 		noticed: []string{"stale writes", "all or nothing", "token at execution", "paused writer", "single use", "bypass and observe"}},
 	{name: "sends what was refused", options: []sqlfence.Option{sqlfence.WithMode(sqlfence.Observe)},
 		noticed: []string{"fail closed", "no token", "stale writes", "all or nothing", "driver's error", "token at execution", "paused writer",
-			"single use", "keys", "claims", "unknown name", "bypass and observe", "observer", "round trips"}},
+			"single use", "keys", "claims", "claims of another table", "unknown name", "bypass and observe", "observer", "round trips"}},
 }
 
 var errSabotage = errors.New("sabotage")

@@ -59,7 +59,8 @@ func run(ctx context.Context, w io.Writer, dsn string) (err error) {
 // open opens the database and creates its tables.
 func open(ctx context.Context, source *scratch.Database) (*sql.DB, error) {
 	db, err := sqlfence.Open(source.Driver, source.DSN,
-		sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
+		sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")),
+		sqlfence.WithTable("results", sqlfence.ClaimOf("jobs"), sqlfence.Key("job")))
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +90,12 @@ func play(ctx context.Context, w io.Writer, q *queue) error {
 		return err
 	}
 	fmt.Fprintf(w, "A rescuer gives them back, and B takes %v.\n", ofB)
-	fmt.Fprintln(w, "B completes", ofB[0], "...", outcome(q.complete(ctx, "B", ofB[0])))
+	a, b := ofA[0], ofB[0]
+	fmt.Fprintln(w, "B stores the result of", b, "...", outcome(q.store(ctx, "B", b)))
 	fmt.Fprintln(w, "A wakes up.")
-	for _, job := range ofA {
-		fmt.Fprintln(w, "A completes", job, "...", outcome(q.complete(ctx, "A", job)))
-	}
-	fmt.Fprintln(w, "B completes", ofB[1], "...", outcome(q.complete(ctx, "B", ofB[1])))
+	fmt.Fprintln(w, "A stores the result of", ofA[1], "...", outcome(q.store(ctx, "A", ofA[1])))
+	fmt.Fprintln(w, "A completes", a, "...", outcome(q.complete(ctx, a)))
+	fmt.Fprintln(w, "B completes", b, "...", outcome(q.complete(ctx, b)))
 	done, err := q.results(ctx)
 	fmt.Fprintln(w, "The results are", done)
 	return err

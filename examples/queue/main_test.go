@@ -9,12 +9,12 @@ import (
 
 const story = `A takes [jobs/1:000000000000001 jobs/2:000000000000001], and is paused.
 A rescuer gives them back, and B takes [jobs/1:000000000000003 jobs/2:000000000000003 jobs/3:000000000000001].
-B completes jobs/1:000000000000003 ... done
+B stores the result of jobs/1:000000000000003 ... done
 A wakes up.
+A stores the result of jobs/2:000000000000001 ... sqlfence: stale fencing token: table "results": token jobs/2:000000000000001, but 3 has been seen
 A completes jobs/1:000000000000001 ... sqlfence: stale fencing token: table "jobs": token jobs/1:000000000000001, but 3 has been seen
-A completes jobs/2:000000000000001 ... sqlfence: stale fencing token: table "jobs": token jobs/2:000000000000001, but 3 has been seen
-B completes jobs/2:000000000000003 ... done
-The results are 1 by B, 2 by B
+B completes jobs/1:000000000000003 ... done
+The results are 1 by B
 `
 
 func TestQueue(t *testing.T) {

@@ -60,22 +60,19 @@ func (q *queue) rescue(ctx context.Context) error {
 	return err
 }
 
-// complete ends a job, and stores its result in the same transaction: where the job was taken over, neither lands.
-func (q *queue) complete(ctx context.Context, worker string, job sqlfence.Token) error {
-	ctx = sqlfence.WithFence(ctx, job)
+// store stores a job's result. It presents the claim of the job as well as what completes it, so that each may be a
+// transaction of its own.
+func (q *queue) store(ctx context.Context, worker string, job sqlfence.Token) error {
 	id := strings.TrimPrefix(job.Name, "jobs/")
-	tx, err := q.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, "UPDATE jobs SET state = 'done' WHERE id = "+id); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO results (job, worker) VALUES ("+id+", '"+worker+"')"); err != nil {
-		return err
-	}
-	return tx.Commit()
+	_, err := q.db.ExecContext(sqlfence.WithFence(ctx, job), "INSERT INTO results (job, worker) VALUES ("+id+", '"+worker+"')")
+	return err
+}
+
+// complete ends a job.
+func (q *queue) complete(ctx context.Context, job sqlfence.Token) error {
+	id := strings.TrimPrefix(job.Name, "jobs/")
+	_, err := q.db.ExecContext(sqlfence.WithFence(ctx, job), "UPDATE jobs SET state = 'done' WHERE id = "+id)
+	return err
 }
 
 // results returns which worker has completed each job.
