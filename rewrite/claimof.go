@@ -168,6 +168,8 @@ func (p *planner) makesTemporary(part *read.Part) string {
 		i += 3
 	}
 	if i+2 < part.Hi && p.Tokens[i+1].Is('.') {
+		schema, _ := p.Name(int(i))
+		temporary = temporary || schema == "temp" || schema == "pg_temp"
 		i += 2
 	}
 	if !temporary || i >= part.Hi {

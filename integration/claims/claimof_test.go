@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -478,4 +479,47 @@ func with(t *testing.T, ctx context.Context, generation int64) context.Context {
 		t.Fatal(err)
 	}
 	return sqlfence.WithFence(ctx, token)
+}
+
+// Verify says where a write has no index to find its claim by, and which privilege the role lacks.
+func TestClaimOfIsVerified(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		b.AsWritten = true
+		for _, tt := range []struct{ key, index, want string }{
+			{key: "id bigint PRIMARY KEY"},
+			{key: "id bigint NOT NULL", want: "begins no index"},
+			{key: "id bigint NOT NULL", index: "CREATE INDEX by_id ON jobs (id, attempt)"},
+			{key: "id bigint NOT NULL", index: "CREATE INDEX by_attempt ON jobs (attempt, id)", want: "begins no index"},
+		} {
+			dsn := b.DSN(t)
+			plain := b.Raw(t, dsn)
+			queries := []string{
+				"CREATE TABLE jobs (" + tt.key + ", attempt bigint NOT NULL DEFAULT 0)", "CREATE TABLE results (job_id bigint PRIMARY KEY)",
+			}
+			if tt.index != "" {
+				queries = append(queries, tt.index)
+			}
+			for _, query := range queries {
+				if _, err := plain.ExecContext(t.Context(), query); err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+			}
+			db := b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.ClaimOf("jobs"), sqlfence.Key("job_id")),
+				sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
+			found, err := sqlfence.Verify(t.Context(), db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = slices.DeleteFunc(found, func(f sqlfence.Finding) bool { return f.Severity == sqlfence.Note })
+			switch {
+			case tt.want == "" && len(found) == 0:
+			case tt.want == "" || len(found) != 1 || !strings.Contains(found[0].Problem, tt.want) || found[0].Table != "results":
+				t.Errorf("%s; %s: %v, want %q", tt.key, tt.index, found, tt.want)
+			default:
+				if _, err := plain.ExecContext(t.Context(), found[0].SQL); err != nil {
+					t.Errorf("%s: %v", found[0].SQL, err)
+				}
+			}
+		}
+	})
 }

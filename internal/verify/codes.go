@@ -19,7 +19,7 @@ var Codes = []Code{
 	{"missing-column", "fault", "a registered table lacks a column that a rule names, or the role can't see it",
 		"Register the column that the table has."},
 	{"wrong-column", "fault; warning; note", "a column doesn't suit its rule: its type refuses, rounds or cuts what is stored, the database computes it, " +
-		"a key or an index reads the mark, or new rows without a token get no mark or a wrong one",
+		"a key or an index reads the mark, new rows without a token get no mark or a wrong one, or no index finds a claim by its key",
 		"Register a column of its own, or change its type or default."},
 	{"storage", "fault; warning", "the rows aren't kept as guards need it: a view, a foreign or virtual table, a temporary or `UNLOGGED` one, " +
 		"another engine than InnoDB, a constraint with ON CONFLICT",

@@ -150,6 +150,9 @@ func hearKey(l *look, r []string) {
 // writes another mark, and so another key.
 func checkKeys(l *look) error {
 	for _, t := range l.targets {
+		if t.ClaimOf != "" {
+			l.checkClaimKey(t)
+		}
 		isFence := func(column string) bool { return l.db.same(column) == l.db.same(t.Fence) }
 		for _, k := range l.keys {
 			if t.Fence == "" || k.id != t.rel.id {
@@ -176,6 +179,28 @@ func checkKeys(l *look) error {
 		}
 	}
 	return nil
+}
+
+// checkClaimKey looks for an index by which a write finds the row with its claim.
+func (l *look) checkClaimKey(t target) {
+	for _, of := range l.targets {
+		if of.Registered != t.ClaimOf || of.Key == "" || of.rel.kind == "view" {
+			continue
+		}
+		finds := func(k key) bool {
+			return k.id == of.rel.id && k.kind != "foreign key" && l.db.same(k.columns[0]) == l.db.same(of.Key)
+		}
+		if c, ok := of.rel.column(l.db, of.Key); ok && !slices.ContainsFunc(l.keys, finds) {
+			l.add(t.Table, Finding{
+				Severity: Warning,
+				Code:     "wrong-column",
+				Problem: "The key column " + l.quoteIfNeeded(c.name) + " of table " + l.name(of.rel) + " begins no index: each write of table " +
+					l.name(t.rel) + " reads all of its rows for the claim.",
+				Remedy: "Make it the primary key, or give it a unique index.",
+				SQL:    "CREATE UNIQUE INDEX " + l.db.Quote(of.rel.name+"_"+c.name) + " ON " + l.quoted(of.rel) + " (" + l.db.Quote(c.name) + ")",
+			})
+		}
+	}
 }
 
 // checkStorage looks at what registered names stand for that isn't an ordinary table.
