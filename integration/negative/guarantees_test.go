@@ -66,7 +66,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 
 	t.Run("no lock on the claims of another table", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, `" FOR SHARE OF "+claimed+") AS held)"`, `") AS held)"`, 1)
+			return strings.Replace(source, `" FOR SHARE OF " + claimed + ") AS held)"`, `") AS held)"`, 1)
 		}
 		wantFailing(t, "claims", asStatement, replaced(t, "rewrite/postgres.go", without), map[string][]string{
 			"TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten": postgres,

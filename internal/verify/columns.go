@@ -181,7 +181,7 @@ func checkKeys(l *look) error {
 	return nil
 }
 
-// checkClaimKey looks for an index by which a write finds the row with its claim.
+// checkClaimKey looks for an index that a write finds the row with its claim by.
 func (l *look) checkClaimKey(t target) {
 	for _, of := range l.targets {
 		if of.Registered != t.ClaimOf || of.Key == "" || of.rel.kind == "view" {
