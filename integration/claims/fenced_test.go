@@ -167,3 +167,34 @@ func TestClaimsAreObserved(t *testing.T) {
 		}
 	})
 }
+
+// A claim column that isn't of integers is told so: the claim that it shows isn't the token, though it looks alike.
+func TestClaimColumnOfAnotherType(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		typ := "numeric(10,2)"
+		if b.Dialect == sqlfence.SQLite {
+			typ = "text" // it stores a decimal of whole numbers as integers
+		}
+		dsn := b.DSN(t)
+		plain := b.Raw(t, dsn)
+		for _, query := range []string{
+			"CREATE TABLE jobs (id bigint PRIMARY KEY, state varchar(20), attempt " + typ + ")", "INSERT INTO jobs (id, attempt) VALUES (2, '2.00')",
+			"CREATE TABLE results (job_id bigint PRIMARY KEY)",
+		} {
+			if _, err := plain.ExecContext(t.Context(), query); err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+		}
+		db := b.Fenced(t, dsn, sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")), sqlfence.WithTable("results", sqlfence.ClaimOf("jobs")))
+		for _, query := range []string{"UPDATE jobs SET state = 'done' WHERE id = $1", "INSERT INTO results (job_id) VALUES ($1)"} {
+			_, err := db.ExecContext(claimed(t, 2, 2), query, 2)
+			var refused *sqlfence.UnguardableError
+			if !errors.As(err, &refused) || refused.Column != "attempt" || errors.Is(err, sqlfence.ErrStale) {
+				t.Errorf("%s: %v", query, err)
+			}
+			if _, err := db.ExecContext(claimed(t, 2, 1), query, 2); err == nil {
+				t.Errorf("%s lands with another claim", query)
+			}
+		}
+	})
+}

@@ -86,11 +86,23 @@ func (e *Execution) forges() bool {
 	})
 }
 
+// claimColumn returns the column that the table's tokens are compared with by equality; empty for none.
+func (t *Table) claimColumn() string {
+	if of := t.Rules.ClaimOf; of != nil {
+		return of.Claim
+	}
+	return t.Rules.Claim
+}
+
 // refusedToken returns the typed error for a token that the guard refused.
 func (e *Execution) refusedToken(m rewrite.Marker, err error) error {
 	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
 	switch m.Kind {
 	case rewrite.Stale:
+		if column := t.claimColumn(); column != "" && m.Current == token.Value { // as texts they differ: 3.00 isn't 3
+			return words.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1,
+				Reason: fmt.Sprintf("the claim column %q isn't an integer column; alter it to bigint", column)}, err)
+		}
 		return words.Stale(t.Name, token, m.Current, err)
 	case rewrite.NotNewest:
 		if m.Current > token.Value {
