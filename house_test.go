@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"internal/sqltext", "internal/stop"},
 	{"internal/session", "internal/setuperr", "internal/sql/lex"},
 	{"internal/sql/confirm", "internal/sql/read"},
+	{"internal/guard"},
 	{"internal/dialect/mysql", "internal/dialect/postgres", "internal/dialect/sqlite"},
 	{"internal/dialect", "internal/seal"},
 	{"internal/sql/lang", "internal/verify"},

@@ -166,9 +166,9 @@ func (w *writer) tail() {
 	switch {
 	case !precedence[ruleLedger].refuses(w):
 	case w.rules.ClaimOf != nil:
-		w.dialect.claimsTail(w)
+		w.dialect.guard.ClaimsTail(w.forGuard())
 	default:
-		w.dialect.ledgerTail(w)
+		w.dialect.guard.LedgerTail(w.forGuard())
 	}
 }
 

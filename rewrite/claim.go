@@ -77,7 +77,7 @@ func (claim) check(w *writer) {
 	} else {
 		w.write("CASE WHEN ")
 	}
-	before, between, behind := w.dialect.claimText()
+	before, between, behind := w.dialect.guard.ClaimText.Parts()
 	w.write(before, w.rowsKey(), between)
 	w.storedNumber()
 	w.write(behind, " IN (")

@@ -2,7 +2,9 @@ package rewrite
 
 import (
 	"strconv"
+	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -18,19 +20,13 @@ type Claims struct {
 
 func (c *Claims) isComplete() bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
 
-// claimed is what the table that has the claims is called in the question.
-const claimed = "sqlfence_claimed"
-
-// claimColumns are columns of that table as expressions: the key as text, and the claim, which is never NULL.
-type claimColumns struct{ key, claim string }
-
 // claimedColumns returns the columns where the table is read.
-func (w *writer) claimedColumns() claimColumns {
-	before, behind := w.dialect.keyText()
+func (w *writer) claimedColumns() guard.ClaimColumns {
+	before, behind := w.dialect.guard.KeyText.Ends()
 	c := w.rules.ClaimOf
-	return claimColumns{
-		key:   before + claimed + "." + w.dialect.Quote(c.Key) + behind,
-		claim: "COALESCE(" + claimed + "." + w.dialect.Quote(c.Claim) + ", 0)",
+	return guard.ClaimColumns{
+		Key:   before + guard.ClaimedTable + "." + w.dialect.Quote(c.Key) + behind,
+		Claim: "COALESCE(" + guard.ClaimedTable + "." + w.dialect.Quote(c.Claim) + ", 0)",
 	}
 }
 
@@ -38,9 +34,9 @@ func (w *writer) claimedColumns() claimColumns {
 // The column itself finds them by its index, whatever its type and collation make equal; of these its text
 // leaves the ones with that very key.
 func (w *writer) claimedRows() {
-	w.write(w.claimsTable(), " WHERE "+claimed+".", w.dialect.Quote(w.rules.ClaimOf.Key))
+	w.write(w.claimsTable(), " WHERE "+guard.ClaimedTable+".", w.dialect.Quote(w.rules.ClaimOf.Key))
 	w.amongTokens(fieldRow)
-	w.write(" AND ", w.claimedColumns().key)
+	w.write(" AND ", w.claimedColumns().Key)
 	w.amongTokens(fieldKey)
 }
 
@@ -50,10 +46,10 @@ func (w *writer) claimsTable() string {
 	switch {
 	case c.Schema != "":
 		schema = w.dialect.Quote(c.Schema) + "."
-	case w.dialect.claimsBesideTarget():
+	case w.dialect.guard.OwnLedgers.Is():
 		schema = w.target.schema
 	}
-	return schema + w.dialect.Quote(c.Name) + " AS " + claimed
+	return schema + w.dialect.Quote(c.Name) + " AS " + guard.ClaimedTable
 }
 
 // amongTokens writes the list that a field of the tokens is in.
@@ -71,18 +67,18 @@ func (w *writer) amongTokens(f field) {
 // compareClaims writes the condition, over the rows that were found, that is true if each token names one of
 // them, and all are of the tokens' generations; else it raises with one that isn't. A row that is gone has the
 // claim 0, which no token has.
-func (w *writer) compareClaims(row claimColumns) {
-	before, between, behind := w.dialect.claimText()
+func (w *writer) compareClaims(row guard.ClaimColumns) {
+	before, between, behind := w.dialect.guard.ClaimText.Parts()
 	min, count := w.dialect.builtIn("MIN"), w.dialect.builtIn("COUNT")
 	proved := func() {
-		w.write(before, row.key, between, row.claim, behind)
+		w.write(before, row.Key, between, row.Claim, behind)
 		w.amongTokens(fieldClaim)
 	}
 	w.write("CASE WHEN ", min, "(CASE WHEN ")
 	proved()
 	w.write(" THEN 1 ELSE 0 END) = 1")
 	if n := w.hi - w.lo; n > 1 {
-		w.write(" AND ", count, "(DISTINCT ", row.key, ") = ")
+		w.write(" AND ", count, "(DISTINCT ", row.Key, ") = ")
 		w.b.Int(int64(n))
 	}
 	w.write(" THEN ")
@@ -92,10 +88,10 @@ func (w *writer) compareClaims(row claimColumns) {
 		w.write("COALESCE(", min, "(CASE WHEN ")
 		proved()
 		w.write(" THEN NULL ELSE ", before)
-		w.eachToken("CASE "+row.key, func(i int) { w.field(i, fieldKey) })
-		w.write(between, row.claim, behind, " END), ", before)
+		w.eachToken("CASE "+row.Key, func(i int) { w.field(i, fieldKey) })
+		w.write(between, row.Claim, behind, " END), ", before)
 		w.eachToken("CASE", func(i int) {
-			w.write(count, "(CASE ", row.key, " WHEN ")
+			w.write(count, "(CASE ", row.Key, " WHEN ")
 			w.field(i, fieldKey)
 			w.write(" THEN 1 END) = 0")
 		})
@@ -177,4 +173,12 @@ func (p *planner) makesTemporary(part *read.Part) string {
 	}
 	name, _ := p.Name(int(i))
 	return name
+}
+
+// builtIn names a function of the database's, so that none of the application's takes its place.
+func (d *dialect) builtIn(function string) string {
+	if d.guard.BuiltIn == "" {
+		return function
+	}
+	return d.guard.BuiltIn + strings.ToLower(function)
 }

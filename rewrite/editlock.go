@@ -54,7 +54,7 @@ func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
 func (editLock) check(w *writer) {
 	l, d := &w.rules.Lock, w.dialect
 	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
-	before, behind := d.keyText()
+	before, behind := d.guard.KeyText.Ends()
 	text := before + by + behind
 	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text("")), " OR ", text, " = ")
 	w.field(0, fieldEditor)

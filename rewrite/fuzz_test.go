@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -67,14 +68,14 @@ func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
 	if longer := q.rendered(t, q.values(rules)); longer.SQL != r.SQL+"\n-- c" {
 		t.Fatalf("%v, %s: got %q, with a comment behind %q", d, rules, r.SQL, longer.SQL)
 	}
-	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !strings.Contains(r.SQL, claimed) && !v.Observe && !mayInsertNothing(p, rules) && rules != "keyledger" {
+	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !strings.Contains(r.SQL, guard.ClaimedTable) && !v.Observe && !mayInsertNothing(p, rules) && rules != "keyledger" {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
 	scs := lex.SCSUnknown
 	if p.source.needsSCSOn {
 		scs = lex.SCSOn
 	}
-	if _, err := lex.Scan(p.source.dialect.grammar().Lex, r.SQL, scs, nil); err != nil {
+	if _, err := lex.Scan(p.source.dialect.grammar.Lex, r.SQL, scs, nil); err != nil {
 		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.Offset, r.SQL, err.Reason)
 	}
 }

@@ -213,7 +213,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	asksRow := asks && p.dialect.ledgerInRow() && !p.insertion.queried
+	asksRow := asks && p.dialect.guard.LedgerInRow.Is() && !p.insertion.queried
 	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
@@ -226,10 +226,10 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if p.asksTwice() {
 		p.askBeforeRows(w, ins)
 	}
-	if asks && p.dialect.ledgerInRow() && p.insertion.queried { // behind the columns
+	if asks && p.dialect.guard.LedgerInRow.Is() && p.insertion.queried { // behind the columns
 		return p.checkQuery(w, ins)
 	}
-	if asks && !p.dialect.ledgerInRow() {
+	if asks && !p.dialect.guard.LedgerInRow.Is() {
 		// The rows pass one by one through the ledger's condition.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))
@@ -377,7 +377,7 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 	if !c.Update || p.keepsRow(&c.Set) {
 		return true
 	}
-	if at := p.readsItself(w); at >= 0 && p.dialect.upsertSeesQuery() && len(p.target.rules.columns) > 0 {
+	if at := p.readsItself(w); at >= 0 && p.dialect.grammar.OnDuplicate.Is() && len(p.target.rules.columns) > 0 {
 		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert(nil)+" its columns are ambiguous; "+
 			"give the table in the SELECT an alias")
 	}

@@ -72,7 +72,7 @@ func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
 // the rows, and not before one of the application's, nor in the WHERE of a query.
 func (p *planner) asksByMark() bool {
-	return !p.insertion.queried && p.passesLedger() && p.dialect.ledgerInRow() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
+	return !p.insertion.queried && p.passesLedger() && p.dialect.guard.LedgerInRow.Is() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
 // checksOfRow returns the rules that are asked before a value of a row to insert, where that
@@ -81,7 +81,7 @@ func (p *planner) checksOfRow(row int32) (rules ruleSet) {
 	if row == 0 {
 		rules |= setOf(ruleLedger)
 	}
-	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.dialect.readsNewRow() {
+	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.dialect.guard.ReadsNewRow.Is() {
 		rules |= setOf(ruleKey)
 	}
 	return rules

@@ -34,7 +34,7 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
 		switch {
-		case !ok || column != p.target.rules.Key && !p.dialect.isRowNumber(column):
+		case !ok || column != p.target.rules.Key && !slices.Contains(p.dialect.guard.RowNumbers, column):
 		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
 			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the "+
@@ -62,7 +62,7 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 // call of it.
 func (p *planner) returnedKey(value read.Span) (inside read.Span, returned bool) {
 	open := value.Lo + 1
-	if f := p.dialect.keyReturner(); f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) || !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
+	if f := p.dialect.guard.KeyReturner; f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) || !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
 		return value, false
 	}
 	return read.Span{Lo: open + 1, Hi: value.Hi - 1}, true
@@ -109,9 +109,9 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
-	case p.dialect.isRowNumber(column) && !p.target.rules.freesInserts():
+	case slices.Contains(p.dialect.guard.RowNumbers, column) && !p.target.rules.freesInserts():
 		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
-	case p.dialect.isRowNumber(column):
+	case slices.Contains(p.dialect.guard.RowNumbers, column):
 		p.insertion.doubtful = true
 	}
 	return true
@@ -139,13 +139,13 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	case hidden && overridden:
 		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database "+
 			"may choose them; leave OVERRIDING USER VALUE out"+newRows)
-	case hidden && w.Returning > 0 && p.insertion.key >= 0 && !p.dialect.countsLastRows():
+	case hidden && w.Returning > 0 && p.insertion.key >= 0 && p.dialect.countsRows:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, "+
 			"so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
 	case hidden && p.insertion.key < 0:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, "+
 			"and write INSERT ... VALUES"+newRows)
-	case hidden && p.dialect.readsNewRow():
+	case hidden && p.dialect.guard.ReadsNewRow.Is():
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be stored as "+
 			"others; write INSERT ... VALUES"+newRows)
 	case hidden:
@@ -178,7 +178,7 @@ func (p *planner) readsKeys() bool {
 // which sees each row as it was stored. The statement has to name the key, or else the database
 // makes one that no holder has a token for.
 func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
-	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || p.dialect.countsLastRows() {
+	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.dialect.countsRows {
 		return false
 	}
 	if ins.Source == read.Query {
@@ -233,7 +233,7 @@ func (w *writer) stored() {
 // selectsKeys reports whether each part of a query selects a constant as the key, which is
 // what the database stores.
 func (p *planner) selectsKeys(ins *read.Insertion) bool {
-	if p.dialect.readsNewRow() {
+	if p.dialect.guard.ReadsNewRow.Is() {
 		return false // they can't be compared as they are stored
 	}
 	selects := func(arm read.RowArm) bool {
@@ -325,6 +325,6 @@ func (w *writer) shownKey() string {
 
 // rowsKey returns the row's key as text.
 func (w *writer) rowsKey() string {
-	before, behind := w.dialect.keyText()
+	before, behind := w.dialect.guard.KeyText.Ends()
 	return before + w.target.qualifier + "." + w.rules.key + behind
 }

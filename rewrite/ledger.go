@@ -2,7 +2,9 @@ package rewrite
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -11,12 +13,6 @@ import (
 type ledger struct{}
 
 const ledgerTable = sqltext.LedgerTable
-
-// A ledgerPlace is where guards find the ledger: its schema, quoted and with a dot, or nothing for where
-// the session finds its table.
-type ledgerPlace string
-
-func (p ledgerPlace) ledgerName() string { return string(p) + ledgerTable }
 
 func (ledger) columns(*Table) []*string { return nil }
 
@@ -43,14 +39,14 @@ func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 // check writes the check where it stands before the rows' own.
 func (ledger) check(w *writer) {
 	if w.rules.ClaimOf != nil {
-		w.dialect.claimsFirst(w)
+		w.dialect.guard.ClaimsFirst(w.forGuard())
 		return
 	}
 	for i := w.lo; i < w.hi; i++ {
 		if i > w.lo {
 			w.write(" AND ")
 		}
-		w.dialect.ledgerFirst(w, i)
+		w.dialect.guard.LedgerFirst(w.forGuard(), i)
 	}
 }
 
@@ -151,23 +147,23 @@ func (w *writer) questions() int {
 // ask writes the question for a token.
 func (w *writer) ask(token int) {
 	if w.rules.ClaimOf != nil {
-		w.dialect.claimsCheck(w)
+		w.dialect.guard.ClaimsCheck(w.forGuard())
 		return
 	}
-	w.dialect.ledgerCheck(w, token)
+	w.dialect.guard.LedgerCheck(w.forGuard(), token)
 }
 
 // asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
 func (w *writer) asked(token int) {
 	c := w.rules.ClaimOf
 	if c == nil {
-		w.write(w.dialect.ledgerName(), " SET token = token / 0 WHERE name = ")
+		w.write(w.dialect.ledger, " SET token = token / 0 WHERE name = ")
 		w.field(token, fieldName)
 		w.write(" AND ")
 		return
 	}
 	claim := w.dialect.Quote(c.Claim)
-	w.write(w.claimsTable(), " SET ", claim, " = "+claimed+".", claim, " / 0 WHERE ")
+	w.write(w.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim, " / 0 WHERE ")
 }
 
 // asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
@@ -179,6 +175,8 @@ func (w *writer) asksLedger() bool {
 
 // ledgerItem begins the names of the items that have the tokens' checks.
 const ledgerItem = "sqlfence_newest_"
+
+func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem) }
 
 // ledgerItem writes the name of the item that has a token's check.
 func (w *writer) ledgerItem(token int) {

@@ -29,7 +29,7 @@ func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
 }
 
 // speaking returns the rewriter with guards in another form.
-func (r *Rewriter) speaking(says dialect) *Rewriter {
+func (r *Rewriter) speaking(says *dialect) *Rewriter {
 	if says == r.dialect {
 		return r
 	}

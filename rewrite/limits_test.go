@@ -14,7 +14,7 @@ func TestMostArguments(t *testing.T) {
 	for d, most := range answers(t, map[Dialect]int{Postgres: 65535, SQLite: 32766, MySQL: 65535}) {
 		placeholder := strings.TrimSuffix(dialects[d].Placeholder(1, sqltext.Untyped), "1")
 		fits := 2 // tokens, with a key and a value for each
-		if !dialects[d].numbersInputs() {
+		if !dialects[d].numbers() {
 			fits = 1 // each is passed twice
 		}
 		for _, tt := range []struct {

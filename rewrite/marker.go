@@ -2,10 +2,12 @@ package rewrite
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -103,7 +105,7 @@ func (r *Rewriter) ReadMarker(err error) (Marker, bool) {
 	if err == nil || r.dialect == nil {
 		return Marker{}, false
 	}
-	if r.dialect.lacksComparison(err) {
+	if slices.ContainsFunc(r.dialect.guard.Strict, func(name string) bool { return dberr.NamesFunction(err, name) }) {
 		return Marker{Kind: NotInteger}, true
 	}
 	message, ok := r.dialect.Raised(err)

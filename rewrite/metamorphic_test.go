@@ -133,7 +133,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 			}
 			b.WriteString(s.sql[last:])
 			sameMeaning(t, d, s, rules, b.String(), func(x, y string) bool {
-				spelled := dialects[d].tellsCases() && lex.EqualFold(x, "`books`") && lex.EqualFold(x, y) // by the guard
+				spelled := dialects[d].grammar.Lex.FoldsQuoted.Is() && lex.EqualFold(x, "`books`") && lex.EqualFold(x, y) // by the guard
 				return x == y || lex.EqualFold(x, "books") && y == way || spelled
 			})
 		}

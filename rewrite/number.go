@@ -1,6 +1,9 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/sql/read"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
 
 // A row may have a number that only rises: its serial, or the generation of its claim. NULL counts
 // as 0. A statement may assign it itself, as applications do that compare it in their own WHERE. The
@@ -50,9 +53,7 @@ func (w *writer) beforeAssigned() {
 		w.raiseNoInteger()
 		w.write(" ELSE ")
 	}
-	greatest, _, _ := w.dialect.greatest()
-	assigned, _, _ := w.dialect.assigned()
-	w.write("COALESCE(NULLIF(", greatest, assigned)
+	w.write("COALESCE(NULLIF(", w.dialect.guard.Greatest.Before, w.dialect.guard.Assigned.Before)
 }
 
 func (w *writer) behindAssigned() {
@@ -63,9 +64,9 @@ func (w *writer) behindAssigned() {
 		w.write("))")
 		return
 	}
-	_, between, behind := w.dialect.assigned()
-	_, and, end := w.dialect.greatest()
-	cast := w.dialect.asInteger()
+	_, between, behind := w.dialect.guard.Assigned.Parts()
+	_, and, end := w.dialect.guard.Greatest.Parts()
+	cast := w.dialect.Cast(sqltext.Bigint)
 	w.write(between, w.target.qualifier, ".", w.rules.number, behind, and)
 	w.storedNumber()
 	w.write(cast, end, ", ")
@@ -73,12 +74,12 @@ func (w *writer) behindAssigned() {
 	w.write(cast, "), ")
 	w.raiseNumber(markerAssigned)
 	w.write(")")
-	if precedence[ruleEditLock].refuses(w) && !w.dialect.setsInOrder() {
+	if precedence[ruleEditLock].refuses(w) && !w.dialect.guard.SetsInOrder.Is() {
 		w.write(" + CASE WHEN ")
 		w.check(allRules &^ setOf(ruleLedger))
 		w.write(" THEN 0 END")
 	}
-	if before, _ := w.dialect.notInteger(); before != "" {
+	if before, _ := w.dialect.guard.NotInteger.Ends(); before != "" {
 		w.write(" END")
 	}
 }
@@ -110,7 +111,7 @@ func (w *writer) increment() {
 // isNoInteger writes the condition that the row's number is none, between two texts;
 // where that can't be it writes nothing, and returns false.
 func (w *writer) isNoInteger(first, last string) bool {
-	before, behind := w.dialect.notInteger()
+	before, behind := w.dialect.guard.NotInteger.Ends()
 	if before == "" {
 		return false
 	}

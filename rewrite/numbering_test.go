@@ -89,7 +89,7 @@ func TestPlacesOfArguments(t *testing.T) {
 // A value isn't passed once more where there is no room for it, nor where the values stand
 // in the text.
 func TestRepeatedArgumentsWithoutRoom(t *testing.T) {
-	most := dialects[SQLite].maxInputs()
+	most := dialects[SQLite].guard.MaxInputs
 	for n, again := range map[int]bool{manyRepeated: false, manyRepeated + 1: true, manyNumbered: true, most/2 - 1: true, most / 2: false, most: false} {
 		p := (&sample{sql: "DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", n-1) + ")"}).plan(t, SQLite, "row")
 		v := Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 7}}}}}

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
@@ -47,31 +46,13 @@ func (p *planner) keepsGround() bool {
 	return p.keepsObjects() && (len(p.tables) == 0 || p.keepsSettings() && p.keepsSchemas())
 }
 
-// A ground is what a dialect knows besides tables that guards rely on.
-type ground struct {
-	code string // the language of functions, which may be dropped with all of them; empty for none
-	home string // the schema in which tables are made by default; empty for none
-
-	// A schema is dropped with what is in it only by CASCADE.
-	cascades bool
-
-	// setting returns the name of a setting at a token, if it is one to be kept; nil for none. A read
-	// may change one only if it has one of the names; if there are none, in any way.
-	setting func(t *read.Text, i int32) string
-	setters []string
-
-	// unseen returns why what stands at a token may change a setting that the text doesn't show; nil
-	// where nothing can.
-	unseen func(t *read.Text, i int32) string
-}
-
 // keepsObjects refuses a statement that defines, changes or drops a function, trigger or constraint of
 // sqlfence's, or drops the language of its functions.
 func (p *planner) keepsObjects() bool {
 	if !p.mayDefine() || !p.hasWord(ownKinds...) {
 		return true
 	}
-	code := p.dialect.ground().code
+	code := p.dialect.guard.Code
 	for i := p.Lo; i < p.Hi; i++ {
 		name, ok := p.Name(int(i))
 		if ok && (sqltext.OwnsName(name) || code != "" && name == code && p.Word(p.Lo, "drop")) {
@@ -110,18 +91,18 @@ func (p *planner) hasWord(words ...string) bool {
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
 func (p *planner) keepsSettings() bool {
-	g := p.dialect.ground()
-	if g.setting == nil || p.Word(p.Lo, "show", "reset") || g.setters != nil && p.writesOrReads() && !p.names(g.setters) {
+	g := p.dialect.guard
+	if g.Setting == nil || p.Word(p.Lo, "show", "reset") || g.Setters != nil && p.writesOrReads() && !p.names(g.Setters) {
 		return true
 	}
 	for i := p.Lo; i < p.Hi; i++ {
-		if name := g.setting(p.Text, i); name != "" && !p.firesTriggers(name, i) {
+		if name := g.Setting(p.Text, i); name != "" && !p.firesTriggers(name, i) {
 			return p.refuseNamed(name, i, ownSetting)
 		}
-		if g.unseen == nil {
+		if g.Unseen == nil {
 			continue
 		}
-		if reason := g.unseen(p.Text, i); reason != "" && !p.takesSetting(i) {
+		if reason := g.Unseen(p.Text, i); reason != "" && !p.takesSetting(i) {
 			return p.refuse(-1, i, reason)
 		}
 	}
@@ -133,19 +114,11 @@ func (p *planner) keepsSettings() bool {
 //
 //	SELECT set_config($1, ...)
 func (p *planner) takesSetting(i int32) bool {
-	if !p.Word(i, setConfig) || !p.writesOrReads() {
-		return false
+	number, ok := p.dialect.guard.Argument(p.Text, i)
+	if ok = ok && p.writesOrReads(); ok {
+		p.settings = append(p.settings, number)
 	}
-	item := withoutCast(p.Text, p.Item(arguments(p.Text, i), 0))
-	if item.Hi-item.Lo != 1 || p.Tokens[item.Lo].Kind != lex.Param {
-		return false
-	}
-	number, err := strconv.Atoi(p.TokenText(item.Lo)[1:])
-	if err != nil || number < 1 {
-		return false
-	}
-	p.settings = append(p.settings, number)
-	return true
+	return ok
 }
 
 // names reports whether one of the names stands in the statement.
@@ -177,14 +150,14 @@ func (p *planner) firesTriggers(name string, i int32) bool {
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
 func (p *planner) keepsSchemas() bool {
-	g := p.dialect.ground()
+	g := p.dialect.guard
 	switch {
 	case p.Word(p.Lo, "alter") && p.Word(p.Lo+1, "schema") && p.Word(p.Lo+3, "rename"):
 	case !p.Word(p.Lo, "drop"):
 		return true
 	case p.Word(p.Lo+1, "owned"):
 		return p.refuse(-1, p.Lo+1, ownSchema)
-	case !p.Word(p.Lo+1, "schema", "database"), g.cascades && !p.Word(p.Hi-1, "cascade"):
+	case !p.Word(p.Lo+1, "schema", "database"), g.Cascades.Is() && !p.Word(p.Hi-1, "cascade"):
 		return true
 	}
 	_, at := p.Find(read.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
@@ -199,7 +172,7 @@ func (p *planner) keepsSchemas() bool {
 // keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
 // known. Some servers of MySQL's take a name in capitals for another one's.
 func (p *planner) keepsSchema(name string) bool {
-	return name == p.dialect.ground().home || p.dialect.ledgerName() == p.dialect.Quote(name)+"."+ledgerTable ||
+	return name == p.dialect.guard.Home || p.dialect.ledger == p.dialect.Quote(name)+"."+ledgerTable ||
 		slices.ContainsFunc(p.tables, func(t Table) bool { return strings.EqualFold(t.Schema, name) })
 }
 
@@ -228,34 +201,6 @@ func ownIn(code string) string {
 		if lex.HasPrefixFold(code[i:], sqltext.TriggerSetting) {
 			return sqltext.TriggerSetting
 		}
-	}
-	return ""
-}
-
-// postgresSetting returns the name of a setting at token i of a text for PostgreSQL, if it is one that
-// is to be kept: as a word, in quotes, or as a string.
-func postgresSetting(t *read.Text, i int32) string {
-	name, ok := t.Name(int(i))
-	switch {
-	case ok && t.Tokens[i+1].Is('.'):
-		behind, _ := t.Name(int(i) + 2)
-		name += "." + behind
-	case t.Tokens[i].Kind == lex.Text:
-		name = strings.Trim(strings.TrimLeft(t.TokenText(i), "eEnN"), "'$")
-	case !ok:
-		return ""
-	}
-	if !sqltext.OwnsSetting(name) {
-		return ""
-	}
-	return strings.ToLower(name)
-}
-
-// mysqlSetting returns the name of a variable at token i of a text for MySQL, if it is one that is to
-// be kept.
-func mysqlSetting(t *read.Text, i int32) string {
-	if name := strings.Trim(t.TokenText(i), "@`'\""); t.Tokens[i].Kind == lex.Variable && lex.EqualFold(name, sqltext.SeenVariable) {
-		return sqltext.SeenVariable
 	}
 	return ""
 }

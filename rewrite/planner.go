@@ -13,7 +13,7 @@ import (
 // false; nothing is guessed.
 type planner struct {
 	*read.Text
-	dialect   dialect
+	dialect   *dialect
 	nonce     string
 	tables    []Table
 	index     *index
@@ -46,7 +46,7 @@ func (r *Rewriter) read(query string, v Variant) *Plan {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
 	plan := r.planned(query, v, false)
-	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && (r.dialect.seeksFirst() || !r.dialect.ledgerInWhere()) && len(query) <= maxReadAgain {
+	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && (r.dialect.guard.SeeksFirst.Is() || !r.dialect.ledgerInWhere()) && len(query) <= maxReadAgain {
 		plan = r.planned(query, v, true)
 	}
 	return plan
@@ -58,7 +58,7 @@ const maxReadAgain = 8 << 10
 
 // planned makes the plan of a text. askedOnce leaves out what [Plan.AsksLate] is about.
 func (r *Rewriter) planned(query string, v Variant, askedOnce bool) *Plan {
-	text, err := read.Open(r.dialect.grammar(), query, r.registers)
+	text, err := read.Open(r.dialect.grammar, query, r.registers)
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
@@ -112,7 +112,7 @@ func (p *planner) guarded() *Plan {
 	plan.AsksLate = plan.AsksLate || p.askedOnce
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
-	plan.Params = plan.Several == 0 && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.maxInputs()
+	plan.Params = plan.Several == 0 && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.guard.MaxInputs
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}
@@ -154,7 +154,7 @@ func (p *planner) endsAlone(count int) bool {
 		return true
 	}
 	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
-	return p.plan.Alone || !p.plan.Versioned || !p.dialect.countsLastRows() ||
+	return p.plan.Alone || !p.plan.Versioned || p.dialect.countsRows ||
 		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would "+
 			"count the rows of the text after it; leave that text out")
 }

@@ -98,7 +98,7 @@ func TestWordsSurvive(t *testing.T) {
 
 // scan splits a statement into tokens.
 func scan(d Dialect, sql string) ([]lex.Token, *lex.Error) {
-	return lex.Scan(dialects[d].grammar().Lex, sql, lex.SCSUnknown, nil)
+	return lex.Scan(dialects[d].grammar.Lex, sql, lex.SCSUnknown, nil)
 }
 
 // tokenTexts returns the texts of a statement's tokens.
@@ -192,7 +192,7 @@ func TestPlaceholders(t *testing.T) {
 			switch {
 			case a.Number <= last || a.Number > all || !used[a.Number]:
 				t.Errorf("argument %+v is without a placeholder, or out of order, in %s", a, r.SQL)
-			case a.Again > p.Inputs, a.Again == 0 && (seen[a.value] && dialects[d].numbersInputs() || a.value.table >= len(v.Tables)),
+			case a.Again > p.Inputs, a.Again == 0 && (seen[a.value] && dialects[d].numbers() || a.value.table >= len(v.Tables)),
 				a.Again == 0 && a.value.field.isOfToken() && a.value.token >= len(v.Tables[a.value.table].Tokens):
 				t.Errorf("argument %+v is there twice, or for no value", a)
 			}

@@ -189,7 +189,7 @@ func (w *writer) writeAssigned(separator, column string) {
 
 // assignedColumn writes a column where it is assigned.
 func (w *writer) assignedColumn(column string) {
-	if w.dialect.setsInOrder() {
+	if w.dialect.guard.SetsInOrder.Is() {
 		w.write(w.target.qualifier, ".")
 	}
 	w.write(column)
@@ -198,7 +198,7 @@ func (w *writer) assignedColumn(column string) {
 // raiseFor raises for a rule with a table's marker where the rule isn't asked in a
 // check: after those before it.
 func (w *writer) raiseFor(r int, kind, column string, detail ...string) {
-	if w.dialect.setsInOrder() { // they were asked before the first assignment
+	if w.dialect.guard.SetsInOrder.Is() { // they were asked before the first assignment
 		w.raiseAfterLedger(kind, column, detail...)
 		return
 	}

@@ -54,7 +54,7 @@ func (p *Plan) Inlines() bool {
 	if f == nil {
 		return true
 	}
-	f.once.Do(func() { f.inlines = p.source.dialect.secondLook().Inlines(f.SQL) })
+	f.once.Do(func() { f.inlines = p.source.dialect.confirm.Inlines(f.SQL) })
 	return f.inlines
 }
 
@@ -78,14 +78,14 @@ func (p *Plan) renderDefault() (ok bool) {
 	f.Args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.SQL)
 	p.Params = p.Params && p.hasRoom(f.Args)
 	bare := w.bareInputs(f.Args, check)
-	return check.Confirms(w.dialect.secondLook(), f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), bare))
+	return check.Confirms(w.dialect.confirm, f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), bare))
 }
 
 // bareInputs returns how many placeholders without a number there are with these
 // arguments, and tells the check about the others.
 func (w *writer) bareInputs(added []Arg, check *confirm.Check) int {
 	switch {
-	case !w.dialect.numbersInputs():
+	case !w.dialect.numbers():
 		return w.plan.Inputs + len(added)
 	case !w.counts:
 		return 0
@@ -103,9 +103,9 @@ func (w *writer) bareInputs(added []Arg, check *confirm.Check) int {
 
 // hasRoom reports whether the statement may have these arguments besides its own.
 func (p *Plan) hasRoom(added []Arg) bool {
-	if d := p.source.dialect; p.Inputs+len(added) > d.maxInputs() {
+	if d := p.source.dialect; p.Inputs+len(added) > d.guard.MaxInputs {
 		return false
-	} else if len(added) <= d.maxAdded() {
+	} else if len(added) <= d.guard.MaxAdded {
 		return true
 	}
 	values := 0
@@ -114,13 +114,13 @@ func (p *Plan) hasRoom(added []Arg) bool {
 			values++
 		}
 	}
-	return values <= p.source.dialect.maxAdded()
+	return values <= p.source.dialect.guard.MaxAdded
 }
 
 // hasRoomForRepeats reports whether the statement may have an argument more for each
 // placeholder that is repeated.
 func (p *Plan) hasRoomForRepeats() bool {
-	return p.Inputs+len(p.source.repeats.bare) <= p.source.dialect.maxInputs()
+	return p.Inputs+len(p.source.repeats.bare) <= p.source.dialect.guard.MaxInputs
 }
 
 // Render returns the statement with its guard. All of the user's bytes stay, in
@@ -173,7 +173,7 @@ const defaultArgs = 5
 
 // A source is what a plan renders a statement from.
 type source struct {
-	dialect dialect
+	dialect *dialect
 	nonce   string // of the rewriter's markers
 	src     string
 	edits   []edit

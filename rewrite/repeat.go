@@ -48,7 +48,7 @@ func (p *planner) repeat(part read.Span, at int32) {
 // repeat writes a repeated part, with the same arguments.
 func (w *writer) repeat(e *edit) {
 	r, last := &w.repeats, int32(0)
-	numbers := w.dialect.numbersInputs()
+	numbers := w.dialect.numbers()
 	again := w.counts && (!w.literal || w.passesAgain) && (len(r.bare) > manyRepeated || !numbers)
 	if n := len(r.of(e.row)); !again && n > 0 {
 		if w.numbered += n; !numbers || w.numbered > manyNumbered {

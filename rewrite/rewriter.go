@@ -11,8 +11,8 @@ import (
 
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
-	dialect   dialect // nil for one that can't be guarded: it has no tables
-	nonce     string  // of the markers; see [Rewriter.ReadMarker]
+	dialect   *dialect // nil for one that can't be guarded: it has no tables
+	nonce     string   // of the markers; see [Rewriter.ReadMarker]
 	tables    []Table
 	registers func(schema, name string) bool // whether a name may mean one of these
 	index     *index
@@ -39,8 +39,8 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	case len(tables) == 0:
 		err = nil
 	}
-	if err == nil && says != nil && says.unsealable() != "" && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
-		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.unsealable())
+	if err == nil && says != nil && says.guard.Unsealable != "" && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
+		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.guard.Unsealable)
 	}
 	if err != nil {
 		return nil, err

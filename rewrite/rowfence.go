@@ -1,6 +1,9 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/sql/read"
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
 
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.
 type rowFence struct{}
@@ -22,7 +25,7 @@ func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
 	case token == NoToken, w.observe && w.target.OneKey: // then the row's key isn't checked
 		w.write("0")
-	case w.rules.Key != "" && w.dialect.readsNewRow() && !w.observe:
+	case w.rules.Key != "" && w.dialect.guard.ReadsNewRow.Is() && !w.observe:
 		w.byKeyOf(token, token+1, w.mark, func() { w.raise(markerScope, token, w.shownKey()) })
 	default:
 		w.mark(token)
@@ -64,7 +67,7 @@ func (rowFence) check(w *writer) {
 	}, w.outOfScope)
 	if w.sealed && w.deletes {
 		w.write(" AND ")
-		w.dialect.proveDelete(w)
+		w.dialect.guard.ProveDelete(w.forGuard())
 	}
 }
 
@@ -75,11 +78,11 @@ func (rowFence) assigns(w *writer) {
 	if w.lo == w.hi {
 		return
 	}
-	before, between, behind := w.dialect.assigns()
+	before, between, behind := w.dialect.guard.Assigns.Parts()
 	w.write(", ", before)
 	w.assignedColumn(w.rules.fence)
 	w.write(between)
-	if w.observe || w.dialect.setsInOrder() {
+	if w.observe || w.dialect.guard.SetsInOrder.Is() {
 		w.prove()
 		w.higherToken()
 	} else {
@@ -98,7 +101,7 @@ func (rowFence) assigns(w *writer) {
 
 // higherToken writes the higher one of the row's token and the statement's.
 func (w *writer) higherToken() {
-	before, between, behind := w.dialect.greatest()
+	before, between, behind := w.dialect.guard.Greatest.Parts()
 	w.byKey(func(token int) {
 		w.write(before)
 		w.rowToken()
@@ -117,7 +120,7 @@ func (w *writer) higherToken() {
 // rowToken writes the row's token as a number that is never NULL. A negative mark counts by its
 // size: it was written for a seal that wasn't there, or by hand.
 func (w *writer) rowToken() {
-	before, behind := w.dialect.size()
+	before, behind := w.dialect.guard.Size.Ends()
 	w.write(before, w.target.qualifier, ".", w.rules.fence, behind)
 }
 
@@ -128,11 +131,11 @@ func (w *writer) raiseStale(token int) {
 
 // isFresh writes the comparison of the row's token with the statement's.
 func (w *writer) isFresh(token int) {
-	c := lessOrEqual
+	c := guard.LessOrEqual
 	if w.rules.SingleUse {
-		c = less
+		c = guard.Less
 	}
-	before, behind := w.dialect.size()
+	before, behind := w.dialect.guard.Size.Ends()
 	w.compare(c, token, before, w.target.qualifier, ".", w.rules.fence, behind)
 }
 
@@ -171,8 +174,8 @@ func (w *writer) provenTokens() {
 }
 
 // compare writes the comparison of a stored number, in parts, with a token's.
-func (w *writer) compare(c comparison, token int, stored ...string) {
-	before, between, behind := w.dialect.compares(c)
+func (w *writer) compare(c guard.Comparison, token int, stored ...string) {
+	before, between, behind := w.dialect.guard.Compares(c).Parts()
 	w.write(before)
 	w.write(stored...)
 	w.write(between)

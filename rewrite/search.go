@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -26,8 +27,8 @@ type search struct {
 }
 
 // newSearch returns the search for tables of a dialect, and for sqlfence's own.
-func newSearch(d dialect, tables []Table) *search {
-	s := &search{rules: d.grammar().Lex, cut: math.MaxInt}
+func newSearch(d *dialect, tables []Table) *search {
+	s := &search{rules: d.grammar.Lex, cut: math.MaxInt}
 	for i := range tables {
 		s.find(tables[i].Name, int32(i))
 		if c := tables[i].ClaimOf; c != nil {
@@ -38,8 +39,38 @@ func newSearch(d dialect, tables []Table) *search {
 		s.find(own, int32(len(tables)+i))
 	}
 	s.searchOwn(tables)
-	d.searches(s, tables)
+	s.searchDialect(d, tables)
 	return s
+}
+
+// searchDialect has texts found by what a database has besides tables: U&"\0062ooks" spells any name. In the code of
+// DO and CALL a name may be a part of a word; DO names nothing, nor does what changes the encoding of later statements.
+func (s *search) searchDialect(d *dialect, tables []Table) {
+	if d.grammar.Lex.UnicodeEscapes.Is() {
+		s.findSpelled()
+	}
+	if d.grammar.Code.Is() {
+		s.findNamesWith("call")
+		names := complete
+		if len(tables) == 0 {
+			names = part
+		}
+		s.findCode(names)
+	}
+	if len(tables) == 0 {
+		return
+	}
+	for _, name := range slices.Concat(d.guard.DefiningTables, d.guard.Names) {
+		s.find(name, noTable)
+	}
+	for _, word := range d.guard.Words {
+		s.findWord(word)
+	}
+	if slices.ContainsFunc(tables, func(t Table) bool { return t.locks() }) {
+		for _, word := range d.guard.LockWords {
+			s.findWord(word)
+		}
+	}
 }
 
 // noTable is the number of a name that isn't a table's.

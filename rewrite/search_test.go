@@ -36,10 +36,10 @@ func newEveryByte(d Dialect, r *Rewriter) *everyByte {
 		return e
 	}
 	if d == Postgres {
-		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append([]string{"names", "schema", "owned", "plpgsql"}, setterNames...), true
+		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(r.dialect.guard.Setters), "names", "schema", "owned", "plpgsql"), true
 		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {
-		e.whole = append(e.whole, schemaTables...)
+		e.whole = append(e.whole, r.dialect.guard.DefiningTables...)
 		e.starts = append(e.starts, "sqlite_")
 	}
 	return e

@@ -30,7 +30,7 @@ func (p *planner) versions(w *read.Write) bool {
 	case w.Depth > 0:
 		return p.refuseTarget(w.At, "drivers don't count the rows of a write in WITH, so WithSerial can't report a row that is gone; write it as the main statement, or run it without WithSerial")
 	}
-	if at := p.HiddenWrite(0, int(w.At)); at >= 0 && p.dialect.writesInWith() {
+	if at := p.HiddenWrite(0, int(w.At)); at >= 0 && p.dialect.guard.WritesInWith.Is() {
 		return p.refuseTarget(int32(at), "under WithSerial the database would apply the write in WITH even if the row is gone; send it as a statement of its own")
 	}
 	p.target.versioned, p.plan.Versioned = true, true
@@ -49,7 +49,7 @@ func (p *planner) namesNoSerial(s read.Span) bool {
 		}
 		column, ok := p.Name(int(i))
 		switch {
-		case column == "skip" && p.Word(i+1, "locked") && p.dialect.skipsLocked():
+		case column == "skip" && p.Word(i+1, "locked") && p.dialect.guard.SkipsLocked.Is():
 			return p.refuseTarget(i, "SKIP LOCKED skips a row that another transaction has locked, which WithSerial would report as gone; leave SKIP LOCKED out, or run it without WithSerial")
 		case !ok || column != p.target.rules.Serial || p.isOfAnother(i, s.Lo):
 		default:
@@ -75,7 +75,7 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 	switch {
 	case !p.target.versioned:
 		return true
-	case p.dialect.countsLastRows():
+	case !p.dialect.countsRows:
 		// Drivers count the rows of a statement that returns some in different ways.
 		return p.refuseTarget(w.ConflictsAt, "an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; write UPDATE, or INSERT for a new row")
 	case p.insertion.names.has(ruleSerial):
@@ -143,7 +143,7 @@ func (serial) assigns(w *writer) {
 	case w.lacksSerial():
 		w.raiseNumber(markerRequired)
 		return
-	case !w.comparesSerial() || w.dialect.setsInOrder():
+	case !w.comparesSerial() || w.dialect.guard.SetsInOrder.Is():
 		w.increment()
 		return
 	}

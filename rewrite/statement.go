@@ -115,7 +115,7 @@ func (p *planner) do(part *read.Part) bool {
 		return false
 	case len(p.tables) > 0 && unseenIn(p.dialect, code) != "":
 		return p.refuse(-1, at, unseenIn(p.dialect, code))
-	case p.dialect.grammar().Executes(code):
+	case p.dialect.grammar.Executes(code):
 		return p.refuse(-1, at, "EXECUTE runs a text that is built at run time and can't be checked; "+noCode)
 	}
 	return true

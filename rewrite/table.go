@@ -98,7 +98,7 @@ func (t *Table) sharedColumn() string {
 }
 
 // prepare notes the columns, and how they are written.
-func (t *Table) prepare(d dialect) {
+func (t *Table) prepare(d *dialect) {
 	quoted := func(column string) string {
 		if column == "" {
 			return ""

@@ -19,7 +19,7 @@ type target struct {
 
 // write plans a write.
 func (p *planner) write(w *read.Write) bool {
-	if len(p.tables) > 0 && p.dialect.definesTables(w.Target.Name) {
+	if len(p.tables) > 0 && slices.Contains(p.dialect.guard.DefiningTables, w.Target.Name) {
 		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could replace a "+
 			"registered one; run it under Bypass")
 	}
@@ -107,7 +107,7 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 	}
 	text := p.TokenText(at)
 	switch {
-	case !p.dialect.tellsCases() || text == name:
+	case !p.dialect.grammar.Lex.FoldsQuoted.Is() || text == name:
 	case p.Tokens[at].Kind == lex.Word:
 		return p.dialect.Quote(text)
 	case text[0] == '`':
@@ -148,7 +148,7 @@ func (p *planner) mayReplace() bool { return p.target.rules.Ledger && len(p.targ
 // tokens, and one that needs none would.
 func (p *planner) orAbort(w *read.Write) {
 	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
-	if w.Or == read.OrNone && !replaces(w) && p.dialect.declaresConflicts() && stores {
+	if w.Or == read.OrNone && !replaces(w) && p.dialect.grammar.OrClause.Is() && stores {
 		p.insert(p.After(w.At+1), opAbort, 0, "")
 		p.plan.Aborts = true
 	}

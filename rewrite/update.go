@@ -32,7 +32,7 @@ func (p *planner) update(w *read.Write) bool {
 // it finds rows by, as a guard does with the key or the mark, MariaDB looks for all of them first.
 // Its count then stays at 1, and it updates more rows.
 func (p *planner) countsNoRows(w *read.Write) bool {
-	counter := p.dialect.rowCounter()
+	counter := p.dialect.guard.RowCounter
 	if counter == "" {
 		return true
 	}
@@ -78,7 +78,7 @@ func (p *planner) sortsNoView(w *read.Write) {
 
 // sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
 func (p *planner) sortsAside(w *read.Write) bool {
-	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.columns) > 0 && p.dialect.sortsAside()
+	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.columns) > 0 && p.dialect.guard.SortsAside.Is()
 }
 
 // delete plans a DELETE.
@@ -114,7 +114,7 @@ func (p *planner) assignments(w *read.Write, set *read.Assignments, upsert bool)
 	if !p.claims(w, true) {
 		return false
 	}
-	if t.checked = p.dialect.setsInOrder(); t.checked {
+	if t.checked = p.dialect.guard.SetsInOrder.Is(); t.checked {
 		p.insert(p.Offset(set.Lo), opFirst, t.checks(), "")
 		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != "" && t.rules.Claim == ""
 	}

@@ -15,7 +15,7 @@ func (p *planner) where(w *read.Write) bool {
 			return false
 		}
 		p.returns(w)
-		if (rules != 0 && !p.dialect.checksBeyondLimit() || t.versioned) && w.Limit > 0 {
+		if (rules != 0 && !p.dialect.guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
 			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in WHERE, by "+
 				"their keys")
 		}
@@ -46,7 +46,7 @@ func (p *planner) returns(w *read.Write) {
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
 func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
-	if !c.Empty() && p.dialect.readsWith() && p.Word(c.Lo, "with") {
+	if !c.Empty() && p.dialect.guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
 		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be "+
 			"inserted; put the name in quotes")
 	}
@@ -61,7 +61,7 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 		if onRows != 0 || !c.Empty() {
 			p.insertText(at, " AND ")
 		}
-		if p.dialect.seeksFirst() && onRows == 0 && !c.Empty() && !p.askedOnce {
+		if p.dialect.guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() && !p.askedOnce {
 			p.askInKeys(c, at)
 		}
 	}
@@ -102,7 +102,7 @@ func (p *planner) repeatParts(condition read.Span, at int32) bool {
 // insertCase puts a condition that isn't empty into a CASE before a check.
 func (p *planner) insertCase(c read.Condition, rules ruleSet) {
 	at := p.After(c.Hi)
-	if p.dialect.findsDatesByNull() && p.asksForNull(c.Span) {
+	if p.dialect.guard.FindsDatesByNull.Is() && p.asksForNull(c.Span) {
 		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
 		p.insertText(at, ")")
 	} else {

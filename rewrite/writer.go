@@ -89,7 +89,7 @@ func (w *writer) take(v *Values) {
 // isAmbiguous reports whether a rendered text may be run with another reading than
 // that which the guard was written for.
 func (w *writer) isAmbiguous(text string) bool {
-	return w.needsSCSOn && !w.dialect.grammar().Lex.NeedsSCSOn(text)
+	return w.needsSCSOn && !w.dialect.grammar.Lex.NeedsSCSOn(text)
 }
 
 // statement writes the statement with its edits, and returns it.
@@ -235,7 +235,7 @@ func (w *writer) field(token int, f field) {
 			v.table, v.token = w.table, token-w.lo
 		}
 		number := 0
-		if w.dialect.numbersInputs() {
+		if w.dialect.numbers() {
 			number = w.numbers.of(v)
 		} else {
 			number = w.numbers.add(Arg{value: v})

@@ -35,9 +35,9 @@ func TestGuaranteesCanFail(t *testing.T) {
 	// A plain subquery on the ledger looks right and passes without concurrency.
 	t.Run("no lock on the ledger", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, `" FOR SHARE OF " + ledgerTable + ") AS held)`, `") AS held)`, 1)
+			return strings.Replace(source, `" FOR SHARE OF " + sqltext.LedgerTable + ") AS held)`, `") AS held)`, 1)
 		}
-		wantFailing(t, "concurrency", asStatement, replaced(t, "rewrite/postgres.go", without), map[string][]string{
+		wantFailing(t, "concurrency", asStatement, replaced(t, "internal/dialect/postgres/guard.go", without), map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,
 			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":   postgres,
 			"TestG2LedgerUnderLoad":                         postgres,
@@ -58,7 +58,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, " LOCK IN SHARE MODE) AS newest)", ") AS newest)", 1)
 		}
-		wantFailing(t, "concurrency", asStatement, replaced(t, "rewrite/mysql.go", without), map[string][]string{
+		wantFailing(t, "concurrency", asStatement, replaced(t, "internal/dialect/mysql/guard.go", without), map[string][]string{
 			"TestG2LedgerUnderLoad":                         mysql,
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": mysql,
 		})
@@ -77,11 +77,11 @@ func TestGuaranteesCanFail(t *testing.T) {
 
 	t.Run("no upper limit at the ledger", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, "w.compare(equal, ", "w.compare(lessOrEqual, ", 1)
+			return strings.Replace(source, "w.Compare(guard.Equal, ", "w.Compare(guard.LessOrEqual, ", 1)
 		}
-		files := replaced(t, "rewrite/postgres.go", without)
-		maps.Copy(files, replaced(t, "rewrite/sqlite.go", without))
-		maps.Copy(files, replaced(t, "rewrite/mysql.go", without))
+		files := replaced(t, "internal/dialect/postgres/guard.go", without)
+		maps.Copy(files, replaced(t, "internal/dialect/sqlite/guard.go", without))
+		maps.Copy(files, replaced(t, "internal/dialect/mysql/guard.go", without))
 		wantFailing(t, "ledger", asStatement, files, map[string][]string{
 			"TestG2LedgerRefusesATokenThatNobodyIssued":                   all,
 			"TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite": all,

@@ -11,7 +11,7 @@ func TestMySQLCanFail(t *testing.T) {
 	needed(t)
 
 	for _, c := range []struct{ name, file, old, new, test string }{
-		{"new rows' keys as they are sent", "rewrite/mysql.go", "readsNewRow() bool { return true }", "readsNewRow() bool { return false }",
+		{"new rows' keys as they are sent", "internal/dialect/mysql/guard.go", "ReadsNewRow: fact.Yes", "ReadsNewRow: fact.No",
 			"TestKeysThatTheServerChanges"},
 		{"a mark whatever the key", "rewrite/rowfence.go", "w.byKeyOf(token, token+1, w.mark, func() { w.raise(markerScope, token, w.shownKey()) })", "w.mark(token)",
 			"TestKeysThatTheServerChanges"},

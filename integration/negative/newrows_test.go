@@ -44,7 +44,7 @@ func TestReplaceCanFail(t *testing.T) {
 	}{
 		{"beside other rules", "rewrite/target.go", "p.target.rules.Ledger && len(p.target.rules.columns) == 0", "true",
 			map[string][]string{"TestG4ReplaceBesideOtherRules": sqlite, "TestG4FailClosed": sqlite}},
-		{"no look at the ledger", "rewrite/insert.go", "if asks && !p.dialect.ledgerInRow() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && asks && !p.dialect.ledgerInRow() {",
+		{"no look at the ledger", "rewrite/insert.go", "if asks && !p.dialect.guard.LedgerInRow.Is() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && asks && !p.dialect.guard.LedgerInRow.Is() {",
 			map[string][]string{"TestG2Replace": sqlite}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
@@ -34,6 +35,7 @@ type Database struct {
 	Text    sqltext.Dialect  // what sqlfence's own statements are written in
 	Grammar *read.Grammar    // how it is read
 	Confirm *confirm.Dialect // how what a guard has added to is looked at a second time
+	Guard   *guard.Dialect   // what a guard says in it
 	Session *session.Dialect // how its server is asked
 	Answers *dberr.Answers   // how it answers
 }
@@ -41,15 +43,15 @@ type Database struct {
 var databases = [...]Database{
 	Postgres: {
 		Dialect: Postgres, Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar, Confirm: postgres.Confirm,
-		Session: postgres.Session, Answers: postgres.Answers,
+		Guard: postgres.Guard, Session: postgres.Session, Answers: postgres.Answers,
 	},
 	SQLite: {
 		Dialect: SQLite, Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar, Confirm: sqlite.Confirm,
-		Session: sqlite.Session, Answers: sqlite.Answers,
+		Guard: sqlite.Guard, Session: sqlite.Session, Answers: sqlite.Answers,
 	},
 	MySQL: {
 		Dialect: MySQL, Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar, Confirm: mysql.Confirm,
-		Session: mysql.Session, Answers: mysql.Answers,
+		Guard: mysql.Guard, Session: mysql.Session, Answers: mysql.Answers,
 	},
 }
 

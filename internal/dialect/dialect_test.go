@@ -20,11 +20,12 @@ func TestDatabasesAreComplete(t *testing.T) {
 	optional := map[string][]string{
 		"Facts": {"LockPrivilege", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "WithoutWords", "Operators", "Prefixes"},
-		"Dialect": {"Escaped", "Variables", "Settings", "Others", "Itself"},
+		"Dialect": {"Escaped", "Variables", "Settings", "Others", "Itself", "Unsealable", "DefiningTables", "RowNumbers", "KeyReturner", "RowCounter", "Search"},
+		"Texts":   {"NotInteger", "Strict", "BuiltIn"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
 	}
 	for i := range all {
 		db := &all[i]
-		for _, facts := range []any{db, db.Text.Facts(), db.Grammar, db.Grammar.Lex, db.Confirm, db.Session, db.Answers} {
+		for _, facts := range []any{db, db.Text.Facts(), db.Grammar, db.Grammar.Lex, db.Confirm, db.Guard, &db.Guard.Facts, &db.Guard.Texts, &db.Guard.Ground, db.Session, db.Answers} {
 			v := reflect.ValueOf(facts).Elem()
 			for j := range v.NumField() {
 				name := v.Type().Field(j).Name

@@ -152,14 +152,14 @@ func (text) MayMove(query string, more bool) bool {
 func setsUnseen(query string) bool {
 	spells := strings.Contains(query, `U&"`) || strings.Contains(query, `u&"`)
 	return spells || mentions(query, "pg", "_settings") && changesSettings.MatchString(query) ||
-		mentions(query, "set", "_config") && len(setConfig.FindAllStringIndex(query, -1)) != len(setConfigPlainly.FindAllStringIndex(query, -1))
+		mentions(query, "set", "_config") && len(callsSetConfig.FindAllStringIndex(query, -1)) != len(callsSetConfigPlainly.FindAllStringIndex(query, -1))
 }
 
 var (
-	changesSettings  = regexp.MustCompile(`(?is)update.*pg_settings`)
-	setConfig        = regexp.MustCompile(`(?i)set_config`)
-	setConfigPlainly = regexp.MustCompile(`(?i)set_config\s*\(\s*'[a-z0-9_.]+'\s*,`)
-	setsRole         = regexp.MustCompile(`(?i)'(?:role|session_authorization)'`)
+	changesSettings       = regexp.MustCompile(`(?is)update.*pg_settings`)
+	callsSetConfig        = regexp.MustCompile(`(?i)set_config`)
+	callsSetConfigPlainly = regexp.MustCompile(`(?i)set_config\s*\(\s*'[a-z0-9_.]+'\s*,`)
+	setsRole              = regexp.MustCompile(`(?i)'(?:role|session_authorization)'`)
 )
 
 // mentions reports whether a name stands in a text, in any case; behind is what it has from its

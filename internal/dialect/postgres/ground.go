@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// unseenText is why a statement is refused that runs a text.
+const unseenText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
+	"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
+
+// keptSetting returns the name of a setting at token i, if it is one that is to be kept: as a word, in quotes, or as a string.
+func keptSetting(t *read.Text, i int32) string {
+	name, ok := t.Name(int(i))
+	switch {
+	case ok && t.Tokens[i+1].Is('.'):
+		behind, _ := t.Name(int(i) + 2)
+		name += "." + behind
+	case t.Tokens[i].Kind == lex.Text:
+		name = strings.Trim(strings.TrimLeft(t.TokenText(i), "eEnN"), "'$")
+	case !ok:
+		return ""
+	}
+	if !sqltext.OwnsSetting(name) {
+		return ""
+	}
+	return strings.ToLower(name)
+}
+
+// setterNames are what can change a setting of PostgreSQL in a statement that reads or writes rows.
+var setterNames = append([]string{setConfig, settingsView}, runnerNames()...)
+
+const (
+	setConfig    = "set_config"
+	settingsView = "pg_settings"
+)
+
+// runners are functions of PostgreSQL that run a text, with the places of their arguments that are a part of
+// it. They run what only reads, and so may call set_config. What dblink runs is another session's.
+var runners = map[string][]int{
+	"query_to_xml": {0}, "query_to_xmlschema": {0}, "query_to_xml_and_xmlschema": {0}, "ts_stat": {0}, "ts_rewrite": {1},
+	"crosstab": {0, 1}, "crosstab2": {0}, "crosstab3": {0}, "crosstab4": {0}, "connectby": {0, 1, 2, 3},
+}
+
+func runnerNames() (names []string) {
+	for name := range runners {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unseenSetting returns why what stands at token i of a text may change a setting that isn't shown;
+// empty if it doesn't.
+//
+//	set_config(name, ...) | UPDATE pg_settings | query_to_xml(query, ...)
+func unseenSetting(t *read.Text, i int32) string {
+	name, ok := t.Name(int(i))
+	switch {
+	case !ok:
+	case name == settingsView && isUpdated(t, i):
+		return sqltext.UnseenSetting
+	case !t.Tokens[i+1].Is('('):
+	case name == setConfig && !isShown(t, t.Item(arguments(t, i), 0)):
+		return sqltext.UnseenSetting
+	case runners[name] != nil && !runsShown(t, name, arguments(t, i)):
+		return unseenText
+	}
+	return ""
+}
+
+// settingArgument returns the number of the argument that names the setting of the set_config at token i.
+//
+//	set_config($1, ...)
+func settingArgument(t *read.Text, i int32) (number int, ok bool) {
+	if !t.Word(i, setConfig) {
+		return 0, false
+	}
+	item := withoutCast(t, t.Item(arguments(t, i), 0))
+	if item.Hi-item.Lo != 1 || t.Tokens[item.Lo].Kind != lex.Param {
+		return 0, false
+	}
+	number, err := strconv.Atoi(t.TokenText(item.Lo)[1:])
+	return number, err == nil && number > 0
+}
+
+// arguments returns what stands in the brackets behind token i.
+func arguments(t *read.Text, i int32) read.Span { return read.Span{Lo: i + 2, Hi: t.Tokens[i+1].Mate} }
+
+// isShown reports whether an expression is one constant without escapes.
+//
+//	'text' | E'text' | $$text$$ | 'text'::text
+func isShown(t *read.Text, s read.Span) bool {
+	s = withoutCast(t, s)
+	return s.Hi-s.Lo == 1 && t.Tokens[s.Lo].Kind == lex.Text && strings.IndexByte("'$eE", t.TokenText(s.Lo)[0]) >= 0 &&
+		strings.IndexByte(t.TokenText(s.Lo), '\\') < 0
+}
+
+// withoutCast returns an expression of one token without its cast to a text.
+func withoutCast(t *read.Text, s read.Span) read.Span {
+	if s.Hi-s.Lo == 4 && t.Tokens[s.Lo+1].Is(':') && t.Tokens[s.Lo+2].Is(':') && t.Word(s.Lo+3, "text", "varchar") {
+		s.Hi = s.Lo + 1
+	}
+	return s
+}
+
+// runsShown reports whether the texts that a function runs are shown and change no setting.
+func runsShown(t *read.Text, runner string, args read.Span) bool {
+	if runner == "ts_rewrite" && t.Item(args, 2).Lo < args.Hi {
+		return true // three queries, and no text
+	}
+	for _, place := range runners[runner] {
+		item := t.Item(args, place)
+		if item.Lo < args.Hi && (!isShown(t, item) || mayChangeSettings(t.TokenText(item.Lo))) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayChangeSettings reports whether a text that is run may change a setting.
+func mayChangeSettings(code string) bool {
+	code = strings.ToLower(code)
+	return strings.Contains(code, `u&"`) || slices.ContainsFunc(setterNames, func(name string) bool { return strings.Contains(code, name) })
+}
+
+// isUpdated reports whether the table at token i is that of an UPDATE.
+//
+//	UPDATE [ONLY] [(] [schema .] table
+func isUpdated(t *read.Text, i int32) bool {
+	for i > 1 && t.Tokens[i-1].Is('.') {
+		i -= 2
+	}
+	for i > 0 && (t.Tokens[i-1].Is('(') || t.Word(i-1, "only")) {
+		i--
+	}
+	return i > 0 && t.Word(i-1, "update")
+}

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// Guard is what the guard says in PostgreSQL. What it calls is named with its schema, and casts and
+// operators that an application can make are left alone: a cast of its own from text
+// to bigint might give NULL where the built-in function raises.
+//
+// PostgreSQL evaluates an expression without columns while planning, so what raises has
+// to depend on one.
+var Guard = &guard.Dialect{
+	Facts: guard.Facts{
+		SetsInOrder:       fact.No,
+		ReadsNewRow:       fact.No,
+		ReadsWith:         fact.No,
+		SkipsLocked:       fact.Yes,
+		WritesInWith:      fact.Yes,
+		ChecksBeyondLimit: fact.No,
+		SortsAside:        fact.No,
+		FindsDatesByNull:  fact.No,
+		LedgerInRow:       fact.No,
+		SeeksFirst:        fact.No,
+		OwnLedgers:        fact.No,
+	},
+	Texts: guard.Texts{
+		Size:    guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", Behind: ", 0), -9223372036854775807))"},
+		KeyText: guard.Around{Behind: `::text COLLATE "C"`},
+		// concat alone would make a text of a key that is NULL.
+		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", Behind: "))"},
+		// The functions take integers only. Compared with a column of a floating type, a token is equal to those
+		// near it.
+		Equal:       guard.Around{Before: "pg_catalog.int8eq(", Between: ", ", Behind: ")"},
+		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", Behind: ")"},
+		LessOrEqual: guard.Around{Before: "pg_catalog.int8le(", Between: ", ", Behind: ")"},
+		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
+		// A condition would compare a number with a record.
+		Assigns:  guard.Around{Before: "(", Between: ") = ROW(", Behind: ")"},
+		Assigned: guard.Around{Before: "COALESCE((", Between: "), ", Behind: ")::bigint"},
+		Strict:   []string{"pg_catalog.int8le", "pg_catalog.int8lt", "pg_catalog.int8eq", "pg_catalog.int8abs"},
+		BuiltIn:  "pg_catalog.",
+	},
+	Ground: guard.Ground{
+		Code: "plpgsql", Home: "public",
+		Cascades: fact.Yes,
+		Setting:  keptSetting, Setters: setterNames,
+		Unseen: unseenSetting, Argument: settingArgument,
+	},
+	Search: guard.Search{
+		Names: []string{"client_encoding"},
+		Words: append([]string{"names", sqltext.TriggerSetting, "schema", "owned", "plpgsql"}, setterNames...), // SET NAMES
+	},
+	MaxInputs: 65535, MaxAdded: 65535, // they are counted in two bytes
+
+	LedgerCheck: ledgerCheck, LedgerFirst: ledgerFirst, LedgerTail: ledgerTail,
+	ClaimsCheck: claimsCheck, ClaimsFirst: claimsFirst, ClaimsTail: claimsTail,
+	ProveDelete: proveDelete,
+}
+
+// proveDelete: the setting is the transaction's, and is cleared before each statement.
+func proveDelete(w guard.Writer) {
+	w.Write("pg_catalog.set_config('" + sqltext.DeleteSetting(w.Table()) + "', pg_catalog.concat(")
+	w.ProvenTokens()
+	w.Write("), true) IS NOT NULL")
+}
+
+// ledgerCheck takes its turn first, a lock that is granted in the order of the requests: shared
+// locks of a row are not, and writers with transactions that overlap could hold off the next token
+// for ever.
+//
+// It compares what it has locked, not what the snapshot shows: a newer token than the
+// snapshot's is a serialization failure, which says nothing against the token.
+func ledgerCheck(w guard.Writer, token int) {
+	if w.LedgerHome() != "" {
+		callLedger(w, token)
+		return
+	}
+	const held = "COALESCE(held.token, 0)"
+	ofName := func() {
+		w.Write(w.Ledger())
+		w.Write(" WHERE " + sqltext.LedgerTable + ".name = ")
+		w.Name(token)
+	}
+	w.Write("COALESCE((SELECT CASE WHEN ")
+	w.Compare(guard.Equal, token, held)
+	w.Write(" THEN true ELSE ")
+	w.RaiseCondition(guard.NotNewest, token, held)
+	before, behind := Text.Turning(true)
+	w.Write(" END FROM (SELECT " + sqltext.LedgerTable + ".token FROM (SELECT ")
+	w.Write(before)
+	w.Name(token)
+	w.Write(behind)
+	w.Write(" OFFSET 0) AS turn, ")
+	ofName()
+	w.Write(" FOR SHARE OF " + sqltext.LedgerTable + ") AS held), (SELECT ")
+	w.RaiseCondition(guard.Unknown, token, "pg_catalog.count(*)")
+	w.Write(" FROM ")
+	ofName()
+	w.Write("))")
+}
+
+// callLedger has the function do the same. It is named with its schema, and its arguments
+// are of the types that it is declared with, so that no other function can take its place;
+// it gets the table that the statement would ask. As a query of its own it is called once,
+// whether the ledger has a row for the name or not.
+func callLedger(w guard.Writer, token int) {
+	w.Write("COALESCE((SELECT ")
+	w.Write(w.LedgerHome())
+	w.Write("." + sqltext.LedgerFunction + "(")
+	w.TypedName(token)
+	w.Write(", ")
+	w.TypedValue(token)
+	w.Write(", ")
+	w.Int(int64(token))
+	w.Write(", '")
+	w.Write(w.Nonce())
+	w.Write("'::text, ")
+	w.Write(Text.Text(w.Ledger()))
+	w.Write("::pg_catalog.regclass)), false)")
+}
+
+// ledgerFirst: PostgreSQL evaluates a condition without columns before it reads a row.
+func ledgerFirst(w guard.Writer, token int) {
+	ledgerNewer(w, token)
+	w.Write(" IS NULL")
+}
+
+// ledgerTail: an offset is evaluated first, and NULL is none.
+func ledgerTail(w guard.Writer) {
+	w.Write(" OFFSET (")
+	lo, hi := w.Tokens()
+	for i := lo; i < hi; i++ {
+		if i > lo {
+			w.Write(" + ")
+		}
+		ledgerNewer(w, i)
+	}
+	w.Write(")")
+}
+
+// ledgerNewer takes no turn and locks nothing: the statement may still have to wait for rows.
+// Only the snapshot that has a newer token says something of this one: an older token may be
+// the snapshot's age.
+func ledgerNewer(w guard.Writer, token int) {
+	const stored = sqltext.LedgerTable + ".token"
+	w.Write("(SELECT ")
+	w.Raise(guard.NotNewest, token, stored)
+	w.Write(" FROM ")
+	w.Write(w.Ledger())
+	w.Write(" WHERE " + sqltext.LedgerTable + ".name = ")
+	w.Name(token)
+	w.Write(" AND NOT ")
+	w.Compare(guard.LessOrEqual, token, stored)
+	w.Write(")")
+}
+
+// claimsCheck compares what it has locked, as ledgerCheck does. It takes no turn: only the workers with
+// these claims share the lock, so that no crowd of them holds off a takeover for ever.
+func claimsCheck(w guard.Writer) {
+	row := w.Claimed()
+	w.Write("(SELECT ")
+	w.CompareClaims(guard.ClaimColumns{Key: `held.key COLLATE "C"`, Claim: "held.claim"})
+	w.Write(" FROM (SELECT ")
+	w.Write(row.Key)
+	w.Write(" AS key, ")
+	w.Write(row.Claim)
+	w.Write(" AS claim FROM ")
+	w.ClaimedRows()
+	w.Write(" FOR SHARE OF " + guard.ClaimedTable + ") AS held)")
+}
+
+// claimsFirst locks the rows before the statement's own are read, as the check is evaluated once; so it doesn't
+// matter whether the statement changes them.
+func claimsFirst(w guard.Writer) {
+	if w.AsksAlone() {
+		claimsCheck(w)
+		return
+	}
+	lo, _ := w.Tokens()
+	w.Write("(SELECT newest FROM ")
+	w.Item(lo)
+	w.Write(")")
+}
+
+// claimsTail: an offset is evaluated first, and NULL is none.
+func claimsTail(w guard.Writer) {
+	lo, _ := w.Tokens()
+	w.Write(" OFFSET (SELECT CASE WHEN NOT newest THEN 0 END FROM ")
+	w.Item(lo)
+	w.Write(")")
+}

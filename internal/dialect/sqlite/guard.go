@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// Guard is what the guard says in SQLite, where a column of any type holds values of all types.
+var Guard = &guard.Dialect{
+	Facts: guard.Facts{
+		SetsInOrder:       fact.No,
+		ReadsNewRow:       fact.No,
+		ReadsWith:         fact.Yes,
+		SkipsLocked:       fact.No,
+		WritesInWith:      fact.No,
+		ChecksBeyondLimit: fact.No,
+		SortsAside:        fact.No,
+		FindsDatesByNull:  fact.No,
+		LedgerInRow:       fact.No,
+		SeeksFirst:        fact.Yes,
+		OwnLedgers:        fact.Yes,
+	},
+	Texts: guard.Texts{
+		// A text column would be compared as text without the cast.
+		Size:        guard.Around{Before: "abs(max(COALESCE(CAST(", Behind: " AS INTEGER), 0), -9223372036854775807))"},
+		KeyText:     guard.Around{Before: "CAST(", Behind: " AS TEXT) COLLATE BINARY"},
+		ClaimText:   guard.Around{Between: " || ':' || "},
+		Equal:       guard.Around{Between: " = "},
+		Less:        guard.Around{Between: " < "},
+		LessOrEqual: guard.Around{Between: " <= "},
+		Greatest:    guard.Around{Before: "max(", Between: ", ", Behind: ")"},
+		Assigns:     guard.Around{Between: " = "},
+		NotInteger:  guard.Around{Before: "typeof(", Behind: ") NOT IN ('integer', 'null')"},
+		// A cast to INTEGER alone would take '9e18' for 9.
+		Assigned: guard.Around{Before: "CAST(CAST(COALESCE((", Between: "), ", Behind: ") AS NUMERIC) AS INTEGER)"},
+	},
+	Ground: guard.Ground{Cascades: fact.No}, // there are neither functions nor schemas that a statement drops
+
+	// SQLite has no privileges, and a DELETE carries no proof that a trigger could see.
+	Unsealable: "each program with the file can drop its triggers; leave Sealed out, and open the file through sqlfence alone",
+
+	// The first is the default of SQLITE_MAX_VARIABLE_NUMBER. As for the second, SQLite looks for a number that isn't
+	// the highest so far in the list of those that were written, from its beginning.
+	MaxInputs: 32766, MaxAdded: 64,
+
+	// They can be written under PRAGMA writable_schema.
+	//
+	// Source: https://sqlite.org/schematab.html.
+	DefiningTables: []string{"sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master"},
+
+	// They are other names for an INTEGER PRIMARY KEY.
+	RowNumbers: []string{"rowid", "oid", "_rowid_"},
+
+	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: ledgerTail,
+	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: ledgerTail,
+	ProveDelete: func(guard.Writer) {},
+}
+
+// ledgerCheck: a database file has one writer, so what is read there stays true to the end of the
+// statement, and of its transaction. Without a unique index a name may have several rows: the
+// highest counts. The ledger is in the written table's schema.
+func ledgerCheck(w guard.Writer, token int) {
+	const newest = "max(COALESCE(CAST(" + sqltext.LedgerTable + ".token AS INTEGER), 0))"
+	w.Write("(SELECT CASE WHEN ")
+	w.Compare(guard.Equal, token, newest)
+	w.Write(" THEN 1 WHEN count(*) = 0 THEN ")
+	w.RaiseCondition(guard.Unknown, token, "count(*)")
+	w.Write(" ELSE ")
+	w.RaiseCondition(guard.NotNewest, token, newest)
+	w.Write(" END FROM ")
+	w.Write(w.Schema())
+	w.Write(sqltext.LedgerTable + " WHERE " + sqltext.LedgerTable + ".name = ")
+	w.Name(token)
+	w.Write(")")
+}
+
+// ledgerTail: a limit is evaluated first, and a negative one is none.
+func ledgerTail(w guard.Writer) {
+	w.Write(" LIMIT CASE WHEN ")
+	w.CheckLedger()
+	w.Write(" THEN -1 END")
+}
+
+func claimsCheck(w guard.Writer) {
+	w.Write("(SELECT ")
+	w.CompareClaims(w.Claimed())
+	w.Write(" FROM ")
+	w.ClaimedRows()
+	w.Write(")")
+}

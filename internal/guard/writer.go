@@ -1,0 +1,71 @@
+package guard
+
+// A Writer writes one rendering of a guarded statement. Its methods take one text each: several would have to be
+// allocated, as they go by an interface.
+type Writer interface {
+	Write(sql string)
+	Int(n int64)
+
+	// Name and Value write a token's name and its value: as a constant, or as a placeholder. TypedName and
+	// TypedValue write constants of the type that a placeholder has.
+	Name(token int)
+	Value(token int)
+	TypedName(token int)
+	TypedValue(token int)
+
+	// Tokens returns the first of the written table's tokens, and the one behind the last.
+	Tokens() (lo, hi int)
+
+	// ProvenTokens writes them with commas between them, the highest first, as the arguments of a
+	// function that joins texts.
+	ProvenTokens()
+
+	// Compare writes the comparison of a stored number with a token's value.
+	Compare(c Comparison, token int, stored string)
+
+	// Raise writes an expression that raises a marker with a detail, which is an expression, and RaiseCondition
+	// a condition that does: false if the raise should yield NULL.
+	Raise(m Marker, token int, detail string)
+	RaiseCondition(m Marker, token int, detail string)
+	Nonce() string // of the markers
+
+	// Table is the name of the written table, and Schema its schema as a qualifier, or empty.
+	Table() string
+	Schema() string
+
+	// Ledger is the ledger's table as the guard names it, and LedgerHome the schema, quoted, of the function that asks
+	// it; empty for guards that ask by themselves.
+	Ledger() string
+	LedgerHome() string
+
+	// CheckLedger writes the condition that asks the ledger, and Item the name of the item of WITH that has a
+	// token's.
+	CheckLedger()
+	Item(token int)
+
+	// AsksAlone reports whether no statement stands behind the question.
+	AsksAlone() bool
+
+	// Claimed returns the columns of the claims where their table is read, ClaimedRows writes the table and
+	// the condition for the rows that the tokens name, for a FROM, and CompareClaims the condition over these rows
+	// that is true or raises.
+	Claimed() ClaimColumns
+	ClaimedRows()
+	CompareClaims(row ClaimColumns)
+}
+
+// ClaimColumns are columns of the table that has the claims as expressions: the key as text, and the claim, which
+// is never NULL.
+type ClaimColumns struct{ Key, Claim string }
+
+// ClaimedTable is what that table is called in the question.
+const ClaimedTable = "sqlfence_claimed"
+
+// A Marker is what the ledger's check raises for.
+type Marker string
+
+// The markers.
+const (
+	NotNewest Marker = "ledger"  // the ledger's value follows
+	Unknown   Marker = "unknown" // the ledger has no row for the name
+)

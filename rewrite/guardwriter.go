@@ -1,0 +1,61 @@
+package rewrite
+
+import "github.com/sqlfence/sqlfence/internal/guard"
+
+// A guardWriter is a writer as the folder of a database writes with it.
+type guardWriter writer
+
+// forGuard returns the writer for a database's own texts.
+func (w *writer) forGuard() guard.Writer { return (*guardWriter)(w) }
+
+func (w *guardWriter) writer() *writer { return (*writer)(w) }
+
+func (w *guardWriter) Write(sql string) { w.b.WriteString(sql) }
+
+func (w *guardWriter) Int(n int64) { w.b.Int(n) }
+
+func (w *guardWriter) Name(token int) { w.writer().field(token, fieldName) }
+
+func (w *guardWriter) Value(token int) { w.writer().field(token, fieldValue) }
+
+func (w *guardWriter) TypedName(token int) { w.writer().typedField(token, fieldName) }
+
+func (w *guardWriter) TypedValue(token int) { w.writer().typedField(token, fieldValue) }
+
+func (w *guardWriter) Tokens() (lo, hi int) { return w.lo, w.hi }
+
+func (w *guardWriter) ProvenTokens() { w.writer().provenTokens() }
+
+func (w *guardWriter) Compare(c guard.Comparison, token int, stored string) {
+	w.writer().compare(c, token, stored)
+}
+
+func (w *guardWriter) Raise(m guard.Marker, token int, detail string) {
+	w.writer().raise(string(m), token, detail)
+}
+
+func (w *guardWriter) RaiseCondition(m guard.Marker, token int, detail string) {
+	w.writer().raiseCondition(string(m), token, detail)
+}
+
+func (w *guardWriter) Nonce() string { return w.nonce }
+
+func (w *guardWriter) Table() string { return w.rules.Name }
+
+func (w *guardWriter) Schema() string { return w.target.schema }
+
+func (w *guardWriter) Ledger() string { return w.dialect.ledger }
+
+func (w *guardWriter) LedgerHome() string { return w.dialect.ledgerHome }
+
+func (w *guardWriter) CheckLedger() { w.writer().check(setOf(ruleLedger)) }
+
+func (w *guardWriter) Item(token int) { w.writer().ledgerItem(token) }
+
+func (w *guardWriter) AsksAlone() bool { return w.asksAlone }
+
+func (w *guardWriter) Claimed() guard.ClaimColumns { return w.writer().claimedColumns() }
+
+func (w *guardWriter) ClaimedRows() { w.writer().claimedRows() }
+
+func (w *guardWriter) CompareClaims(row guard.ClaimColumns) { w.writer().compareClaims(row) }
