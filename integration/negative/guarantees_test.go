@@ -66,9 +66,9 @@ func TestGuaranteesCanFail(t *testing.T) {
 
 	t.Run("no lock on the claims of another table", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, `" FOR SHARE OF " + claimed + ") AS held)"`, `") AS held)"`, 1)
+			return strings.Replace(source, `" FOR SHARE OF " + guard.ClaimedTable + ") AS held)"`, `") AS held)"`, 1)
 		}
-		wantFailing(t, "claims", asStatement, replaced(t, "rewrite/postgres.go", without), map[string][]string{
+		wantFailing(t, "claims", asStatement, replaced(t, "internal/dialect/postgres/guard.go", without), map[string][]string{
 			"TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten": postgres,
 			"TestTakeoverWaitsForTheWriteThatPresentedTheClaim":    postgres,
 			"TestCaseStudies": postgres,

@@ -1,5 +1,5 @@
-// Package seal says what the triggers of a sealed table are: package schema creates them, and package
-// verify compares a database's with them.
+// Package seal says what a sealed table is. The folders of internal/dialect have its triggers: package schema creates
+// them, and package verify compares a database's with them.
 package seal
 
 import (
@@ -26,8 +26,8 @@ type Table struct {
 	LedgerIn string
 }
 
-// than returns the comparison of a row's mark with a token that may write the row once only, or again.
-func (t *Table) than(once, again string) string {
+// Than returns the comparison of a row's mark with a token that may write the row once only, or again.
+func (t *Table) Than(once, again string) string {
 	if t.SingleUse {
 		return once
 	}
@@ -43,4 +43,5 @@ func Own(kind, table string) string {
 	return kind + table
 }
 
-func (t *Table) own(kind string) string { return Own(kind, t.Name) }
+// Own returns a name that belongs to the table.
+func (t *Table) Own(kind string) string { return Own(kind, t.Name) }

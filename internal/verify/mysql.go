@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
-	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -205,9 +204,9 @@ func (mysql) seal(l *look, t target) (s seals, has bool) {
 	if len(bodies) == 0 || s.problem != "" {
 		return s, has || len(bodies) > 0
 	}
-	for _, want := range seal.Triggers(table) {
+	for _, want := range my.SealTriggers(table) {
 		body, there := bodies[want.Event]
-		switch wants, is := seal.Stored(want.Body), seal.Stored(body); {
+		switch wants, is := my.StoredSeal(want.Body), my.StoredSeal(body); {
 		case !there:
 			s.problem = "it has no trigger for " + strings.ToUpper(want.Event)
 		case is != wants && s.shape == "":

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
-	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -176,13 +175,13 @@ func postgresSeals(l *look) string {
 			continue
 		}
 		table, functions := t.sealed(), ""
-		for _, f := range seal.Functions(table) {
+		for _, f := range pg.SealFunctions(table) {
 			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(), "{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(postgresSealFunction)
 		}
 		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
 			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
-		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id), "{wanted}", seal.Wanted(table, source), "{functions}", functions,
-			"{ledger name}", l.db.Text(seal.LedgerName(l.opts.Schema)), "{column}", l.db.Text(t.Fence)).Replace(postgresSeal))
+		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id), "{wanted}", pg.SealWanted(table, source), "{functions}", functions,
+			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)), "{column}", l.db.Text(t.Fence)).Replace(postgresSeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")
 }

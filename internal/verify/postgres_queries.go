@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"github.com/sqlfence/sqlfence/internal/seal"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -175,7 +175,7 @@ SELECT 'has', '', '', '', '' FROM source AS s WHERE EXISTS (SELECT FROM pg_catal
 UNION ALL SELECT 'late', pg_catalog.concat(g.tgname, ' of ', tree.oid::pg_catalog.regclass), '', '', 'is fired after it, and may change what it has compared'
 	FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE ` + sqltext.FiredBehindSeal + `
 UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog.regclass), '', '', CASE WHEN g.oid IS NULL THEN 'is missing'
-	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica' WHEN g.tgenabled <> 'A' THEN 'is switched off' WHEN (` + seal.Same + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ', pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
+	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica' WHEN g.tgenabled <> 'A' THEN 'is switched off' WHEN (` + pg.SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ', pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
 UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}), COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
 	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark + `')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name

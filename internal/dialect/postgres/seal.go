@@ -1,16 +1,19 @@
-package seal
+package postgres
 
 import (
 	"strings"
 
-	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Function is one of those that PostgreSQL's triggers call. What it calls is named with its schema, and no
+// sealed is a table as its seal is written.
+type sealed struct{ *seal.Table }
+
+// A SealFunction is one of those that PostgreSQL's triggers call. What it calls is named with its schema, and no
 // operator is used that the search path could lead elsewhere: a setting of its own would take
 // longer than all the rest.
-type Function struct {
+type SealFunction struct {
 	Name string
 	text string   // for format
 	args []string // of format, behind the schema and the ledger: what a table with partitions has besides
@@ -20,7 +23,7 @@ type Function struct {
 }
 
 // Takes are the types of its arguments.
-func (f *Function) Takes() string {
+func (f *SealFunction) Takes() string {
 	if f.proof {
 		return "pg_catalog.text"
 	}
@@ -28,7 +31,7 @@ func (f *Function) Takes() string {
 }
 
 // Declares is what it returns, and how it is run.
-func (f *Function) Declares() string {
+func (f *SealFunction) Declares() string {
 	returns := "RETURNS trigger"
 	if f.proof {
 		returns = "RETURNS pg_catalog.int8"
@@ -40,11 +43,11 @@ func (f *Function) Declares() string {
 }
 
 // Definer reports whether it runs with the rights of its owner.
-func (f *Function) Definer() bool { return f.looks }
+func (f *SealFunction) Definer() bool { return f.looks }
 
 // Body is an expression of PostgreSQL's for the function's body, where there are the columns or variables home, the
 // table's schema, ledger, the ledger's name with its schema in quotes, and parted, whether the table has partitions.
-func (f *Function) Body() string {
+func (f *SealFunction) Body() string {
 	body := "pg_catalog.format($sqlfence_create$" + f.text + "$sqlfence_create$, home, ledger"
 	for _, part := range f.args {
 		body += ", CASE WHEN parted THEN $sqlfence_part$" + part + "$sqlfence_part$ END"
@@ -58,23 +61,24 @@ func LedgerName(own string) string {
 	if own == "" {
 		return sqltext.LedgerTable
 	}
-	return pg.Text.Quote(own) + "." + sqltext.LedgerTable
+	return Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
-// Functions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, of
+// SealFunctions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, of
 // TRUNCATE, and if the seal takes a transaction's tokens, the one that reads them and the one that looks at them again.
-func Functions(t *Table) []Function {
+func SealFunctions(of *seal.Table) []SealFunction {
+	t := sealed{of}
 	write := func(text string) string { return t.fill(text, true) }
 	part := func(text string) string { return t.fill(text, false) }
-	all := []Function{
-		{t.own("sqlfence_write_"), write(postgresWrite), []string{part(movedHere), part(movesAway)}, false, false},
-		{t.own("sqlfence_delete_"), write(postgresDelete), []string{part(deletedMove)}, false, false},
-		{t.own("sqlfence_clear_"), write(postgresClear), []string{part(clearedMove)}, false, false},
-		{t.own("sqlfence_truncate_"), write(postgresTruncate), nil, false, false},
+	all := []SealFunction{
+		{t.Own("sqlfence_write_"), write(sealWrite), []string{part(movedHere), part(movesAway)}, false, false},
+		{t.Own("sqlfence_delete_"), write(sealDelete), []string{part(deletedMove)}, false, false},
+		{t.Own("sqlfence_clear_"), write(sealClear), []string{part(clearedMove)}, false, false},
+		{t.Own("sqlfence_truncate_"), write(sealTruncate), nil, false, false},
 	}
 	if t.FromTransaction {
-		all = append(all, Function{t.own("sqlfence_proof_"), write(postgresProof), nil, true, true},
-			Function{t.own("sqlfence_late_"), write(postgresLate), nil, false, true})
+		all = append(all, SealFunction{t.Own("sqlfence_proof_"), write(sealProof), nil, true, true},
+			SealFunction{t.Own("sqlfence_late_"), write(sealLate), nil, false, true})
 	}
 	return all
 }
@@ -82,9 +86,9 @@ func Functions(t *Table) []Function {
 // triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the
 // trigger, its function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none.
 // What a statement on a parent deletes doesn't clear before it, so what is left is cleared behind it.
-func triggerRows(t *Table) string {
-	f := Functions(t)
-	text := pg.Text.Text
+func triggerRows(t *seal.Table) string {
+	f := SealFunctions(t)
+	text := Text.Text
 	late := ""
 	if t.FromTransaction {
 		late = ", (" + lateTurn + ", '~sqlfence_late', " + text(f[5].Name) + ", 29)"
@@ -95,10 +99,10 @@ func triggerRows(t *Table) string {
 		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)" + late
 }
 
-// Wanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
+// SealWanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
 // have, and made is whether they are created there, and not on a parent. source is a query for the table's oid, its
 // schema, and whether it has partitions.
-func Wanted(t *Table, source string) string {
+func SealWanted(t *seal.Table, source string) string {
 	return `source (root, home, parted) AS (` + source + `),
 	tree (oid) AS (SELECT s.root FROM source AS s UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid),
 	sealed_tree (root, home, parted, parents) AS (SELECT s.root, s.home, s.parted, EXISTS (
@@ -110,8 +114,8 @@ func Wanted(t *Table, source string) string {
 		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
 }
 
-// Definition is an expression: what of a trigger w of wanted stands behind CREATE.
-const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn + " THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
+// SealDefinition is an expression: what of a trigger w of wanted stands behind CREATE.
+const SealDefinition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn + " THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
 	"CASE WHEN w.type & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
 	"pg_catalog.concat_ws(' OR ', CASE WHEN w.type & 4 <> 0 THEN 'INSERT' END, CASE WHEN w.type & 8 <> 0 THEN 'DELETE' END, " +
 	"CASE WHEN w.type & 16 <> 0 THEN 'UPDATE' END, CASE WHEN w.type & 32 <> 0 THEN 'TRUNCATE' END), ' ON ', w.part::pg_catalog.regclass, " +
@@ -119,15 +123,15 @@ const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn + " THEN '
 	"CASE WHEN w.type & 1 <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, " +
 	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt + ")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
 
-// Same is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
-const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
+// SealSame is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
+const SealSame = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
 	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND pg_catalog.strpos(pg_catalog.pg_get_triggerdef(g.oid), '" + doubted + "') > 0 " +
 	"ELSE g.tgqual IS NULL END AND " +
 	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
 
 // fill fills in a text. In one for format percent signs in the table's names are doubled.
-func (t *Table) fill(text string, forFormat bool) string {
-	d := pg.Text
+func (t sealed) fill(text string, forFormat bool) string {
+	d := Text
 	in := func(part string) string {
 		if forFormat {
 			return strings.ReplaceAll(part, "%", "%%")
@@ -144,7 +148,7 @@ func (t *Table) fill(text string, forFormat bool) string {
 		return strings.NewReplacer("{given}", given, "{token name}", "{name of "+row+"}").Replace(seenLedger)
 	}
 	compared := func(row, several string) string {
-		return strings.NewReplacer("{token name}", "{name of "+row+"}", "{one of several}", several).Replace(postgresLedger)
+		return strings.NewReplacer("{token name}", "{name of "+row+"}", "{one of several}", several).Replace(sealLedger)
 	}
 	parts := make(map[string]string)
 	if t.Ledger {
@@ -152,10 +156,10 @@ func (t *Table) fill(text string, forFormat bool) string {
 		parts["{ledger of deleted}"], parts["{seen by deleted}"] = compared("old", oneOfSeveral), seen("given", "old")
 	}
 	if t.Ledger && t.Key != "" {
-		parts["{same key}"], parts["{moved key}"] = " AND NOT "+movesKey, postgresKey
+		parts["{same key}"], parts["{moved key}"] = " AND NOT "+movesKey, sealKey
 	}
 	if t.Serial != "" {
-		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, postgresSerial
+		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, sealSerial
 	}
 	if t.FromTransaction {
 		taken := func(row string) string { return strings.ReplaceAll(takenToken, "{token name}", "{name of "+row+"}") }
@@ -173,12 +177,12 @@ func (t *Table) fill(text string, forFormat bool) string {
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
-		"{proof}", "%1$I."+in(d.Quote(t.own("sqlfence_proof_"))),
-		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))), "{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere, "{fresh}", t.than("int8gt", "int8ge"), "{max}", MaxToken,
+		"{proof}", "%1$I."+in(d.Quote(t.Own("sqlfence_proof_"))),
+		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))), "{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere, "{fresh}", t.Than("int8gt", "int8ge"), "{max}", seal.MaxToken,
 	).Replace(text)
 }
 
-const postgresWrite = `
+const sealWrite = `
 DECLARE
 	given pg_catalog.int8;
 	stored pg_catalog.int8;
@@ -225,7 +229,7 @@ const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			PERFORM pg_catalog.set_config({move}, pg_catalog.concat('from:', NEW.{mark}, ':', {name of new}), true);
 		END IF;`
 
-const postgresDelete = `
+const sealDelete = `
 DECLARE
 	proof pg_catalog.text := pg_catalog.current_setting({setting}, true);
 	move pg_catalog.text;
@@ -268,7 +272,7 @@ const deletedMove = `
 		END IF;
 	END IF;`
 
-const postgresClear = `
+const sealClear = `
 BEGIN
 	%3$sPERFORM pg_catalog.set_config({setting}, '', true);
 	RETURN NULL;
@@ -281,7 +285,7 @@ const clearedMove = `PERFORM pg_catalog.set_config({move}, '', true);
 	END IF;
 	`
 
-const postgresTruncate = `
+const sealTruncate = `
 BEGIN
 	IF {applied} THEN
 		RETURN NULL;
@@ -303,9 +307,9 @@ const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_repli
 const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
 	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
 
-// postgresLedger compares with the ledger: it takes the ledger's turn and locks its row, as a guard
+// sealLedger compares with the ledger: it takes the ledger's turn and locks its row, as a guard
 // does.
-const postgresLedger = `
+const sealLedger = `
 	token_name := {token name};
 	PERFORM pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', token_name), 0));
 	SELECT t.token INTO newest FROM %2$s AS t WHERE t.name OPERATOR(pg_catalog.=) token_name FOR SHARE;
@@ -320,8 +324,8 @@ const postgresLedger = `
 // raisesSerial is a condition: an UPDATE raises the row's version.
 const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, COALESCE(OLD.{serial}, 0)), false))"
 
-// postgresSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
-const postgresSerial = `
+// sealSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
+const sealSerial = `
 	IF NOT ` + raisesSerial + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write doesn''t raise the serial (set %% to itself plus 1)', {name}, {serial name}
 			USING ERRCODE = 'FT004';
@@ -330,8 +334,8 @@ const postgresSerial = `
 // movesKey is a condition: an UPDATE gives the row another token's name.
 const movesKey = "(pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne({name of old}, {name of new}))"
 
-// postgresKey refuses what takes a row out of the scope of its token by that of another one.
-const postgresKey = `
+// sealKey refuses what takes a row out of the scope of its token by that of another one.
+const sealKey = `
 	IF ` + movesKey + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: changing the key of a row is not allowed (delete and insert it)', {name}
 			USING ERRCODE = 'FT001';

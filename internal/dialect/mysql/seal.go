@@ -1,41 +1,46 @@
-package seal
+package mysql
 
 import (
 	"strconv"
 	"strings"
 
-	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Trigger is one of MySQL's, of rows before an event: there are no others.
-type Trigger struct{ Event, Body string }
+// sealed is a table as its seal is written.
+type sealed struct{ *seal.Table }
 
-// Triggers returns, for MySQL, the triggers of a table's seal.
-func Triggers(t *Table) []Trigger {
-	return []Trigger{t.trigger("insert", mysqlWrite), t.trigger("update", mysqlWrite), t.trigger("delete", mysqlDelete)}
+// A SealTrigger is one of MySQL's, of rows before an event: there are no others.
+type SealTrigger struct{ Event, Body string }
+
+// SealTriggers returns the triggers of a table's seal.
+func SealTriggers(of *seal.Table) []SealTrigger {
+	t := sealed{of}
+	return []SealTrigger{t.trigger("insert", sealWrite), t.trigger("update", sealWrite), t.trigger("delete", sealDelete)}
 }
 
 // OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a
 // constraint would copy the table, and IGNORE would skip its rows.
-func OpenTriggers(t *Table) []Trigger {
-	return []Trigger{t.trigger("insert", mysqlOpen), t.trigger("update", mysqlOpen)}
+func OpenTriggers(of *seal.Table) []SealTrigger {
+	t := sealed{of}
+	return []SealTrigger{t.trigger("insert", sealOpen), t.trigger("update", sealOpen)}
 }
 
-// Stored returns a trigger's body as the catalogue shows it, which leaves out the character sets of constants.
-func Stored(body string) string {
+// StoredSeal returns a trigger's body as the catalogue shows it, which leaves out the character sets of constants.
+func StoredSeal(body string) string {
 	return strings.TrimSpace(strings.ReplaceAll(body, "_utf8mb4", ""))
 }
 
-func (t *Table) trigger(event, text string) Trigger {
-	body, _ := sqltext.Render(my.Text, text, t.pieces(event))
-	return Trigger{event, body}
+func (t sealed) trigger(event, text string) SealTrigger {
+	body, _ := sqltext.Render(Text, text, t.pieces(event))
+	return SealTrigger{event, body}
 }
 
 // ledger names the ledger, and writes its database. In a trigger a name without a database is that of its
 // table's, as is DATABASE(), also after the database was restored by another name.
-func (t *Table) ledger() (table, home string) {
-	d := my.Text
+func (t sealed) ledger() (table, home string) {
+	d := Text
 	if t.LedgerIn == "" {
 		return d.Quote(sqltext.LedgerTable), "DATABASE()"
 	}
@@ -43,8 +48,8 @@ func (t *Table) ledger() (table, home string) {
 }
 
 // pieces are what the triggers' texts name.
-func (t *Table) pieces(event string) sqltext.Pieces {
-	d := my.Text
+func (t sealed) pieces(event string) sqltext.Pieces {
+	d := Text
 	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
 	only := func(applies bool, text string) sqltext.Piece {
 		if !applies {
@@ -57,7 +62,7 @@ func (t *Table) pieces(event string) sqltext.Pieces {
 	unproven := said + "the write carries no fencing token (set " + t.Fence + " to minus the token)"
 	if event != "insert" {
 		held = "ABS(COALESCE(OLD." + mark + ", 0))"
-		less = t.than("<=", "<")
+		less = t.Than("<=", "<")
 	}
 	if event == "delete" {
 		row = "OLD"
@@ -74,14 +79,14 @@ func (t *Table) pieces(event string) sqltext.Pieces {
 		return sqltext.Raw(strconv.Itoa(int(sqltext.SealErrno[r])))
 	}
 	return sqltext.Pieces{
-		"mark": raw(mark), "held": raw(held), "less": raw(less), "max": raw(MaxToken),
+		"mark": raw(mark), "held": raw(held), "less": raw(less), "max": raw(seal.MaxToken),
 		"name": raw(name), "proof": raw(d.Text(t.Name + ":")), "variable": raw(sqltext.DeleteProofVariable), "colon": raw(d.Text(":")),
 		"ledger": raw(ledger), "home": raw(home),
-		"refuses": sqltext.SQL(mysqlRefuse), "asks": only(t.Ledger, mysqlLedger),
-		"several": only(event == "delete", mysqlSeveral), "seen": sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
-		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, mysqlKey),
+		"refuses": sqltext.SQL(sealRefuse), "asks": only(t.Ledger, sealLedger),
+		"several": only(event == "delete", sealSeveral), "seen": sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
+		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, sealKey),
 		"moves":  raw("NOT (CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY))"),
-		"raised": only(raises, " AND {raises}"), "kept": only(raises, mysqlSerial),
+		"raised": only(raises, " AND {raises}"), "kept": only(raises, sealSerial),
 		"raises":   raw("COALESCE(NEW", serial, " > COALESCE(OLD", serial, ", 0), FALSE)"),
 		"unproven": raw(d.Text(unproven)),
 		"otherkey": raw(d.Text(said + "changing the key of a row is not allowed (delete and insert it)")),
@@ -95,9 +100,9 @@ func (t *Table) pieces(event string) sqltext.Pieces {
 	}
 }
 
-// mysqlWrite declares its variables where it needs them, which is seldom. Behind NOT stands a bracket, as a sql_mode
+// sealWrite declares its variables where it needs them, which is seldom. Behind NOT stands a bracket, as a sql_mode
 // may read it otherwise.
-const mysqlWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
+const sealWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
@@ -107,8 +112,8 @@ ELSE BEGIN
 	SET NEW.{mark} = given;
 END; END IF`
 
-// mysqlDelete reads a proof of this statement: it has the time at which that began.
-const mysqlDelete = `BEGIN
+// sealDelete reads a proof of this statement: it has the time at which that began.
+const sealDelete = `BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE refusal INT DEFAULT {isstale};
 	DECLARE problem, head, proof VARCHAR(16000) CHARACTER SET utf8mb4;
@@ -119,8 +124,8 @@ const mysqlDelete = `BEGIN
 	END IF;{refuses}
 END`
 
-// mysqlRefuse compares the token that was given.
-const mysqlRefuse = `
+// sealRefuse compares the token that was given.
+const sealRefuse = `
 	IF given <= 0 THEN
 		SET refusal = {noproof}, problem = {unproven};
 	ELSEIF given > {max} THEN
@@ -133,10 +138,10 @@ const mysqlRefuse = `
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = refusal, MESSAGE_TEXT = problem;
 	END IF;`
 
-// mysqlLedger notes the tokens that it has compared, and with which ledger, for the statement's
+// sealLedger notes the tokens that it has compared, and with which ledger, for the statement's
 // other rows; a statement may have several ledgers. It notes none where the session's time may
 // stand still, and be that of a later statement, too. With --sysdate-is-now both times do.
-const mysqlLedger = `
+const sealLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
 		IF given < newest THEN
@@ -148,33 +153,33 @@ const mysqlLedger = `
 		END IF;
 	END IF;`
 
-// mysqlSeveral: of a proof's tokens it may be any.
-const mysqlSeveral = `
+// sealSeveral: of a proof's tokens it may be any.
+const sealSeveral = `
 		IF FIND_IN_SET(newest, proof) > 0 THEN
 			SET given = newest;
 		END IF;`
 
-// mysqlKey refuses what takes a row out of the scope of its token by that of another one.
-const mysqlKey = `
+// sealKey refuses what takes a row out of the scope of its token by that of another one.
+const sealKey = `
 	ELSEIF {moves} THEN
 		SET refusal = {noproof}, problem = {otherkey};`
 
-// mysqlSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
-const mysqlSerial = `
+// sealSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
+const sealSerial = `
 	IF problem IS NULL AND NOT {raises} THEN
 		SET refusal = {isserial}, problem = {sameold};
 	END IF;`
 
 // seen returns a condition: the statement has the lock of the ledger's row already, and so no
 // client has raised the token.
-func (t *Table) seen(given, home, name string) string {
+func (t sealed) seen(given, home, name string) string {
 	if !t.Ledger {
 		return ""
 	}
 	return " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', " + given + ", ':', LENGTH(" + home + "), ':', " + home + ", ':', " + name + ") AS BINARY), FALSE)"
 }
 
-const mysqlOpen = `BEGIN
+const sealOpen = `BEGIN
 	IF NEW.{mark} < 0 THEN
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {isopen}, MESSAGE_TEXT = {open};
 	END IF;

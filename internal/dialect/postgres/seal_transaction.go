@@ -1,4 +1,4 @@
-package seal
+package postgres
 
 import "strings"
 
@@ -19,7 +19,7 @@ const (
 	doubted  = "WHEN (textne(current_setting(''sqlfence.doubt''::text, true), ''''::text))"
 )
 
-// postgresProof returns the transaction's token of a name, or NULL. No function of PostgreSQL's says whether a setting
+// sealProof returns the transaction's token of a name, or NULL. No function of PostgreSQL's says whether a setting
 // holds for the transaction or for the session, so the value has to show it, in one of two ways:
 //
 //   - It has the transaction's number among its tokens.
@@ -29,14 +29,14 @@ const (
 //     memory has to grow by a setting that has no place yet.
 //
 // In a subtransaction the value may be that of the transaction around it, which can't be seen from there. So such a write passes
-// in doubt, and the look is taken when the transaction ends, by postgresLate.
+// in doubt, and the look is taken when the transaction ends, by sealLate.
 //
 // What was found is noted with the transaction's number, in a setting that a rollback to a savepoint takes back
 // like the tokens. Where the value is refused an error takes back the place: else it would count at the next look.
 //
 // The function is STABLE to have no snapshot of its own in that memory, and runs with the rights of the table's owner, who may
 // read it.
-var postgresProof = `
+var sealProof = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
 	own pg_catalog.text;
@@ -84,9 +84,9 @@ BEGIN
 	END LOOP;
 END `
 
-// postgresLate is fired when the transaction ends, for each row that was written in doubt: the tokens have to be the same, and
+// sealLate is fired when the transaction ends, for each row that was written in doubt: the tokens have to be the same, and
 // the transaction's. For the second row there is a note of the look at the first; RESET ALL takes away both, and nothing passes.
-var postgresLate = `
+var sealLate = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
 	own pg_catalog.text := pg_catalog.concat(' ', pg_catalog.txid_current(), ' ');
