@@ -32,10 +32,10 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Migration is the SQL that gives River's table the column claim, and the trigger that raises it with each change of
-// the state but the one to completed, so that a worker's transaction may write after JobCompleteTx. Run it once after
-// River's own migrations, where search_path finds river_job, and before the first client has the middleware. To run it
-// again does no harm. It rewrites no row.
+// Migration is the SQL that gives River's table on PostgreSQL the column claim, and the trigger that raises it with
+// each change of the state but the one to completed, so that a worker's transaction may write after JobCompleteTx. Run it
+// once after River's own migrations, where search_path finds river_job, and before the first client has the middleware.
+// To run it again does no harm. It rewrites no row.
 const Migration = `ALTER TABLE river_job ADD COLUMN IF NOT EXISTS claim bigint NOT NULL DEFAULT 0;
 CREATE OR REPLACE FUNCTION river_job_claim() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN NEW.claim := OLD.claim + 1; RETURN NEW; END $$;
@@ -47,8 +47,9 @@ CREATE TRIGGER river_job_claim BEFORE UPDATE ON river_job FOR EACH ROW
 type Row interface{ Scan(dest ...any) error }
 
 // Middleware returns the middleware that gives the context of each attempt the token of its claim, as
-// sqlfence.ClaimToken("river_job", id, claim) does. It asks queryRow for the claim, by the key, before the attempt
-// and after it: the QueryRowContext of a *sql.DB, fenced or not, or the QueryRow of a pool of pgx.
+// sqlfence.ClaimToken("river_job", id, claim) does: register the table by this name, or with it as [sqlfence.Resource].
+// It asks queryRow for the claim, by the key, before the attempt and after it: the QueryRowContext of a *sql.DB, fenced
+// or not, or the QueryRow of a pool of pgx.
 //
 // An attempt that the job was taken from doesn't begin; and if it has begun, River isn't told of its end, whatever the
 // worker has returned: then the middleware returns an error that is [sqlfence.ErrStale] and that River reports for no
