@@ -33,9 +33,9 @@ import (
 )
 
 // Migration is the SQL that gives River's table on PostgreSQL the column claim, and the trigger that raises it with
-// each change of the state but the one to completed, so that a worker's transaction may write after JobCompleteTx. Run it
-// once after River's own migrations, where search_path finds river_job, and before the first client has the middleware.
-// To run it again does no harm. It rewrites no row.
+// each change of the state but the one to completed, so that a worker's transaction may write after JobCompleteTx. Run
+// it once after River's own migrations, where search_path finds river_job, and before the first client has the
+// middleware. To run it again does no harm. It rewrites no row.
 const Migration = `ALTER TABLE river_job ADD COLUMN IF NOT EXISTS claim bigint NOT NULL DEFAULT 0;
 CREATE OR REPLACE FUNCTION river_job_claim() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN NEW.claim := OLD.claim + 1; RETURN NEW; END $$;
