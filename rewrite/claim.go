@@ -69,7 +69,7 @@ func (claim) inWhere(t *Table, how rowWrite) bool { return t.Claim != "" && !how
 func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
 // check looks for the row's key and generation, as one text, among those of the tokens: of many rows
-// with many tokens each takes one look-up. Which token it is that is stale is only asked for a refusal.
+// with many tokens each takes one look-up. Which token is stale is found out of the refusal, by the row's key.
 func (claim) check(w *writer) {
 	if w.isNoInteger("CASE WHEN ", " THEN ") {
 		w.raiseNoInteger()
@@ -90,24 +90,16 @@ func (claim) check(w *writer) {
 	w.write(") THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raising(markerClaim, w.lo, w.unproven)
+	w.raising(markerUnproven, w.lo, w.unproven)
 	w.write(" IS NOT NULL END")
 }
 
-// unproven writes what is raised for a row without a proof: the token that has its key, or -1, its
-// generation, and its key.
+// unproven writes what is raised for a row without a proof: its generation, and its key, or NULL. No token names a
+// row with a key that is NULL, and one may name an empty key.
 func (w *writer) unproven() {
 	_, and, _ := w.dialect.Raising()
-	w.write("CASE ", w.rowsKey())
-	for i := w.lo; i < w.hi; i++ {
-		w.write(" WHEN ")
-		w.field(i, fieldKey)
-		w.write(" THEN ")
-		w.b.Int(int64(i))
-	}
-	w.write(" ELSE -1 END", and, "':'", and)
 	w.storedNumber()
-	w.write(and, "':'", and, w.shownKey())
+	w.write(and, "CASE WHEN ", w.rowsKey(), " IS NULL THEN ':' ELSE ':=' END", and, w.shownKey())
 }
 
 // inSet: the caller takes over, and the statement leaves the column to the guard.

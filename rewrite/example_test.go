@@ -39,7 +39,7 @@ func Example() {
 		}
 	}
 	answer := errors.New("bad JSON path: 'sqlfence:nonce:stale:0:43'") // from the database
-	if m, ok := r.ReadMarker(answer); ok && m.Kind == rewrite.Stale {
+	if m, ok := r.ReadMarker(answer, nil); ok && m.Kind == rewrite.Stale {
 		fmt.Println("stale: the row has token", m.Current)
 	}
 	// Output:

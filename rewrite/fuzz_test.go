@@ -92,7 +92,7 @@ func FuzzReadMarker(f *testing.F) {
 		for _, d := range guardedDialects(t) {
 			r := reader(t, d)
 			for _, err := range []error{errors.New(before + "sqlfence:nonce:" + marker), stateError{before + "sqlfence:nonce:" + marker, state}, errors.New(before + marker)} {
-				m, ok := r.ReadMarker(err)
+				m, ok := r.ReadMarker(err, nil)
 				if ok && (m.Kind == 0 || m.Token < 0 || m.Table < 0) {
 					t.Fatalf("%v: %q is %+v, %v", d, err, m, ok)
 				}

@@ -365,14 +365,14 @@ func TestValidStatements(t *testing.T) {
 
 // TestKeyOfSQLiteIsUnquoted: SQLite doubles the quotes in its text.
 func TestKeyOfSQLiteIsUnquoted(t *testing.T) {
-	if m, ok := reader(t, SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`)); !ok || m.Key != "O'Brien" {
+	if m, ok := reader(t, SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`), nil); !ok || m.Key != "O'Brien" {
 		t.Errorf("got %+v, %v", m, ok)
 	}
 }
 
 // TestLocalisedScope: the closing quote of other languages' messages.
 func TestLocalisedScope(t *testing.T) {
-	if m, ok := reader(t, Postgres).ReadMarker(errors.New(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:scope:0:43« (SQLSTATE 22P02)`)); !ok || m.Key != "43" {
+	if m, ok := reader(t, Postgres).ReadMarker(errors.New(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:scope:0:43« (SQLSTATE 22P02)`), nil); !ok || m.Key != "43" {
 		t.Errorf("got %+v, %v", m, ok)
 	}
 }

@@ -27,7 +27,8 @@ const (
 	markerLedger  = "ledger"  // the ledger's value follows
 	markerScope   = "scope"   // the row's key follows
 	markerUnknown = "unknown" // no row for the name in the ledger
-	markerClaim   = "claim"   // the token that has the row's key follows, or -1, then its claim and its key
+	markerClaim    = "claim"    // the token follows that names the row, then its claim
+	markerUnproven = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
 
 	// Of these the number is that of a table, of the others that of a token.
 	markerConflict  = "conflict" // the row's serial follows
@@ -100,8 +101,9 @@ const (
 
 // ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
 // the same for another reason isn't one: the error of another statement, or of a value that
-// reads like a marker.
-func (r *Rewriter) ReadMarker(err error) (Marker, bool) {
+// reads like a marker. v are the values that the statement was rendered with; nil will do where no table
+// has a Claim.
+func (r *Rewriter) ReadMarker(err error, v *Values) (Marker, bool) {
 	if err == nil || r.dialect == nil {
 		return Marker{}, false
 	}
@@ -114,7 +116,7 @@ func (r *Rewriter) ReadMarker(err error) (Marker, bool) {
 	if !ok || i < 0 {
 		return Marker{}, false
 	}
-	return readMarker(message[:i], message[i+len(prefix):])
+	return readMarker(message[:i], message[i+len(prefix):], v)
 }
 
 // Marks reports whether a text has the nonce of the rewriter's markers, which the
@@ -123,7 +125,7 @@ func (r *Rewriter) ReadMarker(err error) (Marker, bool) {
 func (r *Rewriter) Marks(text string) bool { return r.nonce != "" && strings.Contains(text, r.nonce) }
 
 // readMarker reads what follows the nonce; before is what stands before the marker.
-func readMarker(before, marker string) (Marker, bool) {
+func readMarker(before, marker string, v *Values) (Marker, bool) {
 	text, _, padded := strings.Cut(marker, sqltext.Padding)
 	if padded {
 		before = "" // the detail ends there, and quotes in it are its own
@@ -154,7 +156,9 @@ func readMarker(before, marker string) (Marker, bool) {
 	case markerUnknown:
 		m.Kind = UnknownName
 	case markerClaim:
-		err = m.readClaim(before, detail)
+		err = m.readClaim(detail)
+	case markerUnproven:
+		err = m.readUnproven(quotedDetail(before, detail), v)
 	case markerConflict, markerAssigned:
 		m.Kind = Conflict
 		if kind == markerAssigned {
@@ -213,18 +217,31 @@ func leadingDigits(s string) string {
 	return s[:n]
 }
 
-// readClaim reads what the claim's check raises: token, generation and key.
-func (m *Marker) readClaim(before, detail string) error {
-	token, rest, _ := strings.Cut(detail, ":")
-	current, key, _ := strings.Cut(rest, ":")
-	n, err := strconv.Atoi(token)
-	if err != nil || n < 0 {
-		m.Kind, m.Key = OutOfScope, quotedDetail(before, key)
+// readClaim reads what the check of another table's claims raises: token and generation.
+func (m *Marker) readClaim(detail string) (err error) {
+	token, current, _ := strings.Cut(detail, ":")
+	if m.Token, err = strconv.Atoi(token); err != nil {
 		return err
 	}
-	m.Kind, m.Token = Stale, n
+	m.Kind = Stale
 	m.Current, err = leadingInteger(current)
 	return err
+}
+
+// readUnproven reads what the claim's check raises: the row's generation and key. The key says which of the
+// tokens of the row's table is stale; m has the first one's number.
+func (m *Marker) readUnproven(detail string, v *Values) (err error) {
+	current, key, _ := strings.Cut(detail, ":")
+	key, exists := strings.CutPrefix(key, "=")
+	if m.Current, err = leadingInteger(current); err != nil {
+		return err
+	}
+	if i := v.tokenOf(m.Token, key); exists && i >= 0 {
+		m.Kind, m.Token = Stale, i
+		return nil
+	}
+	*m = Marker{Kind: OutOfScope, Token: m.Token, Key: key}
+	return nil
 }
 
 // readLocked reads what the lock's check raises: since, expiry and by. A time that is no

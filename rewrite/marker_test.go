@@ -25,6 +25,10 @@ func reader(t *testing.T, d Dialect) *Rewriter {
 
 // The texts are those of real errors, in full.
 func TestReadMarker(t *testing.T) {
+	values := &Values{Tables: []TableValues{
+		{Tokens: []Token{{Key: "7"}}},
+		{Tokens: []Token{{Key: "o'neill:1"}, {Key: "42"}, {Key: strings.Repeat("k", 200)}}},
+	}}
 	for _, tt := range []struct {
 		name, message string
 		want          Marker
@@ -47,9 +51,15 @@ func TestReadMarker(t *testing.T) {
 		{"scope, double quote in the key", `pq: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:a"b"`, Marker{Kind: OutOfScope, Key: `a"b`}},
 		{"scope, colons in the key", `bad JSON path: 'sqlfence:nonce:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
 		{"scope, a marker in the key", `bad JSON path: 'sqlfence:nonce:scope:0:sqlfence:nonce:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:nonce:stale:0:9"}},
-		{"claim, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:claim:0:12:3:42" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 12, Current: 3}},
-		{"claim, negative", `bad JSON path: 'sqlfence:nonce:claim:0:0:-3:42'`, Marker{Kind: Stale, Current: -3}},
-		{"claim, another key", `SQL logic error: bad JSON path: 'sqlfence:nonce:claim:4:-1:3:o''neill:1' (1)`, Marker{Kind: OutOfScope, Token: 4, Key: "o'neill:1"}},
+		{"claim, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:claim:0:12:3" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 12, Current: 3}},
+		{"claim, negative", `bad JSON path: 'sqlfence:nonce:claim:0:0:-3'`, Marker{Kind: Stale, Current: -3}},
+		{"unproven, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unproven:1:3:=42" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 2, Current: 3}},
+		{"unproven, negative", `bad JSON path: 'sqlfence:nonce:unproven:1:-3:=o''neill:1'`, Marker{Kind: Stale, Token: 1, Current: -3}},
+		{"unproven, another key", `SQL logic error: bad JSON path: 'sqlfence:nonce:unproven:1:3:=o''neill:2' (1)`, Marker{Kind: OutOfScope, Token: 1, Key: "o'neill:2"}},
+		{"unproven, another table's key", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=7'`, Marker{Kind: OutOfScope, Token: 1, Key: "7"}},
+		{"unproven, a key that is cut off", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=` + strings.Repeat("k", 100) + `'`, Marker{Kind: Stale, Token: 3, Current: 3}},
+		{"unproven, NULL", `bad JSON path: 'sqlfence:nonce:unproven:1:3:'`, Marker{Kind: OutOfScope, Token: 1}},
+		{"unproven, a short key that others begin with", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=k'`, Marker{Kind: OutOfScope, Token: 1, Key: "k"}},
 		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
 		{"ledger, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:ledger:3:9" (SQLSTATE 22P02)`, Marker{Kind: NotNewest, Token: 3, Current: 9}},
 		{"ledger, none yet", `bad JSON path: 'sqlfence:nonce:ledger:0:0'`, Marker{Kind: NotNewest}},
@@ -64,7 +74,7 @@ func TestReadMarker(t *testing.T) {
 		{"locked, colons and quotes", `bad JSON path: 'sqlfence:nonce:locked:0:0:-5:o''neill:1'`, Marker{Kind: Locked, Expiry: -5, By: "o'neill:1"}},
 		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
 	} {
-		if got, ok := reader(t, SQLite).ReadMarker(errors.New(tt.message)); !ok || got != tt.want {
+		if got, ok := reader(t, SQLite).ReadMarker(errors.New(tt.message), values); !ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, ok, tt.want)
 		}
 	}
@@ -76,8 +86,10 @@ func TestReadMarkerRefuses(t *testing.T) {
 		"sqlfence",
 		"sqlfence:",
 		"sqlfence:nonce:stale",
-		"sqlfence:nonce:claim:0:x:1:42",
+		"sqlfence:nonce:claim:0:x:1",
 		"sqlfence:nonce:claim:0:0",
+		"sqlfence:nonce:unproven:0:x:1",
+		"sqlfence:nonce:unproven:0",
 		"sqlfence:nonce:stale:",
 		"sqlfence:nonce:stale:0",
 		"sqlfence:nonce:stale:0:",
@@ -108,7 +120,7 @@ func TestReadMarkerRefuses(t *testing.T) {
 		`ERROR: duplicate key value violates unique constraint "books_pkey" (SQLSTATE 23505)`,
 		`UNIQUE constraint failed: books.id`,
 	} {
-		if got, ok := reader(t, Postgres).ReadMarker(errors.New(message)); ok {
+		if got, ok := reader(t, Postgres).ReadMarker(errors.New(message), nil); ok {
 			t.Errorf("%q: got %+v", message, got)
 		}
 	}
@@ -124,7 +136,7 @@ func TestMarkersAreRead(t *testing.T) {
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")
-			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:" + marker + "17'")); !ok || m.Kind != want || m.Token+m.Table != 3 {
+			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:" + marker + "17'"), nil); !ok || m.Kind != want || m.Token+m.Table != 3 {
 				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
 			}
 		}
@@ -134,7 +146,7 @@ func TestMarkersAreRead(t *testing.T) {
 // MySQL's servers quote nothing in what they show, and the guard pads it.
 func TestMarkerOfMySQLWithQuotes(t *testing.T) {
 	const text = "Identifier name 'sqlfence:nonce:locked:0:1:2:o'neill's '' ......................................' is too long"
-	if m, ok := reader(t, MySQL).ReadMarker(errors.New(text)); !ok || m.By != "o'neill's ''" {
+	if m, ok := reader(t, MySQL).ReadMarker(errors.New(text), nil); !ok || m.By != "o'neill's ''" {
 		t.Errorf("by %q, %t", m.By, ok)
 	}
 }
@@ -182,17 +194,17 @@ func TestMarkerNeedsItsCode(t *testing.T) {
 	} {
 		wrapped := fmt.Errorf("wrapped: %w", errors.Join(errors.New("before"), tt.err))
 		for _, err := range []error{tt.err, wrapped} {
-			m, ok := reader(t, tt.d).ReadMarker(err)
+			m, ok := reader(t, tt.d).ReadMarker(err, nil)
 			if ok != tt.want || ok && (m != Marker{Kind: Stale, Current: 9}) {
 				t.Errorf("%v, %#v: %+v, %t", tt.d, err, m, ok)
 			}
 		}
 		// What a wrapper writes before it, such as the statement, isn't read.
 		stated := fmt.Errorf("sqlfence:nonce:stale:0:', %w", tt.err)
-		if m, ok := reader(t, tt.d).ReadMarker(stated); ok != tt.want || ok && m.Current != 9 {
+		if m, ok := reader(t, tt.d).ReadMarker(stated, nil); ok != tt.want || ok && m.Current != 9 {
 			t.Errorf("%v, %v: %+v, %t", tt.d, stated, m, ok)
 		}
-		if m, ok := reader(t, tt.d).ReadMarker(fmt.Errorf("%s: %w", text, errors.New("of no driver that is known"))); !ok || m.Current != 9 {
+		if m, ok := reader(t, tt.d).ReadMarker(fmt.Errorf("%s: %w", text, errors.New("of no driver that is known")), nil); !ok || m.Current != 9 {
 			t.Errorf("%v, without a code: %+v, %t", tt.d, m, ok)
 		}
 	}
@@ -211,14 +223,14 @@ func TestColumnOfAnotherType(t *testing.T) {
 		`FEHLER: Funktion »x pg_catalog.int8le(« (text) existiert nicht (SQLSTATE 42883)`:   false,
 		`ERROR: function books.int8le(real, bigint) does not exist (SQLSTATE 42883)`:        false,
 	} {
-		if m, ok := reader(t, Postgres).ReadMarker(fmt.Errorf("wrapped: %w", postgresError{"42883", text})); ok != want || ok && m.Kind != NotInteger {
+		if m, ok := reader(t, Postgres).ReadMarker(fmt.Errorf("wrapped: %w", postgresError{"42883", text}), nil); ok != want || ok && m.Kind != NotInteger {
 			t.Errorf("%s: %+v, %t", text, m, ok)
 		}
-		if m, ok := reader(t, Postgres).ReadMarker(postgresError{"22P02", text}); ok {
+		if m, ok := reader(t, Postgres).ReadMarker(postgresError{"22P02", text}, nil); ok {
 			t.Errorf("%s with another code: %+v", text, m)
 		}
 		for _, d := range []Dialect{SQLite, MySQL} {
-			if m, ok := reader(t, d).ReadMarker(errors.New(text)); ok {
+			if m, ok := reader(t, d).ReadMarker(errors.New(text), nil); ok {
 				t.Errorf("%v, %s: %+v", d, text, m)
 			}
 		}
@@ -241,7 +253,7 @@ func TestNonceOfARewriter(t *testing.T) {
 			if !strings.Contains(text, marker) || strings.Contains(text, fmt.Sprint("N", 1-i)) {
 				t.Errorf("%s", text)
 			}
-			if m, ok := r.ReadMarker(errors.New(marker + "9")); !ok || m.Current != 9 {
+			if m, ok := r.ReadMarker(errors.New(marker + "9"), nil); !ok || m.Current != 9 {
 				t.Errorf("%+v, %t", m, ok)
 			}
 			if !r.Marks(text) || r.Marks("UPDATE books SET owner = 'sqlfence:stale:0:9'") {

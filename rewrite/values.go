@@ -83,6 +83,34 @@ func (v *Values) check(p *Plan) error {
 	return nil
 }
 
+// tokenOf returns which token, of those of the table with this first one, names the row of a key: its index among
+// the tokens of all tables; negative for none. MySQL's messages show the beginning of a long key only, which is taken
+// for the key where no token has just that.
+func (v *Values) tokenOf(first int, key string) int {
+	if v == nil {
+		return -1
+	}
+	lo, found := 0, -1
+	for i := range v.Tables {
+		tokens := v.Tables[i].Tokens
+		if lo == first {
+			for j := range tokens {
+				switch {
+				case tokens[j].Key == key:
+					return first + j
+				case found < 0 && len(key) > longKey && strings.HasPrefix(tokens[j].Key, key):
+					found = first + j
+				}
+			}
+		}
+		lo += len(tokens)
+	}
+	return found
+}
+
+// longKey is how many bytes of a key MySQL's messages show at least.
+const longKey = 64
+
 // check returns an error unless v is complete for the plan's table i.
 func (v *TableValues) check(p *Plan, i int) error {
 	rules := p.rules(i)

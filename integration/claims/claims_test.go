@@ -117,7 +117,7 @@ func changed(differ string) string {
 // wantMarker fails the test unless err is the refusal that is wanted, or nil for none.
 func (q *queue) wantMarker(t *testing.T, err error, want rewrite.Marker, query string) {
 	t.Helper()
-	m, ok := q.r.ReadMarker(err)
+	m, ok := q.r.ReadMarker(err, &q.values)
 	switch {
 	case want.Kind == 0 && err == nil:
 	case !ok || m != want:

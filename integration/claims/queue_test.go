@@ -18,6 +18,8 @@ type queue struct {
 	harness.Base
 	db *sql.DB
 	r  *rewrite.Rewriter
+
+	values rewrite.Values // of the statement that was sent last
 }
 
 func newQueue(t *testing.T, b harness.Base) *queue {
@@ -121,6 +123,7 @@ func (q *queue) sendWith(ctx context.Context, db execer, p *rewrite.Plan, tokens
 		return fmt.Errorf("%v: %w", p.Verdict, &p.Refusal)
 	}
 	v := rewrite.Values{Tables: []rewrite.TableValues{{Tokens: tokens, Unfenced: len(tokens) == 0}}, Literal: literal}
+	q.values = v
 	r, err := p.Render(v)
 	if err != nil {
 		return err
