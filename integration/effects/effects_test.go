@@ -108,6 +108,8 @@ var effectRules = map[string][]sqlfence.Rule{
 	"both":       {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
 	"pair":       {sqlfence.RowFence("fence_token")},
 	"pairledger": {sqlfence.Ledger()},
+
+	"claimofledger": {sqlfence.ClaimOf("jobs")}, // for each statement
 }
 
 // plan tells what is expected of the statement.
@@ -116,6 +118,9 @@ func (s *effectSample) plan(t testing.TB, b harness.Base, rules string) *rewrite
 	table := rewrite.Table{Name: "books", Ledger: rules != "row" && rules != "pair"}
 	if !strings.HasSuffix(rules, "ledger") {
 		table.FenceColumn = "fence_token"
+	}
+	if rules == "claimofledger" {
+		table.ClaimOf = &rewrite.Claims{Name: "jobs", Key: "id", Claim: "attempt"}
 	}
 	tables := []rewrite.Table{table}
 	if strings.HasPrefix(rules, "pair") {
@@ -159,6 +164,9 @@ func newEffectLab(t *testing.T, b harness.Base, more ...sqlfence.Rule) *effectLa
 		if strings.HasPrefix(name, "pair") {
 			opts = append(opts, sqlfence.WithTable("orders", rules...))
 		}
+		if name == "claimofledger" {
+			opts = append(opts, sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
+		}
 		l.fenced[name] = b.Fenced(t, dsn, opts...)
 	}
 	return l
@@ -179,7 +187,7 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 	}
 	for _, rules := range slices.Sorted(maps.Keys(l.fenced)) {
 		p := s.plan(t, l.Base, rules)
-		if p.Verdict == rewrite.Refuse || rules != "row" && rules != "ledger" && !slices.Contains(s.rules, rules) {
+		if p.Verdict == rewrite.Refuse || rules != "row" && rules != "ledger" && rules != "claimofledger" && !slices.Contains(s.rules, rules) {
 			continue
 		}
 		for i, way := range ways {
@@ -217,7 +225,8 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 }
 
 func effectTokens(t *testing.T, value int64) context.Context {
-	return sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: value}, sqlfence.Token{Name: "orders", Value: value})
+	return sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: value}, sqlfence.Token{Name: "orders", Value: value},
+		sqlfence.Token{Name: "jobs/42", Value: value})
 }
 
 // difference shows the beginning of what changed.

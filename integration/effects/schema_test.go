@@ -116,6 +116,8 @@ var effectLedgers = map[sqlfence.Dialect]string{
 }
 
 const effectLedger = `
+CREATE TABLE jobs (id bigint PRIMARY KEY, state varchar(20), attempt bigint);
+INSERT INTO jobs VALUES (42, 'running', 12);
 CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL);
 INSERT INTO fencing_tokens VALUES ('books', 12), ('orders', 12);`
 
@@ -163,7 +165,7 @@ var preparations = []preparation{
 	prepare(sqlfence.Postgres, `select \* from old`, `ALTER TABLE old DROP title, DROP "from", DROP "where", DROP "offset"`),
 	prepare(sqlfence.SQLite, `select \* from old`, "CREATE TEMP TABLE old AS SELECT id, price FROM main.old"),
 	prepare(sqlfence.SQLite, `into books values`, "DROP TABLE books; CREATE TABLE books (id INTEGER PRIMARY KEY, price INT)"),
-	prepare(sqlfence.SQLite, `\btemp\.books`, "CREATE TEMP TABLE books AS SELECT * FROM main.books; CREATE TEMP TABLE fencing_tokens AS SELECT * FROM main.fencing_tokens"),
+	prepare(sqlfence.SQLite, `\btemp\.books`, "CREATE TEMP TABLE books AS SELECT * FROM main.books; CREATE TEMP TABLE fencing_tokens AS SELECT * FROM main.fencing_tokens; CREATE TEMP TABLE jobs AS SELECT * FROM main.jobs"),
 }
 
 // preparations returns what has to be run before the statement.

@@ -1,6 +1,7 @@
 package statements_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -20,6 +21,8 @@ var randomRules = []struct {
 	keyed  bool   // there is a token for each row
 	ledger bool   // an older token is refused whatever rows the statement reaches
 	marked string // holds for each row that was written with the token 9
+	claims bool   // the rows have the tokens before they are written
+	of     string // the table with the claims; empty for books
 }{
 	{name: "row fence", marked: "fence_token = 9",
 		rules: []sqlfence.Rule{sqlfence.RowFence("fence_token")}},
@@ -33,6 +36,12 @@ var randomRules = []struct {
 		rules: []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}},
 	{name: "ledger of keys", marked: "true", keyed: true,
 		rules: []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
+	{name: "claims", marked: "fence_token = 9", keyed: true, claims: true,
+		rules: []sqlfence.Rule{sqlfence.Claim("fence_token"), sqlfence.Key("id")}},
+	{name: "claims of another table", marked: "true", ledger: true, of: "jobs",
+		rules: []sqlfence.Rule{sqlfence.ClaimOf("jobs")}},
+	{name: "claims of another table's keys", marked: "true", keyed: true, ledger: true, of: "jobs",
+		rules: []sqlfence.Rule{sqlfence.ClaimOf("jobs"), sqlfence.Key("id")}},
 }
 
 // Random statements of PostgreSQL: a fenced statement returns the rows and leaves
@@ -51,12 +60,16 @@ func TestRandomStatements(t *testing.T) {
 		for i, rules := range randomRules {
 			t.Run(b.Name+"/"+rules.name, func(t *testing.T) {
 				l := newRandomLab(t, b, rules.rules)
-				l.marked, l.ledger, l.fresh, l.older = rules.marked, rules.ledger, harness.Holding(t, 9), harness.Holding(t, 4)
+				if rules.claims {
+					l.Exec(t, "UPDATE books SET fence_token = 9")
+					l.Exec(t, "ALTER TABLE books ALTER COLUMN fence_token SET DEFAULT 9")
+				}
+				l.marked, l.ledger, l.fresh, l.older = rules.marked, rules.ledger, holdingKeys(t, rules.of, 9), holdingKeys(t, rules.of, 4)
 				kind := "statement"
 				if rules.keyed {
 					kind = "keyed"
-					l.fresh = harness.HoldingKeys(t, 1, 9, 2, 9, 3, 9, 4, 9, 20, 9)
-					l.older = harness.HoldingKeys(t, 1, 4, 2, 4, 3, 4, 4, 4, 20, 4)
+				} else if rules.of == "" {
+					l.fresh, l.older = harness.Holding(t, 9), harness.Holding(t, 4)
 				}
 				for n := range count {
 					seed := first + uint64(n)
@@ -75,6 +88,20 @@ func TestRandomStatements(t *testing.T) {
 	}
 }
 
+// holdingKeys returns a context with a token for each row of books that statements may write, or for the row of
+// another table with its key.
+func holdingKeys(t *testing.T, of string, value int64) context.Context {
+	ctx := t.Context()
+	for _, key := range []int64{1, 2, 3, 4, 20} {
+		token, err := sqlfence.ClaimToken(cmp.Or(of, "books"), key, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx = sqlfence.WithFence(ctx, token)
+	}
+	return ctx
+}
+
 // A randomLab tries statements, each in a transaction that is rolled back.
 type randomLab struct {
 	*harness.Shop
@@ -88,7 +115,8 @@ type randomLab struct {
 }
 
 func newRandomLab(t *testing.T, b harness.Base, rules []sqlfence.Rule) *randomLab {
-	l := &randomLab{Shop: harness.Setting{Base: b}.Shop(t, rules...)}
+	l := &randomLab{Shop: harness.Setting{Base: b}.Shop(t)}
+	l.DB = b.Fenced(t, l.Source, harness.Books(rules...), sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
 	l.Plain.SetMaxOpenConns(1)
 	l.DB.SetMaxOpenConns(1)
 	const columns = "price int DEFAULT 5, a int DEFAULT 1, b int, t text, ts timestamptz, arr int[], j jsonb"
@@ -99,6 +127,8 @@ func newRandomLab(t *testing.T, b harness.Base, rules []sqlfence.Rule) *randomLa
 		"CREATE TABLE other (id int, " + columns + ")",
 		"INSERT INTO books SELECT n, n, " + values,
 		"INSERT INTO other SELECT n, n, " + values,
+		"CREATE TABLE jobs (id int PRIMARY KEY, attempt bigint)",
+		"INSERT INTO jobs SELECT n, 9 FROM generate_series(1, 20) n",
 	} {
 		l.Exec(t, query)
 	}
