@@ -129,6 +129,18 @@ func DialectOf(d driver.Driver) (Dialect, error) {
 	return dialect, nil
 }
 
+// settingsOf returns the settings of a fenced database, for a function that asks for them.
+func settingsOf(function string, db *sql.DB) (*core.Settings, error) {
+	if db == nil {
+		return nil, fmt.Errorf("%w: %s: nil database", ErrInvalid, function)
+	}
+	if d, ok := db.Driver().(*fencedDriver); ok {
+		return d.settings, nil
+	}
+	return nil, fmt.Errorf("%w: %s: the driver %T isn't fenced, or another wrapper surrounds it; open the database by "+
+		"sqlfence.Open, OpenDB or a registered driver", ErrInvalid, function, db.Driver())
+}
+
 // fencedDriver opens fenced connections through another driver.
 type fencedDriver struct {
 	base     driver.Driver

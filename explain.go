@@ -2,9 +2,7 @@ package sqlfence
 
 import (
 	"database/sql"
-	"fmt"
 
-	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -34,15 +32,9 @@ type Explanation struct {
 // db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
 // other is [ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql.
 func Explain(db *sql.DB, query string) (Explanation, error) {
-	var s *core.Settings
-	if db != nil {
-		if d, ok := db.Driver().(*fencedDriver); ok {
-			s = d.settings
-		}
-	}
-	if s == nil {
-		return Explanation{}, fmt.Errorf("%w: Explain: db was not opened by sqlfence, or another wrapper surrounds it",
-			ErrInvalid)
+	s, err := settingsOf("Explain", db)
+	if err != nil {
+		return Explanation{}, err
 	}
 	verdict, tables, text, err := s.Explain(query)
 	switch {

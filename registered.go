@@ -2,7 +2,6 @@ package sqlfence
 
 import (
 	"database/sql"
-	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/core"
 )
@@ -42,16 +41,12 @@ type LockColumns struct {
 // registration; none if there are none. It asks nothing of the database. If db wasn't
 // opened by sqlfence, or a driver stands around the fenced one, it is [ErrInvalid].
 func Tables(db *sql.DB) ([]Table, error) {
-	if db == nil {
-		return nil, fmt.Errorf("%w: Tables: nil database", ErrInvalid)
+	s, err := settingsOf("Tables", db)
+	if err != nil {
+		return nil, err
 	}
-	d, ok := db.Driver().(*fencedDriver)
-	if !ok {
-		return nil, fmt.Errorf("%w: Tables: the driver %T isn't fenced; open the database by sqlfence.Open, OpenDB or a "+
-			"registered driver", ErrInvalid, db.Driver())
-	}
-	tables := make([]Table, len(d.settings.Tables()))
-	for i, t := range d.settings.Tables() {
+	tables := make([]Table, len(s.Tables()))
+	for i, t := range s.Tables() {
 		tables[i] = publicTable(t)
 	}
 	return tables, nil

@@ -103,8 +103,8 @@ func (f Finding) String() string {
 // errors are those of a query or a connection. Where [WithVerify] refuses all connections, Verify
 // returns what it has found, for which no rows are read.
 func Verify(ctx context.Context, db *sql.DB) ([]Finding, error) {
-	if db == nil || !isFenced(db.Driver()) {
-		return nil, fmt.Errorf("%w: Verify of a database that isn't fenced, or not on the outside", ErrInvalid)
+	if _, err := settingsOf("Verify", db); err != nil {
+		return nil, err
 	}
 	c, err := db.Conn(ctx)
 	if refused := (*VerifyError)(nil); errors.As(err, &refused) {
