@@ -28,12 +28,23 @@ func TestRandomBareWrites(t *testing.T) {
 		defer conn.Close()
 		const want = "1:10@7 2:10@7 3:10@7"
 		sent, refused := 0, 0
-		for combination := range 16 {
+		combinations := 16
+		if b.Dialect == sqlfence.Postgres { // the rest take a transaction's tokens, and have the session's
+			combinations = 32
+		}
+		for combination := range combinations {
 			a := &bareWriter{Rand: rand.New(rand.NewPCG(seed, uint64(combination))), postgres: b.Dialect == sqlfence.Postgres}
 			l.rules = fence[:len(fence):len(fence)]
 			for bit, rule := range []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.Serial("version"), sqlfence.SingleUse()} {
 				if combination&(1<<bit) != 0 {
 					l.rules = append(l.rules, rule)
+				}
+			}
+			if combination&16 != 0 {
+				l.rules = append(l.rules, sqlfence.Sealed(sqlfence.FromTransaction()))
+				const all = "books:000000000000007 books/1:000000000000007 books/2:000000000000007 books/3:000000000000007 books/9:000000000000007"
+				if _, err := conn.ExecContext(t.Context(), "SELECT set_config('sqlfence.tokens', '"+all+"', false)"); err != nil {
+					t.Fatal(err)
 				}
 			}
 			a.ledger, a.serial, a.once = combination&1 != 0, combination&4 != 0, combination&8 != 0

@@ -157,6 +157,9 @@ var nothing = []struct {
 	{"a sign", "BEGIN ;; SELECT set_config('sqlfence.tokens', 'books:-00000000000007', true) ;; UPDATE books SET price = 99"},
 	{"zero", "BEGIN ;; SELECT set_config('sqlfence.tokens', 'books:000000000000000', true) ;; UPDATE books SET price = 99"},
 	{"beyond all tokens", "BEGIN ;; SELECT set_config('sqlfence.tokens', 'books:999999999999999', true) ;; UPDATE books SET price = 99"},
+	{"COMMIT AND CHAIN", "BEGIN ;; " + local + " ;; UPDATE books SET price = 10 WHERE id = 1 ;; COMMIT AND CHAIN ;; UPDATE books SET price = 99"},
+	{"COMMIT in a procedure", "CREATE OR REPLACE PROCEDURE p() LANGUAGE plpgsql AS $$BEGIN PERFORM set_config('sqlfence.tokens', 'books:000000000000007', true); UPDATE books SET price = 10 WHERE id = 1; COMMIT; UPDATE books SET price = 99; END$$ ;; CALL p()"},
+	{"COMMIT in a procedure, over the session's", session + " ;; CREATE OR REPLACE PROCEDURE p() LANGUAGE plpgsql AS $$BEGIN UPDATE books SET price = 10, fence_token = -7 WHERE id = 1; COMMIT; UPDATE books SET price = 99; END$$ ;; CALL p()"},
 	{"TRUNCATE", "BEGIN ;; " + local + " ;; TRUNCATE books"},
 }
 

@@ -52,7 +52,7 @@ BEGIN
 	taken := pg_catalog.current_setting('sqlfence.taken', true);
 	list := pg_catalog.concat(' ', tokens, ' ');
 	IF NOT COALESCE(pg_catalog.texteq(taken, pg_catalog.concat(own, tokens)), false) THEN
-		IF pg_catalog.textregexne(list, '^ *([^[:space:]]+:[0-9]{15} +|[0-9]+ +)+$') THEN
+		IF pg_catalog.textregexne(list, '^ *(?:[^[:space:]]+:[0-9]{15} +|[0-9]+ +)+$') THEN
 			RAISE EXCEPTION 'sqlfence: table %% is sealed: the setting sqlfence.tokens isn''t a list of tokens with blanks between them, like ''%%:000000000000042''', {name}, $1
 				USING ERRCODE = 'FT001';
 		END IF;
@@ -122,7 +122,7 @@ var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "tr
 
 const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
 				SELECT pg_catalog.sum(CASE WHEN pg_catalog.texteq(m.name, 'TopTransactionContext') THEN m.used_bytes END)::pg_catalog.int8,
-					pg_catalog.bool_or(pg_catalog.texteq(m.name, 'CurTransactionContext')) INTO before, nested FROM pg_catalog.pg_get_backend_memory_contexts() AS m;
+					pg_catalog.bool_or(pg_catalog.texteq(m.name, 'CurTransactionContext')) INTO before, nested FROM ` + memory + ` OR pg_catalog.texteq(m.name, 'CurTransactionContext');
 				IF {looks} THEN
 					PERFORM pg_catalog.set_config('sqlfence.tokens', tokens, true);
 					SELECT m.used_bytes INTO behind FROM ` + memory + `;
