@@ -69,6 +69,7 @@ func TestOptionErrors(t *testing.T) {
 		{"ClaimOf of no table", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs"))}, "no table of this name is registered"},
 		{"ClaimOf of a table without claims", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs")), table("jobs", fenced)}, "no table of this name is registered"},
 		{"ClaimOf of a table in a schema", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs")), table("main.jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))}, "name it as WithTable does"},
+		{"ClaimOf of a table that may be in another file", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("main.jobs")), table("main.jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"), sqlfence.Resource("jobs"))}, "within one file"},
 		{"ClaimOf of its own table", []sqlfence.Option{sqlite, table("jobs", sqlfence.ClaimOf("jobs"), sqlfence.Key("id"), sqlfence.Claim("attempt"))}, "claims of their own"},
 		{"ClaimOf twice", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf("jobs"), sqlfence.ClaimOf("tasks"))}, "ClaimOf twice"},
 		{"ClaimOf without a name", []sqlfence.Option{sqlite, table("results", sqlfence.ClaimOf(""))}, "empty name"},

@@ -66,3 +66,14 @@ func (t *Table) faults() (faults []error) {
 	}
 	return faults
 }
+
+// claimsInOneFile returns an error if a table and the one with its claims may be in two files. Each has a writer of
+// its own: a takeover could be committed between the guard's question and the write's commit.
+func claimsInOneFile(tables []Table) error {
+	for i := range tables {
+		if t := &tables[i]; t.ClaimOf != nil && t.ClaimOf.Schema != t.Schema {
+			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same schema, or none", t.Name)
+		}
+	}
+	return nil
+}

@@ -126,10 +126,8 @@ func (p *planner) findsClaims(first int) bool {
 		if c == nil {
 			continue
 		}
-		for i := range p.Parts {
-			if part := &p.Parts[i]; part.Kind == read.NamePart && part.Name == c.Name && c.Schema == "" {
-				return p.refuse(table, part.At, "a CTE named "+part.Name+" would shadow the table with the claims; rename the CTE")
-			}
+		if at := p.commonTable(c.Name); at >= 0 && c.Schema == "" {
+			return p.refuse(table, at, "a CTE named "+c.Name+" would shadow the table with the claims; rename the CTE")
 		}
 		for i := range p.Writes {
 			if w := &p.Writes[i]; w.Target.Name == c.Name {
@@ -141,11 +139,31 @@ func (p *planner) findsClaims(first int) bool {
 	return true
 }
 
+// commonTable returns the token at which an item of WITH gets a name, or -1. It may be anywhere in the statement: a
+// guard also stands in the query that an INSERT takes its rows from, which may have a WITH of its own.
+//
+//	name [(columns)] AS [[NOT] MATERIALIZED] (
+func (p *planner) commonTable(name string) int32 {
+	for i := p.Lo; i < p.Hi; i++ {
+		if n, ok := p.Name(int(i)); !ok || n != name {
+			continue
+		}
+		at := i + 1
+		if p.Tokens[at].Is('(') {
+			at = p.Tokens[at].Mate + 1
+		}
+		if at < p.Hi && p.Word(at, "as") && (p.Tokens[at+1].Is('(') || p.Word(at+1, "not", "materialized")) {
+			return i
+		}
+	}
+	return -1
+}
+
 // keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
-// would find instead.
+// would find instead: in MySQL also where it names the table's schema.
 func (p *planner) keepsClaims(name string, at int32) bool {
 	for i := range p.tables {
-		if c := p.tables[i].ClaimOf; c != nil && c.Name == name && c.Schema == "" {
+		if c := p.tables[i].ClaimOf; c != nil && c.Name == name {
 			return p.refuse(i, at, "a table of this name would stand before the one with the claims; give it another name")
 		}
 	}
@@ -165,7 +183,7 @@ func (p *planner) makesTemporary(part *read.Part) string {
 	}
 	if i+2 < part.Hi && p.Tokens[i+1].Is('.') {
 		schema, _ := p.Name(int(i))
-		temporary = temporary || schema == "temp" || schema == "pg_temp"
+		temporary = temporary || schema == "temp" || strings.HasPrefix(schema, "pg_temp")
 		i += 2
 	}
 	if !temporary || i >= part.Hi {

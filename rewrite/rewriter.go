@@ -42,6 +42,9 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	if err == nil && says != nil && says.guard.Unsealable != "" && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
 		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.guard.Unsealable)
 	}
+	if err == nil && says != nil && says.guard.OwnLedgers.Is() {
+		err = claimsInOneFile(tables)
+	}
 	if err != nil {
 		return nil, err
 	}
