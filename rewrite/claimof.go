@@ -64,6 +64,10 @@ func (w *writer) amongTokens(f field) {
 	w.write(")")
 }
 
+// mostNamed is the highest number of tokens where the one of a row that is gone is named: the rows are counted for
+// each of them.
+const mostNamed = 8
+
 // compareClaims writes the condition, over the rows that were found, that is true if each token names one of
 // them, and all are of the tokens' generations; else it raises with one that isn't. A row that is gone has the
 // claim 0, which no token has.
@@ -90,11 +94,15 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 		w.write(" THEN NULL ELSE ", before)
 		w.eachToken("CASE "+row.Key, func(i int) { w.field(i, fieldKey) })
 		w.write(between, row.Claim, behind, " END), ", before)
-		w.eachToken("CASE", func(i int) {
-			w.write(count, "(CASE ", row.Key, " WHEN ")
-			w.field(i, fieldKey)
-			w.write(" THEN 1 END) = 0")
-		})
+		if w.hi-w.lo > mostNamed {
+			w.write(w.dialect.Text("-1"))
+		} else {
+			w.eachToken("CASE", func(i int) {
+				w.write(count, "(CASE ", row.Key, " WHEN ")
+				w.field(i, fieldKey)
+				w.write(" THEN 1 END) = 0")
+			})
+		}
 		w.write(between, "0", behind, ")")
 	})
 	w.write(" IS NOT NULL END")

@@ -23,10 +23,10 @@ import (
 
 // The kinds of marker that a raised error carries.
 const (
-	markerStale   = "stale"   // the row's newer token follows, or its negative
-	markerLedger  = "ledger"  // the ledger's value follows
-	markerScope   = "scope"   // the row's key follows
-	markerUnknown = "unknown" // no row for the name in the ledger
+	markerStale    = "stale"    // the row's newer token follows, or its negative
+	markerLedger   = "ledger"   // the ledger's value follows
+	markerScope    = "scope"    // the row's key follows
+	markerUnknown  = "unknown"  // no row for the name in the ledger
 	markerClaim    = "claim"    // the token follows that names the row, then its claim
 	markerUnproven = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
 
@@ -90,7 +90,7 @@ const (
 	NotNewest              // the ledger's newest token is older or newer
 	NotInteger             // PostgreSQL: the fence column, or the ledger's column token, has no integer type
 	OutOfScope             // no token covers the row's key
-	UnknownName            // the ledger has no row for the token's name
+	UnknownName            // the ledger has no row for the token's name; with ClaimOf, that of some token is gone
 	Conflict               // the row is at another serial
 	Gone                   // the row doesn't exist
 	Locked                 // another user holds the row's lock
@@ -217,13 +217,19 @@ func leadingDigits(s string) string {
 	return s[:n]
 }
 
-// readClaim reads what the check of another table's claims raises: token and generation.
-func (m *Marker) readClaim(detail string) (err error) {
+// readClaim reads what the check of another table's claims raises: token and generation, or -1 where some token's
+// row is gone, and it isn't known which; m has the first one's number then.
+func (m *Marker) readClaim(detail string) error {
 	token, current, _ := strings.Cut(detail, ":")
-	if m.Token, err = strconv.Atoi(token); err != nil {
+	n, err := strconv.Atoi(token)
+	if err != nil {
 		return err
 	}
-	m.Kind = Stale
+	if n < 0 {
+		m.Kind = UnknownName
+		return nil
+	}
+	m.Kind, m.Token = Stale, n
 	m.Current, err = leadingInteger(current)
 	return err
 }

@@ -113,6 +113,10 @@ func (e *Execution) refusedToken(m rewrite.Marker, err error) error {
 	case rewrite.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
+		if t.ClaimOf != "" {
+			return &Refusal{Sentinel: ErrStale, Err: err, Table: t.Name,
+				Reason: fmt.Sprintf("table %q: a row of table %q is gone, and the context carries a claim of it", t.Name, t.ClaimOf)}
+		}
 		return &Refusal{Sentinel: ErrUnknownName, Err: err, Table: t.Name, Token: token,
 			Reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.Name,
 				token.Name)}
