@@ -3,6 +3,8 @@ package verify
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -12,8 +14,8 @@ type Database struct {
 	sqltext.Dialect
 	catalogue
 
-	// rules read its SQL.
-	rules *lex.Rules
+	// known is what is known of it beside its catalogue.
+	known *dialect.Database
 
 	// same returns a text that is the same for two names exactly if the database takes them for
 	// the same, of tables and of columns.
@@ -22,17 +24,30 @@ type Database struct {
 	// length returns how long the database takes a name in the ledger to be.
 	length func(s string) int
 
-	// user and time are the types of the columns of a lock.
-	user, time string
+	user string // the type of the column of a lock's holder
 
-	// rowNumbers are other names for the primary key of a table.
-	rowNumbers []string
-
-	ownLedgers     bool // each schema has a ledger of its own, for its tables
-	writesJoined   bool // an UPDATE or DELETE may write any of the tables that it joins
-	silentCascades bool // what a foreign key does to other rows doesn't fire their triggers
-	setsDefaults   bool // a column that is there can be given a default
+	silentCascades fact.Fact // what a foreign key does to other rows doesn't fire their triggers
+	setsDefaults   fact.Fact // a column that is there can be given a default
 }
+
+// newDatabase fills in what is known.
+func newDatabase(d dialect.Dialect, db Database) Database {
+	known, err := dialect.Of(d)
+	if err != nil {
+		panic(err)
+	}
+	db.Dialect, db.known = known.Text, known
+	return db
+}
+
+// ownLedgers reports whether each schema has a ledger of its own, for its tables.
+func (db *Database) ownLedgers() bool { return db.known.Guard.OwnLedgers.Is() }
+
+// writesJoined reports whether an UPDATE or DELETE may write any of the tables that it joins.
+func (db *Database) writesJoined() bool { return db.known.Confirm.Joins.Is() }
+
+// rules read its SQL.
+func (db *Database) rules() *lex.Rules { return db.known.Grammar.Lex }
 
 // A catalogue is what has to be asked, and how its answers are judged. The rows of its queries are
 // texts, in an order that doesn't change from one time to the next.

@@ -165,7 +165,7 @@ func (b *body) statement(t text, i int) {
 	switch {
 	case verb == "truncate":
 		b.targets = append(b.targets, t.tables(i)...)
-	case b.db.writesJoined && (verb == "update" || verb == "delete"):
+	case b.db.writesJoined() && (verb == "update" || verb == "delete"):
 		b.targets = append(b.targets, t.tables(i, "set", "where")...)
 	default:
 		if table, _, ok := t.table(i); ok {

@@ -20,8 +20,8 @@ func (l *look) uses(t target) []use {
 		{t, "claim", t.Claim, "bigint NOT NULL DEFAULT 0"},
 		{t, "key", t.Key, ""},
 		{t, "user", t.By, l.db.user},
-		{t, "time", t.Since, l.db.time},
-		{t, "time", t.Expiry, l.db.time},
+		{t, "time", t.Since, l.db.known.Answers.TimeType},
+		{t, "time", t.Expiry, l.db.known.Answers.TimeType},
 	}
 	return slices.DeleteFunc(all, func(u use) bool { return u.name == "" })
 }
@@ -43,7 +43,7 @@ func checkColumns(l *look) error {
 			case ok:
 				u.name = c.name
 				l.judgeColumn(u, c)
-			case u.role != "key" || !slices.Contains(l.db.rowNumbers, l.db.same(u.name)) || t.rel.definition.find("without", "rowid") >= 0:
+			case u.role != "key" || !slices.Contains(l.db.known.Guard.RowNumbers, l.db.same(u.name)) || t.rel.definition.find("without", "rowid") >= 0:
 				l.missingColumn(u)
 			}
 		}
@@ -109,7 +109,7 @@ func (l *look) judgeColumn(u use, c column) {
 func (l *look) checkDefault(u use, c column, wrong func(severity Severity, problem, remedy, sql string)) {
 	const toZero = "Give it the default 0."
 	var set string
-	if l.db.setsDefaults {
+	if l.db.setsDefaults.Is() {
 		set = "ALTER TABLE " + l.quoted(u.rel) + " ALTER COLUMN " + l.db.Quote(c.name) + " SET DEFAULT 0"
 	}
 	switch value := strings.Trim(c.fallback, "'()"); {

@@ -80,7 +80,7 @@ func (l *look) ledgerRemedy() string {
 // ledgerOf returns the ledger that the guards of a table ask; nil if there is none.
 func (l *look) ledgerOf(t target) *relation {
 	for _, ledger := range l.ledgers {
-		if !l.db.ownLedgers || l.db.same(ledger.schema) == l.db.same(t.rel.schema) {
+		if !l.db.ownLedgers() || l.db.same(ledger.schema) == l.db.same(t.rel.schema) {
 			return ledger
 		}
 	}
@@ -88,14 +88,14 @@ func (l *look) ledgerOf(t target) *relation {
 }
 
 func (l *look) ledgerName(t target) string {
-	if l.db.ownLedgers && !t.rel.visible {
+	if l.db.ownLedgers() && !t.rel.visible {
 		return l.spell(t.rel.schema, sqltext.LedgerTable)
 	}
 	return l.spell(l.opts.Schema, sqltext.LedgerTable)
 }
 
 func (l *look) createLedger(t target) string {
-	if l.db.ownLedgers && !t.rel.visible {
+	if l.db.ownLedgers() && !t.rel.visible {
 		return "" // Setup makes the one of the main schema
 	}
 	if len(l.otherLedgers()) > 0 {
@@ -137,7 +137,7 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
 			"%s can lower a token or lose a name there: %s.",
 			l.name(ledger), strings.Join(unkept, ", "))}
-		if l.db.ownLedgers && !ledger.visible {
+		if l.db.ownLedgers() && !ledger.visible {
 			f.Remedy = "Call tokens.Store.Setup on a database that is opened by that file itself."
 		}
 		l.add(t, f)
@@ -159,7 +159,7 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 // sees them, and which cascades fire none.
 func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 	for _, x := range l.links {
-		if x.id == ledger.id && x.kind == "cascade" && l.db.silentCascades {
+		if x.id == ledger.id && x.kind == "cascade" && l.db.silentCascades.Is() {
 			wrong = append(wrong, "a foreign key is declared "+x.detail+", so that a write to "+l.nameOf(x.schema, x.name)+" changes its names or deletes them")
 		}
 	}

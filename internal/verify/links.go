@@ -129,7 +129,7 @@ func (l *look) addLink(t target, x link, names []string, registered bool) {
 		f.Severity = Note
 		f.Problem += " That table is registered, too."
 	}
-	if !texts.pierces && (x.kind != "cascade" || !l.db.silentCascades) {
+	if !texts.pierces && (x.kind != "cascade" || !l.db.silentCascades.Is()) {
 		f = l.sealed(t, f)
 	}
 	l.add(t.Table, f)

@@ -4,22 +4,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // MySQL is MySQL and MariaDB. Names that differ in case alone count as the same, as a server may
 // take them; see lower_case_table_names.
-var MySQL = Database{
-	Dialect: my.Text, catalogue: mysql{}, rules: my.Lex,
-	same:   strings.ToLower,
-	length: func(s string) int { return len(s) }, // a name is bytes
-	user:   "varchar(255)", time: "bigint",
-	rowNumbers:   []string{"_rowid"},
-	writesJoined: true, silentCascades: true, setsDefaults: true,
-}
+var MySQL = newDatabase(dialect.MySQL, Database{
+	catalogue: mysql{},
+	same:      strings.ToLower,
+	length:    func(s string) int { return len(s) }, // a name is bytes
+	user:      "varchar(255)",
+
+	silentCascades: fact.Yes,
+	setsDefaults:   fact.Yes,
+})
 
 type mysql struct{}
+
+func (mysql) tableNames(*look) string { return my.VerifyTables }
 
 func (mysql) alter(table, column, declare string) string {
 	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
@@ -27,7 +32,7 @@ func (mysql) alter(table, column, declare string) string {
 
 func (mysql) relations(l *look, names []string) (found []*relation, err error) {
 	rows, err := l.rows("the tables", `SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
-FROM information_schema.tables WHERE table_schema `+notTheServers+` AND LOWER(table_name) IN (`+l.db.texts(names)+`) ORDER BY 1, 2`)
+FROM information_schema.tables WHERE table_schema `+my.NotTheServers+` AND LOWER(table_name) IN (`+l.db.texts(names)+`) ORDER BY 1, 2`)
 	for _, r := range rows {
 		rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: "table", storage: r[3], visible: r[4] == "1", hidesTriggers: true}
 		if r[2] == "VIEW" {
@@ -38,7 +43,7 @@ FROM information_schema.tables WHERE table_schema `+notTheServers+` AND LOWER(ta
 	if err != nil {
 		return nil, err
 	}
-	expression, err := l.rows("the indexes", mysqlExpression)
+	expression, err := l.rows("the indexes", my.VerifyExpression)
 	l.expression = strings.Join(slices.Concat(expression...), "")
 	return found, err
 }
@@ -47,25 +52,25 @@ func (mysql) questions(l *look) []question {
 	named := func(of []*relation, schema, table string) string {
 		return "CONCAT(" + schema + ", '.', " + table + ") IN (" + l.ids(of) + ")"
 	}
-	fill := strings.NewReplacer("{not the servers}", notTheServers, "{asked}", named(l.asked(), "table_schema", "table_name"),
+	fill := strings.NewReplacer("{not the servers}", my.NotTheServers, "{asked}", named(l.asked(), "table_schema", "table_name"),
 		"{of}", named(l.guarded(), "table_schema", "table_name"), "{of s}", named(l.guarded(), "s.table_schema", "s.table_name"),
 		"{asked k}", named(l.asked(), "constraint_schema", "table_name"), "{of t}", named(l.guarded(), "t.event_object_schema", "t.event_object_table"),
-		"{ledgers}", named(l.ledgers, "event_object_schema", "event_object_table"), "{expression}", l.expression, "{is definer}", isDefiner).Replace
+		"{ledgers}", named(l.ledgers, "event_object_schema", "event_object_table"), "{expression}", l.expression, "{is definer}", my.IsDefiner).Replace
 	var some []string
 	for _, w := range l.codeWords() {
 		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(body)) > 0")
 	}
 	unfit := my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
 	return []question{
-		{"the columns", fill(mysqlColumns), hearColumn},
-		{"the indexes", fill(mysqlKeys), hearKey},
-		{"the views", fill(mysqlViews), hearView},
-		{"the foreign keys", fill(mysqlCascades), hearLink},
-		{"the routines, triggers and events", fill(mysqlCode) + strings.Join(some, " ") + " ORDER BY 1, 2", hearCode},
-		{"the settings", mysqlSettings, hearSetting},
-		{"the privileges", mysqlGrants, hearMySQLGrant},
-		{"the seals", fill(mysqlSeals), hearSeal},
-		{"the ledger's triggers", fill(mysqlLedgerTriggers), hearTrigger},
+		{"the columns", fill(my.VerifyColumns), hearColumn},
+		{"the indexes", fill(my.VerifyKeys), hearKey},
+		{"the views", fill(my.VerifyViews), hearView},
+		{"the foreign keys", fill(my.VerifyCascades), hearLink},
+		{"the routines, triggers and events", fill(my.VerifyCode) + strings.Join(some, " ") + " ORDER BY 1, 2", hearCode},
+		{"the settings", my.VerifySettings, hearSetting},
+		{"the privileges", my.VerifyGrants, hearMySQLGrant},
+		{"the seals", fill(my.VerifySeals), hearSeal},
+		{"the ledger's triggers", fill(my.VerifyLedgerTriggers), hearTrigger},
 		{"the ledger", sqltext.Place(my.Text, l.opts.Schema, unfit), hearUnfit},
 	}
 }

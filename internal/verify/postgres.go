@@ -6,20 +6,26 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Postgres is PostgreSQL.
-var Postgres = Database{
-	Dialect: pg.Text, catalogue: postgres{}, rules: pg.Lex,
-	same:   func(name string) string { return name },
-	length: utf8.RuneCountInString,
-	user:   "text", time: "timestamptz",
-	setsDefaults: true,
-}
+var Postgres = newDatabase(dialect.Postgres, Database{
+	catalogue: postgres{},
+	same:      func(name string) string { return name },
+	length:    utf8.RuneCountInString,
+	user:      "text",
+
+	silentCascades: fact.No,
+	setsDefaults:   fact.Yes,
+})
 
 type postgres struct{}
+
+func (postgres) tableNames(*look) string { return pg.VerifyTables }
 
 func (postgres) alter(table, column, declare string) string {
 	typ, _, _ := strings.Cut(declare, " ")
@@ -29,7 +35,7 @@ func (postgres) alter(table, column, declare string) string {
 func (postgres) relations(l *look, names []string) (found []*relation, err error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
 	storages := map[string]string{"u": "unlogged", "t": "temporary"}
-	rows, err := l.rows("the tables", postgresRelations+l.db.texts(names)+") ORDER BY 2, 3")
+	rows, err := l.rows("the tables", pg.VerifyRelations+l.db.texts(names)+") ORDER BY 2, 3")
 	for _, r := range rows {
 		found = append(found, &relation{id: r[0], schema: r[1], name: r[2], visible: r[3] == "true", kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true"})
 	}
@@ -47,14 +53,14 @@ func (postgres) questions(l *look) []question {
 	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers), "{words}", l.db.texts(l.codeWords()),
 		"{trigger}", pg.LedgerTriggerAsCreated, "{named}", pg.LedgerFunctionIsNamed, "{function}", pg.LedgerFunctionAsCreated).Replace
 	all := []question{
-		{"the columns", fill(postgresColumns), hearColumn},
-		{"the indexes", fill(postgresKeys), hearKey},
-		{"the views", fill(postgresViews), hearView},
-		{"the foreign keys, partitions and rules", fill(postgresLinks), hearPostgresLink},
-		{"the functions", fill(postgresCode), hearCode},
-		{"the ledger", fill(postgresLedger), hearPostgresLedger},
-		{"the settings", fill(postgresSettings), hearSetting},
-		{"the privileges", fill(postgresGrantees), hearPostgresGrantee},
+		{"the columns", fill(pg.VerifyColumns), hearColumn},
+		{"the indexes", fill(pg.VerifyKeys), hearKey},
+		{"the views", fill(pg.VerifyViews), hearView},
+		{"the foreign keys, partitions and rules", fill(pg.VerifyLinks), hearPostgresLink},
+		{"the functions", fill(pg.VerifyCode), hearCode},
+		{"the ledger", fill(pg.VerifyLedger), hearPostgresLedger},
+		{"the settings", fill(pg.VerifySettings), hearSetting},
+		{"the privileges", fill(pg.VerifyGrantees), hearPostgresGrantee},
 	}
 	if seals := postgresSeals(l); seals != "" {
 		all = append(all, question{"the seals", seals, hearSeal})
@@ -176,12 +182,12 @@ func postgresSeals(l *look) string {
 		}
 		table, functions := t.sealed(), ""
 		for _, f := range pg.SealFunctions(table) {
-			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(), "{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(postgresSealFunction)
+			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(), "{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(pg.VerifySealFunction)
 		}
 		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
 			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id), "{wanted}", pg.SealWanted(table, source), "{functions}", functions,
-			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)), "{column}", l.db.Text(t.Fence)).Replace(postgresSeal))
+			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)), "{column}", l.db.Text(t.Fence)).Replace(pg.VerifySeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")
 }

@@ -71,7 +71,7 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 			grants = []string{"SELECT"}
 		}
 	}
-	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers && l.db.Facts().LockPrivilege != "" {
+	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers() && l.db.Facts().LockPrivilege != "" {
 		grants = append(grants, l.db.Facts().LockPrivilege)
 	}
 	if len(grants) > 0 {

@@ -42,7 +42,7 @@ func (l *look) isAsked(ledger *relation) bool {
 	if l.opts.Schema != "" {
 		return ledger.schema == l.opts.Schema
 	}
-	return ledger.visible || l.db.ownLedgers
+	return ledger.visible || l.db.ownLedgers()
 }
 
 // named returns the relations that a name stands for. Without a schema it is the one that the

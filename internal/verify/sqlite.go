@@ -7,19 +7,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // SQLite is SQLite, with the databases that the connection has attached as its schemas.
-var SQLite = Database{
-	Dialect: lite.Text, catalogue: sqlite{}, rules: lite.Lex,
-	same:   lex.Fold,
-	length: utf8.RuneCountInString,
-	user:   "text", time: "integer",
-	rowNumbers: []string{"rowid", "oid", "_rowid_"},
-	ownLedgers: true,
-}
+var SQLite = newDatabase(dialect.SQLite, Database{
+	catalogue: sqlite{},
+	same:      lex.Fold,
+	length:    utf8.RuneCountInString,
+	user:      "text",
+
+	silentCascades: fact.No,
+	setsDefaults:   fact.No,
+})
 
 type sqlite struct{}
 
@@ -76,51 +79,15 @@ func (d sqlite) questions(l *look) []question {
 		return d.each(l, order, query, "{asked}", l.ids(l.asked()), "{of}", l.ids(l.guarded()), "{ledgers}", l.ids(l.ledgers), "{words}", l.db.Text(string(words)))
 	}
 	return []question{
-		{"the columns", about("1, 13", sqliteColumns), hearColumn},
-		{"the indexes", about("1, 2, 3, 6", sqliteKeys), hearKey},
-		{"the foreign keys", about("2, 3, 4", sqliteCascades), hearLink},
-		{"the triggers", about("1, 2", sqliteCode), hearSQLiteCode},
-		{"the ledger's triggers", about("1, 2", sqliteLedgerTriggers), hearTrigger},
-		{"the ledger", about("1", sqliteLedger), func(l *look, r []string) { l.relation(r[0]).unfit = r[1] }},
+		{"the columns", about("1, 13", lite.VerifyColumns), hearColumn},
+		{"the indexes", about("1, 2, 3, 6", lite.VerifyKeys), hearKey},
+		{"the foreign keys", about("2, 3, 4", lite.VerifyCascades), hearLink},
+		{"the triggers", about("1, 2", lite.VerifyCode), hearSQLiteCode},
+		{"the ledger's triggers", about("1, 2", lite.VerifyLedgerTriggers), hearTrigger},
+		{"the ledger", about("1", lite.VerifyLedger), func(l *look, r []string) { l.relation(r[0]).unfit = r[1] }},
 		{"the attached databases", "SELECT name, file FROM pragma_database_list WHERE file <> '' ORDER BY seq", hearSetting},
 	}
 }
-
-// Hidden are generated columns, 2 and 3, and those of virtual tables, 1.
-const sqliteColumns = `SELECT {text} || '.' || m.name, c.name, c.type, CASE c.type WHEN '' THEN '` + noType + `' ELSE c.type END, c."notnull" = 0, c.dflt_value,
-	CASE WHEN c.hidden > 1 THEN 'computed' ELSE '' END, 0, 1, 1, 1, 0, c.cid
-FROM {schema}.sqlite_master AS m, pragma_table_xinfo(m.name, {text}) AS c WHERE m.type IN ('table', 'view') AND {text} || '.' || m.name IN ({asked})`
-
-// An index that a constraint has made has no text.
-const sqliteKeys = `SELECT {text} || '.' || m.name, CASE WHEN i.origin = 'pk' THEN 'primary key' WHEN i."unique" THEN 'unique index' ELSE 'index' END AS kind, CASE WHEN i.origin = 'pk' THEN '' ELSE i.name END, x.name,
-	COALESCE((SELECT substr(s.sql, instr(s.sql, '(')) FROM {schema}.sqlite_master AS s WHERE s.type = 'index' AND s.name = i.name), ''), x.seqno
-FROM {schema}.sqlite_master AS m, pragma_index_list(m.name, {text}) AS i, pragma_index_xinfo(i.name, {text}) AS x WHERE m.type = 'table' AND x."key" AND {text} || '.' || m.name IN ({of})
-UNION ALL SELECT {text} || '.' || m.name, 'primary key', '', c.name, '', c.pk FROM {schema}.sqlite_master AS m, pragma_table_info(m.name, {text}) AS c
-WHERE m.type = 'table' AND c.pk AND NOT EXISTS (SELECT 1 FROM pragma_index_list(m.name, {text}) AS i WHERE i.origin = 'pk') AND {text} || '.' || m.name IN ({of})
-UNION ALL SELECT {text} || '.' || m.name, 'foreign key', 'to ' || f."table", f."from", '', f.seq FROM {schema}.sqlite_master AS m, pragma_foreign_key_list(m.name, {text}) AS f
-WHERE m.type = 'table' AND {text} || '.' || m.name IN ({of})`
-
-const sqliteCascades = `SELECT DISTINCT 'cascade', {text} || '.' || m.name, {text}, f."table",
-	CASE WHEN f.on_update IN ('NO ACTION', 'RESTRICT') THEN '' ELSE ' ON UPDATE ' || f.on_update END || CASE WHEN f.on_delete IN ('NO ACTION', 'RESTRICT') THEN '' ELSE ' ON DELETE ' || f.on_delete END AS actions
-FROM {schema}.sqlite_master AS m, pragma_foreign_key_list(m.name, {text}) AS f
-WHERE m.type = 'table' AND actions <> '' AND {text} || '.' || m.name IN ({of})`
-
-const sqliteCode = `SELECT {text}, name, tbl_name, sql FROM {schema}.sqlite_master
-WHERE type = 'trigger' AND EXISTS (SELECT 1 FROM json_each({words}) AS w WHERE instr(lower(sql), w.value) > 0)`
-
-const sqliteLedgerTriggers = `SELECT {text} || '.' || tbl_name, name, sql FROM {schema}.sqlite_master WHERE type = 'trigger' AND {text} || '.' || tbl_name IN ({ledgers})`
-
-// The collations of the keys that are the ledger's name alone: of the primary key, and of unique
-// indexes.
-const sqliteNameKeys = `SELECT '' AS coll FROM pragma_table_info(m.name, {text}) GROUP BY 1 HAVING sum(pk > 0) = 1 AND sum(pk > 0 AND lower(name) = 'name') = 1
-	UNION ALL SELECT c.coll FROM pragma_index_list(m.name, {text}) AS i, pragma_index_xinfo(i.name, {text}) AS c
-	WHERE i."unique" AND NOT i.partial AND c."key" AND lower(c.name) = 'name' AND (SELECT count(*) FROM pragma_index_info(i.name, {text})) = 1`
-
-// The ledger's guard takes the highest of several rows of a name, but Issue needs to find one.
-const sqliteLedger = `SELECT {text} || '.' || m.name, CASE WHEN m.type <> 'table' THEN 'it is a ' || m.type
-	WHEN NOT EXISTS (` + sqliteNameKeys + `) THEN 'its column name is not unique'
-	WHEN EXISTS (SELECT 1 FROM (` + sqliteNameKeys + `) AS k WHERE k.coll <> '' AND upper(k.coll) <> 'BINARY') THEN 'names in it that aren''t the same count as equal' ELSE '' END
-FROM {schema}.sqlite_master AS m WHERE m.type IN ('table', 'view') AND {text} || '.' || m.name IN ({ledgers})`
 
 // hearSQLiteCode: SQLite has triggers only. The head of one names its table.
 func hearSQLiteCode(l *look, r []string) {
@@ -130,9 +97,6 @@ func hearSQLiteCode(l *look, r []string) {
 	}
 	hearCode(l, []string{"trigger", l.quoteIfNeeded(r[1]), r[0] + "." + r[2], l.quoteIfNeeded(r[2]), body, r[1], "", ""})
 }
-
-// noType is the type of a column that was declared without one.
-const noType = "(none)"
 
 // affinity is what SQLite makes of a declared type.
 //
@@ -157,7 +121,7 @@ func affinity(declared string) string {
 // judge: the guard refuses a version, or a generation, that isn't stored as an integer.
 func (sqlite) judge(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
-	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != noType):
+	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != lite.NoType):
 		return warning("tokens are stored as texts, which other programs compare as such; declare it as an integer in a " +
 			"new table")
 	case (role == "serial" || role == "claim") && (typ == "text" || typ == "real"):

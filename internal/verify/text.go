@@ -17,7 +17,7 @@ type text struct {
 }
 
 func (db *Database) text(src string) text {
-	toks, err := lex.Scan(db.rules, src, lex.SCSOn, nil)
+	toks, err := lex.Scan(db.rules(), src, lex.SCSOn, nil)
 	if err != nil {
 		toks = []lex.Token{{Kind: lex.End, Start: int32(len(src)), End: int32(len(src))}}
 	}
@@ -37,7 +37,7 @@ func (t text) is(i int, words ...string) bool { return slices.Contains(words, t.
 
 // name returns the name that token i may be, as same has it; empty for none.
 func (t text) name(i int) string {
-	name, _ := t.db.rules.Name(t.src, &t.toks[i])
+	name, _ := t.db.rules().Name(t.src, &t.toks[i])
 	return t.db.same(name)
 }
 
@@ -81,7 +81,7 @@ type relationName struct{ schema, name string }
 
 // table reads the name of a table, and returns the index behind it.
 func (t text) table(i int) (n relationName, next int, ok bool) {
-	schema, name, next, ok := t.db.rules.QualifiedName(t.src, t.toks, i)
+	schema, name, next, ok := t.db.rules().QualifiedName(t.src, t.toks, i)
 	return relationName{t.db.same(schema), t.db.same(name)}, next, ok
 }
 

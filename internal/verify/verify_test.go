@@ -191,3 +191,12 @@ func TestPage(t *testing.T) {
 		t.Errorf("docs/verify.md should have this table:\n%s", &want)
 	}
 }
+
+// Each kind of database says yes or no to each fact.
+func TestDatabasesAreComplete(t *testing.T) {
+	for _, db := range []Database{Postgres, SQLite, MySQL} {
+		if db.silentCascades == 0 || db.setsDefaults == 0 || db.catalogue == nil || db.same == nil || db.length == nil || db.user == "" {
+			t.Errorf("%s lacks something: %+v", db.known.Name, db)
+		}
+	}
+}

@@ -1,25 +1,23 @@
-package verify
+package postgres
 
-import (
-	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
-)
+import "github.com/sqlfence/sqlfence/internal/sqltext"
+
+// The queries of package verify about the catalogue. What stands in braces is filled in.
 
 // Another session's temporary tables are no others'.
-const postgresRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
+const VerifyRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
 	pg_catalog.pg_table_is_visible(c.oid)::pg_catalog.text, c.relkind::pg_catalog.text, c.relpersistence::pg_catalog.text,
 	pg_catalog.has_table_privilege(c.oid, 'DELETE')::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 	AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR n.oid = pg_catalog.pg_my_temp_schema()) AND c.relname IN (`
 
-func (postgres) tableNames(*look) string {
-	return `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+// VerifyTables are the names of all tables.
+const VerifyTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_') ORDER BY 1`
-}
 
 // A domain's type is that at the end of its bases.
-const postgresColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
+const VerifyColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
 	(WITH RECURSIVE b(oid, base) AS (
 		SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t WHERE t.oid = a.atttypid
 		UNION ALL SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t JOIN b ON t.oid = b.base)
@@ -37,7 +35,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN ({asked}) ORDER BY a
 
 // A column of an index may be an expression, and one that is generated has one. An exclusion
 // constraint is as good as unique.
-const postgresKeys = `SELECT i.indrelid::pg_catalog.text,
+const VerifyKeys = `SELECT i.indrelid::pg_catalog.text,
 	CASE WHEN i.indisprimary THEN 'primary key' WHEN i.indisunique THEN 'unique index' WHEN i.indisexclusion THEN 'exclusion constraint' ELSE 'index' END AS kind,
 	c.relname::pg_catalog.text, a.attname::pg_catalog.text,
 	pg_catalog.concat_ws(' ', pg_catalog.pg_get_expr(i.indpred, i.indrelid), pg_catalog.pg_get_expr(i.indexprs, i.indrelid), pg_catalog.pg_get_expr(d.adbin, d.adrelid)), k.turn
@@ -56,7 +54,7 @@ WHERE p.partrelid IN ({of})
 ORDER BY 1, 2, 3, 6`
 
 // Views are followed to those that depend on them; 28 is INSERT, UPDATE and DELETE.
-const postgresViews = `WITH RECURSIVE used(oid) AS (
+const VerifyViews = `WITH RECURSIVE used(oid) AS (
 	SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
 	UNION SELECT r.ev_class FROM used AS u
 	JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = u.oid AND d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
@@ -68,7 +66,7 @@ WHERE c.relkind = 'v' AND pg_catalog.pg_relation_is_updatable(c.oid, false) & 28
 // A foreign table may stand behind a view, or be a partition or a child. The constraints of
 // partitions are those of their parents. A subscription writes to partitions, too; every role may
 // read that much of it.
-const postgresLinks = `WITH RECURSIVE
+const VerifyLinks = `WITH RECURSIVE
 down(root, oid) AS (
 	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({of})
 	UNION SELECT d.root, i.inhrelid FROM down AS d JOIN pg_catalog.pg_inherits AS i ON i.inhparent = d.oid),
@@ -107,7 +105,7 @@ FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid JOIN pg_catalog.p
 
 // Of a function that has a body of SQL's own form, the text is made from that. What the catalogue's
 // own functions do is known.
-const postgresCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' ELSE '' END || p.name, p.tables, p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
+const VerifyCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' ELSE '' END || p.name, p.tables, p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
 	SELECT p.oid, p.proname, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure' ELSE 'function' END AS kind,
 		CASE WHEN pg_catalog.pg_function_is_visible(p.oid) THEN '' ELSE pg_catalog.quote_ident(n.nspname) || '.' END || pg_catalog.quote_ident(p.proname) AS name,
 		COALESCE(g.tables, '') AS tables, COALESCE(g.shown, '') AS shown,
@@ -123,8 +121,8 @@ WHERE EXISTS (SELECT FROM pg_catalog.unnest(ARRAY[{words}]::pg_catalog.text[]) A
 ORDER BY 1, 2, p.oid`
 
 // What makes tokens of one name come twice, the triggers that don't keep them, and a function that
-// isn't the ledger's: [pg.CreateLedgerFunction] wants the same.
-const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
+// isn't the ledger's: [CreateLedgerFunction] wants the same.
+const VerifyLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	WHEN c.relkind <> 'r' THEN 'it is not an ordinary table'
 	WHEN c.relpersistence = 'u' THEN 'it is UNLOGGED, so that a crash of the server empties it, and tokens begin again at 1'
 	WHEN c.relpersistence = 't' THEN 'it is a temporary table of this session'
@@ -144,16 +142,16 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.rel
 WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
 // The last one isn't a setting: who has that of a replica, in any session.
-const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
+const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
 UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER BY x.name), '') FROM (
 	SELECT CASE s.setrole WHEN 0 THEN 'every role of a database' ELSE 'role ' || pg_catalog.pg_get_userbyid(s.setrole) END AS name, s.setconfig AS config FROM pg_catalog.pg_db_role_setting AS s
 	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()))
 	UNION ALL SELECT 'function ' || p.oid::pg_catalog.regproc::text, p.proconfig FROM pg_catalog.pg_proc AS p WHERE p.proconfig IS NOT NULL) AS x
 WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
 
-// postgresGrantees are those who have one of some privileges on relations, and their owners.
+// VerifyGrantees are those who have one of some privileges on relations, and their owners.
 // Superusers may do anything anyway.
-const postgresGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
+const VerifyGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))::pg_catalog.text,
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type = 'TRIGGER')::pg_catalog.text
 FROM pg_catalog.pg_class AS c
@@ -165,23 +163,23 @@ LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
 WHERE NOT COALESCE(r.rolsuper, false) AND (r.rolname IS NULL OR r.rolname <> CURRENT_USER) AND c.oid IN ({of})
 GROUP BY 1, 2 ORDER BY 1, 2`
 
-// postgresSeal is a query for the parts of a table's seal: the kind, the name, what Seal would
+// VerifySeal is a query for the parts of a table's seal: the kind, the name, what Seal would
 // create, what is there, and what is wrong with it. A table's partitions and children have triggers
 // of their own.
-const postgresSeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
+const VerifySeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
 	about (root, home, parted, ledger) AS (SELECT s.root, s.home, s.parted, (SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
 		FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({ledger name})) FROM source AS s)
 SELECT 'has', '', '', '', '' FROM source AS s WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger AS g JOIN wanted AS w ON w.name = g.tgname WHERE g.tgrelid = s.root)
 UNION ALL SELECT 'late', pg_catalog.concat(g.tgname, ' of ', tree.oid::pg_catalog.regclass), '', '', 'is fired after it, and may change what it has compared'
 	FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE ` + sqltext.FiredBehindSeal + `
 UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog.regclass), '', '', CASE WHEN g.oid IS NULL THEN 'is missing'
-	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica' WHEN g.tgenabled <> 'A' THEN 'is switched off' WHEN (` + pg.SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ', pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
+	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica' WHEN g.tgenabled <> 'A' THEN 'is switched off' WHEN (` + SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ', pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
 UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}), COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
 	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark + `')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
 ) AS parts (kind, name, wants, is_now, problem)`
 
-const postgresSealFunction = `
+const VerifySealFunction = `
 UNION ALL SELECT 'function', {function}, {body}, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'
 	WHEN p.prosecdef <> {definer} OR p.provolatile <> CASE WHEN {definer} THEN 's' ELSE 'v' END OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
 	WHEN NOT pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') THEN 'can''t be run by all roles'

@@ -1,48 +1,49 @@
-package verify
+package mysql
 
-// notTheServers is a condition for a schema that is not one of the server itself.
-const notTheServers = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`
+// The queries of package verify about the catalogue. What stands in braces is filled in.
 
-func (mysql) tableNames(*look) string {
-	return `SELECT DISTINCT table_name FROM information_schema.tables WHERE table_schema ` + notTheServers + ` AND table_type <> 'VIEW' ORDER BY 1`
-}
+// NotTheServers is a condition for a schema that is not one of the server itself.
+const NotTheServers = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`
+
+// VerifyTables are the names of all tables.
+const VerifyTables = `SELECT DISTINCT table_name FROM information_schema.tables WHERE table_schema ` + NotTheServers + ` AND table_type <> 'VIEW' ORDER BY 1`
 
 // The role's privileges on a column are those on its table, too.
-const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type, CASE WHEN is_nullable = 'YES' THEN 1 ELSE 0 END, COALESCE(column_default, ''),
+const VerifyColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type, CASE WHEN is_nullable = 'YES' THEN 1 ELSE 0 END, COALESCE(column_default, ''),
 	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 'computed' ELSE '' END, CASE WHEN RIGHT(COALESCE(collation_name, '_bin'), 4) <> '_bin' AND collation_name <> 'binary' THEN 1 ELSE 0 END,
 	CASE WHEN FIND_IN_SET('select', LOWER(privileges)) > 0 THEN 1 ELSE 0 END, CASE WHEN FIND_IN_SET('insert', LOWER(privileges)) > 0 THEN 1 ELSE 0 END,
 	CASE WHEN FIND_IN_SET('update', LOWER(privileges)) > 0 THEN 1 ELSE 0 END, CASE WHEN LOCATE('STRICT_', @@SESSION.sql_mode) > 0 THEN 1 ELSE 0 END
 FROM information_schema.columns WHERE table_schema {not the servers} AND {asked} ORDER BY 1, ordinal_position`
 
-// mysqlExpression is the column of the statistics that has an index's expression: a functional
+// VerifyExpression is the column of the statistics that has an index's expression: a functional
 // index has one in MySQL, where MariaDB has no such column.
-const mysqlExpression = `SELECT CASE WHEN COUNT(*) > 0 THEN 's.expression' ELSE 'NULL' END FROM information_schema.columns
+const VerifyExpression = `SELECT CASE WHEN COUNT(*) > 0 THEN 's.expression' ELSE 'NULL' END FROM information_schema.columns
 WHERE LOWER(table_schema) = 'information_schema' AND LOWER(table_name) = 'statistics' AND LOWER(column_name) = 'expression'`
 
 // A generated column has the expression of a functional index.
-const mysqlKeys = `SELECT CONCAT(s.table_schema, '.', s.table_name) AS id, CASE WHEN s.index_name = 'PRIMARY' THEN 'primary key' WHEN s.non_unique = 0 THEN 'unique index' ELSE 'index' END AS kind,
+const VerifyKeys = `SELECT CONCAT(s.table_schema, '.', s.table_name) AS id, CASE WHEN s.index_name = 'PRIMARY' THEN 'primary key' WHEN s.non_unique = 0 THEN 'unique index' ELSE 'index' END AS kind,
 	CASE WHEN s.index_name = 'PRIMARY' THEN '' ELSE s.index_name END AS name, COALESCE(s.column_name, ''), CONCAT(COALESCE(c.generation_expression, ''), ' ', COALESCE({expression}, '')), s.seq_in_index AS turn
 FROM information_schema.statistics AS s LEFT JOIN information_schema.columns AS c ON c.table_schema = s.table_schema AND c.table_name = s.table_name AND c.column_name = s.column_name
 WHERE {of s}
 UNION ALL SELECT CONCAT(table_schema, '.', table_name), 'foreign key', constraint_name, column_name, '', ordinal_position FROM information_schema.key_column_usage
 WHERE referenced_table_name IS NOT NULL AND {of} ORDER BY id, kind, name, turn`
 
-const mysqlViews = `SELECT table_schema, table_name, view_definition FROM information_schema.views WHERE is_updatable = 'YES' AND table_schema {not the servers} ORDER BY 1, 2`
+const VerifyViews = `SELECT table_schema, table_name, view_definition FROM information_schema.views WHERE is_updatable = 'YES' AND table_schema {not the servers} ORDER BY 1, 2`
 
-const mysqlCascades = `SELECT 'cascade', CONCAT(constraint_schema, '.', table_name), unique_constraint_schema, referenced_table_name,
+const VerifyCascades = `SELECT 'cascade', CONCAT(constraint_schema, '.', table_name), unique_constraint_schema, referenced_table_name,
 	CONCAT(CASE WHEN update_rule IN ('NO ACTION', 'RESTRICT') THEN '' ELSE CONCAT('ON UPDATE ', update_rule, ' ') END, CASE WHEN delete_rule IN ('NO ACTION', 'RESTRICT') THEN '' ELSE CONCAT('ON DELETE ', delete_rule) END)
 FROM information_schema.referential_constraints WHERE {asked k} AND (update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))
 ORDER BY 2, 3, 4, constraint_name`
 
 // What begins a condition, behind which stand the words of the code.
-const mysqlCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), bare, home, CASE WHEN body IS NULL THEN 1 ELSE 0 END FROM (
+const VerifyCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), bare, home, CASE WHEN body IS NULL THEN 1 ELSE 0 END FROM (
 	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown, routine_definition AS body FROM information_schema.routines WHERE routine_schema {not the servers}
 	UNION ALL SELECT 'trigger', trigger_schema, trigger_name, CONCAT(event_object_schema, '.', event_object_table), event_object_table, action_statement
 		FROM information_schema.triggers WHERE trigger_schema {not the servers}
 	UNION ALL SELECT 'event', event_schema, event_name, '', '', event_definition FROM information_schema.events WHERE event_schema {not the servers}) AS x
 WHERE body IS NULL `
 
-const mysqlSettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin', 'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout')`
+const VerifySettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin', 'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout')`
 
 // A role sees the privileges of others if it may read the tables of the schema mysql. Who has a
 // privilege on all tables is an administrator, and not asked for but for the triggers that this
@@ -50,18 +51,18 @@ const mysqlSettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlo
 //
 // The query has no constant with a quote in it: under NO_BACKSLASH_ESCAPES MySQL can't read the
 // catalogue's views with one.
-const mysqlGrants = `SELECT DISTINCT grantee, table_schema, table_name, privilege_type, CURRENT_USER(), everywhere FROM (
+const VerifyGrants = `SELECT DISTINCT grantee, table_schema, table_name, privilege_type, CURRENT_USER(), everywhere FROM (
 	SELECT grantee, table_schema, '' AS table_name, privilege_type, 0 AS everywhere FROM information_schema.schema_privileges
 	UNION ALL SELECT grantee, table_schema, table_name, privilege_type, 0 FROM information_schema.table_privileges
 	UNION ALL SELECT grantee, table_schema, table_name, privilege_type, 0 FROM information_schema.column_privileges
 	UNION ALL SELECT grantee, '%', '', privilege_type, 1 FROM information_schema.user_privileges WHERE privilege_type = 'TRIGGER') AS x
 WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'DROP', 'ALTER', 'TRIGGER') ORDER BY 1, 2, 3, 4`
 
-const mysqlLedgerTriggers = `SELECT CONCAT(event_object_schema, '.', event_object_table), trigger_name, action_statement FROM information_schema.triggers WHERE {ledgers}`
+const VerifyLedgerTriggers = `SELECT CONCAT(event_object_schema, '.', event_object_table), trigger_name, action_statement FROM information_schema.triggers WHERE {ledgers}`
 
-// mysqlSeals is a query for the triggers before rows are written. Where the session can see it,
+// VerifySeals is a query for the triggers before rows are written. Where the session can see it,
 // each row has the fault of the account that the trigger runs as.
-const mysqlSeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation, t.action_statement, t.trigger_name,
+const VerifySeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation, t.action_statement, t.trigger_name,
 	CASE WHEN t.definer = CURRENT_USER() OR (SELECT COUNT(DISTINCT p.grantee) FROM information_schema.user_privileges AS p) < 2 THEN ''
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer}) THEN CONCAT('there is no account ', t.definer, ' any more, and they run as that')
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.user_privileges AS p WHERE {is definer} AND p.privilege_type = 'TRIGGER')
@@ -70,4 +71,4 @@ const mysqlSeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_tab
 		THEN CONCAT('the account ', t.definer, ' that they run as lacks the privilege TRIGGER') ELSE '' END
 FROM information_schema.triggers AS t WHERE t.action_timing = 'BEFORE' AND {of t} ORDER BY 1, 2, t.action_order`
 
-const isDefiner = `REPLACE(p.grantee, '''', '') = t.definer`
+const IsDefiner = `REPLACE(p.grantee, '''', '') = t.definer`
