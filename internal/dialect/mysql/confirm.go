@@ -30,7 +30,6 @@ var Confirm = confirm.NewDialect(confirm.Dialect{
 	BareAlias:  fact.Yes,
 	Conditions: fact.Yes,
 	Joins:      fact.Yes,
-	Pipes:      fact.Yes,
 	Words: confirm.Words{
 		"duplicate": confirm.Duplicate, "key": confirm.Key, "exists": confirm.Exists,
 		"low_priority": confirm.Modifier, "high_priority": confirm.Modifier, "delayed": confirm.Modifier,

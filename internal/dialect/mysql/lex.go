@@ -30,7 +30,6 @@ var Lex = lex.NewRules(lex.Rules{
 	NestedComments: fact.No,
 	OpenComments:   fact.No,
 	HashComments:   fact.Yes,
-	CodeComments:   fact.Yes,
 	ByteOrderMark:  fact.No,
 
 	RawStrings:        "bx",
@@ -54,5 +53,4 @@ var Lex = lex.NewRules(lex.Rules{
 
 	Variables:     fact.No,
 	QuestionMarks: fact.Yes,
-	AtVariables:   fact.Yes,
 })

@@ -30,7 +30,6 @@ var Confirm = confirm.NewDialect(confirm.Dialect{
 	BareAlias:  fact.Yes,
 	Conditions: fact.No,
 	Joins:      fact.No,
-	Pipes:      fact.No,
 	Words: confirm.Words{
 		"only":       confirm.Only,
 		"asymmetric": confirm.Prefix, "lateral": confirm.Prefix, "symmetric": confirm.Prefix,

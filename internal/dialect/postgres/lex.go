@@ -13,7 +13,6 @@ var Lex = lex.NewRules(lex.Rules{
 	NestedComments: fact.Yes,
 	OpenComments:   fact.No,
 	HashComments:   fact.No,
-	CodeComments:   fact.No,
 	ByteOrderMark:  fact.No,
 
 	RawStrings:        "bx",
@@ -39,5 +38,4 @@ var Lex = lex.NewRules(lex.Rules{
 
 	Variables:     fact.No,
 	QuestionMarks: fact.No,
-	AtVariables:   fact.No,
 })

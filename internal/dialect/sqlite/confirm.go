@@ -29,7 +29,6 @@ var Confirm = confirm.NewDialect(confirm.Dialect{
 	BareAlias:  fact.No,
 	Conditions: fact.No,
 	Joins:      fact.No,
-	Pipes:      fact.No,
 	Words: confirm.Words{
 		"fetch": confirm.TailOrName, "for": confirm.TailOrName, "offset": confirm.TailOrName, "window": confirm.TailOrName,
 	},

@@ -13,7 +13,6 @@ var Lex = lex.NewRules(lex.Rules{
 	NestedComments: fact.No,
 	OpenComments:   fact.Yes,
 	HashComments:   fact.No,
-	CodeComments:   fact.No,
 	ByteOrderMark:  fact.Yes,
 
 	RawStrings:        "x",
@@ -35,5 +34,4 @@ var Lex = lex.NewRules(lex.Rules{
 
 	Variables:     fact.Yes,
 	QuestionMarks: fact.No,
-	AtVariables:   fact.No,
 })

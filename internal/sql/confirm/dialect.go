@@ -22,7 +22,7 @@ type Dialect struct {
 	Backquotes   fact.Fact // `...` is a name
 	Brackets     fact.Fact // [...] is a name
 	DollarQuotes fact.Fact // $tag$...$tag$ is a string
-	TwoModes     fact.Fact // by a setting a backslash may escape in a string, and a comment be code
+	TwoModes     fact.Fact // by a setting a backslash may escape in a string, a comment be code, and || be OR
 	DigitNames   fact.Fact // a name may begin with a digit
 
 	// Placeholders.
@@ -33,7 +33,6 @@ type Dialect struct {
 	BareAlias  fact.Fact  // a write's target may have an alias without AS
 	Conditions fact.Fact  // a condition may stand behind the user's own in brackets
 	Joins      fact.Fact  // an UPDATE and a DELETE may be of several tables
-	Pipes      fact.Fact  // || may be OR
 	Words      Words      // the dialect's own words that mean something to the check
 	Names      *lex.Rules // what a name stands for
 

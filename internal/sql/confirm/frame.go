@@ -99,7 +99,7 @@ func (c *Check) step(ofPiece bool) bool {
 		if c.sign >= kwAll || c.sign == signWord {
 			ok = c.word(ofPiece)
 		} else {
-			f.or = f.or || c.dialect.Pipes.Is() && c.sign == '|' && f.cases == 0 && !ofPiece
+			f.or = f.or || c.dialect.TwoModes.Is() && c.sign == '|' && f.cases == 0 && !ofPiece
 			f.ended, f.head = false, false
 		}
 	}

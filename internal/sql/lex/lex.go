@@ -133,7 +133,7 @@ func (s *scanner) lineComment() {
 
 // blockComment skips a comment in /* and */, which begins here.
 func (s *scanner) blockComment() *Error {
-	if s.rules.CodeComments.Is() {
+	if s.rules.TwoModes.Is() {
 		if err := s.codeComment(); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *scanner) next() *Error {
 		return s.digitWord()
 	case c == '"' && s.rules.TwoModes.Is():
 		return s.twoModeText(start)
-	case c == '@' && s.rules.AtVariables.Is():
+	case c == '@' && s.rules.QuestionMarks.Is():
 		return s.atVariable()
 	case s.rules.TwoModes.Is() && strings.IndexByte(`$[]\`, c) >= 0:
 		return &Error{start, strangeByte, Unread}

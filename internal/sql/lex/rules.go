@@ -14,7 +14,6 @@ type Rules struct {
 	NestedComments fact.Fact
 	OpenComments   fact.Fact // a comment in /* may end with the text
 	HashComments   fact.Fact // # begins a comment, too, and -- only before a blank
-	CodeComments   fact.Fact // /*! and /*M! may hold code, and /*+ hints
 	ByteOrderMark  fact.Fact // it is blank space before any token
 
 	// Strings. The letters introduce one, in either case: x'1F'.
@@ -25,7 +24,7 @@ type Rules struct {
 	ConformingStrings fact.Fact // standard_conforming_strings decides the meaning of a backslash in a plain one
 	Continued         fact.Fact // one goes on in quotes behind a newline
 	DollarQuotes      fact.Fact // $$...$$ and $tag$...$tag$, and $1 is a placeholder
-	TwoModes          fact.Fact // whether backslashes escape, and "..." is a string or a name, depends on a setting
+	TwoModes          fact.Fact // by a setting or the version, backslashes escape, "..." is a name, and /*! holds code
 	Encoding          string    // the setting that may have the text read in another encoding than UTF-8
 
 	// Names.
@@ -41,8 +40,7 @@ type Rules struct {
 	QuoteName      func(name string) string
 
 	Variables     fact.Fact // ?, ?1, :a, @a, $a and #a are placeholders
-	QuestionMarks fact.Fact // ? is one
-	AtVariables   fact.Fact // @a and @@a are variables
+	QuestionMarks fact.Fact // ? is one, and @a and @@a are variables
 
 	classes [256]byteClass // by what is above
 }

@@ -42,7 +42,7 @@ func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
 	if lo == 0 || lo >= end { // a part of it
 		return Span{}, false
 	}
-	if !list || columns == 1 && t.grammar.PlainInBrackets.Is() {
+	if !list || columns == 1 && !t.grammar.RowKeyword.Is() {
 		return span(lo, end), true
 	}
 	return t.rowValue(lo, end, place, columns)

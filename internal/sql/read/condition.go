@@ -26,7 +26,7 @@ func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
 		switch isKeyword, tok := p.step(t, i), &t.Tokens[i]; {
 		case p.doubtful:
 			return nil, int32(i)
-		case t.grammar.PipesMayBeOr.Is() && tok.Is('|') && t.Tokens[i+1].Is('|'):
+		case t.grammar.Lex.TwoModes.Is() && tok.Is('|') && t.Tokens[i+1].Is('|'):
 			return nil, -1
 		case !isKeyword || p.cases > 0:
 		case t.isWord(tok, "when", "then"): // the CASE was taken for a name

@@ -13,7 +13,7 @@ type Grammar struct {
 
 	// Statements.
 	Explain        fact.Fact // EXPLAIN ANALYZE runs its statement
-	InBrackets     fact.Fact // a statement may stand in brackets
+	InBrackets     fact.Fact // a statement may stand in brackets, and the query of an INSERT
 	Merge          fact.Fact // MERGE
 	Code           fact.Fact // DO, CALL and PREPARE; COPY and DECLARE have queries
 	CreatesFrom    fact.Fact // CREATE TABLE ... PARTITION OF and INHERITS, and SELECT ... INTO
@@ -21,19 +21,16 @@ type Grammar struct {
 	NoRows         []string  // begin statements that change no rows
 
 	// Clauses of a write.
-	Only            fact.Fact // ONLY name, and name *
-	BareAlias       fact.Fact // an alias may stand without AS
-	OrClause        fact.Fact // OR x behind the verb, and REPLACE as INSERT OR REPLACE
-	IndexedBy       fact.Fact // INDEXED BY and NOT INDEXED
-	Limits          fact.Fact // ORDER BY and LIMIT of an UPDATE and DELETE
-	QueryInBrackets fact.Fact // INSERT INTO name (SELECT ...)
-	RowKeyword      fact.Fact // (a, b) = ROW(1, 2)
-	PlainInBrackets fact.Fact // (a) = 1
-	DoubleEquals    fact.Fact // a == 1 is a = 1
-	QualifiedSet    fact.Fact // SET table.column = 1, and := for =
-	RowForms        fact.Fact // VALUES ROW(1, 2), and () VALUES ()
-	OnDuplicate     fact.Fact // ON DUPLICATE KEY UPDATE, and VALUES(column) in it
-	BehindColumns   []string  // may follow the columns of a SELECT
+	Only          fact.Fact // ONLY name, and name *
+	BareAlias     fact.Fact // an alias may stand without AS
+	OrClause      fact.Fact // OR x behind the verb, and REPLACE as INSERT OR REPLACE
+	IndexedBy     fact.Fact // INDEXED BY and NOT INDEXED
+	Limits        fact.Fact // ORDER BY and LIMIT of an UPDATE and DELETE
+	RowKeyword    fact.Fact // (a, b) = ROW(1, 2); else (a) = 1
+	DoubleEquals  fact.Fact // a == 1 is a = 1
+	QualifiedSet  fact.Fact // SET table.column = 1, and := for =
+	OnDuplicate   fact.Fact // ON DUPLICATE KEY UPDATE, VALUES(column) in it, VALUES ROW(1, 2), and () VALUES ()
+	BehindColumns []string  // may follow the columns of a SELECT
 
 	// Expressions. The lists have blanks between their words.
 	WithoutWords   string    // those that are keywords in other databases
@@ -44,7 +41,6 @@ type Grammar struct {
 	OperatorWords  fact.Fact // OPERATOR(schema.+), AT TIME ZONE, WITH TIME ZONE and WITH UNIQUE KEYS
 	WindowLooksOn  fact.Fact // WINDOW is a keyword only before name AS
 	ClauseNames    fact.Fact // words that begin the clauses behind a query are names where an operand is wanted
-	PipesMayBeOr   fact.Fact // || is OR, by a setting
 	ArrowMayFail   fact.Fact // -> and ->>
 	MathMayFail    fact.Fact // casts and arithmetic
 	TypedConstants fact.Fact // 1::bigint and bigint '1'

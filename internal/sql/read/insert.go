@@ -27,11 +27,11 @@ func (t *Text) insert(verb Verb) {
 // columnList reads the columns.
 func (t *Text) columnList(ins *Insertion) bool {
 	open := t.tok()
-	if !open.Is('(') || t.grammar.QueryInBrackets.Is() && t.isQueryInBrackets() {
+	if !open.Is('(') || t.grammar.InBrackets.Is() && t.isQueryInBrackets() {
 		return true
 	}
 	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.spans), true
-	if lo == hi && !t.grammar.RowForms.Is() {
+	if lo == hi && !t.grammar.OnDuplicate.Is() {
 		return t.fail(ExpectedColumn, t.i)
 	}
 	for i := lo; i < hi && ok; {
@@ -131,11 +131,11 @@ func (t *Text) addSpan(s Span, first, done, all int) {
 func (t *Text) rows() bool {
 	begin, first, ok := t.i, len(t.spans), true
 	for {
-		if t.grammar.RowForms.Is() {
+		if t.grammar.OnDuplicate.Is() {
 			t.accept("row")
 		}
 		open := t.tok()
-		if !open.Is('(') || int(open.Mate) == t.i+1 && !t.grammar.RowForms.Is() {
+		if !open.Is('(') || int(open.Mate) == t.i+1 && !t.grammar.OnDuplicate.Is() {
 			ok = t.fail(ExpectedRow, t.i)
 			break
 		}
