@@ -22,6 +22,7 @@ const (
 	local   = "SELECT set_config('sqlfence.tokens', 'books:000000000000007', true)"
 	withID  = "SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), true)"
 	session = "SELECT set_config('sqlfence.tokens', 'books:000000000000007', false)"
+	newer   = "SELECT set_config('sqlfence.tokens', 'books:000000000000008', true)"
 	old     = "SELECT set_config('sqlfence.tokens', 'books:000000000000006', true)"
 )
 
@@ -148,6 +149,13 @@ var nothing = []struct {
 	{"another transaction's number", "SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), false) ;; BEGIN ;; UPDATE books SET price = 99"},
 	{"another transaction's number, set for this one", "BEGIN ;; SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current() - 1), true) ;; UPDATE books SET price = 99"},
 	{"a role's setting", "ALTER ROLE CURRENT_USER SET sqlfence.tokens = 'books:000000000000007' ;; {reconnect} ;; BEGIN ;; UPDATE books SET price = 99"},
+	{"the session's, in doubt, and the transaction's behind it", session + " ;; BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 1 ;; " + newer + " ;; UPDATE books SET price = 98 WHERE id = 2"},
+	{"the session's, in doubt, and the transaction's at another savepoint", session + " ;; BEGIN ;; SAVEPOINT a ;; DELETE FROM books WHERE id = 1 ;; RELEASE SAVEPOINT a ;; SAVEPOINT b ;; " + newer + " ;; UPDATE books SET price = 98 WHERE id = 2"},
+	{"a role's setting, by RESET", "{reconnect} ;; BEGIN ;; RESET sqlfence.tokens ;; UPDATE books SET price = 99"},
+	{"a role's setting, by RESET ALL", "{reconnect} ;; SET sqlfence.tokens = '' ;; BEGIN ;; RESET ALL ;; UPDATE books SET price = 99"},
+	{"a role's setting, by RESET behind the transaction's", "{reconnect} ;; BEGIN ;; " + newer + " ;; RESET sqlfence.tokens ;; UPDATE books SET price = 99"},
+	{"a role's setting, as a local default", "{reconnect} ;; BEGIN ;; SET LOCAL sqlfence.tokens TO DEFAULT ;; UPDATE books SET price = 99"},
+	{"a role's setting, by RESET at a savepoint", "{reconnect} ;; BEGIN ;; SAVEPOINT a ;; RESET sqlfence.tokens ;; UPDATE books SET price = 99"},
 	{"RESET", "BEGIN ;; " + local + " ;; UPDATE books SET price = 10 WHERE id = 1 ;; RESET sqlfence.tokens ;; UPDATE books SET price = 99"},
 	{"the token of another name", "BEGIN ;; SELECT set_config('sqlfence.tokens', 'papers:000000000000007', true) ;; UPDATE books SET price = 99"},
 	{"a name that ends like it", "BEGIN ;; SELECT set_config('sqlfence.tokens', 'my-books:000000000000007', true) ;; UPDATE books SET price = 99"},
@@ -169,7 +177,7 @@ func TestTokensThatProveNothing(t *testing.T) {
 			t.Run(b.Name+"/"+test.name, func(t *testing.T) {
 				l := newTransactionLab(t, b)
 				statements := strings.Split(test.statements, " ;; ")
-				if at := slices.Index(statements, "{reconnect}"); at > 0 {
+				if at := slices.Index(statements, "{reconnect}"); at >= 0 {
 					role := "role" + l.unique
 					l.exec(t, "CREATE ROLE "+role+" SUPERUSER LOGIN PASSWORD 'x'; ALTER ROLE "+role+" SET sqlfence.tokens = 'books:000000000000007'")
 					own := l.plain

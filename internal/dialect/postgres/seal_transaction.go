@@ -29,7 +29,8 @@ const (
 //     memory has to grow by a setting that has no place yet.
 //
 // In a subtransaction the value may be that of the transaction around it, which can't be seen from there. So such a write passes
-// in doubt, and the look is taken when the transaction ends, by sealLate.
+// in doubt, and the look is taken when the transaction ends, by sealLate. That sees one list of tokens, so no other one is
+// taken in doubt.
 //
 // What was found is noted with the transaction's number, in a setting that a rollback to a savepoint takes back
 // like the tokens. Where the value is refused an error takes back the place: else it would count at the next look.
@@ -65,6 +66,10 @@ BEGIN
 		ELSE
 			` + look + `
 			IF nested THEN
+				IF pg_catalog.starts_with(pg_catalog.current_setting('sqlfence.doubt', true), own) AND pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), pg_catalog.concat(own, tokens)) THEN
+					RAISE EXCEPTION 'sqlfence: table %% is sealed: the setting sqlfence.tokens was changed behind a write at a savepoint, where it is looked at when the transaction ends (set it with the transaction''s number in it: concat(…, '' '', txid_current()))', {name}
+						USING ERRCODE = 'FT001';
+				END IF;
 				PERFORM pg_catalog.set_config('sqlfence.doubt', pg_catalog.concat(own, tokens), true), pg_catalog.set_config('sqlfence.taken', pg_catalog.concat(own, tokens), true);
 			ELSIF NOT COALESCE(found_here, false) THEN
 				` + refuseSession + `
@@ -114,6 +119,7 @@ const lookVariables = `before pg_catalog.int8;
 const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, 'TopTransactionContext')`
 
 // look finds out whether the setting was set at this level, unless that may be one of a subtransaction, and notes the tokens.
+// RESET sets it, too: to what a role, a database or the connection's options have for each session, so that proves nothing.
 var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
 
 // lookAgain looks at every level, as a transaction that ends has the contexts of former subtransactions. It has a note of its own,
@@ -129,6 +135,11 @@ const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_re
 					PERFORM pg_catalog.set_config('{noted}', pg_catalog.concat(own, tokens), true);
 					SELECT m.used_bytes INTO control FROM ` + memory + `;
 					found_here := pg_catalog.int8eq(before, behind) AND (pg_catalog.int8gt(control, behind) OR pg_catalog.starts_with(taken, own));
+					IF found_here THEN
+						PERFORM pg_catalog.set_config('sqlfence.tokens', NULL, true);
+						found_here := COALESCE(pg_catalog.textne(pg_catalog.current_setting('sqlfence.tokens', true), tokens), true);
+						PERFORM pg_catalog.set_config('sqlfence.tokens', tokens, true);
+					END IF;
 				END IF;
 			END IF;`
 
