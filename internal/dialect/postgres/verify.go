@@ -10,11 +10,14 @@ const VerifyRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.te
 	pg_catalog.has_table_privilege(c.oid, 'DELETE')::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-	AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR n.oid = pg_catalog.pg_my_temp_schema()) AND c.relname IN (`
+	AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR n.oid = pg_catalog.pg_my_temp_schema())
+	AND c.relname IN (`
 
 // VerifyTables are the names of all tables.
-const VerifyTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_') ORDER BY 1`
+const VerifyTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c
+	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+	AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_') ORDER BY 1`
 
 // A domain's type is that at the end of its bases.
 const VerifyColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
@@ -23,7 +26,8 @@ const VerifyColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog
 		UNION ALL SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t JOIN b ON t.oid = b.base)
 	SELECT t.typname::pg_catalog.text FROM b JOIN pg_catalog.pg_type AS t ON t.oid = b.oid WHERE b.base = 0),
 	pg_catalog.format_type(a.atttypid, a.atttypmod), (NOT a.attnotnull)::pg_catalog.text,
-	COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), ''), CASE WHEN a.attgenerated <> '' THEN 'computed' WHEN a.attidentity = 'a' THEN 'identity' ELSE '' END,
+	COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), ''), CASE WHEN a.attgenerated <> '' THEN 'computed'
+	WHEN a.attidentity = 'a' THEN 'identity' ELSE '' END,
 	COALESCE((NOT o.collisdeterministic)::pg_catalog.text, ''),
 	pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')::pg_catalog.text,
 	pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'INSERT')::pg_catalog.text,
@@ -36,18 +40,23 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN ({asked}) ORDER BY a
 // A column of an index may be an expression, and one that is generated has one. An exclusion
 // constraint is as good as unique.
 const VerifyKeys = `SELECT i.indrelid::pg_catalog.text,
-	CASE WHEN i.indisprimary THEN 'primary key' WHEN i.indisunique THEN 'unique index' WHEN i.indisexclusion THEN 'exclusion constraint' ELSE 'index' END AS kind,
+	CASE WHEN i.indisprimary THEN 'primary key' WHEN i.indisunique THEN 'unique index'
+	WHEN i.indisexclusion THEN 'exclusion constraint' ELSE 'index' END AS kind,
 	c.relname::pg_catalog.text, a.attname::pg_catalog.text,
-	pg_catalog.concat_ws(' ', pg_catalog.pg_get_expr(i.indpred, i.indrelid), pg_catalog.pg_get_expr(i.indexprs, i.indrelid), pg_catalog.pg_get_expr(d.adbin, d.adrelid)), k.turn
+	pg_catalog.concat_ws(' ', pg_catalog.pg_get_expr(i.indpred, i.indrelid),
+	pg_catalog.pg_get_expr(i.indexprs, i.indrelid), pg_catalog.pg_get_expr(d.adbin, d.adrelid)), k.turn
 FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
 CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k(turn)
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.turn]
 LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''
 WHERE i.indrelid IN ({of})
-UNION ALL SELECT f.conrelid::pg_catalog.text, 'foreign key', f.conname::pg_catalog.text, a.attname::pg_catalog.text, '', 0
-FROM pg_catalog.pg_constraint AS f JOIN pg_catalog.pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
+UNION ALL SELECT f.conrelid::pg_catalog.text, 'foreign key', f.conname::pg_catalog.text, a.attname::pg_catalog.text,
+	'', 0
+FROM pg_catalog.pg_constraint AS f JOIN pg_catalog.pg_attribute AS a ON a.attrelid = f.conrelid
+	AND a.attnum = ANY (f.conkey)
 WHERE f.contype = 'f' AND f.conrelid IN ({of})
-UNION ALL SELECT p.partrelid::pg_catalog.text, 'partition key', '', a.attname::pg_catalog.text, COALESCE(pg_catalog.pg_get_expr(p.partexprs, p.partrelid), ''), k.turn
+UNION ALL SELECT p.partrelid::pg_catalog.text, 'partition key', '', a.attname::pg_catalog.text,
+	COALESCE(pg_catalog.pg_get_expr(p.partexprs, p.partrelid), ''), k.turn
 FROM pg_catalog.pg_partitioned_table AS p CROSS JOIN LATERAL pg_catalog.generate_series(0, p.partnatts - 1) AS k(turn)
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[k.turn]
 WHERE p.partrelid IN ({of})
@@ -57,10 +66,12 @@ ORDER BY 1, 2, 3, 6`
 const VerifyViews = `WITH RECURSIVE used(oid) AS (
 	SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
 	UNION SELECT r.ev_class FROM used AS u
-	JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = u.oid AND d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+	JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = u.oid
+	AND d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
 	JOIN pg_catalog.pg_rewrite AS r ON r.oid = d.objid AND r.ev_type = '1')
 SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, pg_catalog.pg_get_viewdef(c.oid)
-FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid
+	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND pg_catalog.pg_relation_is_updatable(c.oid, false) & 28 <> 0 ORDER BY 1, 2`
 
 // A foreign table may stand behind a view, or be a partition or a child. The constraints of
@@ -77,37 +88,51 @@ behind(root, oid) AS (
 	SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
 	UNION SELECT b.root, x.oid FROM behind AS b CROSS JOIN LATERAL (
 		SELECT d.refobjid FROM pg_catalog.pg_rewrite AS r
-		JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+		JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
+	AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
 		WHERE r.ev_class = b.oid AND r.ev_type = '1'
 		UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = b.oid) AS x(oid)),
 links(kind, root, oid, detail, more) AS (
-	SELECT CASE WHEN r.ev_class = d.refobjid THEN 'own rule' ELSE 'rule' END, d.refobjid, r.ev_class, r.rulename::pg_catalog.text,
+	SELECT CASE WHEN r.ev_class = d.refobjid THEN 'own rule' ELSE 'rule' END, d.refobjid, r.ev_class,
+	r.rulename::pg_catalog.text,
 		pg_catalog.substr(x.def, pg_catalog.strpos(x.def, ' DO ') + 4)
 	FROM pg_catalog.pg_rewrite AS r CROSS JOIN LATERAL pg_catalog.pg_get_ruledef(r.oid) AS x(def)
-	JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+	JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
+	AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
 	WHERE r.ev_type <> '1' AND d.refobjid IN ({of})
 	UNION ALL SELECT 'cascade', k.conrelid, k.confrelid,
-		CASE k.confupdtype WHEN 'c' THEN ' ON UPDATE CASCADE' WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END
-		|| CASE k.confdeltype WHEN 'c' THEN ' ON DELETE CASCADE' WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END, ''
+		CASE k.confupdtype WHEN 'c' THEN ' ON UPDATE CASCADE' WHEN 'n' THEN ' ON UPDATE SET NULL'
+	WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END
+		|| CASE k.confdeltype WHEN 'c' THEN ' ON DELETE CASCADE' WHEN 'n' THEN ' ON DELETE SET NULL'
+	WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END, ''
 	FROM pg_catalog.pg_constraint AS k
-	WHERE k.contype = 'f' AND k.conparentid = 0 AND (k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd')) AND k.conrelid IN ({of})
+	WHERE k.contype = 'f' AND k.conparentid = 0 AND (k.confdeltype IN ('c', 'n', 'd')
+	OR k.confupdtype IN ('c', 'n', 'd')) AND k.conrelid IN ({of})
 	UNION ALL SELECT 'partition', d.root, d.oid, CASE WHEN p.relispartition THEN 'partition' ELSE 'child table' END, ''
 	FROM down AS d JOIN pg_catalog.pg_class AS p ON p.oid = d.oid WHERE p.relkind IN ('r', 'p')
-	UNION ALL SELECT 'partition', u.root, u.oid, 'parent table', '' FROM up AS u JOIN pg_catalog.pg_class AS p ON p.oid = u.oid WHERE p.relkind IN ('r', 'p')
-	UNION ALL SELECT 'foreign table', b.root, b.oid, '', (pg_catalog.pg_relation_is_updatable(b.root, true) & 28 <> 0)::pg_catalog.text
+	UNION ALL SELECT 'partition', u.root, u.oid, 'parent table', '' FROM up AS u
+	JOIN pg_catalog.pg_class AS p ON p.oid = u.oid WHERE p.relkind IN ('r', 'p')
+	UNION ALL SELECT 'foreign table', b.root, b.oid, '',
+	(pg_catalog.pg_relation_is_updatable(b.root, true) & 28 <> 0)::pg_catalog.text
 	FROM behind AS b JOIN pg_catalog.pg_class AS c ON c.oid = b.oid WHERE c.relkind = 'f' AND b.oid <> b.root
 	UNION ALL SELECT 'subscription', t.root, t.root, s.subname::pg_catalog.text, ''
 	FROM (SELECT root, oid FROM down UNION SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})) AS t
-	JOIN pg_catalog.pg_subscription_rel AS r ON r.srrelid = t.oid JOIN pg_catalog.pg_subscription AS s ON s.oid = r.srsubid)
-SELECT DISTINCT x.kind, x.root::pg_catalog.text, CASE x.kind WHEN 'subscription' THEN '' ELSE n.nspname::pg_catalog.text END,
+	JOIN pg_catalog.pg_subscription_rel AS r ON r.srrelid = t.oid
+	JOIN pg_catalog.pg_subscription AS s ON s.oid = r.srsubid)
+SELECT DISTINCT x.kind, x.root::pg_catalog.text, CASE x.kind WHEN 'subscription' THEN ''
+	ELSE n.nspname::pg_catalog.text END,
 	CASE x.kind WHEN 'subscription' THEN '' ELSE c.relname::pg_catalog.text END, x.detail, x.more
-FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY 1, 2, 5, 3, 4, 6`
+FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid
+	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY 1, 2, 5, 3, 4, 6`
 
 // Of a function that has a body of SQL's own form, the text is made from that. What the catalogue's
 // own functions do is known.
-const VerifyCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' ELSE '' END || p.name, p.tables, p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
-	SELECT p.oid, p.proname, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure' ELSE 'function' END AS kind,
-		CASE WHEN pg_catalog.pg_function_is_visible(p.oid) THEN '' ELSE pg_catalog.quote_ident(n.nspname) || '.' END || pg_catalog.quote_ident(p.proname) AS name,
+const VerifyCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' ELSE '' END || p.name, p.tables,
+	p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
+	SELECT p.oid, p.proname, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure'
+	ELSE 'function' END AS kind,
+		CASE WHEN pg_catalog.pg_function_is_visible(p.oid) THEN ''
+	ELSE pg_catalog.quote_ident(n.nspname) || '.' END || pg_catalog.quote_ident(p.proname) AS name,
 		COALESCE(g.tables, '') AS tables, COALESCE(g.shown, '') AS shown,
 		CASE WHEN p.prosrc <> '' THEN p.prosrc ELSE pg_catalog.pg_get_functiondef(p.oid) END AS body
 	FROM pg_catalog.pg_proc AS p
@@ -115,9 +140,11 @@ const VerifyCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' E
 	LEFT JOIN LATERAL (SELECT pg_catalog.string_agg(t.tgrelid::pg_catalog.text, ',' ORDER BY t.oid) AS tables,
 			pg_catalog.string_agg(DISTINCT t.tgrelid::pg_catalog.regclass::pg_catalog.text, ', ') AS shown
 		FROM pg_catalog.pg_trigger AS t WHERE t.tgfoid = p.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D') AS g ON true
-	WHERE x.lanname NOT IN ('internal', 'c') AND p.prokind IN ('f', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+	WHERE x.lanname NOT IN ('internal', 'c') AND p.prokind IN ('f', 'p')
+	AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 	OFFSET 0) AS p
-WHERE EXISTS (SELECT FROM pg_catalog.unnest(ARRAY[{words}]::pg_catalog.text[]) AS w WHERE pg_catalog.strpos(pg_catalog.lower(p.body), w) > 0)
+WHERE EXISTS (SELECT FROM pg_catalog.unnest(ARRAY[{words}]::pg_catalog.text[]) AS w
+	WHERE pg_catalog.strpos(pg_catalog.lower(p.body), w) > 0)
 ORDER BY 1, 2, p.oid`
 
 // What makes tokens of one name come twice, the triggers that don't keep them, and a function that
@@ -128,11 +155,13 @@ const VerifyLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	WHEN c.relpersistence = 't' THEN 'it is a temporary table of this session'
 	WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_index AS i
 		JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-		WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indnkeyatts = 1 AND i.indpred IS NULL AND a.attname = 'name')
+		WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indnkeyatts = 1
+	AND i.indpred IS NULL AND a.attname = 'name')
 		THEN 'its column name is not unique'
 	ELSE '' END
 FROM pg_catalog.pg_class AS c WHERE c.oid IN ({ledgers})
-UNION ALL SELECT c.oid::pg_catalog.text, 'unkept', w.name || CASE WHEN g.oid IS NULL THEN ' is missing' WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END
+UNION ALL SELECT c.oid::pg_catalog.text, 'unkept', w.name || CASE WHEN g.oid IS NULL THEN ' is missing'
+	WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
@@ -142,22 +171,30 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.rel
 WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
 // The last one isn't a setting: who has that of a replica, in any session.
-const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
+const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings
+	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
 UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER BY x.name), '') FROM (
-	SELECT CASE s.setrole WHEN 0 THEN 'every role of a database' ELSE 'role ' || pg_catalog.pg_get_userbyid(s.setrole) END AS name, s.setconfig AS config FROM pg_catalog.pg_db_role_setting AS s
-	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()))
-	UNION ALL SELECT 'function ' || p.oid::pg_catalog.regproc::text, p.proconfig FROM pg_catalog.pg_proc AS p WHERE p.proconfig IS NOT NULL) AS x
-WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
+	SELECT CASE s.setrole WHEN 0 THEN 'every role of a database'
+	ELSE 'role ' || pg_catalog.pg_get_userbyid(s.setrole) END AS name, s.setconfig AS config
+	FROM pg_catalog.pg_db_role_setting AS s
+	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database AS d
+	WHERE d.datname = pg_catalog.current_database()))
+	UNION ALL SELECT 'function ' || p.oid::pg_catalog.regproc::text, p.proconfig FROM pg_catalog.pg_proc AS p
+	WHERE p.proconfig IS NOT NULL) AS x
+WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c
+	WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
 
 // VerifyGrantees are those who have one of some privileges on relations, and their owners.
 // Superusers may do anything anyway.
 const VerifyGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
-	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))::pg_catalog.text,
+	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE',
+	'TRUNCATE'))::pg_catalog.text,
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type = 'TRIGGER')::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 CROSS JOIN LATERAL (
 	SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(c.relacl) AS x
-	UNION ALL SELECT x.grantee, x.privilege_type FROM pg_catalog.pg_attribute AS a CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) AS x WHERE a.attrelid = c.oid
+	UNION ALL SELECT x.grantee, x.privilege_type FROM pg_catalog.pg_attribute AS a
+	CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) AS x WHERE a.attrelid = c.oid
 	UNION ALL SELECT c.relowner, NULL) AS g
 LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
 WHERE NOT COALESCE(r.rolsuper, false) AND (r.rolname IS NULL OR r.rolname <> CURRENT_USER) AND c.oid IN ({of})
@@ -167,22 +204,35 @@ GROUP BY 1, 2 ORDER BY 1, 2`
 // create, what is there, and what is wrong with it. A table's partitions and children have triggers
 // of their own.
 const VerifySeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
-	about (root, home, parted, ledger) AS (SELECT s.root, s.home, s.parted, (SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
-		FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({ledger name})) FROM source AS s)
-SELECT 'has', '', '', '', '' FROM source AS s WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger AS g JOIN wanted AS w ON w.name = g.tgname WHERE g.tgrelid = s.root)
-UNION ALL SELECT 'late', pg_catalog.concat(g.tgname, ' of ', tree.oid::pg_catalog.regclass), '', '', 'is fired after it, and may change what it has compared'
+	about (root, home, parted, ledger) AS (SELECT s.root, s.home, s.parted,
+	(SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
+		FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+	WHERE c.oid = pg_catalog.to_regclass({ledger name})) FROM source AS s)
+SELECT 'has', '', '', '', '' FROM source AS s WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger AS g
+	JOIN wanted AS w ON w.name = g.tgname WHERE g.tgrelid = s.root)
+UNION ALL SELECT 'late', pg_catalog.concat(g.tgname, ' of ', tree.oid::pg_catalog.regclass), '', '',
+	'is fired after it, and may change what it has compared'
 	FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE ` + sqltext.FiredBehindSeal + `
-UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog.regclass), '', '', CASE WHEN g.oid IS NULL THEN 'is missing'
-	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica' WHEN g.tgenabled <> 'A' THEN 'is switched off' WHEN (` + SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ', pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
+UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog.regclass), '', '',
+	CASE WHEN g.oid IS NULL THEN 'is missing'
+	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica'
+	WHEN g.tgenabled <> 'A' THEN 'is switched off'
+	WHEN (` + SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ',
+	pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
-UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}), COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
+UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}),
+	COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
 	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark + `')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
 ) AS parts (kind, name, wants, is_now, problem)`
 
 const VerifySealFunction = `
 UNION ALL SELECT 'function', {function}, {body}, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'
-	WHEN p.prosecdef <> {definer} OR p.provolatile <> CASE WHEN {definer} THEN 's' ELSE 'v' END OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
+	WHEN p.prosecdef <> {definer} OR p.provolatile <> CASE WHEN {definer} THEN 's' ELSE 'v' END
+	OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
 	WHEN NOT pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') THEN 'can''t be run by all roles'
-	WHEN NOT pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER') THEN pg_catalog.concat('belongs to ', pg_catalog.pg_get_userbyid(p.proowner), ', who may replace it, and doesn''t own the table') ELSE '' END
-	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', home, {function}))
+	WHEN NOT pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER') THEN pg_catalog.concat('belongs to ',
+	pg_catalog.pg_get_userbyid(p.proowner), ', who may replace it, and doesn''t own the table') ELSE '' END
+	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root
+	LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', home,
+	{function}))
 	LEFT JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang`
