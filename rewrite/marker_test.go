@@ -136,7 +136,7 @@ func TestMarkersAreRead(t *testing.T) {
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")
-			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:" + marker + "17'"), nil); !ok || m.Kind != want || m.Token+m.Table != 3 {
+			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:"+marker+"17'"), nil); !ok || m.Kind != want || m.Token+m.Table != 3 {
 				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
 			}
 		}
@@ -253,7 +253,7 @@ func TestNonceOfARewriter(t *testing.T) {
 			if !strings.Contains(text, marker) || strings.Contains(text, fmt.Sprint("N", 1-i)) {
 				t.Errorf("%s", text)
 			}
-			if m, ok := r.ReadMarker(errors.New(marker + "9"), nil); !ok || m.Current != 9 {
+			if m, ok := r.ReadMarker(errors.New(marker+"9"), nil); !ok || m.Current != 9 {
 				t.Errorf("%+v, %t", m, ok)
 			}
 			if !r.Marks(text) || r.Marks("UPDATE books SET owner = 'sqlfence:stale:0:9'") {

@@ -151,6 +151,8 @@ var nothing = []struct {
 	{"a role's setting", "ALTER ROLE CURRENT_USER SET sqlfence.tokens = 'books:000000000000007' ;; {reconnect} ;; BEGIN ;; UPDATE books SET price = 99"},
 	{"the session's, in doubt, and the transaction's behind it", session + " ;; BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 1 ;; " + newer + " ;; UPDATE books SET price = 98 WHERE id = 2"},
 	{"the session's, in doubt, and the transaction's at another savepoint", session + " ;; BEGIN ;; SAVEPOINT a ;; DELETE FROM books WHERE id = 1 ;; RELEASE SAVEPOINT a ;; SAVEPOINT b ;; " + newer + " ;; UPDATE books SET price = 98 WHERE id = 2"},
+	{"the session's, in doubt, and the transaction's behind RESET ALL", session + " ;; BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 1 ;; RESET ALL ;; " + newer + " ;; UPDATE books SET price = 98 WHERE id = 2"},
+	{"the session's, in doubt, and the transaction's at another savepoint behind RESET ALL", session + " ;; BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 1 ;; RELEASE SAVEPOINT a ;; RESET ALL ;; " + newer + " ;; SAVEPOINT b ;; UPDATE books SET price = 98 WHERE id = 2"},
 	{"a role's setting, by RESET", "{reconnect} ;; BEGIN ;; RESET sqlfence.tokens ;; UPDATE books SET price = 99"},
 	{"a role's setting, by RESET ALL", "{reconnect} ;; SET sqlfence.tokens = '' ;; BEGIN ;; RESET ALL ;; UPDATE books SET price = 99"},
 	{"a role's setting, by RESET behind the transaction's", "{reconnect} ;; BEGIN ;; " + newer + " ;; RESET sqlfence.tokens ;; UPDATE books SET price = 99"},

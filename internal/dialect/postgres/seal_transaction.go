@@ -66,7 +66,8 @@ BEGIN
 		ELSE
 			` + look + `
 			IF nested THEN
-				IF pg_catalog.starts_with(pg_catalog.current_setting('sqlfence.doubt', true), own) AND pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), pg_catalog.concat(own, tokens)) THEN
+				IF NOT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.doubt', true), pg_catalog.concat(own, tokens)), false)
+					AND (` + doubts + ` OR NOT pg_catalog.pg_try_advisory_xact_lock(` + doubtLock + `, pg_catalog.pg_backend_pid())) THEN
 					RAISE EXCEPTION 'sqlfence: table %% is sealed: the setting sqlfence.tokens was changed behind a write at a savepoint, where it is looked at when the transaction ends (set it with the transaction''s number in it: concat(…, '' '', txid_current()))', {name}
 						USING ERRCODE = 'FT001';
 				END IF;
@@ -108,6 +109,15 @@ BEGIN
 	PERFORM pg_catalog.set_config('sqlfence.doubt', '', true);
 	RETURN NULL;
 END `
+
+// doubtLock is the first number of the lock that a transaction has since its first write in doubt, the second being its session's.
+// It says so also where RESET ALL has taken the note away, and a rollback to a savepoint takes back both.
+const doubtLock = "1936683110"
+
+// doubts is a condition: the transaction has that lock. PL/pgSQL evaluates it before it takes one, from left to right.
+const doubts = "EXISTS (SELECT FROM pg_catalog.pg_locks AS l WHERE pg_catalog.texteq(l.locktype, 'advisory') " +
+	"AND pg_catalog.int4eq(l.pid, pg_catalog.pg_backend_pid()) AND pg_catalog.oideq(l.classid, '" + doubtLock + "'::pg_catalog.oid) " +
+	"AND pg_catalog.int2eq(l.objsubid, '2'::pg_catalog.int2))"
 
 const lookVariables = `before pg_catalog.int8;
 	behind pg_catalog.int8;
