@@ -3,7 +3,6 @@ package asynq_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -21,14 +20,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-func TestMain(m *testing.M) {
-	zombie.Main(m, func(w *zombie.Worker) {
-		if err := workerA(w); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	})
-}
+func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
 // table is the registration of what the tasks write.
 var table = sqlfence.WithTable("results", sqlfence.Key("job"), sqlfence.Ledger())

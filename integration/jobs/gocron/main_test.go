@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -18,14 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-func TestMain(m *testing.M) {
-	zombie.Main(m, func(w *zombie.Worker) {
-		if err := workerA(w); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	})
-}
+func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
 // table is the registration of what the jobs write.
 var table = sqlfence.WithTable("results", sqlfence.Resource("report"), sqlfence.Ledger())

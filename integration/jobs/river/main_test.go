@@ -3,9 +3,7 @@ package river_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -21,14 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/jobs/fenceriver"
 )
 
-func TestMain(m *testing.M) {
-	zombie.Main(m, func(w *zombie.Worker) {
-		if err := workerA(w); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	})
-}
+func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
 // tables are River's and what its workers write.
 var tables = []sqlfence.Option{

@@ -32,14 +32,18 @@ type Worker struct {
 	in     *bufio.Reader
 }
 
-// Main is for a TestMain. In the process A it calls work; else it runs the tests.
-func Main(m *testing.M, work func(w *Worker)) {
+// Main is for a TestMain. In the process A it calls work, and an error of it ends the process with the status 1; else it runs
+// the tests.
+func Main(m *testing.M, work func(w *Worker) error) {
 	dsn := os.Getenv(source)
 	if dsn == "" {
 		harness.Main(m)
 		return
 	}
-	work(&Worker{DSN: dsn, Fenced: os.Getenv(fenced) == "true", in: bufio.NewReader(os.Stdin)})
+	if err := work(&Worker{DSN: dsn, Fenced: os.Getenv(fenced) == "true", in: bufio.NewReader(os.Stdin)}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // Say tells the test something.
