@@ -56,7 +56,8 @@ func WithTakeover(ctx context.Context) context.Context { return core.WithTakeove
 func ClaimToken(resource string, key any, generation int64) (Token, error) {
 	text, _, ok := basedriver.Text(key, true)
 	if !ok {
-		return Token{}, fmt.Errorf("%w: ClaimToken: a key of the type %T; pass an integer, a text or a UUID", ErrInvalid, key)
+		return Token{}, fmt.Errorf("%w: ClaimToken: a key of the type %T; pass an integer, a text or a UUID",
+			ErrInvalid, key)
 	}
 	t := Token{Name: resource + "/" + text, Value: generation}
 	return t, t.Validate()

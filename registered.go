@@ -59,8 +59,8 @@ func publicTable(t *core.Table) Table {
 		Name: t.Name, Resource: t.Resource,
 		FenceColumn: r.FenceColumn, KeyColumn: r.Key, SerialColumn: r.Serial, ClaimColumn: r.Claim, ClaimOf: t.ClaimOf,
 		Lock:   LockColumns{By: r.Lock.By, Since: r.Lock.Since, Expiry: r.Lock.Expiry},
-		Ledger: r.Ledger && t.ClaimOf == "", SingleUse: r.SingleUse, Optional: t.Optional, UnfencedInserts: r.UnfencedInserts,
-		Sealed: r.Sealed, FromTransaction: t.FromTransaction,
+		Ledger: r.Ledger && t.ClaimOf == "", SingleUse: r.SingleUse, Optional: t.Optional,
+		UnfencedInserts: r.UnfencedInserts, Sealed: r.Sealed, FromTransaction: t.FromTransaction,
 		Mode: Mode(t.Mode),
 	}
 }

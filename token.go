@@ -78,7 +78,8 @@ func ParseToken(s string) (Token, error) {
 	}
 	colon := strings.LastIndexByte(s, ':')
 	if colon < 0 {
-		return Token{}, fmt.Errorf("%w: token %q: want name:%s", ErrInvalid, s, strings.Repeat("0", core.FenceDigits-1)+"1")
+		return Token{}, fmt.Errorf("%w: token %q: want name:%s", ErrInvalid, s,
+			strings.Repeat("0", core.FenceDigits-1)+"1")
 	}
 	name, fence := s[:colon], s[colon+1:]
 	if len(fence) != core.FenceDigits || strings.Trim(fence, "0123456789") != "" {

@@ -153,8 +153,9 @@ func wrongServer(refused *session.Refusal) Finding {
 		remedy = fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
 			"WithUntestedServer(%q).", refused.Server)
 	}
-	return Finding{Severity: Fault, Code: "wrong-server", Problem: "Guarded writes are refused: " + refused.Error() + ".",
-		Remedy: remedy}
+	return Finding{Severity: Fault, Code: "wrong-server",
+		Problem: "Guarded writes are refused: " + refused.Error() + ".",
+		Remedy:  remedy}
 }
 
 // A VerifyError reports what [WithVerify] has found: connections are refused until it is

@@ -115,7 +115,8 @@ func (e *NotIssuedError) attrs() []slog.Attr {
 }
 
 func (e *ConflictError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.Int64("serial", e.Expected), slog.Int64("current", e.Current)}
+	return []slog.Attr{slog.String("table", e.Table), slog.Int64("serial", e.Expected),
+		slog.Int64("current", e.Current)}
 }
 
 func (e *LockedError) attrs() []slog.Attr {

@@ -116,7 +116,8 @@ func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool
 		// when the statement was sent.
 		o.won.deadline = o.sent.Add(o.won.left)
 	case !o.live && o.token >= sqlfence.MaxToken:
-		return nil, false, fmt.Errorf("%w: %s", sqlfence.ErrTokenLimit, sqltext.Exhausted(r.key, o.token, sqlfence.MaxToken))
+		return nil, false, fmt.Errorf("%w: %s", sqlfence.ErrTokenLimit,
+			sqltext.Exhausted(r.key, o.token, sqlfence.MaxToken))
 	case !o.live && o.token < 0:
 		return nil, false, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the "+
 			"row by hand", sqltext.LedgerTable, o.token)
@@ -143,7 +144,8 @@ func (m *Leases) undo(ctx context.Context, r *request) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has ended with its ttl",
+			m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has "+
+				"ended with its ttl",
 				"key", r.key, "ttl", r.ttl, "err", err)
 			return
 		}

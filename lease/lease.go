@@ -44,8 +44,8 @@ type Lease struct {
 }
 
 func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) *Lease {
-	l := &Lease{leases: m, info: g.Info, session: on, margin: t.margin, hold: t.hold, deadline: g.deadline.Add(-t.margin),
-		expires: g.ExpiresAt}
+	l := &Lease{leases: m, info: g.Info, session: on, margin: t.margin, hold: t.hold,
+		deadline: g.deadline.Add(-t.margin), expires: g.ExpiresAt}
 	inner, end := context.WithCancelCause(sqlfence.WithFence(ctx, g.Token))
 	l.ctx, l.endCtx = &leaseContext{inner, l}, end
 	l.held, l.endHeld = context.WithCancelCause(context.Background())

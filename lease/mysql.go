@@ -153,7 +153,8 @@ func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) e
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
 	if r.session.Valid {
 		p["number"] = number(r.session.Int64)
-		p["session"] = sqltext.Raw("IS_USED_LOCK(" + sessionLock(strconv.FormatInt(r.session.Int64, 10)) + ") IS NOT NULL")
+		p["session"] = sqltext.Raw("IS_USED_LOCK(" + sessionLock(strconv.FormatInt(r.session.Int64, 10)) +
+			") IS NOT NULL")
 	}
 	for {
 		rows, err := d.look(ctx, db, r, p, o)
@@ -348,7 +349,8 @@ func (mysql) sweep() statement {
 // has its own: see [ErrNoSessions].
 func (mysql) session(id int64) (lock, unlock statement, ok bool) {
 	name := sessionLock(strconv.FormatInt(id, 10))
-	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"}, statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true
+	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"},
+		statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true
 }
 
 // owned: a pooler that knows MySQL's locks by name, such as ProxySQL, leaves a session with one to its client.

@@ -36,7 +36,8 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 // freeing are the pieces of a lease that is free from now on, and holding of one that others can't have until {hold}
 // after it was acquired: they assign from the left to the right.
 var (
-	freeing = sqltext.Pieces{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"), "ends": sqltext.SQL("{now}")}
+	freeing = sqltext.Pieces{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"),
+		"ends": sqltext.SQL("{now}")}
 	holding = sqltext.Pieces{
 		"kept": sqltext.SQL("CASE WHEN l.acquired_at + {hold} > {now} THEN {release} END"),
 		"mark": sqltext.SQL("CASE WHEN l.acquired_at + {hold} > {now} THEN {empty} ELSE {release} END"),
@@ -49,7 +50,8 @@ var (
 const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
 	WHERE expires_at = LAST_INSERT_ID() AND (lock_id IS NULL AND holder = {release} OR lock_id = {release})), {none})`
 
-const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} WHERE l.{column} = {key} AND l.lock_id = {lock}`
+const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} ` +
+	`WHERE l.{column} = {key} AND l.lock_id = {lock}`
 
 // undo waits for a take that is about to commit.
 func (d mysql) undo(key, lockID string) statement {
@@ -62,7 +64,8 @@ func (d mysql) undo(key, lockID string) statement {
 func (d mysql) extend(lockID string, ttl time.Duration) statement {
 	p := constants(map[string]string{"lock": lockID})
 	p["ttl"] = number(d.text().Ticks(ttl))
-	inTransaction := texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", extendMySQL, extendedMySQL)
+	inTransaction := texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE",
+		extendMySQL, extendedMySQL)
 	return d.orAlone(inTransaction, p, extendMySQL+inTimeMySQL, extendedMySQL)
 }
 
@@ -76,7 +79,8 @@ func (d mysql) release(lockID, release string, hold time.Duration, _ bool) state
 	p["hold"], p["until"] = number(d.text().Ticks(hold)), sqltext.SQL("{ends}")
 	inTransaction := texts(p,
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
-		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND (lock_id IS NULL AND holder = {release} "+
+		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND (lock_id IS NULL "+
+			"AND holder = {release} "+
 			"OR lock_id = {release})")
 	p["until"] = sqltext.SQL("LAST_INSERT_ID({ends})")
 	return d.orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)

@@ -180,7 +180,8 @@ func (t *terms) check() (errs []error) {
 	}
 	add(!validTTL(t.ttl), badTTL, t.ttl, MaxTTL)
 	if t.hasOwner {
-		add(t.owner == "" || len(t.owner) > maxHolder || strings.IndexByte(t.owner, 0) >= 0 || !utf8.ValidString(t.owner),
+		add(t.owner == "" || len(t.owner) > maxHolder || strings.IndexByte(t.owner, 0) >= 0 ||
+			!utf8.ValidString(t.owner),
 			"an owner's name of %d bytes, want 1 to %d of valid UTF-8 without NUL", len(t.owner), maxHolder)
 	}
 	add(t.refresh && !t.hasOwner, "Refresh needs Owner")
@@ -191,10 +192,12 @@ func (t *terms) check() (errs []error) {
 	add(t.even && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
 	add(t.even && t.limit > 0 && t.retries > 0 && t.interval <= 0,
 		"a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
-	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v", t.margin, t.ttl)
+	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v",
+		t.margin, t.ttl)
 	add(t.hold < 0 || t.hold > MaxTTL, "a minimum hold of %v, want 0 to %v", t.hold, MaxTTL)
 	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl-t.margin),
-		"a heartbeat of %v, want more than 0 and less than the %v of the ttl without the margin", t.heartbeat, t.ttl-t.margin)
+		"a heartbeat of %v, want more than 0 and less than the %v of the ttl without the margin", t.heartbeat,
+		t.ttl-t.margin)
 	return errs
 }
 

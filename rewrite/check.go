@@ -45,7 +45,8 @@ func (t *Table) faults() (faults []error) {
 	case t.Key == "" || t.Key == t.Claim:
 		fail(": Claim needs a Key, which is another column")
 	case t.FenceColumn != "" || t.Ledger || t.SingleUse || t.Sealed:
-		fail(": Claim compares tokens with the row's own generation, so it goes with no fence column, ledger, SingleUse or seal")
+		fail(": Claim compares tokens with the row's own generation, so it goes with no fence column, " +
+			"ledger, SingleUse or seal")
 	case t.Serial != "" || t.SerialRequired || t.locks():
 		fail(": Claim goes with no serial and no lock; register the generation alone")
 	case t.UnfencedInserts:
@@ -56,7 +57,8 @@ func (t *Table) faults() (faults []error) {
 	case !t.ClaimOf.isComplete():
 		fail(": ClaimOf needs the table with the claims, its key and its claim")
 	case !t.Ledger || t.FenceColumn != "" || t.SingleUse || t.Sealed || t.Claim != "":
-		fail(": ClaimOf compares tokens with the claims of another table, so it goes with no fence column, claim, SingleUse or seal")
+		fail(": ClaimOf compares tokens with the claims of another table, so it goes with no fence column, " +
+			"claim, SingleUse or seal")
 	}
 	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
 		fail(": the column %q can't be both the serial and the fence or key", t.Serial)
@@ -72,7 +74,8 @@ func (t *Table) faults() (faults []error) {
 func claimsInOneFile(tables []Table) error {
 	for i := range tables {
 		if t := &tables[i]; t.ClaimOf != nil && t.ClaimOf.Schema != t.Schema {
-			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same schema, or none", t.Name)
+			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same "+
+				"schema, or none", t.Name)
 		}
 	}
 	return nil

@@ -139,7 +139,8 @@ func (p *planner) findsClaims(first int) bool {
 		}
 		for i := range p.Writes {
 			if w := &p.Writes[i]; w.Target.Name == c.Name {
-				return p.refuse(table, w.At, "it also writes table "+c.Name+", which has the claims; write two statements in "+
+				return p.refuse(table, w.At, "it also writes table "+c.Name+
+					", which has the claims; write two statements in "+
 					"one transaction")
 			}
 		}
@@ -172,7 +173,8 @@ func (p *planner) commonTable(name string) int32 {
 func (p *planner) keepsClaims(name string, at int32) bool {
 	for i := range p.tables {
 		if c := p.tables[i].ClaimOf; c != nil && c.Name == name {
-			return p.refuse(i, at, "a table of this name would stand before the one with the claims; give it another name")
+			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
+				"give it another name")
 		}
 	}
 	return true

@@ -61,13 +61,15 @@ func (p *planner) orClause(w *read.Write) bool {
 	case w.Or == read.OrFail || w.Or == read.OrOther:
 		or = strings.ToUpper(p.TokenText(w.OrAt))
 	}
-	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; write INSERT ... "+p.dialect.upsert(columns))
+	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; "+
+		"write INSERT ... "+p.dialect.upsert(columns))
 }
 
 // columnList plans the list of columns.
 func (p *planner) columnList(ins *read.Insertion) bool {
 	empty := isEmpty(ins)
-	p.insertion = insertion{listed: !ins.List.Empty() || empty, empty: empty, key: -1, queried: ins.Source == read.Query}
+	p.insertion = insertion{listed: !ins.List.Empty() || empty, empty: empty, key: -1,
+		queried: ins.Source == read.Query}
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
@@ -244,7 +246,8 @@ func (p *planner) columnsKnown(at int32) bool {
 	if which == "" {
 		return true
 	}
-	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT INTO table (column, ...)")
+	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT "+
+		"INTO table (column, ...)")
 }
 
 // rowArm plans one VALUES or SELECT.
@@ -378,7 +381,8 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 		return true
 	}
 	if at := p.readsItself(w); at >= 0 && p.dialect.grammar.OnDuplicate.Is() && len(p.target.rules.columns) > 0 {
-		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert(nil)+" its columns are ambiguous; "+
+		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.upsert(nil)+
+			" its columns are ambiguous; "+
 			"give the table in the SELECT an alias")
 	}
 	if !p.versions(w) || !p.assignments(w, &c.Set, true) {
@@ -421,4 +425,5 @@ func (p *planner) readsItself(w *read.Write) int32 {
 }
 
 // behindTable are the words behind a table of a FROM that aren't its alias.
-var behindTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right", "natural", "straight_join", "on", "using", "union"}
+var behindTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right",
+	"natural", "straight_join", "on", "using", "union"}

@@ -72,7 +72,8 @@ func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
 // the rows, and not before one of the application's, nor in the WHERE of a query.
 func (p *planner) asksByMark() bool {
-	return !p.insertion.queried && p.passesLedger() && p.dialect.guard.LedgerInRow.Is() && p.target.rules.FenceColumn != "" && !p.insertion.unmarked
+	return !p.insertion.queried && p.passesLedger() && p.dialect.guard.LedgerInRow.Is() &&
+		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
 // checksOfRow returns the rules that are asked before a value of a row to insert, where that
@@ -90,10 +91,12 @@ func (p *planner) checksOfRow(row int32) (rules ruleSet) {
 // noValueFor refuses an INSERT without a value that the check of these rules can stand around.
 func noValueFor(rules ruleSet) string {
 	if rules.has(ruleKey) {
-		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a placeholder, a plain constant or UUID() and the like; " +
-			"name the key column first and write one so, or use RowFence"
+		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a " +
+			"placeholder, a plain constant or UUID() and the like; name the key column first and write one so, or " +
+			"use RowFence"
 	}
-	return "the ledger is asked before a value of the first row, and none of them is a placeholder, a plain constant or UUID() and the like; write one so"
+	return "the ledger is asked before a value of the first row, and none of them is a placeholder, a plain " +
+		"constant or UUID() and the like; write one so"
 }
 
 // checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
@@ -117,11 +120,14 @@ func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := ins.Arms[i]
 		if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
-			return p.refuseTarget(at, "a CTE named "+ledgerTable+" would shadow the ledger in its query; rename the CTE")
+			return p.refuseTarget(at, "a CTE named "+ledgerTable+
+				" would shadow the ledger in its query; rename the CTE")
 		}
 		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
 		if !ok {
-			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of each SELECT of its query, and one isn't plain; write it without ROLLUP, windows and a bracket of its own, or write INSERT ... VALUES")
+			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of "+
+				"each SELECT of its query, and one isn't plain; write it without ROLLUP, windows and a "+
+				"bracket of its own, or write INSERT ... VALUES")
 		}
 		switch {
 		case !c.Empty():
@@ -187,7 +193,8 @@ func (p *planner) keepsType(value read.Span) bool {
 	case n == 2:
 		return p.Tokens[first].Is('-') && p.isNumber(next)
 	}
-	return !value.Empty() && p.Tokens[next].Is('(') && p.Tokens[next].Mate == value.Hi-1 && p.Word(first, keepingTypes...)
+	return !value.Empty() && p.Tokens[next].Is('(') && p.Tokens[next].Mate == value.Hi-1 &&
+		p.Word(first, keepingTypes...)
 }
 
 // keepingTypes are functions with such values.

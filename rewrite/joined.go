@@ -20,11 +20,11 @@ func (p *planner) joined(w *read.Write) bool {
 		return p.refuseTarget(w.At, "it writes to several registered tables, or twice to one; write a statement for "+
 			"each, in one transaction")
 	case w.Join.SameName:
-		return p.refuseTarget(w.Target.At, "another table of the statement has the same name or alias but for the case "+
-			"of letters; give each an alias of its own")
+		return p.refuseTarget(w.Target.At, "another table of the statement has the same name or alias but for the "+
+			"case of letters; give each an alias of its own")
 	case w.Limit > 0:
-		return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects of joined tables; select the rows "+
-			"in WHERE, by their keys")
+		return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects of joined tables; select "+
+			"the rows in WHERE, by their keys")
 	case p.versioned && p.target.rules.Serial != "":
 		return p.refuseTarget(w.At, "under WithSerial the rows are counted, and drivers count those of all joined "+
 			"tables; write UPDATE or DELETE of one table, and select its row by its key")
@@ -51,8 +51,8 @@ func (p *planner) readsWhatIsAssigned(a *read.Assignment) bool {
 			continue
 		}
 		if column, ok := p.Name(int(i)); ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && p.takesOver) {
-			p.refuseTarget(i, "it assigns another table's column the fence, serial or claim column, which the guard assigns in "+
-				"the same statement; write a statement for each table")
+			p.refuseTarget(i, "it assigns another table's column the fence, serial or claim column, which the "+
+				"guard assigns in the same statement; write a statement for each table")
 			return true
 		}
 	}
@@ -70,8 +70,8 @@ func (p *planner) checkJoined(w *read.Write, rules ruleSet) bool {
 		return p.refuseTarget(w.At, "a DELETE with an outer join can't be guarded, as MariaDB may leave out the rows "+
 			"that fail the check; select the rows by NOT EXISTS in WHERE")
 	case w.Join.Columns:
-		return p.refuseTarget(w.At, "the conditions of NATURAL JOIN and USING don't show which rows are deleted; write "+
-			"JOIN ... ON")
+		return p.refuseTarget(w.At, "the conditions of NATURAL JOIN and USING don't show which rows are deleted; "+
+			"write JOIN ... ON")
 	}
 	if c.Empty() {
 		at = p.After(c.At)

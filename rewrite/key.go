@@ -37,9 +37,9 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 		case !ok || column != p.target.rules.Key && !slices.Contains(p.dialect.guard.RowNumbers, column):
 		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
-			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would move the "+
-				"row out of its token's scope; "+
-				"leave the column out, or assign the row's own key as an argument or as a plain constant")
+			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would "+
+				"move the row out of its token's scope; leave the column out, or assign the row's own key as an "+
+				"argument or as a plain constant")
 		}
 	}
 	return true
@@ -77,7 +77,8 @@ func (p *planner) isColumn(token int32, a *read.Assignment) bool {
 	case lex.Quoted:
 		return true
 	case lex.Word:
-		return a.Names.Hi-a.Lo == 1 && p.Tokens[a.Lo].Kind == lex.Word && !strings.HasPrefix(p.target.rules.Key, "current_")
+		return a.Names.Hi-a.Lo == 1 && p.Tokens[a.Lo].Kind == lex.Word &&
+			!strings.HasPrefix(p.target.rules.Key, "current_")
 	}
 	return false
 }
@@ -102,7 +103,8 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 
 // showedKeys reports whether the keys of all rows to be inserted are known.
 func (p *planner) showedKeys() bool {
-	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys, func(k KeyValue) bool { return k.Unknown })
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys,
+		func(k KeyValue) bool { return k.Unknown })
 }
 
 func (key) inserted(p *planner, column string, token int32, n int) bool {
@@ -125,7 +127,8 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
 	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
-	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 || ins.Source != read.Values && ins.Source != read.Assigned && !p.selectsKeys(ins))
+	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 ||
+		ins.Source != read.Values && ins.Source != read.Assigned && !p.selectsKeys(ins))
 	switch {
 	case t.Claim != "":
 		p.insertion.unmarked = true
@@ -140,14 +143,14 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database "+
 			"may choose them; leave OVERRIDING USER VALUE out"+newRows)
 	case hidden && w.Returning > 0 && p.insertion.key >= 0 && p.dialect.countsRows:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave RETURNING out, "+
-			"so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave "+
+			"RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
 	case hidden && p.insertion.key < 0:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key column, "+
-			"and write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key "+
+			"column, and write INSERT ... VALUES"+newRows)
 	case hidden && p.dialect.guard.ReadsNewRow.Is():
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be stored as "+
-			"others; write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be "+
+			"stored as others; write INSERT ... VALUES"+newRows)
 	case hidden:
 		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... "+
 			"VALUES"+newRows)
@@ -246,7 +249,8 @@ func (p *planner) selectsKeys(ins *read.Insertion) bool {
 		}
 		return ok
 	}
-	return ins.Source == read.Query && !p.insertion.doubtful && !ins.Rows.Empty() && !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
+	return ins.Source == read.Query && !p.insertion.doubtful && !ins.Rows.Empty() &&
+		!slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
 }
 
 // rowKey notes where the key's value stands: an item of a row, or of what is selected.
@@ -254,8 +258,8 @@ func (p *planner) rowKey(item read.Span) bool {
 	to := p.to()
 	c, ok := p.Constant(item)
 	if !ok && !p.target.rules.UnfencedInserts {
-		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an argument, or "+
-			"write a constant"+newRows)
+		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an "+
+			"argument, or write a constant"+newRows)
 	}
 	to.Keys = append(to.Keys, KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 	return true

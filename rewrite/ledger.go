@@ -70,7 +70,8 @@ func (w *writer) aroundRow(e *edit) {
 	}
 	if compares {
 		token := w.rowsToken(e)
-		w.byKeyOf(token, token+1, func(int) { w.bool(true) }, func() { w.raiseCondition(markerScope, token, w.shownKey()) })
+		w.byKeyOf(token, token+1, func(int) { w.bool(true) },
+			func() { w.raiseCondition(markerScope, token, w.shownKey()) })
 	}
 	w.write(" THEN ")
 }
@@ -169,7 +170,8 @@ func (w *writer) asked(token int) {
 // asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
 // what the statement may write.
 func (w *writer) asksLedger() bool {
-	return w.rules.ClaimOf != nil || w.comparesSerial() || w.rules.SerialRequired || precedence[ruleEditLock].refuses(w) ||
+	return w.rules.ClaimOf != nil || w.comparesSerial() || w.rules.SerialRequired ||
+		precedence[ruleEditLock].refuses(w) ||
 		w.table < len(w.assigns) && w.assigns[w.table]
 }
 

@@ -39,7 +39,8 @@ func (s *search) searchOwn(tables []Table) {
 }
 
 // ownKinds are the kinds of object that a statement about something of sqlfence's own names.
-var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint", "language", "extension"}
+var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint",
+	"language", "extension"}
 
 // keepsGround refuses a statement that changes what guards and seals rely on, besides tables.
 func (p *planner) keepsGround() bool {
@@ -141,7 +142,8 @@ func (p *planner) names(names []string) bool {
 // firesTriggers reports whether a SET, of the setting at token i, has triggers fired as usual.
 func (p *planner) firesTriggers(name string, i int32) bool {
 	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
-	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi && (value == "origin" || value == "local" || value == "default")
+	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi &&
+		(value == "origin" || value == "local" || value == "default")
 }
 
 // keepsSchemas refuses a statement that drops all that is in a schema which is named in the

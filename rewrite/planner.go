@@ -89,7 +89,8 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsGround() && p.keepsEncoding() && p.keepsErrors() && p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
+		ok = p.keepsGround() && p.keepsEncoding() && p.keepsErrors() && p.keepsClock() && p.keepsLocks() &&
+			p.statement() && p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:
@@ -112,12 +113,14 @@ func (p *planner) guarded() *Plan {
 	plan.AsksLate = plan.AsksLate || p.askedOnce
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
-	plan.Params = plan.Several == 0 && p.takesParams(inputs) && plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.guard.MaxInputs
+	plan.Params = plan.Several == 0 && p.takesParams(inputs) &&
+		plan.Inputs+defaultArgs*len(plan.Tables) <= p.dialect.guard.MaxInputs
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}
 	edits := append(p.plan.edits[:0], p.edits...)
-	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats, tables: p.tables, plan: plan,
+	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
+		tables: p.tables, plan: plan,
 		assigns: p.assigns, counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
 	plan.countRows()
 	if !plan.renderDefault() {

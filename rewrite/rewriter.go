@@ -24,8 +24,8 @@ type Rewriter struct {
 // statements that write or define the tables of sqlfence's own packages.
 //
 // It keeps the plans of the statements used last, of each [Variant] as many as take about 4 MiB
-// together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than 64 KiB, or if it takes
-// more than 1 MiB itself; then it is made for each execution.
+// together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than
+// 64 KiB, or if it takes more than 1 MiB itself; then it is made for each execution.
 //
 // The error reports all faults together: tables of a dialect that can't be guarded, a
 // table without a name or a rule, a table of sqlfence's own packages, a column with two
@@ -101,8 +101,8 @@ func (r *Rewriter) PlanFor(query string, v Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
-				plan = refusal(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed, "; please report that with "+
-					"the statement, and write it in another way"))
+				plan = refusal(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed,
+					"; please report that with the statement, and write it in another way"))
 			}
 		}
 	}()

@@ -26,12 +26,15 @@ func (p *planner) versions(w *read.Write) bool {
 	}
 	switch {
 	case p.explained:
-		return p.refuseTarget(w.At, "drivers don't count the rows of an EXPLAIN, so WithSerial can't report a row that is gone; run it without WithSerial")
+		return p.refuseTarget(w.At, "drivers don't count the rows of an EXPLAIN, so WithSerial can't report a row "+
+			"that is gone; run it without WithSerial")
 	case w.Depth > 0:
-		return p.refuseTarget(w.At, "drivers don't count the rows of a write in WITH, so WithSerial can't report a row that is gone; write it as the main statement, or run it without WithSerial")
+		return p.refuseTarget(w.At, "drivers don't count the rows of a write in WITH, so WithSerial can't report "+
+			"a row that is gone; write it as the main statement, or run it without WithSerial")
 	}
 	if at := p.HiddenWrite(0, int(w.At)); at >= 0 && p.dialect.guard.WritesInWith.Is() {
-		return p.refuseTarget(int32(at), "under WithSerial the database would apply the write in WITH even if the row is gone; send it as a statement of its own")
+		return p.refuseTarget(int32(at), "under WithSerial the database would apply the write in WITH even if the "+
+			"row is gone; send it as a statement of its own")
 	}
 	p.target.versioned, p.plan.Versioned = true, true
 	return true
@@ -50,10 +53,12 @@ func (p *planner) namesNoSerial(s read.Span) bool {
 		column, ok := p.Name(int(i))
 		switch {
 		case column == "skip" && p.Word(i+1, "locked") && p.dialect.guard.SkipsLocked.Is():
-			return p.refuseTarget(i, "SKIP LOCKED skips a row that another transaction has locked, which WithSerial would report as gone; leave SKIP LOCKED out, or run it without WithSerial")
+			return p.refuseTarget(i, "SKIP LOCKED skips a row that another transaction has locked, which "+
+				"WithSerial would report as gone; leave SKIP LOCKED out, or run it without WithSerial")
 		case !ok || column != p.target.rules.Serial || p.isOfAnother(i, s.Lo):
 		default:
-			return p.refuseTarget(i, "the condition names the serial column, which WithSerial compares already; leave the column out, or qualify it if it is another table's")
+			return p.refuseTarget(i, "the condition names the serial column, which WithSerial compares already; "+
+				"leave the column out, or qualify it if it is another table's")
 		}
 	}
 	return true
@@ -77,13 +82,18 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 		return true
 	case !p.dialect.countsRows:
 		// Drivers count the rows of a statement that returns some in different ways.
-		return p.refuseTarget(w.ConflictsAt, "an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; write UPDATE, or INSERT for a new row")
+		return p.refuseTarget(w.ConflictsAt,
+			"an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; "+
+				"write UPDATE, or INSERT for a new row")
 	case p.insertion.names.has(ruleSerial):
-		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert can't name the serial column; leave the column out")
+		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert can't name the serial column; "+
+			"leave the column out")
 	case p.insertion.returned:
-		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert has to show the rows' keys; pass them as arguments, or write constants")
+		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert has to show the rows' keys; pass them as "+
+			"arguments, or write constants")
 	case w.Returning > 0:
-		return p.refuseTarget(w.Returning, "under WithSerial an upsert can't have RETURNING; write UPDATE, or leave RETURNING out")
+		return p.refuseTarget(w.Returning, "under WithSerial an upsert can't have RETURNING; write UPDATE, or "+
+			"leave RETURNING out")
 	}
 	p.insert(p.After(w.ConflictsEnd), opGone, 0, "")
 	return true
@@ -93,8 +103,8 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	column := p.target.rules.Serial
 	if p.target.versioned && p.Assigns(*a, column) {
-		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the column out: "+
-			"it rises by itself")
+		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the "+
+			"column out: it rises by itself")
 	}
 	return p.assignsNumber(a, column, "serial", "leave the column out: it rises by itself")
 }

@@ -19,11 +19,13 @@ func (p *planner) isTogether(count int) bool {
 	case !p.dialect.guardsSeveral():
 		return p.refuse(p.written[0], p.Lo, several+"; send each by itself")
 	case p.apart:
-		return p.refuse(p.written[0], p.Lo, several+", and not all are INSERT, UPDATE, DELETE or SELECT; send each by itself")
+		return p.refuse(p.written[0], p.Lo,
+			several+", and not all are INSERT, UPDATE, DELETE or SELECT; send each by itself")
 	case p.NumberInputs().Count > 0:
 		return p.refuse(p.written[0], p.Lo, several+", which can't have arguments; send each by itself")
 	case p.versioned && p.plan.Serial:
-		return p.refuse(p.written[0], p.Lo, several+", and their rows can't be counted under WithSerial; send each by itself")
+		return p.refuse(p.written[0], p.Lo, several+", and their rows can't be counted under WithSerial; "+
+			"send each by itself")
 	}
 	if p.plan.Several == 0 {
 		p.plan.Several = int(p.Offset(p.Lo))

@@ -30,7 +30,8 @@ func (p *planner) ledgerEdit(first int) {
 	}
 	for i := first; i < len(p.targets); i++ {
 		if p.tables[p.written[p.targets[i].Table]].Ledger {
-			p.edits = append(p.edits, edit{at: p.CTEAt, op: opWith, text: with, target: int32(first), row: int32(len(p.targets))})
+			p.edits = append(p.edits, edit{at: p.CTEAt, op: opWith, text: with, target: int32(first),
+				row: int32(len(p.targets))})
 			return
 		}
 	}
@@ -51,8 +52,8 @@ func (p *planner) part(part *read.Part) bool {
 		return (!isOwnTable(part.Name) || p.refuseOwn(part.Span)) && p.keepsClaims(part.Name, part.At)
 	case read.HiddenPart:
 		if table, _ := p.mention(part.Span); table >= 0 {
-			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of its own, "+
-				"or put it into WITH at the top")
+			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of "+
+				"its own, or put it into WITH at the top")
 		}
 	case read.UnreadablePart:
 		if table, at := p.mention(part.Span); table >= 0 {
@@ -83,8 +84,8 @@ func (p *planner) other(part *read.Part) bool {
 	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
 		return true
 	case part.Class == read.Joins:
-		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to another "+
-			"table can reach its rows; run it under Bypass, and register both")
+		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to "+
+			"another table can reach its rows; run it under Bypass, and register both")
 	case !p.refuseOwn(part.Span):
 		return false
 	case part.Class == read.Definition:

@@ -20,8 +20,8 @@ type target struct {
 // write plans a write.
 func (p *planner) write(w *read.Write) bool {
 	if len(p.tables) > 0 && slices.Contains(p.dialect.guard.DefiningTables, w.Target.Name) {
-		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could replace a "+
-			"registered one; run it under Bypass")
+		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could "+
+			"replace a registered one; run it under Bypass")
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
 	switch {
@@ -37,8 +37,8 @@ func (p *planner) write(w *read.Write) bool {
 		return true
 	}
 	if p.Tabular {
-		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with arguments; "+
-			"write the statement alone, or EXPLAIN it")
+		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with "+
+			"arguments; write the statement alone, or EXPLAIN it")
 	}
 	if w.Joined && !p.joined(w) {
 		return false
@@ -92,7 +92,8 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		schema = p.dialect.Quote(t.Schema) + "."
 	}
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
-	p.targets = append(p.targets, Target{Table: in, qualifier: p.spelled(t, qualifier), name: qualifier, schema: schema})
+	p.targets = append(p.targets, Target{Table: in, qualifier: p.spelled(t, qualifier), name: qualifier,
+		schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()

@@ -19,8 +19,8 @@ func (p *planner) update(w *read.Write) bool {
 		return false
 	}
 	if p.target.versioned && w.Or == read.OrIgnore {
-		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would report as "+
-			"gone; write UPDATE without it")
+		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would "+
+			"report as gone; write UPDATE without it")
 	}
 	p.orAbort(w)
 	p.sortsNoView(w)
@@ -38,7 +38,8 @@ func (p *planner) countsNoRows(w *read.Write) bool {
 	}
 	for i := w.At; i < p.Hi && !p.Tokens[i].Is(';'); i++ {
 		if p.Word(i, counter) && p.Tokens[i+1].Is('(') {
-			return p.refuseTarget(i, "under a guard "+strings.ToUpper(counter)+"() may count otherwise, so that more rows "+
+			return p.refuseTarget(i, "under a guard "+strings.ToUpper(counter)+
+				"() may count otherwise, so that more rows "+
 				"are updated; write LIMIT, or select the rows by their keys")
 		}
 	}
@@ -53,9 +54,9 @@ func (p *planner) sortsNoQuery(w *read.Write) bool {
 	}
 	for i := w.At; i < p.Hi; i++ {
 		if p.Word(i, "select", "values", "table", "with") {
-			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its rows, in "+
-				"which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update the rows with these "+
-				"keys in the same transaction")
+			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its "+
+				"rows, in which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update "+
+				"the rows with these keys in the same transaction")
 		}
 	}
 	return true
@@ -78,7 +79,8 @@ func (p *planner) sortsNoView(w *read.Write) {
 
 // sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
 func (p *planner) sortsAside(w *read.Write) bool {
-	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.columns) > 0 && p.dialect.guard.SortsAside.Is()
+	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.columns) > 0 &&
+		p.dialect.guard.SortsAside.Is()
 }
 
 // delete plans a DELETE.

@@ -16,8 +16,8 @@ func (p *planner) where(w *read.Write) bool {
 		}
 		p.returns(w)
 		if (rules != 0 && !p.dialect.guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
-			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in WHERE, by "+
-				"their keys")
+			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in "+
+				"WHERE, by their keys")
 		}
 	}
 	if !p.readable(w) {

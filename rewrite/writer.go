@@ -109,7 +109,8 @@ func (w *writer) statement() string {
 		}
 		w.edit(e)
 		if e.op != opText && e.op != opRepeat && w.b.Len() > lo && w.pieces != nil {
-			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].name, Lo: lo, Hi: w.b.Len()})
+			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].name,
+				Lo: lo, Hi: w.b.Len()})
 		}
 		if e.apart&behind != 0 {
 			w.b.WriteString(" ")

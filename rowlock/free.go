@@ -22,7 +22,8 @@ func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error)
 	if err != nil {
 		return 0, err
 	}
-	return m.free(ctx, "free user", condition{"user_id = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
+	return m.free(ctx, "free user",
+		condition{"user_id = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
 }
 
 // FreeSession frees the locks that a session keeps alive, at its end, and returns
@@ -95,7 +96,8 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 		if err := t.lock(ctx, q, key); err != nil {
 			return err
 		}
-		n, err := t.exec(ctx, q, `DELETE FROM rowlocks WHERE table_name = {stored {tablename}} AND row_key = {stored {heldrow}} AND user_id = {stored {helduser}}
+		n, err := t.exec(ctx, q,
+			`DELETE FROM rowlocks WHERE table_name = {stored {tablename}} AND row_key = {stored {heldrow}} AND user_id = {stored {helduser}}
 	AND session = {stored {heldsession}} AND {micros since} = {bigint {heldsince}} AND `+c.text, key, held)
 		if err != nil || n == 0 {
 			freed = 0

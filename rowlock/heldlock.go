@@ -69,7 +69,8 @@ type condition struct {
 
 // list reads the locks, live or lapsed, for which c holds.
 func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
-	text, args := sqltext.Render(m.dialect, `SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
+	text, args := sqltext.Render(m.dialect,
+		`SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
 	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces,
 		sqltext.Pieces{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
 	read := func(ctx context.Context, q querier) error {

@@ -61,7 +61,8 @@ func (t *Table) apply(ctx context.Context, q querier, u lockUpdate) (Lock, error
 		// The reason is gone by now: the other's lock has just lapsed, or, in SQLite
 		// outside of a transaction, the row was changed between the two statements.
 	}
-	return Lock{}, errors.New("the UPDATE of the lock's columns had no effect; look for a trigger or a rule on the table")
+	return Lock{}, errors.New("the UPDATE of the lock's columns had no effect; look for a trigger or " +
+		"a rule on the table")
 }
 
 // refusal returns why u was refused on a row in state s; nil if it would be granted now.

@@ -24,6 +24,7 @@ func (t *Table) unrecord(ctx context.Context, q querier, key []any) error {
 		return nil
 	}
 	_, err := t.exec(ctx, q, `DELETE FROM rowlocks
-	WHERE table_name = {stored {tablename}} AND row_key = (SELECT {stored {keytext}} FROM {table} WHERE {row})`, key, nil)
+	WHERE table_name = {stored {tablename}} AND row_key = (SELECT {stored {keytext}} FROM {table} WHERE {row})`,
+		key, nil)
 	return err
 }

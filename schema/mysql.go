@@ -20,7 +20,8 @@ var mysql = dialect{
 	names:   sqlfence.MySQL,
 
 	find: func(f fence) string {
-		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" + my.Text.Text(f.stored) + ") AS BINARY)"
+		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" +
+			my.Text.Text(f.stored) + ") AS BINARY)"
 	},
 	scan:  scanMySQL,
 	fits:  func(typ string) bool { return signed.MatchString(typ) },
@@ -64,7 +65,8 @@ var notInstant = []uint16{1845, 1846, 4092}
 
 func explainMySQL(err error) error {
 	if number, ok := dberr.MySQLNumber(err); ok && slices.Contains(notInstant, number) {
-		return fmt.Errorf("the server would have to copy the table, and hold up all who write to it; run the ALTER TABLE of AddFenceSQL without ALGORITHM=INSTANT when no client does: %w", err)
+		return fmt.Errorf("the server would have to copy the table, and hold up all who write to it; run the "+
+			"ALTER TABLE of AddFenceSQL without ALGORITHM=INSTANT when no client does: %w", err)
 	}
 	return err
 }

@@ -59,7 +59,8 @@ END
 `
 
 func addPostgres(f fence, tries int) string {
-	body := replace(strings.ReplaceAll(strings.ReplaceAll(addPostgresText, "{find}", findPostgres), "{tries}", strconv.Itoa(tries)), f)
+	body := replace(strings.ReplaceAll(strings.ReplaceAll(addPostgresText, "{find}", findPostgres),
+		"{tries}", strconv.Itoa(tries)), f)
 	tag := "$add$"
 	for strings.Contains(body, tag) {
 		tag = "$add_" + tag[1:]
@@ -70,5 +71,6 @@ func addPostgres(f fence, tries int) string {
 // replace writes the names into a text.
 func replace(text string, f fence) string {
 	d := pg.Text
-	return strings.NewReplacer("{table}", f.table, "{column}", f.column, "{table text}", d.Text(f.table), "{column text}", d.Text(f.stored)).Replace(text)
+	return strings.NewReplacer("{table}", f.table, "{column}", f.column, "{table text}", d.Text(f.table),
+		"{column text}", d.Text(f.stored)).Replace(text)
 }

@@ -30,9 +30,10 @@ import (
 // [sqlfence.Ledger] the ledger has to be there.
 //
 // Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, where no table can be
-// sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped one for a table that can't be sealed, which says why; else the database's.
-// Tables that were registered before the one that the error is about are sealed; that one is as it
-// was, unless the connection to MySQL or MariaDB broke meanwhile: then run Seal again.
+// sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped one
+// for a table that can't be sealed, which says why; else the database's. Tables that were
+// registered before the one that the error is about are sealed; that one is as it was, unless the
+// connection to MySQL or MariaDB broke meanwhile: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
 	tables, err := sealed(db, nil)
 	if err != nil {

@@ -29,7 +29,8 @@ func (sealMySQL) seal(s sealing) []string {
 		shut, _ = s.busy()
 	}
 	triggers := s.triggers("", my.SealTriggers(s.sealed()))
-	return s.locked(slices.Concat(s.try(triggers), lift, shut, s.drop(openPrefix, sqltext.SealPrefix), s.create(triggers), open))
+	return s.locked(slices.Concat(s.try(triggers), lift, shut, s.drop(openPrefix, sqltext.SealPrefix),
+		s.create(triggers), open))
 }
 
 // triggers names the triggers of a seal, or with a prefix of what is left of one.
@@ -49,7 +50,8 @@ func (sealMySQL) negatives(s sealing) string {
 // obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token. That the fence
 // column is missing the server would say, too, but not what adds it.
 func (sealMySQL) obstacles(s sealing) string {
-	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name), "{column}", s.text.Text(s.stored)).Replace(
+	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name),
+		"{column}", s.text.Text(s.stored)).Replace(
 		`SELECT CONCAT(_utf8mb4'its foreign key ', constraint_name, _utf8mb4' changes or deletes rows by a cascade, which no trigger sees; declare it RESTRICT')
 FROM information_schema.referential_constraints WHERE constraint_schema = {home} AND table_name = {table}
 	AND (delete_rule NOT IN ('RESTRICT', 'NO ACTION') OR update_rule NOT IN ('RESTRICT', 'NO ACTION'))
@@ -68,7 +70,8 @@ FROM information_schema.tables WHERE table_schema = {home} AND table_name = {tab
 func (sealMySQL) unseal(s sealing) []string {
 	shut, open := s.busy()
 	triggers := s.triggers("open ", my.OpenTriggers(s.sealed()))
-	return s.locked(slices.Concat(s.try(triggers), shut, s.drop(openPrefix, sqltext.SealPrefix), s.create(triggers), open))
+	return s.locked(slices.Concat(s.try(triggers), shut, s.drop(openPrefix, sqltext.SealPrefix),
+		s.create(triggers), open))
 }
 
 // locked returns statements that have the table to themselves; they wait a second for that. A
@@ -115,14 +118,16 @@ func (s sealing) of(name string) string {
 
 // triggers is a query for the triggers of seals that the table has, of a former name's, too.
 func (sealMySQL) triggers(s sealing) string {
-	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name), "{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
+	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name),
+		"{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
 		`SELECT trigger_name FROM information_schema.triggers
 WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
 }
 
 // allTriggers is a query for the triggers of seals that any table of the schema has.
 func (sealMySQL) allTriggers(s sealing) string {
-	return strings.NewReplacer("{home}", s.home(), "{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
+	return strings.NewReplacer("{home}", s.home(), "{seal}", s.text.Text(sqltext.SealPrefix+"%"),
+		"{open}", s.text.Text(openPrefix+"%")).Replace(
 		`SELECT trigger_name FROM information_schema.triggers
 WHERE event_object_schema = {home} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
 }
@@ -157,9 +162,11 @@ func (s sealing) busy() (on, off []string) {
 	for _, event := range []string{"insert", "update", "delete"} {
 		name := s.trigger("open " + busyKind + event)
 		if !slices.ContainsFunc(s.found, func(found string) bool { return s.of(found) == name }) {
-			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+" FOR EACH ROW\nSIGNAL "+
+			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+
+				" FOR EACH ROW\nSIGNAL "+
 				"SQLSTATE '45000' SET MESSAGE_TEXT = "+
-				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)"))
+				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted "+
+					"(call Seal again)"))
 		}
 		off = append(off, "DROP TRIGGER IF EXISTS "+name) // another Seal may have done so
 	}
@@ -211,5 +218,6 @@ func (s sealing) create(triggers []trigger) (statements []string) {
 
 // named creates a trigger by this name.
 func (s sealing) named(name string, t trigger) string {
-	return "CREATE TRIGGER " + name + " BEFORE " + strings.ToUpper(t.event()) + " ON " + s.table + " FOR EACH ROW\n" + t.body
+	return "CREATE TRIGGER " + name + " BEFORE " + strings.ToUpper(t.event()) + " ON " + s.table +
+		" FOR EACH ROW\n" + t.body
 }

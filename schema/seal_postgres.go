@@ -37,13 +37,16 @@ func write(text string, s sealing) string {
 	d, t := s.text, s.sealed()
 	functions := ""
 	for _, f := range pg.SealFunctions(t) {
-		functions += strings.NewReplacer("{function}", d.Text(f.Name), "{takes}", f.Takes(), "{declares}", f.Declares(), "{body}", f.Body()).Replace(createFunction)
+		functions += strings.NewReplacer("{function}", d.Text(f.Name), "{takes}", f.Takes(),
+			"{declares}", f.Declares(), "{body}", f.Body()).Replace(createFunction)
 	}
 	wanted := pg.SealWanted(t, "SELECT sealed, home, parted")
 	text = strings.NewReplacer("{level}", sealLevel, "{same table}", sealSameTable).Replace(text)
 	return strings.NewReplacer("{functions}", functions, "{wanted}", wanted,
-		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored), "{mark}", d.Quote(s.stored), "{same}", pg.SealSame, "{definition}", pg.SealDefinition,
-		"{ledger name}", d.Text(pg.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Ledger), "{key text}", d.Text(s.KeyColumn),
+		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored),
+		"{mark}", d.Quote(s.stored), "{same}", pg.SealSame, "{definition}", pg.SealDefinition,
+		"{ledger name}", d.Text(pg.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Ledger),
+		"{key text}", d.Text(s.KeyColumn),
 		"{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)
 }

@@ -35,5 +35,6 @@ func findSQLite(f fence) string {
 	if f.schema != "" {
 		table += ", " + text(f.schema)
 	}
-	return "SELECT type || CASE WHEN hidden > 1 THEN ' GENERATED' ELSE '' END FROM pragma_table_xinfo(" + table + ") WHERE name = " + text(f.stored) + " COLLATE NOCASE"
+	return "SELECT type || CASE WHEN hidden > 1 THEN ' GENERATED' ELSE '' END FROM pragma_table_xinfo(" + table +
+		") WHERE name = " + text(f.stored) + " COLLATE NOCASE"
 }

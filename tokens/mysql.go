@@ -34,12 +34,14 @@ var mysql = dialect{
 	each:  eachMySQL,
 	adopt: adoptMySQL,
 	floor: floored(my.Text, "SELECT {floor}", nil),
-	reached: floored(my.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
+	reached: floored(my.Text,
+		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
 	current: render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
 	ensure:  ensureMySQL,
 
-	columns: render(my.Text, `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = {empty}
+	columns: render(my.Text,
+		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
@@ -87,7 +89,8 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
 	start: floored(my.Text, `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
-	below: render(my.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> {empty} ORDER BY name FOR UPDATE`),
+	below: render(my.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? `+
+		`AND name <> {empty} ORDER BY name FOR UPDATE`),
 	raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
 SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> {empty}`),
 	retire: retireMySQL,
@@ -100,7 +103,8 @@ const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name 
 SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
 WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
 
-const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) WHERE name = {name} AND {alone}`
+const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) ` +
+	`WHERE name = {name} AND {alone}`
 
 // addTextMySQL adds a name, or locks its row.
 const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
@@ -183,7 +187,8 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 
 // retireMySQL finds the names of rows by the index: 0 is next to the slash.
 func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
-	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE name = {name} OR name >= {first} AND name < {last}`, sqltext.Pieces{
+	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE name = {name} `+
+		`OR name >= {first} AND name < {last}`, sqltext.Pieces{
 		"name":  sqltext.Raw(my.Text.Text(name)),
 		"first": sqltext.Raw(my.Text.Text(name + "/")),
 		"last":  sqltext.Raw(my.Text.Text(name + "0")),

@@ -33,7 +33,8 @@ RETURNING token`)),
 SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
 ON CONFLICT (name) DO NOTHING`)),
 
-	columns: render(pg.Text, `SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
+	columns: render(pg.Text,
+		`SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	wants:  wantsInteger,
@@ -56,8 +57,10 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
 VALUES ('', GREATEST($1::bigint - ({floor} - {start}), 0))
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
-	below: render(pg.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < $1::bigint AND name <> '' ORDER BY name`),
-	raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`),
+	below: render(pg.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < $1::bigint `+
+		`AND name <> '' ORDER BY name`),
+	raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
+		`WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`),
 	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }

@@ -40,10 +40,11 @@ func (s *Store) Repair(ctx context.Context, floor int64, opts ...RepairOption) e
 	case floor < 1:
 		return fmt.Errorf("%w: repair: a floor of %d, the lowest is 1", sqlfence.ErrInvalid, floor)
 	case floor > sqlfence.MaxToken:
-		return fmt.Errorf("%w: a floor of %d, the highest is %d", sqlfence.ErrTokenLimit, floor, int64(sqlfence.MaxToken))
+		return fmt.Errorf("%w: a floor of %d, the highest is %d", sqlfence.ErrTokenLimit, floor,
+			int64(sqlfence.MaxToken))
 	case floor > sqlfence.WarnToken && !r.high && !r.dry:
-		return fmt.Errorf("%w: repair: a floor of %d uses up %.1f %% of the tokens of all names, also of new ones, for "+
-			"ever; if that is meant, pass tokens.AboveWarnToken",
+		return fmt.Errorf("%w: repair: a floor of %d uses up %.1f %% of the tokens of all names, also of new "+
+			"ones, for ever; if that is meant, pass tokens.AboveWarnToken",
 			sqlfence.ErrInvalid, floor, share(floor))
 	}
 	if r.dry {

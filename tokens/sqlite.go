@@ -19,7 +19,8 @@ var sqlite = dialect{
 		"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),
 	})),
 	floor: floored(lite.Text, "SELECT {floor}", nil),
-	reached: floored(lite.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
+	reached: floored(lite.Text,
+		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
 	adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
@@ -31,7 +32,8 @@ SELECT value, 0 FROM json_each(?) WHERE true
 ON CONFLICT (name) DO NOTHING`)),
 
 	// An INTEGER PRIMARY KEY gets its value from SQLite.
-	columns: render(lite.Text, `SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
+	columns: render(lite.Text,
+		`SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
 	wants: wantsInteger,
 	probe: floored(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
@@ -45,10 +47,12 @@ FROM pragma_table_info('{ledger}')`),
 
 	start: floored(lite.Text, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`, nil),
-	below: render(lite.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? AND name <> '' ORDER BY name`),
+	below: render(lite.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? `+
+		`AND name <> '' ORDER BY name`),
 	raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
-	retire: retiring(render(lite.Text, `UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
+	retire: retiring(render(lite.Text,
+		`UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
 

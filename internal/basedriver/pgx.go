@@ -34,7 +34,8 @@ func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string
 			return o, "which of two query rewriters pgx runs depends on its version; pass one"
 		case what == rewriterOption:
 			o.rewriter, o.place = reflect.ValueOf(arg.Value).MethodByName("RewriteQuery"), i
-			o.pure = ofPgx(t) && slices.Contains([]string{"NamedArgs", "StrictNamedArgs", "errorQueryRewriter"}, t.Name())
+			o.pure = ofPgx(t) &&
+				slices.Contains([]string{"NamedArgs", "StrictNamedArgs", "errorQueryRewriter"}, t.Name())
 		case what == modeOption, what == formatOption && rows:
 		default:
 			return o, ""
@@ -100,7 +101,8 @@ func (o *Options) Rewrite(
 	}
 	if len(values) > 0 {
 		if what, _ := optionOf(values[0]); what != noOption {
-			refused = "pgx would take the first argument that the query rewriter returns for an option; return a plain value"
+			refused = "pgx would take the first argument that the query rewriter returns for an option; " +
+				"return a plain value"
 		}
 	}
 	return to, refused, nil

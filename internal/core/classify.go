@@ -115,10 +115,12 @@ func (e *Execution) refusedToken(m rewrite.Marker, err error) error {
 	default:
 		if t.ClaimOf != "" {
 			return &Refusal{Sentinel: ErrStale, Err: err, Table: t.Name,
-				Reason: fmt.Sprintf("table %q: a row of table %q is gone, and the context carries a claim of it", t.Name, t.ClaimOf)}
+				Reason: fmt.Sprintf("table %q: a row of table %q is gone, and the context carries a claim of it",
+					t.Name, t.ClaimOf)}
 		}
 		return &Refusal{Sentinel: ErrUnknownName, Err: err, Table: t.Name, Token: token,
-			Reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)", t.Name,
+			Reason: fmt.Sprintf("table %q: token name %q; add it to the ledger (tokens.Store.Ensure, "+
+				"Issue or Adopt)", t.Name,
 				token.Name)}
 	}
 }

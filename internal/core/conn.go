@@ -77,7 +77,8 @@ type Found struct {
 
 // NewConn returns the state of a connection. found is of its database.
 func NewConn(s *Settings, l Link, found *Found) *Conn {
-	return &Conn{settings: s, link: l, found: found, session: session.New(s.profile.Session, &found.Database, &s.wanted)}
+	return &Conn{settings: s, link: l, found: found,
+		session: session.New(s.profile.Session, &found.Database, &s.wanted)}
 }
 
 // Settings returns those of its database.

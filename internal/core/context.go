@@ -99,9 +99,9 @@ func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 	if len(found) == 0 && needed {
 		if of := t.Rules.ClaimOf; of != nil {
 			return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
-				Reason: fmt.Sprintf("table %q: the context carries no claim, a token called %q; take a row of table %q over, "+
-					"and add "+
-					"its ClaimToken with WithFence%s", t.Name, t.tokenName("<"+of.Key+">"), t.ClaimOf, otherNames(t.Resource, given))}
+				Reason: fmt.Sprintf("table %q: the context carries no claim, a token called %q; take a row of "+
+					"table %q over, and add its ClaimToken with WithFence%s", t.Name, t.tokenName("<"+of.Key+">"),
+					t.ClaimOf, otherNames(t.Resource, given))}
 		}
 		return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 			Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a "+

@@ -24,7 +24,8 @@ func (e *Execution) findEditor(ctx context.Context) error {
 	}
 	text, _, ok := basedriver.Text(user, e.conn.settings.profile.Answers.BytesAreText.Is())
 	if !ok || editlock.IsNoHolder(text) {
-		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text", ErrInvalid, user)
+		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text",
+			ErrInvalid, user)
 	}
 	e.with.values.Editor = text
 	return nil

@@ -17,7 +17,8 @@ type telling struct {
 
 // event returns an event about the Execution as it is now.
 func (e *Execution) event(kind EventKind) Event {
-	return Event{Kind: kind, Query: e.asked.Query, Tables: e.registry.names(e.plan), Tokens: slices.Clone(e.with.held.all)}
+	return Event{Kind: kind, Query: e.asked.Query, Tables: e.registry.names(e.plan),
+		Tokens: slices.Clone(e.with.held.all)}
 }
 
 // refusal returns an event about a refusal.

@@ -79,8 +79,8 @@ func (e *Execution) matchRows(i int) error {
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
 		if err == nil && e.conn.settings.profile.Answers.ChoosesKey(key) {
-			err = unguardable(t.Name, fmt.Sprintf("where a new row's key is %q the database may choose another one; give "+
-				"the row its key", key))
+			err = unguardable(t.Name, fmt.Sprintf("where a new row's key is %q the database may choose another "+
+				"one; give the row its key", key))
 		}
 		n, ok := keys[key]
 		switch {
@@ -111,8 +111,8 @@ func (e *Execution) oneKey(i int) error {
 			"several tokens for this table; "+
 			"write INSERT ... VALUES with the keys as arguments, or insert the rows of one token per call")
 	case len(tokens) == 1 && e.rows && e.plan.ReturnsChecks:
-		return unguardable(t.Name, "the rows' keys are unknown before the statement runs, and a query can't check them; "+
-			"run it with Exec")
+		return unguardable(t.Name, "the rows' keys are unknown before the statement runs, and a query can't check "+
+			"them; run it with Exec")
 	}
 	return nil
 }
@@ -129,8 +129,8 @@ func (e *Execution) keepKeys(i int) error {
 		return nil
 	case 1:
 	default:
-		return unguardable(t.Name, "it assigns the key column while the context carries several tokens for this table; "+
-			"leave the column out, or update one row per call")
+		return unguardable(t.Name, "it assigns the key column while the context carries several tokens for this "+
+			"table; leave the column out, or update one row per call")
 	}
 	for _, k := range target.NewKeys {
 		key, err := e.keyText(t, k)
@@ -148,8 +148,8 @@ func (e *Execution) keepKeys(i int) error {
 // sent as the value that was read.
 func (e *Execution) keyText(t *Table, k rewrite.KeyValue) (string, error) {
 	if k.Unknown {
-		return "", unguardable(t.Name, "the row's key is unknown before the statement runs; pass it as an argument, or "+
-			"write a constant")
+		return "", unguardable(t.Name, "the row's key is unknown before the statement runs; pass it as an "+
+			"argument, or write a constant")
 	}
 	if k.Name == "" && k.Ordinal == 0 {
 		return k.Text, t.canonical(k.Text)
@@ -159,8 +159,8 @@ func (e *Execution) keyText(t *Table, k rewrite.KeyValue) (string, error) {
 	if names := e.argNames(given); names != nil {
 		place, ok := names[k.Name]
 		if _, mixed := names[""]; mixed || place == givenTwice {
-			return "", unguardable(t.Name, "the row's key is ambiguous among arguments with and without names, or of the "+
-				"same name; name each argument once")
+			return "", unguardable(t.Name, "the row's key is ambiguous among arguments with and without names, or "+
+				"of the same name; name each argument once")
 		}
 		i = -1
 		if ok {
@@ -177,9 +177,9 @@ func (e *Execution) keyText(t *Table, k rewrite.KeyValue) (string, error) {
 			"this name, so that drivers bind one or another; "+
 			"pass it as sql.Named(%[1]q, ...), or write ? for all placeholders", k.Name))
 	} else if e.read.names != nil {
-		return "", unguardable(t.Name, "the row's key is a placeholder without a name, and the arguments have names, so "+
-			"that drivers bind one or another; "+
-			"write a name for it, as in :id, or pass the arguments without names")
+		return "", unguardable(t.Name, "the row's key is a placeholder without a name, and the arguments have "+
+			"names, so that drivers bind one or another; write a name for it, as in :id, or pass the arguments "+
+			"without names")
 	}
 	return "", unguardable(t.Name, "the row's key is an argument of an unsupported type; "+
 		"pass an integer, a string or a UUID")

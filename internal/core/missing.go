@@ -77,8 +77,9 @@ func (e *Execution) explainRule(err error) error {
 	}
 	for i := range e.plan.Tables {
 		if t := e.table(i); t.Rules.Ledger {
-			return refusedBy(err, t, "a rule makes several statements of this one, which PostgreSQL does only without WITH, "+
-				"where the ledger is asked; guard the table by RowFence, or write a trigger instead of the rule")
+			return refusedBy(err, t, "a rule makes several statements of this one, which PostgreSQL does only "+
+				"without WITH, where the ledger is asked; guard the table by RowFence, or write a trigger instead "+
+				"of the rule")
 		}
 	}
 	return err

@@ -89,7 +89,8 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 	case sqltext.SerialKept:
 		table, _ := s.sealedTable(sqltext.SealOf(err))
 		return &Refusal{Sentinel: ErrNoSerial, Err: err, Table: table,
-			Reason: fmt.Sprintf("table %q is sealed, and the write didn't raise its serial (docs/sealed.md)", table)}, true
+			Reason: fmt.Sprintf("table %q is sealed, and the write didn't raise its serial "+
+				"(docs/sealed.md)", table)}, true
 	}
 	says := saysStale
 	if refused == sqltext.NotIssuable {
@@ -116,7 +117,8 @@ func (s *Settings) unprovenWrite(name string, err error) error {
 		write = "under Bypass, and in a trigger, assign minus the token to its fence column, or unseal it first"
 	}
 	return &Refusal{Sentinel: ErrNoFence, Err: err, Table: registered,
-		Reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; %s (docs/sealed.md)", registered, write)}
+		Reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; %s (docs/sealed.md)",
+			registered, write)}
 }
 
 // sealedTable returns the names, as registered, of a table that a seal names, and of its

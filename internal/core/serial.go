@@ -70,7 +70,8 @@ func (e *Execution) gone(ctx context.Context) error {
 
 func (e *Execution) goneError(err error) error {
 	return &Refusal{Sentinel: ErrGone, Err: err, Table: e.table(0).Name,
-		Reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).Name, e.with.values.Serial)}
+		Reason: fmt.Sprintf("table %q: the statement reached no row at serial %d", e.table(0).Name,
+			e.with.values.Serial)}
 }
 
 // serialError returns the typed error for what the guard of a serial raised.
@@ -80,7 +81,8 @@ func (e *Execution) serialError(m rewrite.Marker, err error) error {
 	case rewrite.Conflict:
 		return words.Conflict(Conflict{Table: t.Name, Expected: e.with.values.Serial, Current: m.Current}, err)
 	case rewrite.Assigned:
-		return words.Conflict(Conflict{Table: t.Name, Current: m.Current, Assigned: true, Claim: t.Rules.Claim != ""}, err)
+		return words.Conflict(Conflict{Table: t.Name, Current: m.Current, Assigned: true,
+			Claim: t.Rules.Claim != ""}, err)
 	case rewrite.Required:
 		return noSerial(t, err)
 	case rewrite.NotSerial:

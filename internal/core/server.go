@@ -144,8 +144,8 @@ func (e *Execution) checkHome(ctx context.Context) error {
 	case i < 0:
 		return nil
 	case e.plan.Several > 0 && s.session.MayMove(e.read.Query):
-		return unguardable(e.table(i).Name, "the text may change where the session finds names (search_path) before it "+
-			"writes; send each statement by itself")
+		return unguardable(e.table(i).Name, "the text may change where the session finds names (search_path) "+
+			"before it writes; send each statement by itself")
 	}
 	return s.checkHome(ctx, e.table(i).Name)
 }

@@ -106,7 +106,8 @@ func (t *Table) findClaims(d rewrite.Dialect, tables []*Table) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("ClaimOf(%.80q): no table of this name is registered with Key and Claim; name it as WithTable does",
+	return fmt.Errorf("ClaimOf(%.80q): no table of this name is registered with Key and Claim; name "+
+		"it as WithTable does",
 		t.ClaimOf)
 }
 
@@ -119,9 +120,8 @@ func (t *Table) checkSealed() {
 	case t.Optional:
 		t.Fail(errors.New("the rules Sealed and Optional: the database refuses writes without a token"))
 	case t.Rules.Lock.By != "":
-		t.Fail(errors.New("the rules Sealed and EditLock: a seal can't see who holds the lock, so that a proven write " +
-			"would pass " +
-			"by it; leave one of them out"))
+		t.Fail(errors.New("the rules Sealed and EditLock: a seal can't see who holds the lock, so that a proven " +
+			"write would pass by it; leave one of them out"))
 	case t.Rules.UnfencedInserts:
 		t.Fail(errors.New("the rules Sealed and UnfencedInserts: the database refuses writes without a token"))
 	}

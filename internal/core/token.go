@@ -41,7 +41,8 @@ func (t Token) Validate() error {
 	case t.Value < 1:
 		return fmt.Errorf("%w: token %q has the value %d, the lowest is 1", ErrInvalid, t.Name, t.Value)
 	case t.Value > MaxToken:
-		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value, int64(MaxToken))
+		return fmt.Errorf("%w: token %q has the value %d, the highest is %d", ErrTokenLimit, t.Name, t.Value,
+			int64(MaxToken))
 	}
 	return nil
 }

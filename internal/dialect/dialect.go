@@ -42,8 +42,8 @@ type Database struct {
 
 var databases = [...]Database{
 	Postgres: {
-		Dialect: Postgres, Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar, Confirm: postgres.Confirm,
-		Guard: postgres.Guard, Session: postgres.Session, Answers: postgres.Answers,
+		Dialect: Postgres, Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar,
+		Confirm: postgres.Confirm, Guard: postgres.Guard, Session: postgres.Session, Answers: postgres.Answers,
 	},
 	SQLite: {
 		Dialect: SQLite, Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar, Confirm: sqlite.Confirm,

@@ -15,10 +15,12 @@ func Changes(query string) bool {
 	case 4:
 		return !strings.EqualFold(word, "WITH")
 	case 5:
-		return !strings.EqualFold(word, "BEGIN") && !strings.EqualFold(word, "START") && !strings.EqualFold(word, "MERGE")
+		return !strings.EqualFold(word, "BEGIN") && !strings.EqualFold(word, "START") &&
+			!strings.EqualFold(word, "MERGE")
 	case 6:
-		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") && !strings.EqualFold(word, "UPDATE") &&
-			!strings.EqualFold(word, "DELETE") && !strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
+		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") &&
+			!strings.EqualFold(word, "UPDATE") && !strings.EqualFold(word, "DELETE") &&
+			!strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
 	case 7:
 		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE")
 	case 8:

@@ -23,9 +23,8 @@ type Moved struct {
 func (m *Moved) Error() string {
 	return fmt.Sprintf("the session finds names in another place than the pool's in the beginning (search_path, "+
 		"USE), and so the ledger in %q "+
-		"instead of %q, and tokens of the two can't be compared; name the one schema by WithSchema, or give each schema "+
-		"a pool of its own; "+
-		"if the schema was renamed, open the pool anew", m.Found, m.Was)
+		"instead of %q, and tokens of the two can't be compared; name the one schema by WithSchema, or give each "+
+		"schema a pool of its own; if the schema was renamed, open the pool anew", m.Found, m.Was)
 }
 
 // MayMove reports whether a statement may have the session find another ledger.

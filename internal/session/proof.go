@@ -121,7 +121,8 @@ func proves(d *Dialect, err error) (detail string, ok bool) {
 // around it.
 func isAnswer(ctx context.Context, err error) bool {
 	_, result := dberr.SQLiteCode(err)
-	return (dberr.SQLState(err) != "" || result && !dberr.IsBusy(err)) && ctx.Err() == nil && !dberr.IsPassing(err) && !dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
+	return (dberr.SQLState(err) != "" || result && !dberr.IsBusy(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
+		!dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
 }
 
 // ErrNoFacts is the error of a ReadProof.

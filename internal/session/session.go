@@ -167,7 +167,8 @@ func (s *Session) missesCounts(m Moment) bool {
 
 // missing returns what has to be asked for at a moment.
 func (s *Session) missing(m Moment) *Wanted {
-	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m), Counts: m.Counts, Facts: Facts{Version: s.Version}}
+	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m),
+		Counts: m.Counts, Facts: Facts{Version: s.Version}}
 	w.Function = s.wants.Ledger && (!s.asked || !m.InTx)
 	if w.Seals = !m.InTx || s.dialect.AsksInTx.Is(); !w.Seals {
 		return w
@@ -202,7 +203,8 @@ func (s *Session) Follows(query string) bool {
 }
 
 // Peers asks whether other servers write to the same database, each with locks of its own.
-func Peers(ctx context.Context, d *Dialect, query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {
+func Peers(ctx context.Context, d *Dialect,
+	query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {
 	w := &Wanted{Server: true, Proven: true}
 	for _, question := range d.queries(w) {
 		rows, err := query(ctx, question)

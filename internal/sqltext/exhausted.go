@@ -8,5 +8,6 @@ func Exhausted(name string, value, limit int64) string {
 	if value > limit {
 		return fmt.Sprintf("%q was retired by tokens.Store.Rotate; take another name", name)
 	}
-	return fmt.Sprintf("%q stands at %d, the highest is %d; replace the name by tokens.Store.Rotate", name, value, limit)
+	return fmt.Sprintf("%q stands at %d, the highest is %d; replace the name by tokens.Store.Rotate",
+		name, value, limit)
 }

@@ -30,7 +30,8 @@ const OwnPrefix = "sqlfence"
 // begins with the prefix and _, - or :, in letters of either case.
 func OwnsName(name string) bool {
 	name = strings.TrimPrefix(name, "~")
-	return len(name) > len(OwnPrefix) && strings.EqualFold(name[:len(OwnPrefix)], OwnPrefix) && strings.IndexByte("_-:", name[len(OwnPrefix)]) >= 0
+	return len(name) > len(OwnPrefix) && strings.EqualFold(name[:len(OwnPrefix)], OwnPrefix) &&
+		strings.IndexByte("_-:", name[len(OwnPrefix)]) >= 0
 }
 
 // ownSettings are the settings of a session that guards and seals rely on, and that prove nothing
@@ -52,8 +53,9 @@ func OwnsSetting(name string) bool {
 }
 
 // UnseenSetting is why a statement is refused that may change another setting than an application's own.
-const UnseenSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from firing; " +
-	"write the name of the setting as a constant, or pass one with a dot as an argument; or run it under Bypass"
+const UnseenSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from " +
+	"firing; write the name of the setting as a constant, or pass one with a dot as an argument; or run it under " +
+	"Bypass"
 
 // IsApplicationSetting reports whether a setting of PostgreSQL is an application's own, so that no guard depends on it:
 // its name has a dot within it, and isn't sqlfence's.

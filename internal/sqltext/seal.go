@@ -43,8 +43,8 @@ func DeleteSetting(table string) string { return "sqlfence.delete_" + settingNam
 // token it has compared: from:42 as long as the row is to be deleted, then to:42.
 func MoveSetting(table string) string { return "sqlfence.move_" + settingName(table) }
 
-// ProofSetting is that in which the seal of a table notes what it has taken of a transaction last: the token's name, the
-// transaction's number and its tokens. TokenSetting has the token.
+// ProofSetting is that in which the seal of a table notes what it has taken of a transaction last:
+// the token's name, the transaction's number and its tokens. TokenSetting has the token.
 func ProofSetting(table string) string { return "sqlfence.proof_" + settingName(table) }
 
 // TokenSetting: see [ProofSetting].

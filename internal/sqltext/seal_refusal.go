@@ -24,7 +24,8 @@ const (
 // from 50,000 to 51,999 to others.
 var (
 	SealState = [...]string{NotProven: "FT001", StaleProof: "FT002", NotIssuable: "FT003", SerialKept: "FT004"}
-	SealErrno = [...]uint16{NotProven: 51001, StaleProof: 51002, NotIssuable: 51003, SerialKept: 51004, NotSealed: 51005}
+	SealErrno = [...]uint16{NotProven: 51001, StaleProof: 51002, NotIssuable: 51003, SerialKept: 51004,
+		NotSealed: 51005}
 )
 
 // checkViolation is PostgreSQL's.

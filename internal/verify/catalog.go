@@ -142,8 +142,8 @@ func (r *relation) column(db *Database, name string) (column, bool) {
 // hearColumn adds a column to its relation.
 func hearColumn(l *look, r []string) {
 	is := func(i int) bool { return r[i] == "1" || r[i] == "true" }
-	c := column{name: r[1], typ: r[2], shown: r[3], nullable: is(4), fallback: r[5], generated: r[6] != "", computed: r[6] == "computed",
-		loose: is(7), reads: is(8), inserts: is(9), updates: is(10), strict: is(11)}
+	c := column{name: r[1], typ: r[2], shown: r[3], nullable: is(4), fallback: r[5], generated: r[6] != "",
+		computed: r[6] == "computed", loose: is(7), reads: is(8), inserts: is(9), updates: is(10), strict: is(11)}
 	if rel := l.relation(r[0]); rel != nil {
 		rel.columns = append(rel.columns, c)
 		rel.writes = rel.writes || c.inserts || c.updates

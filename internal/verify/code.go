@@ -21,7 +21,8 @@ type code struct {
 
 // hearCode adds some stored code.
 func hearCode(l *look, r []string) {
-	l.code = append(l.code, code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4], bare: r[5], home: r[6], hidden: r[7] == "1"})
+	l.code = append(l.code, code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4],
+		bare: r[5], home: r[6], hidden: r[7] == "1"})
 }
 
 // codeWords are the words that make stored code worth a look: it has to have one of them.
@@ -75,7 +76,8 @@ func (l *look) judgeCode(t target, c code, b *body) {
 		l.add(t.Table, f)
 		return
 	case t.Claim != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.Claim)]:
-		f.Problem = what + " sets the claim column " + l.spell("", t.Claim) + ": what a takeover raises isn't what is stored, " +
+		f.Problem = what + " sets the claim column " + l.spell("", t.Claim) +
+			": what a takeover raises isn't what is stored, " +
 			"and the claim before it may go on passing."
 		f.Remedy = "Leave the column to the statements that take rows over."
 		l.add(t.Table, f)
@@ -143,7 +145,8 @@ func (b *body) read(src string) bool {
 }
 
 // What may stand between a verb and its table.
-var beforeTable = []string{"or", "replace", "ignore", "abort", "fail", "rollback", "low_priority", "high_priority", "delayed", "quick",
+var beforeTable = []string{"or", "replace", "ignore", "abort", "fail", "rollback", "low_priority", "high_priority",
+	"delayed", "quick",
 	"into", "from", "only", "table"}
 
 // statement notes what the statement that a word begins writes to.
@@ -153,7 +156,8 @@ func (b *body) statement(t text, i int) {
 	case verb == "execute", verb == "exec", verb == "prepare", strings.HasPrefix(verb, "dblink"):
 		b.hides = "runs SQL that it makes itself"
 		return
-	case !slices.Contains([]string{"insert", "replace", "update", "delete", "merge", "truncate", "copy", "load"}, verb), t.is(i-1, "for", "key", "on"):
+	case !slices.Contains([]string{"insert", "replace", "update", "delete", "merge", "truncate", "copy", "load"}, verb),
+		t.is(i-1, "for", "key", "on"):
 		return
 	case verb == "load":
 		for !t.is(i, "into") && t.toks[i].Kind != lex.End && !t.toks[i].Is(';') {

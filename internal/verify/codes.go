@@ -14,24 +14,29 @@ type Code struct {
 
 // Codes are all of them, as docs/verify.md has them.
 var Codes = []Code{
-	{"missing-table", "fault", "a registered table doesn't exist, or the role can't see it: its registration guards nothing",
+	{"missing-table", "fault", "a registered table doesn't exist, or the role can't see it: its " +
+		"registration guards nothing",
 		"Register the table by the name that it has, or create it."},
 	{"missing-column", "fault", "a registered table lacks a column that a rule names, or the role can't see it",
 		"Register the column that the table has."},
-	{"wrong-column", "fault; warning; note", "a column doesn't suit its rule: its type refuses, rounds or cuts what is stored, the database computes it, " +
-		"a key or an index reads the mark, new rows without a token get no mark or a wrong one, or no index finds a claim by its key",
+	{"wrong-column", "fault; warning; note", "a column doesn't suit its rule: its type refuses, rounds or cuts " +
+		"what is stored, the database computes it, a key or an index reads the mark, new rows without a token get " +
+		"no mark or a wrong one, or no index finds a claim by its key",
 		"Register a column of its own, or change its type or default."},
-	{"storage", "fault; warning", "the rows aren't kept as guards need it: a view, a foreign or virtual table, a temporary or `UNLOGGED` one, " +
-		"another engine than InnoDB, a constraint with ON CONFLICT",
+	{"storage", "fault; warning", "the rows aren't kept as guards need it: a view, a foreign or virtual table, a " +
+		"temporary or `UNLOGGED` one, another engine than InnoDB, a constraint with ON CONFLICT",
 		"Register the tables behind it, or change how it is kept."},
 	{MissingLedger, "fault", "there is no `fencing_tokens` for a table with `Ledger`; in SQLite, in that table's file",
 		"Call tokens.Store.Setup, or create it."},
-	{"several-ledgers", "warning", "another schema has a ledger, too, so that processes with another search path may find another one",
+	{"several-ledgers", "warning", "another schema has a ledger, too, so that processes with another search path " +
+		"may find another one",
 		"Name one schema by sqlfence.WithSchema in all processes."},
 	{"wrong-ledger", "fault; warning", "the ledger isn't as Setup creates it: its columns and key, how it is kept, " +
-		"the triggers that keep tokens from falling and names from being lost, a cascade that fires none, the function that guards ask",
+		"the triggers that keep tokens from falling and names from being lost, a cascade that fires none, the " +
+		"function that guards ask",
 		"Call tokens.Store.Setup as a role that may create its triggers and function."},
-	{"tokens-run-out", "fault; warning", "names in the ledger, or the number that new ones begin above, are above a tenth of the highest token",
+	{"tokens-run-out", "fault; warning", "names in the ledger, or the number that new ones begin above, are above " +
+		"a tenth of the highest token",
 		"Find out what has raised them, and replace the name by tokens.Store.Rotate."},
 	{"wrong-mark", "fault; warning", "a row's mark is below 0, or above the newest token of its name. `Verify` only",
 		"Lower or raise the mark; only if the ledger has lost tokens, raise it by tokens.Store.Repair."},
@@ -40,18 +45,22 @@ var Codes = []Code{
 		"Use a server that docs/servers.md has as tested; with several, RowFence alone."},
 	{"missing-privilege", "warning", "the role may write, and lacks what guards need besides",
 		"Grant them, with the role's name; until then such writes fail."},
-	{"other-name", "warning; note", "the rows can be written by another name that isn't registered: a view, a partition, a child or parent table, " +
-		"a file that is attached twice",
-		"Register what is written by that name as well, with the same Resource, or seal the table, or take away the privileges to write there."},
-	{"side-effect", "warning; note", "the database writes the rows while something else is executed: a trigger, a function, a rule, a cascade, a subscription; " +
-		"or a trigger or rule changes what a guarded write does. A note where only its name stands in the code",
+	{"other-name", "warning; note", "the rows can be written by another name that isn't registered: a view, a " +
+		"partition, a child or parent table, a file that is attached twice",
+		"Register what is written by that name as well, with the same Resource, or seal the table, or take away " +
+			"the privileges to write there."},
+	{"side-effect", "warning; note", "the database writes the rows while something else is executed: a trigger, a " +
+		"function, a rule, a cascade, a subscription; or a trigger or rule changes what a guarded write does. A " +
+		"note where only its name stands in the code",
 		"Let the application write in its place, or seal the table."},
-	{"other-writers", "note", "other roles may write to a table that isn't sealed, or past its seal; superusers aren't counted",
+	{"other-writers", "note", "other roles may write to a table that isn't sealed, or past its seal; " +
+		"superusers aren't counted",
 		"Take the privileges away from who doesn't need them, or seal the table."},
-	{"wrong-seal", "fault; warning", "the seal isn't what is registered: not there, not whole, that of other rules, followed by another trigger, " +
-		"or there and not registered",
+	{"wrong-seal", "fault; warning", "the seal isn't what is registered: not there, not whole, that of other " +
+		"rules, followed by another trigger, or there and not registered",
 		"Call schema.Seal again, or sqlfence seal --apply."},
-	{"setting", "warning; note", "a setting loses commits or keys, switches seals off, or lets a transaction idle for ever",
+	{"setting", "warning; note", "a setting loses commits or keys, switches seals off, or lets a " +
+		"transaction idle for ever",
 		"Change the setting."},
 	{"unseen", "note", "the role can't see something that Verify asks for",
 		"Verify with a role that can, such as the tables' owner."},

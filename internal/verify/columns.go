@@ -43,7 +43,8 @@ func checkColumns(l *look) error {
 			case ok:
 				u.name = c.name
 				l.judgeColumn(u, c)
-			case u.role != "key" || !slices.Contains(l.db.known.Guard.RowNumbers, l.db.same(u.name)) || t.rel.definition.find("without", "rowid") >= 0:
+			case u.role != "key" || !slices.Contains(l.db.known.Guard.RowNumbers, l.db.same(u.name)) ||
+				t.rel.definition.find("without", "rowid") >= 0:
 				l.missingColumn(u)
 			}
 		}
@@ -86,8 +87,8 @@ func (l *look) judgeColumn(u use, c column) {
 		wrong(Fault, "is computed by the database, so that no write can store it", "Register a column of its own.", "")
 		return
 	case c.computed && u.role == "key":
-		wrong(Warning, "is computed of other columns: an UPDATE of those moves a row out of its token's scope, which no "+
-			"statement shows", another, "")
+		wrong(Warning, "is computed of other columns: an UPDATE of those moves a row out of its token's scope, "+
+			"which no statement shows", another, "")
 		fallthrough
 	default:
 		problem := "is of the type " + c.shown + ": " + j.problem
@@ -159,17 +160,18 @@ func checkKeys(l *look) error {
 				continue
 			}
 			named := strings.TrimSpace(k.kind + " " + l.quoteIfNeeded(k.name))
-			f := Finding{Severity: Warning, Code: "wrong-column", Problem: "The fence column " + l.quoteIfNeeded(t.Fence) + " of table " + l.name(t.rel)}
+			f := Finding{Severity: Warning, Code: "wrong-column",
+				Problem: "The fence column " + l.quoteIfNeeded(t.Fence) + " of table " + l.name(t.rel)}
 			switch inside := slices.ContainsFunc(k.columns, isFence); {
 			case inside && k.kind != "index":
-				f.Problem += " is in the " + named + ": each guarded write gives the row the token as its mark, and so " +
-					"another key, which two rows with one token may share."
+				f.Problem += " is in the " + named + ": each guarded write gives the row the token as its mark, " +
+					"and so another key, which two rows with one token may share."
 				f.Remedy = "Register a column of its own."
 			case inside || !l.db.text(k.reads).names()[l.db.same(t.Fence)]:
 				continue
 			default:
-				f.Problem += " is read by the " + named + ": a guarded write may put the row into it, or take it out, or give " +
-					"it another place there."
+				f.Problem += " is read by the " + named + ": a guarded write may put the row into it, or take it " +
+					"out, or give it another place there."
 				f.Remedy = "Don't let it depend on the mark; a row that isn't in it isn't unique by it."
 				if k.kind == "index" {
 					f.Severity, f.Remedy = Note, "Nothing has to be done, if no query relies on it."
@@ -194,10 +196,12 @@ func (l *look) checkClaimKey(t target) {
 			l.add(t.Table, Finding{
 				Severity: Warning,
 				Code:     "wrong-column",
-				Problem: "The key column " + l.quoteIfNeeded(c.name) + " of table " + l.name(of.rel) + " begins no index: each write of table " +
+				Problem: "The key column " + l.quoteIfNeeded(c.name) + " of table " + l.name(of.rel) +
+					" begins no index: each write of table " +
 					l.name(t.rel) + " reads all of its rows for the claim.",
 				Remedy: "Make it the primary key, or give it a unique index.",
-				SQL:    "CREATE UNIQUE INDEX " + l.db.Quote(of.rel.name+"_"+c.name) + " ON " + l.quoted(of.rel) + " (" + l.db.Quote(c.name) + ")",
+				SQL: "CREATE UNIQUE INDEX " + l.db.Quote(of.rel.name+"_"+c.name) + " ON " + l.quoted(of.rel) +
+					" (" + l.db.Quote(c.name) + ")",
 			})
 		}
 	}
@@ -206,7 +210,8 @@ func (l *look) checkClaimKey(t target) {
 // checkStorage looks at what registered names stand for that isn't an ordinary table.
 func checkStorage(l *look) error {
 	for _, t := range l.targets {
-		f := Finding{Severity: Warning, Code: "storage", Problem: "The registered name " + l.name(t.rel) + " is a " + t.rel.kind}
+		f := Finding{Severity: Warning, Code: "storage",
+			Problem: "The registered name " + l.name(t.rel) + " is a " + t.rel.kind}
 		switch t.rel.kind {
 		case "table", "partitioned table":
 			j := l.db.storage(l, t.rel)

@@ -20,8 +20,8 @@ func checkLedger(l *look) error {
 			l.add(t.Table, Finding{
 				Severity: Fault,
 				Code:     MissingLedger,
-				Problem: fmt.Sprintf("There is no table %s for the writes of table %s, or this role can't see it: all are "+
-					"refused.", l.ledgerName(t), l.name(t.rel)),
+				Problem: fmt.Sprintf("There is no table %s for the writes of table %s, or this role can't see it: "+
+					"all are refused.", l.ledgerName(t), l.name(t.rel)),
 				Remedy: l.ledgerRemedy(),
 				SQL:    l.createLedger(t),
 			})
@@ -47,11 +47,12 @@ func (l *look) checkSeveralLedgers() {
 	l.add(nil, Finding{
 		Severity: Warning,
 		Code:     "several-ledgers",
-		Problem: fmt.Sprintf("Guards ask the ledger in %s %s, which this session finds %s, and there is another one in "+
-			"%s: the tokens of one say nothing to the other, so that "+
-			"a stale process's write passes if its sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path, strings.Join(others, ", ")),
-		Remedy: "Name the one " + schema + " by sqlfence.WithSchema in all processes, raise its tokens to the highest " +
-			"of all by tokens.Store.Repair, and drop the others; leave those of other applications alone.",
+		Problem: fmt.Sprintf("Guards ask the ledger in %s %s, which this session finds %s, and there is another "+
+			"one in %s: the tokens of one say nothing to the other, so that a stale process's write passes if its "+
+			"sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path,
+			strings.Join(others, ", ")),
+		Remedy: "Name the one " + schema + " by sqlfence.WithSchema in all processes, raise its tokens to the " +
+			"highest of all by tokens.Store.Repair, and drop the others; leave those of other applications alone.",
 	})
 }
 
@@ -125,13 +126,15 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 			Severity: Fault,
 			Code:     "wrong-ledger",
 			Problem:  "The table " + l.name(ledger) + " can't be the ledger: " + why + ".",
-			Remedy:   "Repair the table, as docs/migrations.md has it, and keep its rows: tokens would begin again at 1.",
+			Remedy: "Repair the table, as docs/migrations.md has it, and keep its rows: tokens " +
+				"would begin again at 1.",
 		})
 		return
 	}
 	if mark.severity == Warning {
 		l.add(t, Finding{Severity: Warning, Code: "wrong-ledger", Remedy: "Make it bigint.",
-			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown, mark.problem)})
+			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown,
+				mark.problem)})
 	}
 	if unkept := append(ledger.unkept, l.wrongTriggers(ledger)...); len(unkept) > 0 {
 		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
@@ -146,11 +149,11 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		l.add(t, Finding{
 			Severity: Warning,
 			Code:     "wrong-ledger",
-			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role without "+
-				"the powers of the owner of table %s: guards do without it, "+
-				"and those of another version may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
-			Remedy: "Call tokens.Store.Setup as a role with the powers of the table's owner; drop a function of another " +
-				"role, or with other parameters, before.",
+			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role "+
+				"without the powers of the owner of table %s: guards do without it, and those of another version "+
+				"may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
+			Remedy: "Call tokens.Store.Setup as a role with the powers of the table's owner; drop a function of " +
+				"another role, or with other parameters, before.",
 		})
 	}
 }
@@ -160,7 +163,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 	for _, x := range l.links {
 		if x.id == ledger.id && x.kind == "cascade" && l.db.silentCascades.Is() {
-			wrong = append(wrong, "a foreign key is declared "+x.detail+", so that a write to "+l.nameOf(x.schema, x.name)+" changes its names or deletes them")
+			wrong = append(wrong, "a foreign key is declared "+x.detail+", so that a write to "+
+				l.nameOf(x.schema, x.name)+" changes its names or deletes them")
 		}
 	}
 	triggers := l.db.Facts().LedgerTriggers

@@ -23,8 +23,8 @@ var linkTexts = map[string]struct {
 		problem: "The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view " +
 			"carries no token."},
 	"partition": {code: "other-name",
-		problem: "Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows without " +
-			"a token."},
+		problem: "Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows " +
+			"without a token."},
 	"rule": {code: "side-effect",
 		problem: "The rule %[3]s of %[2]s writes to table %[1]s: such a write carries no token."},
 	"own rule": {code: "side-effect",

@@ -31,10 +31,13 @@ func (mysql) alter(table, column, declare string) string {
 }
 
 func (mysql) relations(l *look, names []string) (found []*relation, err error) {
-	rows, err := l.rows("the tables", `SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
-FROM information_schema.tables WHERE table_schema `+my.NotTheServers+` AND LOWER(table_name) IN (`+l.db.texts(names)+`) ORDER BY 1, 2`)
+	rows, err := l.rows("the tables",
+		`SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
+FROM information_schema.tables WHERE table_schema `+my.NotTheServers+` AND LOWER(table_name) IN (`+l.db.texts(names)+
+			`) ORDER BY 1, 2`)
 	for _, r := range rows {
-		rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: "table", storage: r[3], visible: r[4] == "1", hidesTriggers: true}
+		rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: "table", storage: r[3],
+			visible: r[4] == "1", hidesTriggers: true}
 		if r[2] == "VIEW" {
 			rel.kind = "view"
 		}
@@ -52,10 +55,14 @@ func (mysql) questions(l *look) []question {
 	named := func(of []*relation, schema, table string) string {
 		return "CONCAT(" + schema + ", '.', " + table + ") IN (" + l.ids(of) + ")"
 	}
-	fill := strings.NewReplacer("{not the servers}", my.NotTheServers, "{asked}", named(l.asked(), "table_schema", "table_name"),
-		"{of}", named(l.guarded(), "table_schema", "table_name"), "{of s}", named(l.guarded(), "s.table_schema", "s.table_name"),
-		"{asked k}", named(l.asked(), "constraint_schema", "table_name"), "{of t}", named(l.guarded(), "t.event_object_schema", "t.event_object_table"),
-		"{ledgers}", named(l.ledgers, "event_object_schema", "event_object_table"), "{expression}", l.expression, "{is definer}", my.IsDefiner).Replace
+	fill := strings.NewReplacer("{not the servers}", my.NotTheServers,
+		"{asked}", named(l.asked(), "table_schema", "table_name"),
+		"{of}", named(l.guarded(), "table_schema", "table_name"),
+		"{of s}", named(l.guarded(), "s.table_schema", "s.table_name"),
+		"{asked k}", named(l.asked(), "constraint_schema", "table_name"),
+		"{of t}", named(l.guarded(), "t.event_object_schema", "t.event_object_table"),
+		"{ledgers}", named(l.ledgers, "event_object_schema", "event_object_table"), "{expression}", l.expression,
+		"{is definer}", my.IsDefiner).Replace
 	var some []string
 	for _, w := range l.codeWords() {
 		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(body)) > 0")
@@ -66,7 +73,8 @@ func (mysql) questions(l *look) []question {
 		{"the indexes", fill(my.VerifyKeys), hearKey},
 		{"the views", fill(my.VerifyViews), hearView},
 		{"the foreign keys", fill(my.VerifyCascades), hearLink},
-		{"the routines, triggers and events", fill(my.VerifyCode) + strings.Join(some, " ") + " ORDER BY 1, 2", hearCode},
+		{"the routines, triggers and events", fill(my.VerifyCode) + strings.Join(some, " ") +
+			" ORDER BY 1, 2", hearCode},
 		{"the settings", my.VerifySettings, hearSetting},
 		{"the privileges", my.VerifyGrants, hearMySQLGrant},
 		{"the seals", fill(my.VerifySeals), hearSeal},
@@ -130,14 +138,16 @@ func (mysql) judge(role string, c column) judgement {
 		case c.typ == "bigint":
 			return fine
 		case c.strict && slices.Contains([]string{"int", "mediumint", "smallint", "tinyint"}, c.typ):
-			return warning("a " + what + " beyond its range can't be stored, and a program" + lax + " stores a lower one")
+			return warning("a " + what + " beyond its range can't be stored, and a program" + lax +
+				" stores a lower one")
 		}
 		return fault("a " + what + " that doesn't fit is cut or rounded in silence" + lax + ", and an older one passes")
 	case "key": // BINARY pads its values
-		stores := []string{"tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "varbinary", "uuid"}
+		stores := []string{"tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text",
+			"mediumtext", "longtext", "varbinary", "uuid"}
 		if !slices.Contains(stores, c.typ) || strings.Contains(c.shown, "zerofill") {
-			return warning("it may store or print a value in another way than the token's name has it; a key is an integer " +
-				"or a text")
+			return warning("it may store or print a value in another way than the token's name has it; a key is " +
+				"an integer or a text")
 		}
 	case "time":
 		if c.typ != "bigint" {
@@ -160,9 +170,11 @@ func (mysql) session(l *look) {
 	for i := range l.tables {
 		if t := &l.tables[i]; t.Key != "" && !strings.Contains(l.settings["sql_mode"], "STRICT_") {
 			l.add(t, Finding{Severity: Warning, Code: "setting",
-				Problem: "The session's sql_mode isn't strict: the key of a new row of table " + t.Registered + " may be cut in silence, and its token names another row.",
-				Remedy:  "Set a strict sql_mode for the program's sessions, such as by sql_mode='STRICT_TRANS_TABLES' in its DSN.",
-				SQL:     "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"})
+				Problem: "The session's sql_mode isn't strict: the key of a new row of table " + t.Registered +
+					" may be cut in silence, and its token names another row.",
+				Remedy: "Set a strict sql_mode for the program's sessions, such as by " +
+					"sql_mode='STRICT_TRANS_TABLES' in its DSN.",
+				SQL: "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"})
 		}
 	}
 	if strings.EqualFold(l.settings["binlog_format"], "STATEMENT") {
@@ -178,7 +190,8 @@ func (mysql) session(l *look) {
 	// 2: a crash of the machine, not of the server alone
 	severity, loses := map[string]Severity{"0": Warning, "2": Note}[l.settings[flush]]
 	if loses {
-		l.losesCommits(severity, flush+" = "+l.settings[flush], "Set it to 1, also in the server's file of settings.", "SET GLOBAL "+flush+" = 1")
+		l.losesCommits(severity, flush+" = "+l.settings[flush], "Set it to 1, also in the server's file of settings.",
+			"SET GLOBAL "+flush+" = 1")
 	}
 	l.idles("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")
 }
@@ -197,11 +210,12 @@ func (mysql) seal(l *look, t target) (s seals, has bool) {
 		case strings.HasPrefix(name, sqltext.SealPrefix):
 			bodies[event] = body
 			if problem != "" && s.problem == "" {
-				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or call schema.Seal "+
-					"again as another."
+				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or call "+
+					"schema.Seal again as another."
 			}
 		case strings.HasPrefix(name, sqltext.SealBusy):
-			has, s.problem, s.remedy = true, "Seal was interrupted, and all writes are refused until it is run again", ""
+			has, s.problem, s.remedy = true, "Seal was interrupted, and all writes are refused until "+
+				"it is run again", ""
 		case event != "delete" && behind:
 			s.late, s.names = append(s.late, l.db.text(body)), append(s.names, l.quoteIfNeeded(name)+" of "+t.rel.id)
 		}

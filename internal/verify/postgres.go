@@ -33,11 +33,13 @@ func (postgres) alter(table, column, declare string) string {
 }
 
 func (postgres) relations(l *look, names []string) (found []*relation, err error) {
-	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
+	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view",
+		"f": "foreign table"}
 	storages := map[string]string{"u": "unlogged", "t": "temporary"}
 	rows, err := l.rows("the tables", pg.VerifyRelations+l.db.texts(names)+") ORDER BY 2, 3")
 	for _, r := range rows {
-		found = append(found, &relation{id: r[0], schema: r[1], name: r[2], visible: r[3] == "true", kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true"})
+		found = append(found, &relation{id: r[0], schema: r[1], name: r[2], visible: r[3] == "true",
+			kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true"})
 	}
 	return found, err
 }
@@ -50,8 +52,10 @@ func (postgres) questions(l *look) []question {
 		}
 		return strings.Join(list, ", ")
 	}
-	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers), "{words}", l.db.texts(l.codeWords()),
-		"{trigger}", pg.LedgerTriggerAsCreated, "{named}", pg.LedgerFunctionIsNamed, "{function}", pg.LedgerFunctionAsCreated).Replace
+	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers),
+		"{words}", l.db.texts(l.codeWords()),
+		"{trigger}", pg.LedgerTriggerAsCreated, "{named}", pg.LedgerFunctionIsNamed,
+		"{function}", pg.LedgerFunctionAsCreated).Replace
 	all := []question{
 		{"the columns", fill(pg.VerifyColumns), hearColumn},
 		{"the indexes", fill(pg.VerifyKeys), hearKey},
@@ -128,8 +132,8 @@ func (postgres) judge(role string, c column) judgement {
 	case role == "key" && (c.loose || c.typ == "citext"):
 		return warning("texts that aren't the same count as equal, so that one row may have several tokens")
 	case role == "key" && !text:
-		return warning("it may store or print a value in another way than the token's name has it; a key is an integer, " +
-			"a text or a UUID")
+		return warning("it may store or print a value in another way than the token's name has it; a key is an " +
+			"integer, a text or a UUID")
 	case role == "time" && c.typ != "timestamptz":
 		return fault("the time of a lock is a timestamptz")
 	case role == "user" && !text:
@@ -141,7 +145,8 @@ func (postgres) judge(role string, c column) judgement {
 func (postgres) storage(l *look, rel *relation) judgement {
 	switch rel.storage {
 	case "unlogged":
-		return judgement{Warning, "is UNLOGGED: a crash of the server empties it, and its marks are gone", "Make it an ordinary table.",
+		return judgement{Warning, "is UNLOGGED: a crash of the server empties it, and its marks are gone",
+			"Make it an ordinary table.",
 			"ALTER TABLE " + l.quoted(rel) + " SET LOGGED"}
 	case "temporary":
 		return temporary
@@ -149,11 +154,13 @@ func (postgres) storage(l *look, rel *relation) judgement {
 	return fine
 }
 
-var temporary = judgement{Warning, "is a temporary one of this session: others have another table by the name", "Register it with its schema, or name the temporary table otherwise.", ""}
+var temporary = judgement{Warning, "is a temporary one of this session: others have another table by the name",
+	"Register it with its schema, or name the temporary table otherwise.", ""}
 
 func (postgres) session(l *look) {
 	if l.settings["synchronous_commit"] == "off" {
-		l.losesCommits(Warning, "synchronous_commit = off", "Turn it on for the roles that write under tokens.", "SET synchronous_commit = on")
+		l.losesCommits(Warning, "synchronous_commit = off", "Turn it on for the roles that write under tokens.",
+			"SET synchronous_commit = on")
 	}
 	if l.settings["fsync"] == "off" { // a crash of the machine, not of the server alone
 		l.losesCommits(Note, "fsync = off", "Turn it on for the server.", "ALTER SYSTEM SET fsync = on")
@@ -182,12 +189,15 @@ func postgresSeals(l *look) string {
 		}
 		table, functions := t.sealed(), ""
 		for _, f := range pg.SealFunctions(table) {
-			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(), "{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(pg.VerifySealFunction)
+			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(),
+				"{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(pg.VerifySealFunction)
 		}
 		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
 			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
-		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id), "{wanted}", pg.SealWanted(table, source), "{functions}", functions,
-			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)), "{column}", l.db.Text(t.Fence)).Replace(pg.VerifySeal))
+		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id),
+			"{wanted}", pg.SealWanted(table, source), "{functions}", functions,
+			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)),
+			"{column}", l.db.Text(t.Fence)).Replace(pg.VerifySeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")
 }
@@ -199,7 +209,8 @@ func (postgres) seal(_ *look, t target) (s seals, has bool) {
 		switch {
 		case !has || s.problem != "":
 		case kind == "late":
-			s.problem, s.remedy = "the trigger "+name+" "+problem, "Give the trigger a name that is sorted before "+sqltext.SealTrigger+"."
+			s.problem, s.remedy = "the trigger "+name+" "+problem, "Give the trigger a name that is sorted before "+
+				sqltext.SealTrigger+"."
 		case problem != "":
 			s.problem = "its " + kind + " " + name + " " + problem
 		case is != wants:

@@ -58,7 +58,8 @@ func (l *look) checkClaimPrivileges(t target) {
 			continue
 		}
 		if c, ok := of.rel.column(l.db, of.Claim); ok && !c.updates {
-			l.lacks(t.Table, l.name(of.rel), l.quoted(of.rel), []string{l.db.Facts().LockPrivilege + " (" + l.db.Quote(c.name) + ")"})
+			l.lacks(t.Table, l.name(of.rel), l.quoted(of.rel),
+				[]string{l.db.Facts().LockPrivilege + " (" + l.db.Quote(c.name) + ")"})
 		}
 	}
 }
@@ -84,7 +85,8 @@ func (l *look) lacks(t *Table, name, quoted string, grants []string) {
 	l.add(t, Finding{
 		Severity: Warning,
 		Code:     "missing-privilege",
-		Problem:  fmt.Sprintf("This role lacks privileges on table %s that guarded writes need: %s.", name, strings.ReplaceAll(strings.Join(grants, ", "), `"`, "")),
-		SQL:      "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " + setuperr.Role,
+		Problem: fmt.Sprintf("This role lacks privileges on table %s that guarded writes need: %s.", name,
+			strings.ReplaceAll(strings.Join(grants, ", "), `"`, "")),
+		SQL: "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " + setuperr.Role,
 	})
 }

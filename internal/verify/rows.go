@@ -50,7 +50,8 @@ func (l *look) checkRange(ledger *relation) error {
 	if !isLedger(l, ledger) {
 		return nil
 	}
-	rows, err := l.rows("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d ORDER BY token DESC, name LIMIT %d",
+	rows, err := l.rows("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d "+
+		"ORDER BY token DESC, name LIMIT %d",
 		l.quoted(ledger), l.opts.Warn, l.opts.Max, mostNames+1))
 	if err != nil || len(rows) == 0 {
 		return err
@@ -63,7 +64,8 @@ func (l *look) checkRange(ledger *relation) error {
 		if row[0] == "" {
 			name = "the number that new names begin above"
 		}
-		names = append(names, fmt.Sprintf("%s at %d, which is %.1f %% of the highest", name, token, 100*float64(token)/float64(l.opts.Max)))
+		names = append(names, fmt.Sprintf("%s at %d, which is %.1f %% of the highest", name, token,
+			100*float64(token)/float64(l.opts.Max)))
 		if token >= l.opts.Max {
 			severity = Fault
 		}
@@ -73,9 +75,11 @@ func (l *look) checkRange(ledger *relation) error {
 	}
 	l.add(nil, Finding{
 		Severity: severity, Code: "tokens-run-out",
-		Problem: fmt.Sprintf("In the ledger %s tokens are near the end of their range: %s.", l.name(ledger), strings.Join(names, "; ")),
-		Remedy: "Find out what has raised them, such as a repair to too high a floor or an adopted number; replace such a name by tokens.Store.Rotate (sqlfence tokens rotate) before it " +
-			"reaches the highest, from where it gets no token any more.",
+		Problem: fmt.Sprintf("In the ledger %s tokens are near the end of their range: %s.", l.name(ledger),
+			strings.Join(names, "; ")),
+		Remedy: "Find out what has raised them, such as a repair to too high a floor or an adopted number; " +
+			"replace such a name by tokens.Store.Rotate (sqlfence tokens rotate) before it reaches the highest, " +
+			"from where it gets no token any more.",
 	})
 	return nil
 }
@@ -125,9 +129,11 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 	}
 	f := Finding{
 		Severity: Fault, Code: "wrong-mark",
-		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is %d: no holder of an issued token can write it.",
+		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is "+
+			"%d: no holder of an issued token can write it.",
 			l.name(t.rel), high, name, newest),
-		Remedy: "If the mark was never issued, lower it to the newest token of the row under Bypass or by the database's own client",
+		Remedy: "If the mark was never issued, lower it to the newest token of the row under Bypass or by the " +
+			"database's own client",
 	}
 	switch {
 	case t.Sealed:
@@ -139,9 +145,11 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 		f.SQL = fmt.Sprintf("UPDATE %s SET %s = %d WHERE %[2]s > %[3]d", l.quoted(t.rel), l.db.Quote(t.Fence), newest)
 	}
 	if high < l.opts.Warn {
-		f.Remedy += fmt.Sprintf(" Only if the ledger has lost tokens, as after a restore, raise it by tokens.Store.Repair with %d, which raises all names, for ever.", high)
+		f.Remedy += fmt.Sprintf(" Only if the ledger has lost tokens, as after a restore, raise it by "+
+			"tokens.Store.Repair with %d, which raises all names, for ever.", high)
 	} else {
-		f.Remedy += " Don't raise the ledger to it: all names would have used up a tenth of their tokens, or more, for ever."
+		f.Remedy += " Don't raise the ledger to it: all names would have used up a tenth of their " +
+			"tokens, or more, for ever."
 	}
 	return f
 }
@@ -169,7 +177,8 @@ func number(s string) int64 {
 // negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes
 // the sign away.
 func (l *look) negativeMark(t target, low int64) Finding {
-	f := Finding{Severity: Warning, Code: "wrong-mark", Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
+	f := Finding{Severity: Warning, Code: "wrong-mark",
+		Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {
 		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."
 		f.Remedy = remedies["wrong-seal"] + " That makes them positive."

@@ -48,7 +48,8 @@ func checkSeals(l *look) error {
 		for i, late := range s.late {
 			words := late.names()
 			if t.Sealed && (!late.read || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)]) {
-				f.Problem = "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or the row's key after they were compared."
+				f.Problem = "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or " +
+					"the row's key after they were compared."
 				f.Remedy = remedies[f.Code] + " That puts the seal's triggers behind it."
 				l.add(t.Table, f)
 			}
@@ -57,14 +58,17 @@ func checkSeals(l *look) error {
 		switch f.Remedy = s.remedy; {
 		case has && !t.Sealed:
 			f.Severity = Fault
-			f.Problem = "Table " + name + " is sealed, but registered without Sealed: the database refuses its guarded writes."
+			f.Problem = "Table " + name + " is sealed, but registered without Sealed: the database refuses " +
+				"its guarded writes."
 			f.Remedy = "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."
 		case has && s.problem != "":
 			f.Problem = "The seal of table " + name + " isn't whole: " + s.problem + "."
 		case has && s.shape != "":
-			f.Problem = "The seal of table " + name + " isn't what Seal would create now (it is that of other rules or of an older version, or was changed): " + s.shape + "."
+			f.Problem = "The seal of table " + name + " isn't what Seal would create now (it is that of other " +
+				"rules or of an older version, or was changed): " + s.shape + "."
 		case t.Sealed && !has:
-			f.Problem = "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass through sqlfence isn't refused."
+			f.Problem = "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass " +
+				"through sqlfence isn't refused."
 			f.Remedy = "Call schema.Seal, or sqlfence seal --apply."
 		default:
 			continue

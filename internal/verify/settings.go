@@ -17,8 +17,9 @@ func checkSettings(l *look) error {
 			l.add(t, Finding{
 				Severity: Fault,
 				Code:     "wrong-server",
-				Problem:  "Other servers write to this database, and " + lock + " lock is one server's: writes of table " + t.Registered + " are refused.",
-				Remedy:   "Compare the token in the row, with RowFence alone; docs/galera.md says why.",
+				Problem: "Other servers write to this database, and " + lock +
+					" lock is one server's: writes of table " + t.Registered + " are refused.",
+				Remedy: "Compare the token in the row, with RowFence alone; docs/galera.md says why.",
 			})
 		}
 	}
@@ -40,13 +41,15 @@ func (l *look) losesCommits(severity Severity, setting, remedy, sql string) {
 	if severity == Note {
 		what = "machine"
 	}
-	l.setting(severity, "The setting "+setting+" lets a crash of the "+what+" lose what was committed before it: writes, and the marks with them", remedy, sql)
+	l.setting(severity, "The setting "+setting+" lets a crash of the "+what+
+		" lose what was committed before it: writes, and the marks with them", remedy, sql)
 }
 
 // idles adds that a transaction may stay open for ever, where writes are compared with the ledger, or with claims.
 func (l *look) idles(setting, sql string) {
 	if l.settings[setting] == "0" && slices.ContainsFunc(l.tables, func(t Table) bool { return t.locksOther() }) {
-		l.setting(Note, "The setting "+setting+" is 0: a transaction that a paused program leaves open after a write under the ledger, or with a claim, holds off the next token or takeover for as long",
+		l.setting(Note, "The setting "+setting+" is 0: a transaction that a paused program leaves open after a "+
+			"write under the ledger, or with a claim, holds off the next token or takeover for as long",
 			"Set it to the time that a transaction may idle.", sql)
 	}
 }
@@ -57,10 +60,12 @@ func checkWriters(l *look) error {
 		f := Finding{Code: "other-writers"}
 		switch {
 		case t.rel.sealed && len(t.rel.past) > 0:
-			f.Problem = "Table " + l.name(t.rel) + " is sealed, but " + firstOf(t.rel.past) + " may write past the seal: " + l.db.pastSeals() + "."
+			f.Problem = "Table " + l.name(t.rel) + " is sealed, but " + firstOf(t.rel.past) +
+				" may write past the seal: " + l.db.pastSeals() + "."
 			f.Remedy = "Take these privileges away from those who only write, and leave them to the role that migrates."
 		case !t.rel.sealed && len(t.rel.writers) > 0:
-			f.Problem = "Table " + l.name(t.rel) + " can also be written by " + firstOf(t.rel.writers) + ": what doesn't pass through sqlfence carries no token."
+			f.Problem = "Table " + l.name(t.rel) + " can also be written by " + firstOf(t.rel.writers) +
+				": what doesn't pass through sqlfence carries no token."
 		default:
 			continue
 		}

@@ -33,7 +33,8 @@ func (sqlite) alter(_, _, _ string) string { return "" }
 func (sqlite) each(l *look, order, query string, fill ...string) string {
 	parts := make([]string, len(l.schemas))
 	for i, s := range l.schemas {
-		parts[i] = strings.NewReplacer(append([]string{"{text}", l.db.Text(s), "{schema}", l.db.Quote(s)}, fill...)...).Replace(query)
+		parts[i] = strings.NewReplacer(append([]string{"{text}", l.db.Text(s), "{schema}", l.db.Quote(s)},
+			fill...)...).Replace(query)
 	}
 	return strings.Join(parts, "\nUNION ALL ") + " ORDER BY " + order
 }
@@ -41,19 +42,23 @@ func (sqlite) each(l *look, order, query string, fill ...string) string {
 // relations: the first of the databases is the one in which a name without a schema is looked for
 // first.
 func (d sqlite) relations(l *look, names []string) (found []*relation, err error) {
-	attached, err := l.rows("the attached databases", `SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)
+	attached, err := l.rows("the attached databases",
+		`SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)
 	l.schemas = slices.Concat(attached...)
 	if err != nil || len(l.schemas) == 0 {
 		return nil, err
 	}
-	rows, err := l.rows("the tables", d.each(l, "1, 2", `SELECT {text}, name, type, sql FROM {schema}.sqlite_master WHERE type IN ('table', 'view') AND lower(name) IN ({names})`, "{names}", l.db.texts(names)))
+	rows, err := l.rows("the tables", d.each(l, "1, 2", `SELECT {text}, name, type, sql `+
+		`FROM {schema}.sqlite_master WHERE type IN ('table', 'view') AND lower(name) IN ({names})`,
+		"{names}", l.db.texts(names)))
 	for _, s := range l.schemas {
 		for _, r := range rows {
 			if r[0] != s {
 				continue
 			}
 			hides := func(other *relation) bool { return l.db.same(other.name) == l.db.same(r[1]) }
-			rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: r[2], definition: l.db.text(r[3]), visible: !slices.ContainsFunc(found, hides), deletes: true}
+			rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: r[2], definition: l.db.text(r[3]),
+				visible: !slices.ContainsFunc(found, hides), deletes: true}
 			switch {
 			case rel.definition.is(1, "virtual"):
 				rel.kind = "virtual table"
@@ -67,7 +72,8 @@ func (d sqlite) relations(l *look, names []string) (found []*relation, err error
 }
 
 func (d sqlite) tableNames(l *look) string {
-	return d.each(l, "1", `SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
+	return d.each(l, "1", `SELECT name FROM {schema}.sqlite_master WHERE type = 'table' `+
+		`AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
 }
 
 func (d sqlite) questions(l *look) []question {
@@ -76,7 +82,8 @@ func (d sqlite) questions(l *look) []question {
 	}
 	words, _ := json.Marshal(append([]string{}, l.codeWords()...)) // texts always can be
 	about := func(order, query string) string {
-		return d.each(l, order, query, "{asked}", l.ids(l.asked()), "{of}", l.ids(l.guarded()), "{ledgers}", l.ids(l.ledgers), "{words}", l.db.Text(string(words)))
+		return d.each(l, order, query, "{asked}", l.ids(l.asked()), "{of}", l.ids(l.guarded()),
+			"{ledgers}", l.ids(l.ledgers), "{words}", l.db.Text(string(words)))
 	}
 	return []question{
 		{"the columns", about("1, 13", lite.VerifyColumns), hearColumn},
@@ -85,7 +92,8 @@ func (d sqlite) questions(l *look) []question {
 		{"the triggers", about("1, 2", lite.VerifyCode), hearSQLiteCode},
 		{"the ledger's triggers", about("1, 2", lite.VerifyLedgerTriggers), hearTrigger},
 		{"the ledger", about("1", lite.VerifyLedger), func(l *look, r []string) { l.relation(r[0]).unfit = r[1] }},
-		{"the attached databases", "SELECT name, file FROM pragma_database_list WHERE file <> '' ORDER BY seq", hearSetting},
+		{"the attached databases", "SELECT name, file FROM pragma_database_list WHERE file <> '' ORDER BY seq",
+			hearSetting},
 	}
 }
 
@@ -95,7 +103,8 @@ func hearSQLiteCode(l *look, r []string) {
 	if t := l.db.text(body); t.find("begin") >= 0 {
 		body = body[t.toks[t.find("begin")].End:]
 	}
-	hearCode(l, []string{"trigger", l.quoteIfNeeded(r[1]), r[0] + "." + r[2], l.quoteIfNeeded(r[2]), body, r[1], "", ""})
+	hearCode(l, []string{"trigger", l.quoteIfNeeded(r[1]), r[0] + "." + r[2], l.quoteIfNeeded(r[2]),
+		body, r[1], "", ""})
 }
 
 // affinity is what SQLite makes of a declared type.
@@ -122,12 +131,13 @@ func affinity(declared string) string {
 func (sqlite) judge(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
 	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != lite.NoType):
-		return warning("tokens are stored as texts, which other programs compare as such; declare it as an integer in a " +
-			"new table")
+		return warning("tokens are stored as texts, which other programs compare as such; declare it as an " +
+			"integer in a new table")
 	case (role == "serial" || role == "claim") && (typ == "text" || typ == "real"):
 		return fault("numbers aren't stored as integers, so that every write is refused")
 	case role == "key" && (typ == "real" || typ == "numeric" && !strings.Contains(strings.ToUpper(c.shown), "UUID")):
-		return warning("it may store a value in another way than the token's name has it; a key is an integer or a text")
+		return warning("it may store a value in another way than the token's name has it; a key is " +
+			"an integer or a text")
 	case role == "time" && typ == "text":
 		return fault("the time of a lock is an integer, of milliseconds since 1970")
 	}
@@ -140,7 +150,8 @@ func (sqlite) storage(_ *look, rel *relation) judgement {
 	}
 	for _, action := range []string{"replace", "ignore", "rollback", "fail"} {
 		if rel.definition.find("on", "conflict", action) >= 0 {
-			return judgement{Warning, "has a constraint with ON CONFLICT " + strings.ToUpper(action) + ": breaking it is " +
+			return judgement{Warning, "has a constraint with ON CONFLICT " + strings.ToUpper(action) +
+				": breaking it is " +
 				"an error where a guard stands, and other programs lose rows by it",
 				"Make a new table without it, and write ON CONFLICT in the statements that need it.", ""}
 		}
@@ -157,8 +168,9 @@ func (sqlite) session(l *look) {
 		for _, schema := range slices.Sorted(maps.Keys(l.settings)) {
 			if file := l.settings[mine]; file != "" && file == l.settings[schema] && schema != mine {
 				l.add(t, Finding{Severity: Warning, Code: "other-name",
-					Problem: "The file of table " + t.Registered + " is attached as " + l.quoteIfNeeded(schema) + ", too: a write by that name carries no token.",
-					Remedy:  "Attach it once, or register the table without its schema."})
+					Problem: "The file of table " + t.Registered + " is attached as " + l.quoteIfNeeded(schema) +
+						", too: a write by that name carries no token.",
+					Remedy: "Attach it once, or register the table without its schema."})
 			}
 		}
 	}

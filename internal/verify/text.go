@@ -116,7 +116,8 @@ func (t text) from() []relationName {
 		case t.toks[i].Is('('):
 			i = int(t.toks[i].Mate)
 		case t.is(i, "from") && !t.is(i-1, "distinct"):
-			return t.tables(i+1, "where", "group", "having", "order", "limit", "with", "union", "for", "window", "offset", "fetch")
+			return t.tables(i+1, "where", "group", "having", "order", "limit", "with", "union", "for", "window",
+				"offset", "fetch")
 		}
 	}
 	return nil

@@ -27,7 +27,8 @@ func Unfit(table string, columns []Kept, unique ...string) string {
 			bytes := strconv.Itoa(c.Bytes)
 			want, is = "varbinary("+bytes+")", "data_type = _utf8mb4'varbinary' AND character_octet_length >= "+bytes
 		}
-		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.columns WHERE " + of + "LOWER(column_name) " +
+		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.columns WHERE " + of +
+			"LOWER(column_name) " +
 			"= " + text(c.Name) +
 			" AND " + is + ") THEN " + text("its column "+c.Name+" is not a "+want))
 	}
@@ -36,9 +37,12 @@ func Unfit(table string, columns []Kept, unique ...string) string {
 		for i, name := range names {
 			names[i] = text(name)
 		}
-		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics WHERE " + of + "non_unique = 0 GROUP BY index_name HAVING COUNT(*) = " +
-			strconv.Itoa(len(names)) + " AND MIN(LOWER(column_name) IN (" + strings.Join(names, ", ") + ")) AND MAX(sub_part) IS NULL) THEN " + text(list+" is not unique"))
+		b.WriteString("\n\tWHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics WHERE " + of +
+			"non_unique = 0 GROUP BY index_name HAVING COUNT(*) = " +
+			strconv.Itoa(len(names)) + " AND MIN(LOWER(column_name) IN (" + strings.Join(names, ", ") +
+			")) AND MAX(sub_part) IS NULL) THEN " + text(list+" is not unique"))
 	}
-	b.WriteString(" END\nFROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = " + text(table))
+	b.WriteString(" END\nFROM information_schema.tables AS t WHERE t.table_schema = DATABASE() " +
+		"AND t.table_name = " + text(table))
 	return b.String()
 }

@@ -17,7 +17,8 @@ type SealTrigger struct{ Event, Body string }
 // SealTriggers returns the triggers of a table's seal.
 func SealTriggers(of *seal.Table) []SealTrigger {
 	t := sealed{of}
-	return []SealTrigger{t.trigger("insert", sealWrite), t.trigger("update", sealWrite), t.trigger("delete", sealDelete)}
+	return []SealTrigger{t.trigger("insert", sealWrite), t.trigger("update", sealWrite),
+		t.trigger("delete", sealDelete)}
 }
 
 // OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a
@@ -66,7 +67,8 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 	}
 	if event == "delete" {
 		row = "OLD"
-		unproven = said + "the DELETE lacks AND LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT('" + t.Name + ":', NOW(6), ':', <token>)) > 0"
+		unproven = said + "the DELETE lacks AND LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT('" + t.Name +
+			":', NOW(6), ':', <token>)) > 0"
 	}
 	name, key, serial := d.Text(t.Resource), "."+d.Quote(t.Key), "."+d.Quote(t.Serial)
 	if t.Key != "" {
@@ -80,21 +82,26 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 	}
 	return sqltext.Pieces{
 		"mark": raw(mark), "held": raw(held), "less": raw(less), "max": raw(seal.MaxToken),
-		"name": raw(name), "proof": raw(d.Text(t.Name + ":")), "variable": raw(sqltext.DeleteProofVariable), "colon": raw(d.Text(":")),
+		"name": raw(name), "proof": raw(d.Text(t.Name + ":")), "variable": raw(sqltext.DeleteProofVariable),
+		"colon":  raw(d.Text(":")),
 		"ledger": raw(ledger), "home": raw(home),
 		"refuses": sqltext.SQL(sealRefuse), "asks": only(t.Ledger, sealLedger),
-		"several": only(event == "delete", sealSeveral), "seen": sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
+		"several": only(event == "delete", sealSeveral),
+		"seen":    sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
 		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, sealKey),
-		"moves":  raw("NOT (CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key, " USING utf8mb4) AS BINARY))"),
+		"moves": raw("NOT (CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key,
+			" USING utf8mb4) AS BINARY))"),
 		"raised": only(raises, " AND {raises}"), "kept": only(raises, sealSerial),
 		"raises":   raw("COALESCE(NEW", serial, " > COALESCE(OLD", serial, ", 0), FALSE)"),
 		"unproven": raw(d.Text(unproven)),
 		"otherkey": raw(d.Text(said + "changing the key of a row is not allowed (delete and insert it)")),
 		"sameold":  raw(d.Text(said + "the write doesn't raise the serial (set " + t.Serial + " to itself plus 1)")),
 		"stale":    raw(d.Text("sqlfence: stale token ")), "than": raw(d.Text(" for table " + t.Name + ", which has ")),
-		"high": raw(d.Text("sqlfence: token ")), "unissued": raw(d.Text(" for table " + t.Name + " is not issued, the " +
+		"high": raw(d.Text("sqlfence: token ")),
+		"unissued": raw(d.Text(" for table " + t.Name + " is not issued, the " +
 			"newest is ")),
-		"open":    raw(d.Text("sqlfence: table " + t.Name + " isn't sealed, and stores no negative mark (" + sqltext.SealedMark + ")")),
+		"open": raw(d.Text("sqlfence: table " + t.Name + " isn't sealed, and stores no negative mark (" +
+			sqltext.SealedMark + ")")),
 		"noproof": errno(sqltext.NotProven), "isstale": errno(sqltext.StaleProof), "ishigh": errno(sqltext.NotIssuable),
 		"isserial": errno(sqltext.SerialKept), "isopen": errno(sqltext.NotSealed),
 	}
@@ -176,7 +183,8 @@ func (t sealed) seen(given, home, name string) string {
 	if !t.Ledger {
 		return ""
 	}
-	return " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', " + given + ", ':', LENGTH(" + home + "), ':', " + home + ", ':', " + name + ") AS BINARY), FALSE)"
+	return " AND COALESCE(CAST(@sqlfence_seen AS BINARY) = CAST(CONCAT(NOW(6), ':', " + given + ", ':', LENGTH(" +
+		home + "), ':', " + home + ", ':', " + name + ") AS BINARY), FALSE)"
 }
 
 const sealOpen = `BEGIN

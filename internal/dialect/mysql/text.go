@@ -112,7 +112,8 @@ func (d text) FindElsewhere(schema, table string) string {
 	if schema != "" {
 		home = d.Text(schema)
 	}
-	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + d.Text(table) + " AND table_schema <> " + home + " ORDER BY table_schema"
+	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + d.Text(table) +
+		" AND table_schema <> " + home + " ORDER BY table_schema"
 }
 
 // MayMove: a block may have a USE in it, and so may a text that is executed, which the server refuses.
@@ -127,7 +128,8 @@ func (d text) PlaceInCatalogue(schema, text string) string {
 	})
 }
 
-var ownInCatalogue = regexp.MustCompile(`DATABASE\(\)\)? AND (?:\w+\.)?table_name = _utf8mb4'(?:` + strings.Join(sqltext.OwnTables, "|") + `)'`)
+var ownInCatalogue = regexp.MustCompile(`DATABASE\(\)\)? AND (?:\w+\.)?table_name = _utf8mb4'(?:` +
+	strings.Join(sqltext.OwnTables, "|") + `)'`)
 
 func (text) Facts() *sqltext.Facts { return facts }
 

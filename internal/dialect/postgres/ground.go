@@ -14,7 +14,8 @@ import (
 const unseenText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
 	"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
 
-// keptSetting returns the name of a setting at token i, if it is one that is to be kept: as a word, in quotes, or as a string.
+// keptSetting returns the name of a setting at token i, if it is one that is to be kept: as a word,
+// in quotes, or as a string.
 func keptSetting(t *read.Text, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {
@@ -43,8 +44,9 @@ const (
 // runners are functions of PostgreSQL that run a text, with the places of their arguments that are a part of
 // it. They run what only reads, and so may call set_config. What dblink runs is another session's.
 var runners = map[string][]int{
-	"query_to_xml": {0}, "query_to_xmlschema": {0}, "query_to_xml_and_xmlschema": {0}, "ts_stat": {0}, "ts_rewrite": {1},
-	"crosstab": {0, 1}, "crosstab2": {0}, "crosstab3": {0}, "crosstab4": {0}, "connectby": {0, 1, 2, 3},
+	"query_to_xml": {0}, "query_to_xmlschema": {0}, "query_to_xml_and_xmlschema": {0}, "ts_stat": {0},
+	"ts_rewrite": {1}, "crosstab": {0, 1}, "crosstab2": {0}, "crosstab3": {0}, "crosstab4": {0},
+	"connectby": {0, 1, 2, 3},
 }
 
 func runnerNames() (names []string) {
@@ -126,7 +128,8 @@ func runsShown(t *read.Text, runner string, args read.Span) bool {
 // mayChangeSettings reports whether a text that is run may change a setting.
 func mayChangeSettings(code string) bool {
 	code = strings.ToLower(code)
-	return strings.Contains(code, `u&"`) || slices.ContainsFunc(setterNames, func(name string) bool { return strings.Contains(code, name) })
+	return strings.Contains(code, `u&"`) ||
+		slices.ContainsFunc(setterNames, func(name string) bool { return strings.Contains(code, name) })
 }
 
 // isUpdated reports whether the table at token i is that of an UPDATE.

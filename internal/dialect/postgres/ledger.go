@@ -138,7 +138,8 @@ END
 $install$`
 
 // LedgerFunctionIsNamed is a condition: the function p is the one that guards call by its name, in the schema n.
-const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqltext.LedgerFunction + "' AND p.proargtypes " +
+const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqltext.LedgerFunction +
+	"' AND p.proargtypes " +
 	"= '25 20 23 25 2205'::pg_catalog.oidvector"
 
 // LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the function p, of [LedgerFunctionIsNamed],
@@ -148,7 +149,8 @@ var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
 		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody)
 
-	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + sqltext.LedgerTrigger + "', 25), ('" + sqltext.LedgerTruncateTrigger + "', 34)) AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
+	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + sqltext.LedgerTrigger + "', 25), ('" +
+		sqltext.LedgerTruncateTrigger + "', 34)) AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
 		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) + ")"
 )
@@ -176,6 +178,8 @@ var FindLedgerFunction = `SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_proc AS p ON ` + LedgerFunctionIsNamed + `
-WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkind = 'r' AND ` + LedgerFunctionAsCreated + `
-	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` + LedgerTriggerAsCreated + `) = 2
+WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkind = 'r' AND ` +
+	LedgerFunctionAsCreated + `
+	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` +
+	LedgerTriggerAsCreated + `) = 2
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`

@@ -55,8 +55,8 @@ func (f *SealFunction) Body() string {
 	return body + ")"
 }
 
-// LedgerName is the ledger's name as to_regclass reads it. own is the schema of sqlfence's own tables; empty for the one
-// that the session finds.
+// LedgerName is the ledger's name as to_regclass reads it. own is the schema of sqlfence's own
+// tables; empty for the one that the session finds.
 func LedgerName(own string) string {
 	if own == "" {
 		return sqltext.LedgerTable
@@ -64,8 +64,9 @@ func LedgerName(own string) string {
 	return Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
-// SealFunctions returns the functions of a table's seal: of rows that are written and deleted, of statements that delete, of
-// TRUNCATE, and if the seal takes a transaction's tokens, the one that reads them and the one that looks at them again.
+// SealFunctions returns the functions of a table's seal: of rows that are written and deleted, of
+// statements that delete, of TRUNCATE, and if the seal takes a transaction's tokens, the one that
+// reads them and the one that looks at them again.
 func SealFunctions(of *seal.Table) []SealFunction {
 	t := sealed{of}
 	write := func(text string) string { return t.fill(text, true) }
@@ -93,7 +94,8 @@ func triggerRows(t *seal.Table) string {
 	if t.FromTransaction {
 		late = ", (" + lateTurn + ", '~sqlfence_late', " + text(f[5].Name) + ", 29)"
 	}
-	return "VALUES (1, '" + sqltext.SealTrigger + "', " + text(f[0].Name) + ", 23), (2, '~sqlfence_delete', " + text(f[1].Name) + ", 11), " +
+	return "VALUES (1, '" + sqltext.SealTrigger + "', " + text(f[0].Name) + ", 23), (2, '~sqlfence_delete', " +
+		text(f[1].Name) + ", 11), " +
 		"(3, '~sqlfence_before', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 30 ELSE 10 END), " +
 		"(4, '~sqlfence_after', " + text(f[2].Name) + ", CASE WHEN s.parted THEN 28 WHEN s.parents THEN 8 END), " +
 		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)" + late
@@ -115,17 +117,21 @@ func SealWanted(t *seal.Table, source string) string {
 }
 
 // SealDefinition is an expression: what of a trigger w of wanted stands behind CREATE.
-const SealDefinition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn + " THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
+const SealDefinition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
+	" THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
 	"CASE WHEN w.type & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
-	"pg_catalog.concat_ws(' OR ', CASE WHEN w.type & 4 <> 0 THEN 'INSERT' END, CASE WHEN w.type & 8 <> 0 THEN 'DELETE' END, " +
-	"CASE WHEN w.type & 16 <> 0 THEN 'UPDATE' END, CASE WHEN w.type & 32 <> 0 THEN 'TRUNCATE' END), ' ON ', w.part::pg_catalog.regclass, " +
-	"CASE WHEN w.turn = " + lateTurn + " THEN ' DEFERRABLE INITIALLY DEFERRED' END, " +
+	"pg_catalog.concat_ws(' OR ', CASE WHEN w.type & 4 <> 0 THEN 'INSERT' END, CASE WHEN w.type & 8 <> 0 THEN " +
+	"'DELETE' END, CASE WHEN w.type & 16 <> 0 THEN 'UPDATE' END, CASE WHEN w.type & 32 <> 0 THEN 'TRUNCATE' END), " +
+	"' ON ', w.part::pg_catalog.regclass, CASE WHEN w.turn = " + lateTurn +
+	" THEN ' DEFERRABLE INITIALLY DEFERRED' END, " +
 	"CASE WHEN w.type & 1 <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, " +
-	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt + ")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
+	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt +
+	")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
 
 // SealSame is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
 const SealSame = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
-	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND pg_catalog.strpos(pg_catalog.pg_get_triggerdef(g.oid), '" + doubted + "') > 0 " +
+	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND " +
+	"pg_catalog.strpos(pg_catalog.pg_get_triggerdef(g.oid), '" + doubted + "') > 0 " +
 	"ELSE g.tgqual IS NULL END AND " +
 	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
 
@@ -142,7 +148,8 @@ func (t sealed) fill(text string, forFormat bool) string {
 		if t.Key == "" {
 			return in(d.Text(t.Resource))
 		}
-		return in("pg_catalog.concat(" + d.Text(t.Resource+"/") + ", " + row + "." + d.Quote(t.Key) + `::pg_catalog.text COLLATE pg_catalog."C")`)
+		return in("pg_catalog.concat(" + d.Text(t.Resource+"/") + ", " + row + "." + d.Quote(t.Key) +
+			`::pg_catalog.text COLLATE pg_catalog."C")`)
 	}
 	seen := func(given, row string) string {
 		return strings.NewReplacer("{given}", given, "{token name}", "{name of "+row+"}").Replace(seenLedger)
@@ -178,7 +185,9 @@ func (t sealed) fill(text string, forFormat bool) string {
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
 		"{proof}", "%1$I."+in(d.Quote(t.Own("sqlfence_proof_"))),
-		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))), "{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere, "{fresh}", t.Than("int8gt", "int8ge"), "{max}", seal.MaxToken,
+		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))),
+		"{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere,
+		"{fresh}", t.Than("int8gt", "int8ge"), "{max}", seal.MaxToken,
 	).Replace(text)
 }
 
@@ -297,8 +306,9 @@ END `
 // appliedHere is a condition: this is a worker of a subscription, and it applies writes that were
 // compared at their origin. The triggers are ENABLE ALWAYS, so that a session which calls itself a
 // replica is refused, as any other is.
-const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND EXISTS (" +
-	"SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, pg_catalog.pg_backend_pid()))"
+const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND " +
+	"EXISTS (SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, " +
+	"pg_catalog.pg_backend_pid()))"
 
 // seenLedger is a condition: the transaction has the lock of the ledger's row already, and so no
 // client has raised the token. A rollback of the statement that took the lock undoes the setting
@@ -322,7 +332,8 @@ const sealLedger = `
 	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
 
 // raisesSerial is a condition: an UPDATE raises the row's version.
-const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, COALESCE(OLD.{serial}, 0)), false))"
+const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, " +
+	"COALESCE(OLD.{serial}, 0)), false))"
 
 // sealSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
 const sealSerial = `

@@ -5,14 +5,16 @@ import "strings"
 // TokensSetting is the setting of PostgreSQL that has a transaction's tokens.
 const TokensSetting = "sqlfence.tokens"
 
-// takenToken is an expression: the transaction's token of a row's name, or NULL. What was found for the row before is kept in
-// two settings, with the transaction's number and its tokens.
-const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), pg_catalog.concat({token name}, ' ', " +
-	"pg_catalog.txid_current(), ' ', pg_catalog.current_setting('sqlfence.tokens', true))) " +
-	"THEN pg_catalog.int8in(pg_catalog.textout(pg_catalog.current_setting({proof token}, true))) ELSE {proof}({token name}) END"
+// takenToken is an expression: the transaction's token of a row's name, or NULL. What was found for
+// the row before is kept in two settings, with the transaction's number and its tokens.
+const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), " +
+	"pg_catalog.concat({token name}, ' ', pg_catalog.txid_current(), ' ', " +
+	"pg_catalog.current_setting('sqlfence.tokens', true))) THEN " +
+	"pg_catalog.int8in(pg_catalog.textout(pg_catalog.current_setting({proof token}, true))) ELSE {proof}({token " +
+	"name}) END"
 
-// lateTurn is the number of the trigger that looks at the tokens when the transaction ends, as SQL. Its condition is inDoubt,
-// and doubted a part of that as the catalogue shows it.
+// lateTurn is the number of the trigger that looks at the tokens when the transaction ends, as SQL.
+// Its condition is inDoubt, and doubted a part of that as the catalogue shows it.
 const (
 	lateTurn = "6"
 	inDoubt  = "pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')"
@@ -28,15 +30,15 @@ const (
 //     memory compared: where it grows, the value is older than the level, and may be the session's. As a control the
 //     memory has to grow by a setting that has no place yet.
 //
-// In a subtransaction the value may be that of the transaction around it, which can't be seen from there. So such a write passes
-// in doubt, and the look is taken when the transaction ends, by sealLate. That sees one list of tokens, so no other one is
-// taken in doubt.
+// In a subtransaction the value may be that of the transaction around it, which can't be seen from
+// there. So such a write passes in doubt, and the look is taken when the transaction ends, by
+// sealLate. That sees one list of tokens, so no other one is taken in doubt.
 //
 // What was found is noted with the transaction's number, in a setting that a rollback to a savepoint takes back
 // like the tokens. Where the value is refused an error takes back the place: else it would count at the next look.
 //
-// The function is STABLE to have no snapshot of its own in that memory, and runs with the rights of the table's owner, who may
-// read it.
+// The function is STABLE to have no snapshot of its own in that memory, and runs with the rights of
+// the table's owner, who may read it.
 var sealProof = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
@@ -67,7 +69,8 @@ BEGIN
 			` + look + `
 			IF nested THEN
 				IF NOT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.doubt', true), pg_catalog.concat(own, tokens)), false)
-					AND (` + doubts + ` OR NOT pg_catalog.pg_try_advisory_xact_lock(` + doubtLock + `, pg_catalog.pg_backend_pid())) THEN
+					AND (` + doubts + ` OR NOT pg_catalog.pg_try_advisory_xact_lock(` + doubtLock +
+	`, pg_catalog.pg_backend_pid())) THEN
 					RAISE EXCEPTION 'sqlfence: table %% is sealed: the setting sqlfence.tokens was changed behind a write at a savepoint, where it is looked at when the transaction ends (set it with the transaction''s number in it: concat(…, '' '', txid_current()))', {name}
 						USING ERRCODE = 'FT001';
 				END IF;
@@ -90,8 +93,9 @@ BEGIN
 	END LOOP;
 END `
 
-// sealLate is fired when the transaction ends, for each row that was written in doubt: the tokens have to be the same, and
-// the transaction's. For the second row there is a note of the look at the first; RESET ALL takes away both, and nothing passes.
+// sealLate is fired when the transaction ends, for each row that was written in doubt: the tokens
+// have to be the same, and the transaction's. For the second row there is a note of the look at the
+// first; RESET ALL takes away both, and nothing passes.
 var sealLate = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
@@ -110,13 +114,15 @@ BEGIN
 	RETURN NULL;
 END `
 
-// doubtLock is the first number of the lock that a transaction has since its first write in doubt, the second being its session's.
-// It says so also where RESET ALL has taken the note away, and a rollback to a savepoint takes back both.
+// doubtLock is the first number of the lock that a transaction has since its first write in doubt,
+// the second being its session's. It says so also where RESET ALL has taken the note away, and a
+// rollback to a savepoint takes back both.
 const doubtLock = "1936683110"
 
 // doubts is a condition: the transaction has that lock. PL/pgSQL evaluates it before it takes one, from left to right.
 const doubts = "EXISTS (SELECT FROM pg_catalog.pg_locks AS l WHERE pg_catalog.texteq(l.locktype, 'advisory') " +
-	"AND pg_catalog.int4eq(l.pid, pg_catalog.pg_backend_pid()) AND pg_catalog.oideq(l.classid, '" + doubtLock + "'::pg_catalog.oid) " +
+	"AND pg_catalog.int4eq(l.pid, pg_catalog.pg_backend_pid()) AND pg_catalog.oideq(l.classid, '" + doubtLock +
+	"'::pg_catalog.oid) " +
 	"AND pg_catalog.int2eq(l.objsubid, '2'::pg_catalog.int2))"
 
 const lookVariables = `before pg_catalog.int8;
@@ -125,15 +131,18 @@ const lookVariables = `before pg_catalog.int8;
 	nested pg_catalog.bool := false;
 	found_here pg_catalog.bool;`
 
-// memory reads how much the transaction has of it. A subtransaction has a context of its own, which may stay when it is released.
-const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, 'TopTransactionContext')`
+// memory reads how much the transaction has of it. A subtransaction has a context of its own, which
+// may stay when it is released.
+const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, ` +
+	`'TopTransactionContext')`
 
-// look finds out whether the setting was set at this level, unless that may be one of a subtransaction, and notes the tokens.
-// RESET sets it, too: to what a role, a database or the connection's options have for each session, so that proves nothing.
+// look finds out whether the setting was set at this level, unless that may be one of a
+// subtransaction, and notes the tokens. RESET sets it, too: to what a role, a database or the
+// connection's options have for each session, so that proves nothing.
 var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
 
-// lookAgain looks at every level, as a transaction that ends has the contexts of former subtransactions. It has a note of its own,
-// since that of the first look may have a place.
+// lookAgain looks at every level, as a transaction that ends has the contexts of former
+// subtransactions. It has a note of its own, since that of the first look may have a place.
 var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "true").Replace(lookText)
 
 const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN

@@ -29,10 +29,12 @@ var Session = &session.Dialect{
 }
 
 var others = []session.Server{
-	{Word: "cockroachdb", Name: "CockroachDB"}, {Word: "-yb-", Name: "YugabyteDB"}, {Word: "redshift", Name: "Redshift"},
-	{Word: "greenplum", Name: "Greenplum"}, {Word: "cloudberry", Name: "Cloudberry"}, {Word: "materialize", Name: "Materialize"},
-	{Word: "risingwave", Name: "RisingWave"}, {Word: "cratedb", Name: "CrateDB"}, {Word: "opengauss", Name: "openGauss"},
-	{Word: "gaussdb", Name: "GaussDB"}, {Word: "postgres-xl", Name: "Postgres-XL"}, {Word: "postgres-xc", Name: "Postgres-XC"},
+	{Word: "cockroachdb", Name: "CockroachDB"}, {Word: "-yb-", Name: "YugabyteDB"},
+	{Word: "redshift", Name: "Redshift"}, {Word: "greenplum", Name: "Greenplum"},
+	{Word: "cloudberry", Name: "Cloudberry"}, {Word: "materialize", Name: "Materialize"},
+	{Word: "risingwave", Name: "RisingWave"}, {Word: "cratedb", Name: "CrateDB"},
+	{Word: "opengauss", Name: "openGauss"}, {Word: "gaussdb", Name: "GaussDB"},
+	{Word: "postgres-xl", Name: "Postgres-XL"}, {Word: "postgres-xc", Name: "Postgres-XC"},
 	{Word: "polardb", Name: "PolarDB"},
 }
 

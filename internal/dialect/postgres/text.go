@@ -137,14 +137,16 @@ func (d text) FindElsewhere(schema, table string) string {
 	}
 	return "SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON " +
 		"n.oid = c.relnamespace" +
-		" WHERE c.relname = " + d.Text(table) + " AND c.relkind IN ('r', 'p', 'v', 'f') AND c.relpersistence <> 't' AND " +
+		" WHERE c.relname = " + d.Text(table) + " AND c.relkind IN ('r', 'p', 'v', 'f') " +
+		"AND c.relpersistence <> 't' AND " +
 		"" + other + " ORDER BY n.nspname"
 }
 
 // MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it,
 // RESET ROLE and code may do so, too. A role's own schema may be in the path.
 func (text) MayMove(query string, more bool) bool {
-	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) || mentions(query, "set", "_config") && setsRole.MatchString(query)
+	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) ||
+		mentions(query, "set", "_config") && setsRole.MatchString(query)
 }
 
 // setsUnseen reports whether a text may set a setting without showing its name: that of set_config
@@ -152,7 +154,8 @@ func (text) MayMove(query string, more bool) bool {
 func setsUnseen(query string) bool {
 	spells := strings.Contains(query, `U&"`) || strings.Contains(query, `u&"`)
 	return spells || mentions(query, "pg", "_settings") && changesSettings.MatchString(query) ||
-		mentions(query, "set", "_config") && len(callsSetConfig.FindAllStringIndex(query, -1)) != len(callsSetConfigPlainly.FindAllStringIndex(query, -1))
+		mentions(query, "set", "_config") && len(callsSetConfig.FindAllStringIndex(query, -1)) !=
+			len(callsSetConfigPlainly.FindAllStringIndex(query, -1))
 }
 
 var (
@@ -181,7 +184,8 @@ var movesPostgres = regexp.MustCompile(`(?is)\bset\b.*\b(?:schema|role|authoriza
 
 func (d text) PlaceInCatalogue(schema, text string) string {
 	for _, table := range sqltext.OwnTables {
-		text = strings.ReplaceAll(text, "to_regclass('"+table+"')", "to_regclass("+d.Text(d.Quote(schema)+"."+table)+")")
+		text = strings.ReplaceAll(text, "to_regclass('"+table+"')", "to_regclass("+
+			d.Text(d.Quote(schema)+"."+table)+")")
 	}
 	return text
 }

@@ -222,7 +222,8 @@ UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
 UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}),
 	COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
-	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark + `')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
+	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark +
+	`')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
 ) AS parts (kind, name, wants, is_now, problem)`
 
 const VerifySealFunction = `

@@ -30,7 +30,8 @@ var Confirm = confirm.NewDialect(confirm.Dialect{
 	Conditions: fact.No,
 	Joins:      fact.No,
 	Words: confirm.Words{
-		"fetch": confirm.TailOrName, "for": confirm.TailOrName, "offset": confirm.TailOrName, "window": confirm.TailOrName,
+		"fetch": confirm.TailOrName, "for": confirm.TailOrName, "offset": confirm.TailOrName,
+		"window": confirm.TailOrName,
 	},
 	Names: Lex,
 })

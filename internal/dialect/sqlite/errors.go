@@ -34,5 +34,6 @@ func leftNothing(f dberr.Failure) bool {
 		return true
 	}
 	query := strings.ToLower(f.Query)
-	return dberr.LeftNothing(f.Err, f.Aborts) && !strings.Contains(query, "fail") && !strings.Contains(query, "rollback")
+	return dberr.LeftNothing(f.Err, f.Aborts) && !strings.Contains(query, "fail") &&
+		!strings.Contains(query, "rollback")
 }

@@ -33,8 +33,9 @@ var Grammar = read.NewGrammar(read.Grammar{
 	OnDuplicate:   fact.No,
 	BehindColumns: read.CommonEnds,
 
-	WithoutWords:   "fetch for",
-	NameWords:      "asymmetric do end glob ilike lateral like match offset only overlaps regexp symmetric to variadic window with",
+	WithoutWords: "fetch for",
+	NameWords: "asymmetric do end glob ilike lateral like match offset only overlaps regexp symmetric to " +
+		"variadic window with",
 	CaseLabel:      fact.No,
 	OperatorWords:  fact.No,
 	WindowLooksOn:  fact.Yes,

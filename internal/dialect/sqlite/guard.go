@@ -38,7 +38,8 @@ var Guard = &guard.Dialect{
 	Ground: guard.Ground{Cascades: fact.No}, // there are neither functions nor schemas that a statement drops
 
 	// SQLite has no privileges, and a DELETE carries no proof that a trigger could see.
-	Unsealable: "each program with the file can drop its triggers; leave Sealed out, and open the file through sqlfence alone",
+	Unsealable: "each program with the file can drop its triggers; leave Sealed out, and open the file " +
+		"through sqlfence alone",
 
 	// The first is the default of SQLITE_MAX_VARIABLE_NUMBER. As for the second, SQLite looks for a number that isn't
 	// the highest so far in the list of those that were written, from its beginning.

@@ -188,7 +188,8 @@ func (c *Check) expression(f *frame, ofPiece bool) bool {
 	case c.sign == kwNot || c.sign == kwDistinct || c.sign == kwAll:
 		return true
 	case c.sign == kwZone && c.before(1) != kwAt: // of a type
-	case (c.sign == kwAnd || c.sign == kwOr || c.sign == kwIs || c.sign == kwInfix || c.sign == kwOperator || c.sign == kwZone) && f.ended:
+	case (c.sign == kwAnd || c.sign == kwOr || c.sign == kwIs || c.sign == kwInfix || c.sign == kwOperator ||
+		c.sign == kwZone) && f.ended:
 		f.or = f.or || f.cases == 0 && !ofPiece && c.sign == kwOr
 		f.ended = false
 		return true

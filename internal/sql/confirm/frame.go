@@ -126,7 +126,8 @@ func (c *Check) open() {
 	if f.part == inTarget && c.before(0) != kwPartition {
 		c.joinsTables(f)
 	}
-	inner := frame{head: f.head, partition: c.before(0) == kwPartition, last: f.last, operator: c.before(0) == kwOperator && !f.ended}
+	inner := frame{head: f.head, partition: c.before(0) == kwPartition, last: f.last,
+		operator: c.before(0) == kwOperator && !f.ended}
 	if f.part == inTarget && c.before(0) == kwOnly {
 		inner.part, inner.verb = inTarget, f.verb // ONLY (name)
 	}

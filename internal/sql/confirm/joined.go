@@ -73,14 +73,16 @@ func (c *Check) mysqlWord(f *frame) (ok bool) {
 	switch {
 	case !c.dialect.Joins.Is():
 		return false
-	case (c.sign == kwModifier || c.sign == kwQuick) && f.part == inTarget && !f.named, c.sign == kwPartition && f.part == inTarget:
+	case (c.sign == kwModifier || c.sign == kwQuick) && f.part == inTarget && !f.named,
+		c.sign == kwPartition && f.part == inTarget:
 	case c.sign == kwSet && behind && (f.verb == kwUpdate || f.verb == kwInsert || f.verb == kwReplace):
 		f.part, f.ended, f.cases = inSet, false, 0
 		f.tables.hi, f.leading = c.lo, true
 	case (c.sign == kwIndexHint || c.sign == kwModifier) && behind:
 		f.part = inTables
 	case c.inIndexHint(f):
-	case c.sign == kwUpdate && f.verb == kwInsert && c.before(0) == kwKey && c.before(1) == kwDuplicate && c.before(2) == kwOn:
+	case c.sign == kwUpdate && f.verb == kwInsert && c.before(0) == kwKey && c.before(1) == kwDuplicate &&
+		c.before(2) == kwOn:
 		f.arm, f.part, f.ended, f.cases = kwUpdate, inSet, false, 0
 		f.leading = true
 	case c.sign == kwAs && f.verb == kwInsert && (f.part == inValues || f.part == inSet && f.arm == 0):
@@ -98,7 +100,8 @@ func (c *Check) inIndexHint(f *frame) bool {
 	if c.sign == kwTail {
 		return f.part == inTables && c.before(1) == kwIndexHint
 	}
-	return f.part == inTables && c.before(0) == kwTail && c.before(2) == kwIndexHint && (c.sign == kwJoin || c.sign == kwOrder || c.sign == kwGroup)
+	return f.part == inTables && c.before(0) == kwTail && c.before(2) == kwIndexHint &&
+		(c.sign == kwJoin || c.sign == kwOrder || c.sign == kwGroup)
 }
 
 // filtersRows reports whether the current token begins the WHERE or HAVING of the query of an INSERT, which may

@@ -26,8 +26,8 @@ func (r *Rules) ParseName(s string) (schema, name string, err error) {
 	}
 	for _, t := range toks {
 		if r.LocaleFolds.Is() && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
-			return "", "", fmt.Errorf("name %.80q: the database folds it in a way that depends on its encoding; write it "+
-				"in double quotes, as it is stored", s)
+			return "", "", fmt.Errorf("name %.80q: the database folds it in a way that depends on its encoding; "+
+				"write it in double quotes, as it is stored", s)
 		}
 	}
 	return schema, name, nil
@@ -101,7 +101,8 @@ func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 
 // IsName reports whether a token may stand for a name: Name's ok.
 func (r *Rules) IsName(src string, t *Token) bool {
-	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text && (r.TextNames.Is() && src[t.Start] == '\'' || r.TwoModes.Is() && src[t.Start] == '"')
+	return t.Kind == Word || t.Kind == Quoted || t.Kind == Text &&
+		(r.TextNames.Is() && src[t.Start] == '\'' || r.TwoModes.Is() && src[t.Start] == '"')
 }
 
 // Quote writes a normalised name so that it is read as just that.

@@ -5,10 +5,13 @@ import "strings"
 // The reasons for what depends on sql_mode or the server's version.
 const (
 	// AmbiguousQuote is for a string.
-	AmbiguousQuote  = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in sql_mode; pass the value as an argument, or double the quote`
-	executable      = `what is in /*! */ and /*M! */ is code or a comment, depending on the server's version; write it without`
-	quotesInHint    = `a quote in an optimizer hint may hide the hint's end; leave it out`
-	clockInHint     = `an optimizer hint that sets timestamp gives the statement another time, and locks of rows would expire by that; leave it out`
+	AmbiguousQuote = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in ` +
+		`sql_mode; pass the value as an argument, or double the quote`
+	executable = `what is in /*! */ and /*M! */ is code or a comment, depending on the server's ` +
+		`version; write it without`
+	quotesInHint = `a quote in an optimizer hint may hide the hint's end; leave it out`
+	clockInHint  = `an optimizer hint that sets timestamp gives the statement another time, and locks of rows ` +
+		`would expire by that; leave it out`
 	strangeByte     = `its meaning depends on the server's version or sql_mode; put names in backquotes`
 	dotAfterQuotes  = `a dot and a digit behind quotes may be a number or a name; put the name in backquotes`
 	strangeVariable = `the name of this variable can't be read; put it in backquotes`

@@ -36,7 +36,8 @@ func (s *scanner) word() *Error {
 			label = before.Char == 'a' && !before.Label && EqualFold(s.src[before.Start:before.End], "as")
 		case Quoted:
 			if s.rules.UnicodeEscapes.Is() && s.src[before.Start]|0x20 == 'u' && strings.EqualFold(s.src[start:i], "uescape") {
-				return &Error{int(before.Start), "a name spelled with UESCAPE isn't supported; write it in double quotes", Unread}
+				return &Error{int(before.Start), "a name spelled with UESCAPE isn't supported; write it in " +
+					"double quotes", Unread}
 			}
 		}
 	}
@@ -117,8 +118,8 @@ func (s *scanner) blankInWord(start int) *Error {
 			continue
 		}
 		if r, _ := utf8.DecodeRuneInString(s.src[i:]); unicode.IsSpace(r) {
-			return &Error{i, fmt.Sprintf("the blank %U is outside of quotes, where drivers may cut it off a name; write a "+
-				"plain blank, or put the name in quotes", r), Unread}
+			return &Error{i, fmt.Sprintf("the blank %U is outside of quotes, where drivers may cut it off a name; "+
+				"write a plain blank, or put the name in quotes", r), Unread}
 		}
 	}
 	return nil

@@ -52,7 +52,8 @@ func (t *Text) mysqlClass() Class {
 		return NoRows
 	case t.dropsNoTable():
 		return Definition
-	case t.isWord(first, "analyze", "drop", "rename", "truncate", "load"), t.isWord(first, "alter") && !t.hasWord("event"):
+	case t.isWord(first, "analyze", "drop", "rename", "truncate", "load"),
+		t.isWord(first, "alter") && !t.hasWord("event"):
 		return Unknown
 	}
 	if t.depth == 0 {
@@ -70,7 +71,8 @@ func (t *Text) runs() Class {
 	class := Unknown
 	for i := t.i; i+2 < t.stop; i++ {
 		switch tok := &t.Tokens[i]; {
-		case t.isWord(tok, "execute") && t.isWord(&t.Tokens[i+1], "immediate"), t.isWord(tok, "prepare") && t.isWord(&t.Tokens[i+2], "from"):
+		case t.isWord(tok, "execute") && t.isWord(&t.Tokens[i+1], "immediate"),
+			t.isWord(tok, "prepare") && t.isWord(&t.Tokens[i+2], "from"):
 			return Unseen
 		case t.isWord(tok, "call"):
 			class = Call
@@ -174,7 +176,8 @@ func (t *Text) endsText() bool {
 // maySet reports whether the statement is a SET, or a block of MariaDB's in which one may stand.
 func (t *Text) maySet() bool {
 	first := &t.Tokens[t.Lo]
-	return t.isWord(first, "set", "begin", "declare", "if", "case", "for", "loop", "repeat", "while") || first.Is('<') || t.Tokens[t.Lo+1].Is(':')
+	return t.isWord(first, "set", "begin", "declare", "if", "case", "for", "loop", "repeat", "while") ||
+		first.Is('<') || t.Tokens[t.Lo+1].Is(':')
 }
 
 // inExecuted returns the token of a text that the statement executes or prepares, in which find finds

@@ -110,7 +110,8 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 		case t.isWord(t.tok(), "rollback"):
 			back := t.isWord(t.peek(1), "to") || t.isWord(t.peek(1), "work", "transaction") && t.isWord(t.peek(2), "to")
 			in = in && back
-		case t.isWord(t.tok(), "commit", "end", "abort"), t.isWord(t.tok(), "prepare") && t.isWord(t.peek(1), "transaction"):
+		case t.isWord(t.tok(), "commit", "end", "abort"),
+			t.isWord(t.tok(), "prepare") && t.isWord(t.peek(1), "transaction"):
 			in = false
 		}
 		if n := t.stop - t.i; n > 2 && t.isWord(&t.Tokens[t.stop-1], "chain") && !t.isWord(&t.Tokens[t.stop-2], "no") {

@@ -63,7 +63,9 @@ type Statements struct {
 }
 
 // CommonEnds are the words that may follow the columns of a SELECT.
-var CommonEnds = []string{"from", "where", "group", "having", "union", "intersect", "except", "window", "order", "limit", "on", "returning"}
+var CommonEnds = []string{"from", "where", "group", "having", "union", "intersect", "except", "window", "order",
+	"limit", "on", "returning"}
 
 // CommonNoRows begin statements that change no rows in any database.
-var CommonNoRows = []string{"begin", "start", "commit", "end", "rollback", "savepoint", "release", "analyze", "vacuum", "reindex"}
+var CommonNoRows = []string{"begin", "start", "commit", "end", "rollback", "savepoint", "release", "analyze",
+	"vacuum", "reindex"}

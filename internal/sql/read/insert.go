@@ -217,7 +217,8 @@ func (t *Text) queryArm() bool {
 		t.fail(NotRows, min(t.i, t.stop))
 	}
 	// A SELECT without FROM has been read up to one of them, which may be a name elsewhere.
-	return ok && (t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning") || t.passed("union", "intersect", "except", "on", "returning"))
+	return ok && (t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning") ||
+		t.passed("union", "intersect", "except", "on", "returning"))
 }
 
 // behindRows refuses what may not follow the rows of a VALUES: another database may

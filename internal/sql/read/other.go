@@ -114,7 +114,8 @@ func (t *Text) isDefinition() bool {
 
 // dropsNoTable holds for a DROP of what is named apart from tables, and may have the name of one.
 func (t *Text) dropsNoTable() bool {
-	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate", "role", "user")
+	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate",
+		"role", "user")
 }
 
 // joins holds for a CREATE TABLE that makes a table a part of another: then a

@@ -117,7 +117,8 @@ func (t *Text) goesOn(i int) bool {
 			return false
 		}
 	}
-	return (digits == "" || digits[0] == '_') && strings.Trim(digits, "0123456789_") == "" && strings.Trim(exponent, "0123456789_") == ""
+	return (digits == "" || digits[0] == '_') && strings.Trim(digits, "0123456789_") == "" &&
+		strings.Trim(exponent, "0123456789_") == ""
 }
 
 // begin reads a CASE. Behind an operand it is a label; what looks like one may be the
@@ -180,7 +181,8 @@ func (p *phrase) name(t *Text, i int) {
 func (p *phrase) clause(t *Text, i int) (isKeyword bool) {
 	tok, next := &t.Tokens[i], &t.Tokens[i+1]
 	switch {
-	case t.isWord(tok, "from") && t.follows(i, 1, "distinct") && (t.follows(i, 2, "is") || t.follows(i, 2, "not") && t.follows(i, 3, "is")):
+	case t.isWord(tok, "from") && t.follows(i, 1, "distinct") &&
+		(t.follows(i, 2, "is") || t.follows(i, 2, "not") && t.follows(i, 3, "is")):
 		return false
 	case t.isWord(tok, "on") && t.follows(i, 1, "distinct") && next.Is('('): // DISTINCT ON (...)
 		p.prefix = true
@@ -192,7 +194,8 @@ func (p *phrase) clause(t *Text, i int) (isKeyword bool) {
 	case t.isWord(tok, "for") && t.follows(i, 1, "collation") && next.Is('('): // COLLATION FOR (...)
 		p.place = complete
 		return false
-	case t.grammar.WindowLooksOn.Is() && t.isWord(tok, "window") && !(isName(next) && t.isWord(&t.Tokens[min(i+2, len(t.Tokens)-1)], "as")):
+	case t.grammar.WindowLooksOn.Is() && t.isWord(tok, "window") &&
+		!(isName(next) && t.isWord(&t.Tokens[min(i+2, len(t.Tokens)-1)], "as")):
 		p.place = labelled
 		return false
 	case p.cases > 0: // none can stand inside of a CASE

@@ -89,7 +89,8 @@ func (t *Text) reset() {
 	clear(t.Parts)
 	clear(t.Writes)
 	t.Statement = Statement{Parts: t.Parts[:0], Writes: t.Writes[:0]}
-	t.items, t.spans, t.rowArms, t.conflicts, t.arms = t.items[:0], t.spans[:0], t.rowArms[:0], t.conflicts[:0], t.arms[:0]
+	t.items, t.spans, t.rowArms, t.conflicts, t.arms = t.items[:0], t.spans[:0], t.rowArms[:0],
+		t.conflicts[:0], t.arms[:0]
 	t.depth = 0
 }
 

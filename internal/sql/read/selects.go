@@ -27,7 +27,8 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 	if groups && t.groupsBySets(to, behind) {
 		return c, false
 	}
-	c.Having = !groups && (behind < at[tailClause] || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) || t.mayAggregate(at[tailClause], int(end)))
+	c.Having = !groups && (behind < at[tailClause] || t.mayAggregate(int(arm.Columns.Lo), int(arm.Columns.Hi)) ||
+		t.mayAggregate(at[tailClause], int(end)))
 	if c.Having {
 		if t.hasWindow(int(arm.Columns.Lo), int(end)) {
 			return c, false
@@ -155,7 +156,8 @@ func (t *Text) mayAggregate(lo, hi int) bool {
 
 // beforeBracket are words that aren't functions, or reserved; ofOneRow are functions of one row's values.
 var (
-	beforeBracket = []string{"and", "or", "not", "in", "between", "like", "case", "when", "then", "else", "char", "decimal", "coalesce", "if"}
-	ofOneRow      = []string{"cast", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
+	beforeBracket = []string{"and", "or", "not", "in", "between", "like", "case", "when", "then", "else", "char",
+		"decimal", "coalesce", "if"}
+	ofOneRow = []string{"cast", "now", "current_timestamp", "utc_timestamp", "unix_timestamp", "uuid",
 		"ifnull", "nullif", "concat", "lower", "upper", "length", "trim", "abs", "round"}
 )

@@ -128,7 +128,8 @@ func (t *Text) tableAlias() (alias string, ok bool) {
 		return "", true
 	case t.accept("as"):
 	case tok.Kind == lex.Quoted,
-		tok.Kind == lex.Word && !t.endsTable() && !t.isWord(tok, "use", "force", "ignore", "partition", "for", "group", "having", "union", "with"):
+		tok.Kind == lex.Word && !t.endsTable() && !t.isWord(tok, "use", "force", "ignore", "partition", "for",
+			"group", "having", "union", "with"):
 	default:
 		return "", true
 	}

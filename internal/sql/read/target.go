@@ -92,4 +92,5 @@ func (t *Text) or(w *Write) {
 	t.step(1)
 }
 
-var orWords = [...]string{OrAbort: "abort", OrRollback: "rollback", OrIgnore: "ignore", OrFail: "fail", OrReplace: "replace"}
+var orWords = [...]string{OrAbort: "abort", OrRollback: "rollback", OrIgnore: "ignore", OrFail: "fail",
+	OrReplace: "replace"}

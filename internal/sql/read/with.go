@@ -162,9 +162,10 @@ func (t *Text) HiddenWrite(lo, hi int) int {
 		}
 		switch next := &t.Tokens[i+1]; {
 		case t.isWord(tok, "update"):
-			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.Lex.TextNames.Is() || next.Kind == lex.Word &&
-				!t.isWord(next, "from", "where", "group", "having", "union", "intersect", "except", "order", "limit", "as",
-					"and", "or", "is", "in", "not", "like", "ilike", "isnull", "notnull", "then", "when", "else", "end", "on", "using", "returning")
+			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.Lex.TextNames.Is() ||
+				next.Kind == lex.Word && !t.isWord(next, "from", "where", "group", "having", "union", "intersect",
+					"except", "order", "limit", "as", "and", "or", "is", "in", "not", "like", "ilike", "isnull",
+					"notnull", "then", "when", "else", "end", "on", "using", "returning")
 			if name { // else a label
 				return i
 			}

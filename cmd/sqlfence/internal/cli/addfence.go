@@ -58,7 +58,8 @@ others pass, and tries again. A column that is there is left as it is.`,
 // applyFlags adds --apply and --timeout, for what waits for others who use a table.
 func applyFlags(cmd *cobra.Command, apply *bool, limit *time.Duration) {
 	cmd.Flags().BoolVar(apply, "apply", false, "do it instead of printing the SQL")
-	cmd.Flags().DurationVar(limit, "timeout", time.Minute, "with --apply, how long to wait for others who use the table")
+	cmd.Flags().DurationVar(limit, "timeout", time.Minute, "with --apply, how long to wait for "+
+		"others who use the table")
 	cmd.MarkFlagsMutuallyExclusive("apply", "dialect")
 }
 
@@ -71,7 +72,8 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	defer cancel()
 	err := f(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("others have used the table for all of --timeout, which is %v; try again, or for longer: %w", limit,
+		err = fmt.Errorf("others have used the table for all of --timeout, which is %v; try again, or "+
+			"for longer: %w", limit,
 			err)
 	}
 	return err

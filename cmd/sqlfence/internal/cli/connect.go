@@ -24,7 +24,8 @@ func (a *app) source(create bool) (database.Source, error) {
 		return database.Source{}, err
 	}
 	if dsn == "" {
-		return database.Source{}, usage(errors.New("which database? Set " + dsnVariable + ", or give --dsn-file or --dsn"))
+		return database.Source{}, usage(errors.New("which database? Set " + dsnVariable +
+			", or give --dsn-file or --dsn"))
 	}
 	s, err := database.Parse(dsn, create)
 	a.errs.Hide(s.Secrets)
@@ -97,7 +98,8 @@ func (a *app) open(options ...sqlfence.Option) (*sql.DB, error) {
 func (a *app) dialectFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.dialect, "dialect", "",
 		"without a database, the SQL of "+strings.Join(database.Names(), ", "))
-	cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(database.Names(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(database.Names(),
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // text returns the database that a command writes SQL for: that of --dialect, or of

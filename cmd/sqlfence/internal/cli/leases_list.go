@@ -27,7 +27,8 @@ func (a *app) leasesList() *cobra.Command {
 				return a.write(answer, func() {
 					var rows [][]string
 					for _, l := range answer {
-						rows = append(rows, []string{l.Key, strconv.FormatInt(l.Token, 10), l.Holder, l.AcquiredAt, l.ExpiresAt})
+						rows = append(rows, []string{l.Key, strconv.FormatInt(l.Token, 10), l.Holder,
+							l.AcquiredAt, l.ExpiresAt})
 					}
 					a.table([]string{"KEY", "TOKEN", "HOLDER", "SINCE", "UNTIL"}, rows)
 				})

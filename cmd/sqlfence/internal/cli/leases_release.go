@@ -42,7 +42,8 @@ If no holder has the lease, the status is 3.`,
 					leaseRow
 					record
 				}{true, newLeaseRow(held), r}, "released the lease of "+held.Token.String(), r, func() {
-					fmt.Fprintf(a.out, "released %s, which %s held with token %d\n", visible(held.Key), visible(held.Holder),
+					fmt.Fprintf(a.out, "released %s, which %s held with token %d\n", visible(held.Key),
+						visible(held.Holder),
 						held.Token.Value)
 				})
 			})

@@ -85,7 +85,8 @@ func isDone(ctx context.Context, source database.Source, db *sql.DB, file string
 		return false, nil
 	}
 	if err != nil {
-		err = dialectopt.Explain(ctx, db, err, setuperr.Table{Name: table, SQL: source.Place(table), Privileges: "SELECT"})
+		err = dialectopt.Explain(ctx, db, err, setuperr.Table{Name: table, SQL: source.Place(table),
+			Privileges: "SELECT"})
 	}
 	return err == nil, err
 }

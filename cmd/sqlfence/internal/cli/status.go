@@ -92,7 +92,8 @@ func shortly(lacks *sqlfence.SetupError) string {
 			"); sqlfence init creates one of your own, if that is another application's, with --apply"
 	}
 	if strings.HasPrefix(lacks.Missing, "table ") {
-		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() + "); sqlfence init prints the SQL of " +
+		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() +
+			"); sqlfence init prints the SQL of " +
 			"sqlfence's tables, and creates them with --apply"
 	}
 	return "missing " + lacks.Missing + " (" + lacks.Err.Error() + "); the owner may run: " + lacks.SQL

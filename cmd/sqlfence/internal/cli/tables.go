@@ -33,9 +33,10 @@ var rules = map[string]struct {
 	"optional":                {0, func([]string) sqlfence.Rule { return sqlfence.Optional() }},
 	"unfenced-inserts":        {0, func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
 	"serial":                  {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
-	"required-serial":         {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
-	"edit-lock":               {3, func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
-	"observe":                 {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
+	"required-serial": {1,
+		func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
+	"edit-lock": {3, func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
+	"observe":   {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
 }
 
 // tableFlag adds --table to a command.
@@ -55,7 +56,8 @@ func (a *app) registered() (options []sqlfence.Option, err error) {
 		options = append(options, option)
 	}
 	if len(options) == 0 {
-		return nil, usage(errors.New(`no --table: which tables are registered? For example --table "books=row-fence:fence_token,ledger"`))
+		return nil, usage(errors.New(`no --table: which tables are registered? For example --table ` +
+			`"books=row-fence:fence_token,ledger"`))
 	}
 	return options, nil
 }

@@ -31,7 +31,8 @@ First stop all processes that write to these tables. Then start them with a new 
 				if len(parts) != 2 {
 					return usage(fmt.Errorf("--mark %s: want TABLE=COLUMN", m))
 				}
-				columns = append(columns, tokens.Mark{Table: strings.TrimSpace(parts[0]), Column: strings.TrimSpace(parts[1])})
+				columns = append(columns, tokens.Mark{Table: strings.TrimSpace(parts[0]),
+					Column: strings.TrimSpace(parts[1])})
 			}
 			if len(columns) == 0 && !cmd.Flags().Changed("no-marks") {
 				return usage(errors.New("no --mark: which columns have the marks? --no-marks says that there are none"))

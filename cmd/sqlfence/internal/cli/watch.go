@@ -42,7 +42,8 @@ no changes. What lies between two questions isn't seen.`,
 						fmt.Fprintf(a.errs, "sqlfence: leases aren't shown: %v\n", unread)
 					}
 					said = unread != nil
-					return slices.DeleteFunc(found, func(w watched) bool { return len(args) > 0 && w.Name != args[0] }), err
+					return slices.DeleteFunc(found,
+						func(w watched) bool { return len(args) > 0 && w.Name != args[0] }), err
 				}
 				return a.watchAll(cmd.Context(), ask, interval, changes)
 			})

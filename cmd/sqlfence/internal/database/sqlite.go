@@ -26,7 +26,8 @@ var sqlite = &Database{
 	parse:     parseSQLite,
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	LaterFiles: map[string]string{
-		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND " +
+		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master " +
+			"WHERE type = 'trigger' AND " +
 			"name LIKE 'sqlfence_ledger_%') >= " + strconv.Itoa(len(lite.Text.Facts().LedgerTriggers)),
 	},
 }
