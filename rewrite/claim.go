@@ -56,7 +56,11 @@ func (p *planner) keepsRow(set *read.Assignments) bool {
 		return false
 	}
 	for i := range set.Items {
-		if a := &set.Items[i]; !p.Assigns(*a, p.target.rules.Key) || a.Names.Hi-a.Names.Lo != 1 || !p.keepsKey(a) || p.target.returnsKey {
+		a := &set.Items[i]
+		if !p.Assigns(*a, p.target.rules.Key) || a.Names.Hi-a.Names.Lo != 1 {
+			return false
+		}
+		if !p.keepsKey(a) || p.target.returnsKey {
 			return false
 		}
 	}

@@ -62,11 +62,13 @@ func order(edits []edit, src string) {
 	for i := range edits {
 		e := &edits[i]
 		at := int(e.at)
-		if first := i == 0 || edits[i-1].at != e.at; first && at > 0 && lex.IsNamePart(src[at-1]) && lex.IsNamePart(e.begins()) {
+		first := i == 0 || edits[i-1].at != e.at
+		if first && at > 0 && lex.IsNamePart(src[at-1]) && lex.IsNamePart(e.begins()) {
 			e.apart |= before
 		}
 		last := i == len(edits)-1 || edits[i+1].at != e.at
-		if last && at < len(src) && lex.IsNamePart(e.ends()) && (lex.IsNamePart(src[at]) || strings.IndexByte(`'".`, src[at]) >= 0) {
+		joins := func(c byte) bool { return lex.IsNamePart(c) || strings.IndexByte(`'".`, c) >= 0 }
+		if last && at < len(src) && lex.IsNamePart(e.ends()) && joins(src[at]) {
 			e.apart |= behind
 		}
 	}

@@ -267,7 +267,8 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 		}
 		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
 	}
-	if p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
+	keyed := p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge
+	if keyed && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
 		return p.refuseTarget(arm.After, read.Unexpected.String())
 	}
 	return true
@@ -417,7 +418,8 @@ func (p *planner) readsItself(w *read.Write) int32 {
 		if p.Tokens[before].Is('.') {
 			before -= 2
 		}
-		if p.Word(before, "from", "join", "straight_join") && (next == rows.Hi || p.Tokens[next].Is(',') || p.Word(next, behindTable...)) {
+		ends := next == rows.Hi || p.Tokens[next].Is(',') || p.Word(next, behindTable...)
+		if ends && p.Word(before, "from", "join", "straight_join") {
 			return i
 		}
 	}

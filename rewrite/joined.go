@@ -50,7 +50,8 @@ func (p *planner) readsWhatIsAssigned(a *read.Assignment) bool {
 		if k := p.Tokens[i].Kind; k != lex.Word && k != lex.Quoted {
 			continue
 		}
-		if column, ok := p.Name(int(i)); ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && p.takesOver) {
+		column, ok := p.Name(int(i))
+		if ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && p.takesOver) {
 			p.refuseTarget(i, "it assigns another table's column the fence, serial or claim column, which the "+
 				"guard assigns in the same statement; write a statement for each table")
 			return true

@@ -61,8 +61,11 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 // returnedKey returns what is inside of the function that has a statement return a key, if the value is a
 // call of it.
 func (p *planner) returnedKey(value read.Span) (inside read.Span, returned bool) {
-	open := value.Lo + 1
-	if f := p.dialect.guard.KeyReturner; f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) || !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
+	open, f := value.Lo+1, p.dialect.guard.KeyReturner
+	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
+		return value, false
+	}
+	if !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
 		return value, false
 	}
 	return read.Span{Lo: open + 1, Hi: value.Hi - 1}, true
@@ -94,7 +97,8 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 		return true
 	}
 	column, ok := p.Excluded(value)
-	if !ok || !upsert || !p.showedKeys() || column != p.target.rules.Key || p.target.qualifier == p.dialect.Quote("excluded") {
+	ok = ok && column == p.target.rules.Key && p.target.qualifier != p.dialect.Quote("excluded")
+	if !ok || !upsert || !p.showedKeys() {
 		return false
 	}
 	to.AssignsKey = true

@@ -93,7 +93,10 @@ func (p *planner) hasWord(words ...string) bool {
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
 func (p *planner) keepsSettings() bool {
 	g := p.dialect.guard
-	if g.Setting == nil || p.Word(p.Lo, "show", "reset") || g.Setters != nil && p.writesOrReads() && !p.names(g.Setters) {
+	if g.Setting == nil || p.Word(p.Lo, "show", "reset") {
+		return true
+	}
+	if g.Setters != nil && p.writesOrReads() && !p.names(g.Setters) {
 		return true
 	}
 	for i := p.Lo; i < p.Hi; i++ {
@@ -193,7 +196,8 @@ func ownIn(code string) string {
 	for i := range len(code) {
 		if lex.HasPrefixFold(code[i:], sqltext.OwnPrefix) {
 			behind := code[i:]
-			if n := strings.IndexFunc(behind, func(r rune) bool { return !strings.ContainsRune("_-:.", r) && !lex.IsNamePart(byte(r)) }); n >= 0 {
+			ends := func(r rune) bool { return !strings.ContainsRune("_-:.", r) && !lex.IsNamePart(byte(r)) }
+			if n := strings.IndexFunc(behind, ends); n >= 0 {
 				behind = behind[:n]
 			}
 			if sqltext.OwnsName(behind) || sqltext.OwnsSetting(behind) {

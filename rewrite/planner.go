@@ -46,7 +46,8 @@ func (r *Rewriter) read(query string, v Variant) *Plan {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
 	plan := r.planned(query, v, false)
-	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && (r.dialect.guard.SeeksFirst.Is() || !r.dialect.ledgerInWhere()) && len(query) <= maxReadAgain {
+	asks := r.dialect.guard.SeeksFirst.Is() || !r.dialect.ledgerInWhere()
+	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && asks && len(query) <= maxReadAgain {
 		plan = r.planned(query, v, true)
 	}
 	return plan

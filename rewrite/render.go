@@ -160,7 +160,11 @@ func (p *Plan) isDefault(v *Values) bool {
 		return false
 	}
 	for i := range v.Tables {
-		if t := &v.Tables[i]; t.Unfenced && p.rules(i).Claim == "" || t.Unsealed && p.rules(i).Sealed || len(t.Tokens) > 1 || slices.Contains(t.Rows, NoToken) {
+		t, rules := &v.Tables[i], p.rules(i)
+		if t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
+			return false
+		}
+		if len(t.Tokens) > 1 || slices.Contains(t.Rows, NoToken) {
 			return false
 		}
 	}

@@ -39,7 +39,8 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	case len(tables) == 0:
 		err = nil
 	}
-	if err == nil && says != nil && says.guard.Unsealable != "" && slices.ContainsFunc(tables, func(t Table) bool { return t.Sealed }) {
+	sealed := func(t Table) bool { return t.Sealed }
+	if err == nil && says != nil && says.guard.Unsealable != "" && slices.ContainsFunc(tables, sealed) {
 		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.guard.Unsealable)
 	}
 	if err == nil && says != nil && says.guard.OwnLedgers.Is() {

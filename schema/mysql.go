@@ -53,7 +53,9 @@ func scanMySQL(rows *sql.Rows) (string, error) {
 	var typ, extra string
 	var other sql.RawBytes
 	err := rows.Scan(&other, &typ, &other, &other, &other, &extra)
-	if extra = strings.ToUpper(extra); strings.Contains(extra, "GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "AUTO_INCREMENT") {
+	extra = strings.ToUpper(extra)
+	computed := strings.Contains(extra, "GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED")
+	if computed || strings.Contains(extra, "AUTO_INCREMENT") {
 		typ += " " + extra
 	}
 	return strings.ToLower(typ), err

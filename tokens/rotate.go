@@ -15,7 +15,9 @@ import (
 // A Mark names the column of [sqlfence.RowFence] on a registered table, in which each row
 // keeps the token of its last write: the row's mark.
 type Mark struct {
-	Table  string // as for [sqlfence.WithTable]: "books", "shop.books"; quoted in double quotes unless it is a plain word
+	// Table is as for [sqlfence.WithTable]: "books", "shop.books"; quoted in double quotes unless it
+	// is a plain word.
+	Table  string
 	Column string // as for [sqlfence.RowFence]
 }
 

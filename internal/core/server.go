@@ -73,7 +73,8 @@ func (a *asking) Exec(ctx context.Context, query string) error {
 // knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is
 // no answer matters to the first of these writes, which asks again.
 func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
-	if s.settings.profile.Session.ErrorEndsTx.Is() && !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == "" {
+	guards := !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == ""
+	if guards && s.settings.profile.Session.ErrorEndsTx.Is() {
 		_ = s.know(ctx, session.Moment{})
 	}
 }

@@ -147,7 +147,8 @@ func unanswered(err error) error { return fmt.Errorf("asking the server about it
 // judge refuses a server on which guards aren't known to hold, unless its risk is taken.
 func (s *Session) judge() error {
 	name := s.dialect.unlike(&s.Facts)
-	if name == "" || slices.ContainsFunc(s.wants.Untested, func(taken string) bool { return strings.EqualFold(taken, name) }) {
+	risked := func(taken string) bool { return strings.EqualFold(taken, name) }
+	if name == "" || slices.ContainsFunc(s.wants.Untested, risked) {
 		return nil
 	}
 	return &Refusal{Server: name, Version: s.Version}

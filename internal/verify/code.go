@@ -46,7 +46,8 @@ func checkCode(l *look) error {
 	var hidden []string
 	for _, c := range l.code {
 		switch {
-		case strings.HasPrefix(c.bare, "sqlfence_"), strings.HasPrefix(c.bare, "sqlfence-"): // the ledger's, or a seal's
+		// The ledger's, or a seal's.
+		case strings.HasPrefix(c.bare, "sqlfence_"), strings.HasPrefix(c.bare, "sqlfence-"):
 		case c.hidden:
 			hidden = append(hidden, c.name)
 		default:

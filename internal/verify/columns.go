@@ -139,7 +139,8 @@ type key struct {
 
 // hearKey adds a column of a key. Those of one key are one behind another.
 func hearKey(l *look, r []string) {
-	if last := len(l.keys) - 1; last < 0 || l.keys[last].id != r[0] || l.keys[last].kind != r[1] || l.keys[last].name != r[2] {
+	same := func(k key) bool { return k.id == r[0] && k.kind == r[1] && k.name == r[2] }
+	if last := len(l.keys) - 1; last < 0 || !same(l.keys[last]) {
 		l.keys = append(l.keys, key{id: r[0], kind: r[1], name: r[2]})
 	}
 	k := &l.keys[len(l.keys)-1]

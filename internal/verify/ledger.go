@@ -27,7 +27,8 @@ func checkLedger(l *look) error {
 			})
 			continue
 		}
-		if seen := func(x target) bool { return x.Ledger && l.ledgerOf(x) == ledger }; slices.ContainsFunc(l.targets[:i], seen) {
+		seen := func(x target) bool { return x.Ledger && l.ledgerOf(x) == ledger }
+		if slices.ContainsFunc(l.targets[:i], seen) {
 			continue
 		}
 		l.checkFit(t.Table, ledger)

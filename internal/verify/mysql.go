@@ -101,7 +101,8 @@ func hearMySQLGrant(l *look, r []string) {
 		if r[5] == "1" {
 			continue // an administrator
 		}
-		if slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "DROP"}, privilege) && strings.ReplaceAll(grantee, "'", "") != self {
+		writes := slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "DROP"}, privilege)
+		if writes && strings.ReplaceAll(grantee, "'", "") != self {
 			add(&rel.writers)
 		}
 		if slices.Contains([]string{"DROP", "ALTER", "TRIGGER"}, privilege) {

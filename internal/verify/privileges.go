@@ -72,8 +72,9 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 			grants = []string{"SELECT"}
 		}
 	}
-	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers() && l.db.Facts().LockPrivilege != "" {
-		grants = append(grants, l.db.Facts().LockPrivilege)
+	lock := l.db.Facts().LockPrivilege
+	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers() && lock != "" {
+		grants = append(grants, lock)
 	}
 	if len(grants) > 0 {
 		l.lacks(t, sqltext.LedgerTable, l.quoted(ledger), grants)

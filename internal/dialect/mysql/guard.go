@@ -70,7 +70,8 @@ var Guard = &guard.Dialect{
 	KeyReturner: "last_insert_id",   // it makes an unsigned integer of what it returns
 	RowCounter:  "rownum",           // MariaDB's; without brackets it is a column
 
-	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {}, // LedgerFirst stands in the query
+	// LedgerFirst stands in the query.
+	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {},
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: func(guard.Writer) {},
 	ProveDelete: proveDelete,
 }

@@ -51,7 +51,8 @@ var Guard = &guard.Dialect{
 	},
 	Search: guard.Search{
 		Names: []string{"client_encoding"},
-		Words: append([]string{"names", sqltext.TriggerSetting, "schema", "owned", "plpgsql"}, setterNames...), // SET NAMES
+		// "names" is of SET NAMES.
+		Words: append([]string{"names", sqltext.TriggerSetting, "schema", "owned", "plpgsql"}, setterNames...),
 	},
 	MaxInputs: 65535, MaxAdded: 65535, // they are counted in two bytes
 

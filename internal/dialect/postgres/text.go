@@ -174,7 +174,8 @@ func mentions(query, before, behind string) bool {
 			return false
 		}
 		at += i
-		if at >= len(before) && len(query) >= at+len(behind) && strings.EqualFold(query[at-len(before):at], before) && strings.EqualFold(query[at:at+len(behind)], behind) {
+		lo, hi := at-len(before), at+len(behind)
+		if lo >= 0 && hi <= len(query) && strings.EqualFold(query[lo:hi], before+behind) {
 			return true
 		}
 	}

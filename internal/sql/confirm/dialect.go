@@ -17,8 +17,11 @@ type Dialect struct {
 	HashComments   fact.Fact // # begins a comment, and -- needs a blank
 
 	// Strings and quoted names. Both know '...' and "...".
-	Introduced   []string  // strings that a letter introduces, up to their quotes and in lower case; a name has a double one
-	Escaped      string    // that in which a backslash escapes the next character, and which continues on another line; empty for none
+	// Introduced are strings that a letter introduces, up to their quotes and in lower case; a name
+	// has a double one. Escaped is that in which a backslash escapes the next character, and which
+	// continues on another line; empty for none.
+	Introduced   []string
+	Escaped      string
 	Backquotes   fact.Fact // `...` is a name
 	Brackets     fact.Fact // [...] is a name
 	DollarQuotes fact.Fact // $tag$...$tag$ is a string

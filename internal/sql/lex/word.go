@@ -35,7 +35,8 @@ func (s *scanner) word() *Error {
 		case Word:
 			label = before.Char == 'a' && !before.Label && EqualFold(s.src[before.Start:before.End], "as")
 		case Quoted:
-			if s.rules.UnicodeEscapes.Is() && s.src[before.Start]|0x20 == 'u' && strings.EqualFold(s.src[start:i], "uescape") {
+			escaped := s.rules.UnicodeEscapes.Is() && s.src[before.Start]|0x20 == 'u'
+			if escaped && strings.EqualFold(s.src[start:i], "uescape") {
 				return &Error{int(before.Start), "a name spelled with UESCAPE isn't supported; write it in " +
 					"double quotes", Unread}
 			}

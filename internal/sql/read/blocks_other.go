@@ -157,7 +157,9 @@ func (t *Text) mysqlDefinition() Class {
 func (t *Text) unites() bool {
 	for i := t.i; i+1 < t.stop; i = t.skip(i) {
 		next := &t.Tokens[i+1]
-		if t.isWord(&t.Tokens[i], "union") && (next.Is('=') || next.Is('(') && !t.isWord(&t.Tokens[i+2], "select", "with", "values", "table")) {
+		names := next.Is('=') ||
+			next.Is('(') && !t.isWord(&t.Tokens[i+2], "select", "with", "values", "table")
+		if names && t.isWord(&t.Tokens[i], "union") {
 			return true
 		}
 	}
@@ -187,7 +189,11 @@ func (t *Text) inExecuted(find func(*Text) int32) int32 {
 		return -1
 	}
 	for i := t.Lo; i < t.Hi; i++ {
-		if s := t.TokenText(i); t.Tokens[i].Kind == lex.Text && s[0] == '\'' && t.grammar.finds(strings.ReplaceAll(s[1:len(s)-1], "''", "'"), find) {
+		s := t.TokenText(i)
+		if t.Tokens[i].Kind != lex.Text || s[0] != '\'' {
+			continue
+		}
+		if code := strings.ReplaceAll(s[1:len(s)-1], "''", "'"); t.grammar.finds(code, find) {
 			return i
 		}
 	}
@@ -266,7 +272,8 @@ func (t *Text) CutsErrors() int32 {
 	for i := t.Lo + 1; i < t.Hi; i++ {
 		tok := &t.Tokens[i]
 		s := t.Src[tok.Start:tok.End]
-		if tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@") || !lex.EqualFold(strings.Trim(s, "@`"), "character_set_results") {
+		own := tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@")
+		if own || !lex.EqualFold(strings.Trim(s, "@`"), "character_set_results") {
 			continue
 		}
 		value := &t.Tokens[max(t.behindEquals(i+1), i)]
@@ -292,7 +299,8 @@ func (t *Text) SetsClock() int32 {
 	for i := int(t.Lo) + 1; i < int(t.Hi); i++ {
 		tok := &t.Tokens[i]
 		s := t.Src[tok.Start:tok.End]
-		if tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@") || !lex.EqualFold(strings.Trim(s, "@`"), "timestamp") {
+		own := tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@")
+		if own || !lex.EqualFold(strings.Trim(s, "@`"), "timestamp") {
 			continue
 		}
 		if equals := t.behindEquals(int32(i + 1)); equals > 0 && !t.isWord(&t.Tokens[equals], "default") {
@@ -316,7 +324,8 @@ func (t *Text) PreparesTransaction() int32 {
 		case t.isWord(tok, "xa") && t.isWord(&t.Tokens[i+1], "prepare"):
 			return int32(i)
 		case executes && tok.Kind == lex.Text:
-			if s := strings.ToLower(t.Src[tok.Start:tok.End]); strings.Contains(s, "xa") && strings.Contains(s, "prepare") {
+			s := strings.ToLower(t.Src[tok.Start:tok.End])
+			if strings.Contains(s, "xa") && strings.Contains(s, "prepare") {
 				return int32(i)
 			}
 		}

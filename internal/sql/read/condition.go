@@ -70,7 +70,8 @@ func (t *Text) mayFail(lo, hi int) bool {
 			}
 			i++
 		case tok.Kind == lex.Punct && strings.IndexByte("+-*/%^", tok.Char) >= 0:
-			if negative := i > lo && t.Tokens[i-1].Kind == lex.Punct && !t.Tokens[i-1].Is(')') && next.Kind == lex.Number; !negative {
+			sign := i > lo && t.Tokens[i-1].Kind == lex.Punct && !t.Tokens[i-1].Is(')')
+			if !sign || next.Kind != lex.Number {
 				return true
 			}
 		}

@@ -72,7 +72,9 @@ const maxKept = 64 << 10
 
 // Close ends the use of t and of all it has returned.
 func (t *Text) Close() {
-	if max(cap(t.Tokens), cap(t.items), cap(t.spans), cap(t.rowArms), cap(t.conflicts), cap(t.arms), cap(t.Parts), cap(t.Writes)) > maxKept {
+	room := max(cap(t.Tokens), cap(t.items), cap(t.spans), cap(t.rowArms), cap(t.conflicts), cap(t.arms),
+		cap(t.Parts), cap(t.Writes))
+	if room > maxKept {
 		return
 	}
 	t.reset()

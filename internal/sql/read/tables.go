@@ -104,7 +104,10 @@ func (t *Text) namedTable(from *source) bool {
 	t.partition() // in MySQL's DELETE
 	for t.isWord(t.tok(), "use", "force", "ignore") && t.isWord(t.peek(1), "index", "key") {
 		t.i += 2
-		if t.accept("for") && !t.accept("join") && !t.accept("order", "by") && !t.accept("group", "by") || !t.tok().Is('(') {
+		if t.accept("for") && !t.accept("join") && !t.accept("order", "by") && !t.accept("group", "by") {
+			return false
+		}
+		if !t.tok().Is('(') {
 			return false
 		}
 		t.i = t.skip(t.i)

@@ -67,7 +67,8 @@ func (a *app) sealing(cmd *cobra.Command, s sealing) {
 		if err != nil {
 			return err
 		}
-		if err := within(cmd.Context(), limit, func(ctx context.Context) error { return s.apply(ctx, db) }); err != nil {
+		apply := func(ctx context.Context) error { return s.apply(ctx, db) }
+		if err := within(cmd.Context(), limit, apply); err != nil {
 			return err
 		}
 		return a.writeApplied(fmt.Sprintf("%s: %s", s.done, names(tables)))
