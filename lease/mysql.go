@@ -40,7 +40,8 @@ const createIndexMySQL = "CREATE INDEX fencing_leases_expires_at ON fencing_leas
 // seenMySQL reads the state that an attempt finds; it waits for no lock and locks nothing. It
 // returns an outcome with the lease of {key}, for any holder, and then whether there are rows of
 // the lease and of the ledger, and whether the session commits by itself.
-const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}, FALSE), {session}, FALSE,
+const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
+	`AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
@@ -51,7 +52,8 @@ LEFT JOIN {ledger} AS t ON t.name = r.name`
 
 // lockMySQL waits for the transactions that have written under the old token, and for
 // others that take the lease. It returns the highest token of the key.
-const lockMySQL = `SELECT GREATEST(COALESCE(t.token, 0), {start}, COALESCE((SELECT l.token FROM fencing_leases AS l WHERE l.{column} = {key}), 0)), t.token
+const lockMySQL = `SELECT GREATEST(COALESCE(t.token, 0), {start}, COALESCE((SELECT l.token ` +
+	`FROM fencing_leases AS l WHERE l.{column} = {key}), 0)), t.token
 FROM {ledger} AS t WHERE t.name = {key} FOR UPDATE`
 
 // takeMySQL takes the lease if it is free or has expired, behind lockMySQL. Its LAST_INSERT_ID
@@ -63,7 +65,8 @@ WHERE l.{column} = {key} AND (l.lock_id IS NULL OR l.expires_at <= {now} OR NOT 
 
 // addMySQL adds a lease that has ended, so that there is a row to lock: those who lock
 // where there is none, and add one then, would wait for each other.
-const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ({key}, {empty}, 0, 0, 0)
+const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ` +
+	`({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`
 
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
@@ -118,7 +121,8 @@ func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
 	return statement{text: `SELECT 1 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' AND seq_in_index = 1`}
+WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' ` +
+		`AND seq_in_index = 1`}
 }
 
 // unfitMySQL asks what is wrong with a table that another has created.

@@ -30,7 +30,8 @@ const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
 	AND SYSDATE(6) > NOW(6) AND SYSDATE(6) < NOW(6) + INTERVAL 10 MINUTE
 	AND l.expires_at > {now} + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))`
 
-const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = {kept}, l.session = NULL, l.holder = {mark}, l.expires_at = {until}
+const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = {kept}, l.session = NULL, l.holder = {mark}, ` +
+	`l.expires_at = {until}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 // freeing are the pieces of a lease that is free from now on, and holding of one that others can't have until {hold}

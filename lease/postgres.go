@@ -101,7 +101,8 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= {max} THEN excluded.token
 		ELSE {overtaken t.token} END
 {marking})
-SELECT seen.live, seen.session, {marked now}, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, {micros seen.expires_at - seen.now},
+SELECT seen.live, seen.session, {marked now}, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, ` +
+	`{micros seen.expires_at - seen.now},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
 	won.session IS NOT NULL, {micros won.expires_at - statement_timestamp()}
 FROM seen LEFT JOIN (
@@ -139,7 +140,8 @@ var overtaken = sqltext.NewMark("lease")
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
 // or an expired lease could come back to life after a wait.
 const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = n.now + $2::bigint * interval '1 microsecond'
-FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
+FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases ` +
+	`WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
 
@@ -149,8 +151,10 @@ const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session 
 
 // holdPostgres: lock id, release, how long after it was acquired in µs. The clock is read once.
 const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, holder, expires_at) = (
-	SELECT CASE WHEN m.until > m.now THEN $2::text END, CASE WHEN m.until > m.now THEN '' ELSE $2::text END, GREATEST(m.until, m.now)
-	FROM (SELECT {now} AS now, l.acquired_at + $3::bigint * interval '1 microsecond' AS until, {durable} AS durable OFFSET 0) AS m)
+	SELECT CASE WHEN m.until > m.now THEN $2::text END, CASE WHEN m.until > m.now THEN '' ELSE $2::text END, ` +
+	`GREATEST(m.until, m.now)
+	FROM (SELECT {now} AS now, l.acquired_at + $3::bigint * interval '1 microsecond' AS until, ` +
+	`{durable} AS durable OFFSET 0) AS m)
 ` + ofLeasePostgres
 
 const ofLeasePostgres = `WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
@@ -168,7 +172,8 @@ WHERE l.lock_id = $2::text`
 // indexedPostgres looks for an index that can be used, by whatever name.
 const indexedPostgres = `SELECT 1 FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'expires_at'`
+WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL ` +
+	`AND a.attname = 'expires_at'`
 
 // listPostgres is followed by a condition. The start of the statement is a bound that
 // the planner can find by an index; the clock isn't.

@@ -39,7 +39,8 @@ const takeAllPostgres = `WITH asked AS MATERIALIZED (
 	SELECT key, lock_id, holder, next, at, at + ttl * interval '1 microsecond'
 	FROM (SELECT *, {now} AS at FROM locked OFFSET 0) AS locked
 	WHERE next <= {max}
-	ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.holder, session = NULL, token = excluded.token,
+	ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.holder, session = NULL, ` +
+	`token = excluded.token,
 		acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
 	WHERE NOT (l.expires_at > excluded.acquired_at AND {alive l}) AND l.token < excluded.token
 	RETURNING *
@@ -60,7 +61,8 @@ FROM asked LEFT JOIN won ON won.key = asked.key`
 const releaseAllPostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = locked.release, expires_at = {now}
 FROM (SELECT r.lock_id, r.release, l.key
 	FROM json_to_recordset($1::text::json) AS r(lock_id text, release text)
-	CROSS JOIN LATERAL (SELECT key FROM fencing_leases WHERE lock_id = r.lock_id FOR UPDATE SKIP LOCKED) AS l OFFSET 0) AS locked
+	CROSS JOIN LATERAL (SELECT key FROM fencing_leases ` +
+	`WHERE lock_id = r.lock_id FOR UPDATE SKIP LOCKED) AS l OFFSET 0) AS locked
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
 RETURNING locked.lock_id, l.key`
 

@@ -97,7 +97,8 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 			return err
 		}
 		n, err := t.exec(ctx, q,
-			`DELETE FROM rowlocks WHERE table_name = {stored {tablename}} AND row_key = {stored {heldrow}} AND user_id = {stored {helduser}}
+			`DELETE FROM rowlocks WHERE table_name = {stored {tablename}} AND row_key = {stored {heldrow}} `+
+				`AND user_id = {stored {helduser}}
 	AND session = {stored {heldsession}} AND {micros since} = {bigint {heldsince}} AND `+c.text, key, held)
 		if err != nil || n == 0 {
 			freed = 0

@@ -139,5 +139,6 @@ func (mysql) listColumns() string {
 func (mysql) hasUniqueKey() string {
 	return `SELECT EXISTS (SELECT 1 FROM information_schema.statistics
 	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare} AND non_unique = 0
-	GROUP BY index_name HAVING COUNT(column_name) = COUNT(*) AND MIN(LOWER(column_name) IN ({keynames})) AND MAX(sub_part) IS NULL)`
+	GROUP BY index_name HAVING COUNT(column_name) = COUNT(*) AND MIN(LOWER(column_name) IN ({keynames})) ` +
+		`AND MAX(sub_part) IS NULL)`
 }

@@ -73,7 +73,8 @@ func (sqlite) listColumns() string {
 }
 
 func (sqlite) hasUniqueKey() string {
-	return `SELECT COALESCE((SELECT min(lower(name) IN ({keynames})) FROM pragma_table_info({tableargs}) WHERE pk > 0), 0)
+	return `SELECT COALESCE((SELECT min(lower(name) IN ({keynames})) ` +
+		`FROM pragma_table_info({tableargs}) WHERE pk > 0), 0)
 	OR EXISTS (SELECT 1 FROM pragma_index_list({tableargs}) AS i WHERE i."unique" AND NOT i.partial
 		AND (SELECT min(COALESCE(lower(name), '') IN ({keynames})) FROM pragma_index_info(i.name)))`
 }

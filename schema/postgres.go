@@ -25,7 +25,8 @@ var postgres = dialect{
 
 const findPostgres = `SELECT pg_catalog.concat(pg_catalog.format_type(a.atttypid, a.atttypmod), CASE WHEN a.attgenerated <> '' THEN ' GENERATED' WHEN a.attidentity <> '' THEN ' IDENTITY' END)
 FROM pg_catalog.pg_attribute AS a
-WHERE a.attrelid = pg_catalog.to_regclass({table text}) AND a.attname = {column text} AND a.attnum > 0 AND NOT a.attisdropped`
+WHERE a.attrelid = pg_catalog.to_regclass({table text}) AND a.attname = {column text} AND a.attnum > 0 ` +
+	`AND NOT a.attisdropped`
 
 // addPostgresText looks for the column again behind a lock that writers don't notice. That lock
 // is also what an autovacuum gives way to; but only to one who waits longer than deadlock_timeout.

@@ -60,7 +60,8 @@ FROM information_schema.columns WHERE table_schema = {home} AND table_name = {ta
 	AND (data_type <> 'bigint' OR column_type LIKE '%unsigned%')
 UNION ALL SELECT CONCAT(_utf8mb4'it has no column ', {column}, _utf8mb4'; schema.AddFence or sqlfence add-fence adds it')
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table}
-	AND NOT EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = {home} AND c.table_name = {table} AND c.column_name = {column})
+	AND NOT EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = {home} ` +
+			`AND c.table_name = {table} AND c.column_name = {column})
 UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4', want InnoDB')
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
@@ -121,7 +122,8 @@ func (sealMySQL) triggers(s sealing) string {
 	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name),
 		"{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
 		`SELECT trigger_name FROM information_schema.triggers
-WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
+WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} ` +
+			`OR trigger_name LIKE {open})`)
 }
 
 // allTriggers is a query for the triggers of seals that any table of the schema has.

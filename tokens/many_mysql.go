@@ -17,7 +17,8 @@ import (
 // eachTextMySQL takes a token of each name of {asked}, in that order, and leaves them in a variable of the
 // session, behind the names' places. It raises where a name has no row, or no token left. What an
 // UPDATE has written can't come back in another way: MySQL's has no RETURNING, and there is one LAST_INSERT_ID.
-const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base ON base.name = {empty} LEFT JOIN {ledger} AS t ON t.name = asked.name
+const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base ON base.name = {empty} ` +
+	`LEFT JOIN {ledger} AS t ON t.name = asked.name
 SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf8mb4' ', asked.place, _utf8mb4':', {next})) > 0 THEN {next} END
 WHERE CASE WHEN NOT ({alone}) THEN FALSE ELSE {fit t.name IS NOT NULL AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND COALESCE(base.token, 0) <= {max} - 1} END`
 

@@ -41,8 +41,10 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 	ensure:  ensureMySQL,
 
 	columns: render(my.Text,
-		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL AND extra = {empty}
-FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' ORDER BY ordinal_position`),
+		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL `+
+			`AND extra = {empty}
+FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' `+
+			`ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
 		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
@@ -55,7 +57,8 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 	unfit: render(my.Text, `SELECT CASE
 	WHEN COALESCE(t.engine, {empty}) <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
 	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
-		WHERE c.table_schema = DATABASE() AND c.table_name = _utf8mb4'{ledger}' AND c.column_name = _utf8mb4'name') < 512
+		WHERE c.table_schema = DATABASE() AND c.table_name = _utf8mb4'{ledger}' `+
+		`AND c.column_name = _utf8mb4'name') < 512
 		THEN _utf8mb4'its column name is too short, want varbinary(512)'
 	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
 		WHERE s.table_schema = DATABASE() AND s.table_name = _utf8mb4'{ledger}' AND s.non_unique = 0
@@ -69,7 +72,8 @@ FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.tabl
 	// created in.
 	keeping: keeping{
 		find: render(my.Text, `SELECT trigger_name, action_statement
-FROM (SELECT trigger_name, action_statement, event_object_schema AS table_schema, event_object_table AS table_name FROM information_schema.triggers) AS t
+FROM (SELECT trigger_name, action_statement, event_object_schema AS table_schema, event_object_table AS table_name `+
+			`FROM information_schema.triggers) AS t
 WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		before: []string{
 			"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout, @sqlfence_sql_mode = @@SESSION.sql_mode",
@@ -101,7 +105,8 @@ SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> {empty}`)
 // the table has one.
 const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = {empty}
 SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
-WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
+WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} ` +
+	`AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
 
 const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) ` +
 	`WHERE name = {name} AND {alone}`

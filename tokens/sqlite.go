@@ -66,7 +66,8 @@ func oneSQLite(name, count string) sqltext.Pieces {
 // lower than what is there: where it is, a trigger remembers the token that is there, which takes a write more.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
 SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
-FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new LEFT JOIN {ledger} AS held ON held.name = new.name
+FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new ` +
+	`LEFT JOIN {ledger} AS held ON held.name = new.name
 WHERE {fit new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 AND {max} - new.count}
 ON CONFLICT (name) DO UPDATE SET token = excluded.token
 RETURNING {answer}`

@@ -139,7 +139,8 @@ const VerifyCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' E
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace JOIN pg_catalog.pg_language AS x ON x.oid = p.prolang
 	LEFT JOIN LATERAL (SELECT pg_catalog.string_agg(t.tgrelid::pg_catalog.text, ',' ORDER BY t.oid) AS tables,
 			pg_catalog.string_agg(DISTINCT t.tgrelid::pg_catalog.regclass::pg_catalog.text, ', ') AS shown
-		FROM pg_catalog.pg_trigger AS t WHERE t.tgfoid = p.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D') AS g ON true
+		FROM pg_catalog.pg_trigger AS t WHERE t.tgfoid = p.oid AND NOT t.tgisinternal ` +
+	`AND t.tgenabled <> 'D') AS g ON true
 	WHERE x.lanname NOT IN ('internal', 'c') AND p.prokind IN ('f', 'p')
 	AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 	OFFSET 0) AS p
@@ -167,7 +168,8 @@ CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTrunca
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_catalog.pg_proc AS p ON {named}
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
+	`JOIN pg_catalog.pg_proc AS p ON {named}
 WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
 // The last one isn't a setting: who has that of a replica, in any session.

@@ -9,7 +9,8 @@ const NoType = "(none)"
 const VerifyColumns = `SELECT {text} || '.' || m.name, c.name, c.type, CASE c.type
 	WHEN '' THEN '` + NoType + `' ELSE c.type END, c."notnull" = 0, c.dflt_value,
 	CASE WHEN c.hidden > 1 THEN 'computed' ELSE '' END, 0, 1, 1, 1, 0, c.cid
-FROM {schema}.sqlite_master AS m, pragma_table_xinfo(m.name, {text}) AS c WHERE m.type IN ('table', 'view') AND {text} || '.' || m.name IN ({asked})`
+FROM {schema}.sqlite_master AS m, pragma_table_xinfo(m.name, {text}) AS c WHERE m.type IN ('table', 'view') ` +
+	`AND {text} || '.' || m.name IN ({asked})`
 
 // An index that a constraint has made has no text.
 const VerifyKeys = `SELECT {text} || '.' || m.name, CASE WHEN i.origin = 'pk' THEN 'primary key'

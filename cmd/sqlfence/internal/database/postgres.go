@@ -25,9 +25,12 @@ var postgres = &Database{
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v2'
-AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass('fencing_tokens'))
-AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
-AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') AND g.tgname = 'sqlfence_kept_v1' AND g.tgenabled = 'A') LIMIT 1`,
+AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c ` +
+			`WHERE c.oid = pg_catalog.to_regclass('fencing_tokens'))
+AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +
+			`AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
+AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +
+			`AND g.tgname = 'sqlfence_kept_v1' AND g.tgenabled = 'A') LIMIT 1`,
 	},
 }
 
