@@ -54,17 +54,24 @@ func write(text string, s sealing) string {
 // createFunction creates a function, and gives one of another role to the table's owner: its own might
 // replace it.
 const createFunction = `
-	EXECUTE pg_catalog.concat('CREATE OR REPLACE FUNCTION ', pg_catalog.quote_ident(home), '.', pg_catalog.quote_ident({function}), '({takes}) {declares} LANGUAGE plpgsql AS $sqlfence_body$', {body}, '$sqlfence_body$');
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_class AS c ON pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER')
-		WHERE c.oid = sealed AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', home, {function}))) THEN
-		EXECUTE pg_catalog.format('ALTER FUNCTION %I.%I({takes}) OWNER TO %I', home, {function}, (SELECT pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class AS c WHERE c.oid = sealed));
+	EXECUTE pg_catalog.concat('CREATE OR REPLACE FUNCTION ', pg_catalog.quote_ident(home), '.', ` +
+	`pg_catalog.quote_ident({function}), '({takes}) {declares} LANGUAGE plpgsql AS $sqlfence_body$', {body}, ` +
+	`'$sqlfence_body$');
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_class AS c ` +
+	`ON pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER')
+		WHERE c.oid = sealed AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', ` +
+	`home, {function}))) THEN
+		EXECUTE pg_catalog.format('ALTER FUNCTION %I.%I({takes}) OWNER TO %I', home, {function}, ` +
+	`(SELECT pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class AS c WHERE c.oid = sealed));
 	END IF;
 	EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %I.%I({takes}) TO PUBLIC', home, {function});`
 
 // sealLevel: what others have just committed isn't seen at another level, where a transaction looks
 // at the catalogue as it was before it waited for them.
-const sealLevel = `IF pg_catalog.current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-		RAISE EXCEPTION 'sqlfence: a seal comes and goes at the level READ COMMITTED, this transaction is at %', pg_catalog.current_setting('transaction_isolation')
+const sealLevel = `IF pg_catalog.current_setting('transaction_isolation') NOT IN ('read committed', ` +
+	`'read uncommitted') THEN
+		RAISE EXCEPTION 'sqlfence: a seal comes and goes at the level READ COMMITTED, this transaction is at %', ` +
+	`pg_catalog.current_setting('transaction_isolation')
 			USING ERRCODE = 'invalid_transaction_state';
 	END IF;
 	`
@@ -92,18 +99,24 @@ BEGIN
 	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
 	SELECT n.nspname, c.relkind = 'p' INTO home, parted
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-	JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attname = {column text} AND a.attnum > 0 AND NOT a.attisdropped
-	WHERE c.oid = sealed AND c.relkind IN ('r', 'p') AND a.attgenerated = '' AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype, 'smallint'::pg_catalog.regtype);
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attname = {column text} AND a.attnum > 0 ` +
+	`AND NOT a.attisdropped
+	WHERE c.oid = sealed AND c.relkind IN ('r', 'p') AND a.attgenerated = '' ` +
+	`AND a.atttypid IN ('bigint'::pg_catalog.regtype, 'integer'::pg_catalog.regtype, 'smallint'::pg_catalog.regtype);
 	SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) INTO ledger
-	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({ledger name});
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
+	`WHERE c.oid = pg_catalog.to_regclass({ledger name});
 	IF home IS NULL THEN
-		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed; schema.AddFence or sqlfence add-fence adds the column', {table text}, {column text}
+		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed; ` +
+	`schema.AddFence or sqlfence add-fence adds the column', {table text}, {column text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	ELSIF {has ledger} AND ledger IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens to compare the tokens of % with', {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
-	ELSIF {has ledger} AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = sealed AND a.attname = {key text} AND a.attgenerated <> '') THEN
-		RAISE EXCEPTION 'sqlfence: the key column % of table % is generated, so that a trigger before a write doesn''t see it: leave away Key or Ledger, or make it an ordinary column', {key text}, {table text}
+	ELSIF {has ledger} AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = sealed ` +
+	`AND a.attname = {key text} AND a.attgenerated <> '') THEN
+		RAISE EXCEPTION 'sqlfence: the key column % of table % is generated, so that a trigger before a write ` +
+	`doesn''t see it: leave away Key or Ledger, or make it an ordinary column', {key text}, {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
 
@@ -113,28 +126,34 @@ BEGIN
 	{same table}	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
 
 	FOR part, late IN
-		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree ` +
+	`JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
 		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE {fired late}
 	LOOP
-		RAISE EXCEPTION 'sqlfence: the trigger % of table % is fired after the seal''s, and could change what that has compared: give it a name that is sorted before {trigger}', late, part
+		RAISE EXCEPTION 'sqlfence: the trigger % of table % is fired after the seal''s, and could change what that ` +
+	`has compared: give it a name that is sorted before {trigger}', late, part
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END LOOP;
 
 	{functions}
 
 	-- A constraint of the name that says something else isn't the seal's.
-	FOR part IN SELECT k.conrelid FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = sealed AND k.conname = '{constraint}'
-		AND pg_catalog.replace(pg_catalog.pg_get_constraintdef(k.oid), ' NOT VALID', '') <> pg_catalog.format('CHECK ((%I >= 0))', {column text})
+	FOR part IN SELECT k.conrelid FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = sealed ` +
+	`AND k.conname = '{constraint}'
+		AND pg_catalog.replace(pg_catalog.pg_get_constraintdef(k.oid), ' NOT VALID', '') <> ` +
+	`pg_catalog.format('CHECK ((%I >= 0))', {column text})
 	LOOP
 		EXECUTE pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT {constraint}', part);
 	END LOOP;
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = sealed AND k.conname = '{constraint}') THEN
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = sealed ` +
+	`AND k.conname = '{constraint}') THEN
 		ALTER TABLE {table} ADD CONSTRAINT {constraint} CHECK ({mark} >= 0) NOT VALID;
 	END IF;
 	FOR part, off IN -- triggers of another name, table or shape
 		WITH RECURSIVE {wanted}
 		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid
-		WHERE g.tgparentid = 0 AND g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate', '~sqlfence_late')
+		WHERE g.tgparentid = 0 AND g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', ` +
+	`'~sqlfence_after', '~sqlfence_truncate', '~sqlfence_late')
 			AND NOT EXISTS (SELECT FROM wanted AS w WHERE w.made AND {same})
 	LOOP
 		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', off, part);
@@ -148,7 +167,8 @@ BEGIN
 		IF NOT FOUND THEN
 			EXECUTE pg_catalog.concat('CREATE ', definition);
 		END IF;
-		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled <> 'A' LOOP
+		FOR off IN SELECT g.tgname FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = part ` +
+	`AND g.tgname LIKE '~sqlfence\_%' AND g.tgenabled <> 'A' LOOP
 			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', part, off);
 		END LOOP;
 	END LOOP;
@@ -166,7 +186,8 @@ DECLARE
 	part regclass;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
-	IF EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = pg_catalog.to_regclass({table text}) AND k.conname = '{constraint}' AND k.convalidated) THEN
+	IF EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = pg_catalog.to_regclass({table text}) ` +
+	`AND k.conname = '{constraint}' AND k.convalidated) THEN
 		RETURN;
 	END IF;
 	SELECT pg_catalog.array_agg(t.ctid) INTO negative FROM {table} AS t WHERE t.{mark} < 0;
@@ -175,8 +196,10 @@ BEGIN
 	END IF;
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
 	LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE;
-	WITH RECURSIVE tree AS (SELECT pg_catalog.to_regclass({table text})::oid AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
-	SELECT pg_catalog.array_agg(g.tgrelid) INTO parts FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE g.tgname = '{trigger}';
+	WITH RECURSIVE tree AS (SELECT pg_catalog.to_regclass({table text})::oid AS oid UNION SELECT i.inhrelid ` +
+	`FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
+	SELECT pg_catalog.array_agg(g.tgrelid) INTO parts FROM tree ` +
+	`JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE g.tgname = '{trigger}';
 	FOREACH part IN ARRAY parts LOOP
 		EXECUTE pg_catalog.format('ALTER TABLE %s DISABLE TRIGGER %I', part, '{trigger}');
 	END LOOP;
@@ -203,7 +226,8 @@ BEGIN
 	FOR part, trigger IN
 		WITH RECURSIVE tree AS (SELECT sealed AS oid UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid)
 		SELECT g.tgrelid, g.tgname FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid
-		WHERE g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', '~sqlfence_truncate', '~sqlfence_late') AND g.tgparentid = 0
+		WHERE g.tgname IN ('{trigger}', '~sqlfence_delete', '~sqlfence_before', '~sqlfence_after', ` +
+	`'~sqlfence_truncate', '~sqlfence_late') AND g.tgparentid = 0
 	LOOP
 		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', trigger, part);
 	END LOOP;
