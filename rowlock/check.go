@@ -18,7 +18,7 @@ func (t *Table) Check(ctx context.Context) error {
 		if found, err = t.listColumns(ctx, q); err != nil {
 			return err
 		}
-		text, args := t.render(t.dialect.hasUniqueKey(), nil, nil)
+		text, args := t.render(t.dialect.hasUniqueKey, nil, nil)
 		return q.QueryRowContext(ctx, text, args...).Scan(&unique)
 	})
 	if err != nil {
@@ -45,12 +45,12 @@ type column struct {
 
 // listColumns returns the table's columns by their quoted names.
 func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, error) {
-	text, args := t.render(t.dialect.listColumns(), nil, nil)
+	text, args := t.render(t.dialect.listColumns, nil, nil)
 	return readColumns(ctx, q, t.dialect, text, args)
 }
 
 // readColumns reads what a query of listColumns yields: nothing if there is no such table.
-func readColumns(ctx context.Context, q querier, d dialect, text string, args []any) (map[string]column, error) {
+func readColumns(ctx context.Context, q querier, d *dialect, text string, args []any) (map[string]column, error) {
 	rows, err := q.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (t *Table) faults(found map[string]column) (faults []error) {
 		}
 		if time.notNull && name == c.expiry {
 			fault("its column %s is NOT NULL, but is NULL while no user holds the lock; allow NULL", name)
-		} else if want := t.dialect.checkTime(time.typ); want != "" {
-			fault("its column %s is of type %s, want %s", name, time.typ, want)
+		} else if !t.dialect.isTime(time.typ) {
+			fault("its column %s is of type %s, want %s", name, time.typ, t.dialect.wantsTime)
 		}
 	}
 	return faults

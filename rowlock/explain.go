@@ -29,8 +29,8 @@ func (m *Manager) explain(ctx context.Context, err error) error {
 }
 
 // rowlocks is what the statements need of the table rowlocks.
-func rowlocks(d dialect, schema string) setuperr.Table {
-	return setuperr.Own(d, schema, "rowlocks", d.create(), "SELECT, INSERT, UPDATE, DELETE")
+func rowlocks(d *dialect, schema string) setuperr.Table {
+	return setuperr.Own(d, schema, "rowlocks", d.create, "SELECT, INSERT, UPDATE, DELETE")
 }
 
 // needs is what the statements need of the table: what they write, and all that they

@@ -5,11 +5,10 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
 func TestExplain(t *testing.T) {
-	m := &Manager{dialect: sqlite{lite.Text}}
+	m := &Manager{dialect: &sqlite}
 	err := errors.New("no such table: rowlocks")
 	var setup *sqlfence.SetupError
 	if got := m.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table rowlocks" || setup.SQL == "" {

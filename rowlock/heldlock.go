@@ -43,7 +43,7 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := keyText(key, m.dialect.keyComma())
+		text, err := keyText(key, m.dialect.keyComma)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err er
 		all, err = scanHeldLocks(q.QueryContext(ctx, text, args...))
 		return err
 	}
-	if m.dialect.severalStatements() {
+	if m.dialect.several {
 		err = transact(ctx, m.db, m.dialect, read)
 	} else {
 		err = dberr.Resend(ctx, dberr.IsSerialization, func() error { return read(ctx, owned{m.db}) })

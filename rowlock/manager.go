@@ -23,7 +23,7 @@ import (
 type Manager struct {
 	db      *sql.DB
 	options dialectopt.Options
-	dialect dialect
+	dialect *dialect
 
 	mu     sync.Mutex
 	tables map[string]*Table
@@ -67,7 +67,7 @@ func (m *Manager) add(t *Table) error {
 // On MySQL and MariaDB it checks that an existing one can be used; the error says what is
 // wrong. Other errors are the database's.
 func (m *Manager) Setup(ctx context.Context) error {
-	text, args := sqltext.Render(m.dialect, m.dialect.listColumns(), sqltext.Pieces{
+	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{
 		"regclass": sqltext.Raw("'rowlocks'"), "tableargs": sqltext.SQL("'rowlocks'"),
 		"schema": sqltext.SQL("NULL"), "bare": sqltext.Raw(m.dialect.Text("rowlocks")),
 	})
@@ -79,7 +79,7 @@ func (m *Manager) Setup(ctx context.Context) error {
 	if len(found) > 0 {
 		return m.fit(ctx, db)
 	}
-	_, err = db.ExecContext(ctx, m.dialect.create())
+	_, err = db.ExecContext(ctx, m.dialect.create)
 	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}
@@ -88,7 +88,7 @@ func (m *Manager) Setup(ctx context.Context) error {
 
 // fit checks a table that another may have created.
 func (m *Manager) fit(ctx context.Context, db owned) error {
-	text := m.dialect.unfit()
+	text := m.dialect.unfit
 	if text == "" {
 		return nil
 	}

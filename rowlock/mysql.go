@@ -3,7 +3,6 @@ package rowlock
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"strings"
 
@@ -12,17 +11,74 @@ import (
 	"github.com/sqlfence/sqlfence/internal/stop"
 )
 
-// mysql is MySQL and MariaDB. Times are bigint, in µs since 1970.
-type mysql struct{ sqltext.Dialect }
+// mysql is MySQL and MariaDB. Times are bigint, in µs since 1970. versioned: what isn't an integer is
+// found when it is read.
+var mysql = dialect{
+	spelling: spelling{
+		Dialect: my.Text,
+		binary:  binaryMySQL,
+		stored:  storedMySQL,
+		shown:   func(column string) string { return "CONVERT(" + column + " USING utf8mb4)" },
+		// A number and a text would be compared as floating numbers, where '7x' is 7.
+		same:    func(column, value string) string { return equals(storedMySQL(column), storedMySQL(value)) },
+		user:    plainUser,
+		version: "{serial}", versioned: "TRUE",
+		keyText: my.Text.Convert("JSON_ARRAY({keycolumns})", sqltext.Text), keyComma: ", ",
+	},
+	sendUpdate: sendUpdateMySQL,
+	set:        setMySQL,
+	several:    true,
+	abandoning: stop.Abandoned,
+	upsert: `ON DUPLICATE KEY UPDATE user_id = VALUES(user_id), session = VALUES(session),
+		since = VALUES(since), expiry = VALUES(expiry), heartbeat = VALUES(heartbeat)`,
+	create: createMySQL,
+	unfit: my.Unfit("rowlocks", []my.Kept{
+		{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
+		{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
+	}, "table_name, row_key"),
+	lockRow: "SELECT 1 FROM {table} WHERE {row} FOR UPDATE",
+	// Above it those who look for a row of rowlocks that isn't there keep others from adding one beside it.
+	isolation: sql.LevelReadCommitted,
+	wantsTime: "bigint, for microseconds since 1970",
+	isTime:    func(typ string) bool { return strings.HasPrefix(typ, "bigint") },
+	listColumns: `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' FROM information_schema.columns
+	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare}`,
+	hasUniqueKey: `SELECT EXISTS (SELECT 1 FROM information_schema.statistics
+	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare} AND non_unique = 0
+	GROUP BY index_name HAVING COUNT(column_name) = COUNT(*) AND MIN(LOWER(column_name) IN ({keynames})) ` +
+		`AND MAX(sub_part) IS NULL)`,
+}
 
-// sendUpdate locks the row and reads what it has, decides by that, and writes. It decides by the
+// createMySQL: what is too long is cut in silence where sql_mode is empty; so the last byte of
+// each column has to stay free.
+const createMySQL = `CREATE TABLE IF NOT EXISTS rowlocks (
+	table_name varbinary(520)  NOT NULL,
+	row_key    varbinary(2500) NOT NULL CHECK (LENGTH(row_key) < 2500),
+	user_id    varbinary(2500) NOT NULL CHECK (LENGTH(user_id) < 2500),
+	session    varbinary(2500) NOT NULL CHECK (LENGTH(session) < 2500),
+	since      bigint NOT NULL,
+	expiry     bigint NOT NULL,
+	heartbeat  bigint NOT NULL,
+	PRIMARY KEY (table_name, row_key)
+) ENGINE=InnoDB`
+
+// binaryMySQL: most collations take A for a, and some a full-width 0 for 0.
+func binaryMySQL(expression string) string { return "CAST(" + expression + " AS BINARY)" }
+
+// storedMySQL: rowlocks has bytes, of a text in UTF-8, whatever the session's character set. An empty
+// argument is NULL by EMPTY_STRING_IS_NULL.
+func storedMySQL(value string) string {
+	return "COALESCE(" + binaryMySQL("CONVERT("+value+" USING utf8mb4)") + ", " + my.Text.Text("") + ")"
+}
+
+// sendUpdateMySQL locks the row and reads what it has, decides by that, and writes. It decides by the
 // time at which it was asked, so a lock that has lapsed while it waited for the row refuses it
 // all the same.
-func (d mysql) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
+func sendUpdateMySQL(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
 	send := func(text string, dest []any) (rowState, error) {
-		text, args := sqltext.Render(d, text, u.pieces(t), t.pieces)
+		text, args := sqltext.Render(my.Text, text, u.pieces(t), t.pieces)
 		var s rowState
-		err := d.abandoning(ctx, t.db, text, func(text string) (err error) {
+		err := stop.Abandoned(ctx, t.db, text, func(text string) (err error) {
 			s, err = readState(ctx, q, text, args, dest, 6)
 			return err
 		})
@@ -33,7 +89,7 @@ func (d mysql) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate
 		s.granted = false
 		return s, err
 	}
-	text, args := sqltext.Render(d, "UPDATE {table} SET {set} WHERE {row}", u.pieces(t), t.pieces)
+	text, args := sqltext.Render(my.Text, "UPDATE {table} SET {set} WHERE {row}", u.pieces(t), t.pieces)
 	if _, err := q.ExecContext(ctx, text, args...); err != nil {
 		return s, err
 	}
@@ -44,8 +100,8 @@ func (d mysql) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate
 	return s, err
 }
 
-// set locks the row first, so that the clock is read after any wait.
-func (d mysql) set(
+// setMySQL locks the row first, so that the clock is read after any wait.
+func setMySQL(
 	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
 ) (rowState, error) {
 	if err := t.lock(ctx, q, key); err != nil {
@@ -56,89 +112,4 @@ func (d mysql) set(
 	}
 	text, args := t.render("SELECT {state} FROM {table} WHERE {row}", key, others)
 	return readState(ctx, q, text, args, nil, 0)
-}
-
-func (mysql) user(id driver.Value) driver.Value { return id }
-
-func (mysql) abandoning(ctx context.Context, db *sql.DB, text string, send func(text string) error) error {
-	return stop.Abandoned(ctx, db, text, send)
-}
-
-func (mysql) severalStatements() bool { return true }
-
-// binary: most collations take A for a, and some a full-width 0 for 0.
-func (mysql) binary(expression string) string { return "CAST(" + expression + " AS BINARY)" }
-
-// stored: rowlocks has bytes, of a text in UTF-8, whatever the session's character set. An empty
-// argument is NULL by EMPTY_STRING_IS_NULL.
-func (d mysql) stored(value string) string {
-	return "COALESCE(" + d.binary("CONVERT("+value+" USING utf8mb4)") + ", " + d.Text("") + ")"
-}
-
-func (mysql) shown(column string) string { return "CONVERT(" + column + " USING utf8mb4)" }
-
-// same: a number and a text would be compared as floating numbers, where '7x' is 7.
-func (d mysql) same(column, value string) string {
-	return d.stored(column) + " = " + d.stored(value)
-}
-
-func (mysql) upsert() string {
-	return `ON DUPLICATE KEY UPDATE user_id = VALUES(user_id), session = VALUES(session),
-		since = VALUES(since), expiry = VALUES(expiry), heartbeat = VALUES(heartbeat)`
-}
-
-// create: what is too long is cut in silence where sql_mode is empty; so the last byte of
-// each column has to stay free.
-func (mysql) create() string {
-	return `CREATE TABLE IF NOT EXISTS rowlocks (
-	table_name varbinary(520)  NOT NULL,
-	row_key    varbinary(2500) NOT NULL CHECK (LENGTH(row_key) < 2500),
-	user_id    varbinary(2500) NOT NULL CHECK (LENGTH(user_id) < 2500),
-	session    varbinary(2500) NOT NULL CHECK (LENGTH(session) < 2500),
-	since      bigint NOT NULL,
-	expiry     bigint NOT NULL,
-	heartbeat  bigint NOT NULL,
-	PRIMARY KEY (table_name, row_key)
-) ENGINE=InnoDB`
-}
-
-// unfitMySQL asks what is wrong with a table that another has created.
-var unfitMySQL = my.Unfit("rowlocks", []my.Kept{
-	{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
-	{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
-}, "table_name, row_key")
-
-func (mysql) unfit() string { return unfitMySQL }
-
-func (mysql) version() string { return "{serial}" }
-
-// versioned: what isn't an integer is found when it is read.
-func (mysql) versioned() string { return "TRUE" }
-
-func (d mysql) keyText() string { return d.Convert("JSON_ARRAY({keycolumns})", sqltext.Text) }
-func (mysql) keyComma() string  { return ", " }
-
-func (mysql) lockRow() string { return "SELECT 1 FROM {table} WHERE {row} FOR UPDATE" }
-
-// isolation: above it those who look for a row of rowlocks that isn't there keep others from
-// adding one beside it.
-func (mysql) isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
-
-func (mysql) checkTime(typ string) (want string) {
-	if !strings.HasPrefix(typ, "bigint") {
-		return "bigint, for microseconds since 1970"
-	}
-	return ""
-}
-
-func (mysql) listColumns() string {
-	return `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' FROM information_schema.columns
-	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare}`
-}
-
-func (mysql) hasUniqueKey() string {
-	return `SELECT EXISTS (SELECT 1 FROM information_schema.statistics
-	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare} AND non_unique = 0
-	GROUP BY index_name HAVING COUNT(column_name) = COUNT(*) AND MIN(LOWER(column_name) IN ({keynames})) ` +
-		`AND MAX(sub_part) IS NULL)`
 }

@@ -13,7 +13,7 @@ import (
 type columns struct{ serial, by, since, expiry string }
 
 // lockPieces are the pieces of statements that speak of a lock in the columns c.
-func lockPieces(d dialect, c columns) sqltext.Pieces {
+func lockPieces(d *spelling, c columns) sqltext.Pieces {
 	holder := d.Convert(c.by, sqltext.Text)
 	return sqltext.Pieces{
 		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since),
@@ -29,8 +29,8 @@ func lockPieces(d dialect, c columns) sqltext.Pieces {
 		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
 		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),
 
-		"version":   sqltext.SQL(d.version()),
-		"versioned": sqltext.SQL(d.versioned()),
+		"version":   sqltext.SQL(d.version),
+		"versioned": sqltext.SQL(d.versioned),
 		"unchanged": sqltext.SQL("{serial} = {bigint {expected}}"),
 
 		// The columns of a rowState but for granted.
@@ -57,11 +57,11 @@ const (
 
 // newPieces are the pieces of t's statements.
 func (t *Table) newPieces() sqltext.Pieces {
-	p := lockPieces(t.dialect, t.columns)
+	p := lockPieces(&t.dialect.spelling, t.columns)
 	p["table"] = sqltext.Raw(t.quoted)
 	p["tablename"] = sqltext.Value(t.name)
 	p["noholder"] = sqltext.Value(t.noHolder)
-	p["keytext"] = sqltext.SQL(t.dialect.keyText())
+	p["keytext"] = sqltext.SQL(t.dialect.keyText)
 	p["keycolumns"] = sqltext.Raw(strings.Join(t.keys, ", "))
 
 	// {row} finds the row by the values {key0}, {key1} ... of its key.

@@ -10,19 +10,48 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-type postgres struct{ sqltext.Dialect }
+// versioned: PostgreSQL can't compare a column of texts so, and says which it is. user: a text goes
+// into a column of either type; pgx sends no integer for a text.
+var postgresSpelling = spelling{
+	Dialect: pg.Text,
+	binary:  asItIs, stored: asItIs, shown: asItIs,
+	same:    equals,
+	user:    func(id driver.Value) driver.Value { return fmt.Sprint(id) },
+	version: "CAST({serial} AS bigint)", versioned: "{serial} = {version}",
+	keyText: "CAST(json_build_array({keycolumns}) AS text)", keyComma: ", ",
+}
 
-// foundPieces speak of the row that sendUpdate has locked.
-var foundPieces = lockPieces(postgres{pg.Text},
+// hasUniqueKey: an index's columns beyond indnkeyatts are only stored with it.
+var postgres = dialect{
+	spelling:   postgresSpelling,
+	sendUpdate: sendUpdatePostgres,
+	set:        setReturning,
+	abandoning: byTheDriver,
+	upsert:     upsert,
+	create:     createWith("timestamptz"),
+	lockRow:    "SELECT 1 FROM {table} WHERE {row} FOR NO KEY UPDATE",
+	isolation:  sql.LevelReadCommitted,
+	wantsTime:  "timestamptz",
+	isTime:     func(typ string) bool { return typ == "timestamp with time zone" },
+	listColumns: `SELECT attname, format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute
+	WHERE attrelid = to_regclass({regclass}) AND attnum > 0 AND NOT attisdropped`,
+	hasUniqueKey: `SELECT EXISTS (SELECT FROM pg_catalog.pg_index
+	WHERE indrelid = to_regclass({regclass}) AND indisunique AND indpred IS NULL AND indexprs IS NULL AND (
+		SELECT bool_and(attname IN ({keynames})) FROM pg_catalog.pg_attribute
+		WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:indnkeyatts - 1])))`,
+}
+
+// foundPieces speak of the row that sendUpdatePostgres has locked.
+var foundPieces = lockPieces(&postgresSpelling,
 	columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
 
-// sendUpdate sends one statement, also for a refusal. It locks the row first, so that
+// sendUpdatePostgres sends one statement, also for a refusal. It locks the row first, so that
 // the condition and the state are of one version of the row, the newest: an UPDATE that
 // waits for the row is checked on the newest version, but a SELECT beside it would read
 // the one before.
-func (d postgres) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
+func sendUpdatePostgres(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
 	args := u.pieces(t)
-	b := sqltext.Builder{Dialect: d}
+	b := sqltext.Builder{Dialect: pg.Text}
 	b.SQL(`WITH rowlock_found AS MATERIALIZED (
 		SELECT {serial} AS rowlock_serial, {by} AS rowlock_by, {since} AS rowlock_since, {expiry} AS rowlock_expiry
 		FROM {table} WHERE {row} FOR NO KEY UPDATE
@@ -37,59 +66,4 @@ func (d postgres) sendUpdate(ctx context.Context, q querier, t *Table, u lockUpd
 		COALESCE(rowlock_new_expiry, {micros {expiry}}), {live}, COALESCE(rowlock_ok, false), rowlock_granted.*
 	FROM rowlock_found LEFT JOIN rowlock_granted ON true`, foundPieces)
 	return readState(ctx, q, b.String(), b.Args(), u.dest, 10)
-}
-
-func (postgres) unfit() string { return "" }
-
-func (postgres) version() string { return "CAST({serial} AS bigint)" }
-
-// versioned: PostgreSQL can't compare a column of texts so, and says which it is.
-func (postgres) versioned() string { return "{serial} = {version}" }
-
-func (postgres) keyText() string  { return "CAST(json_build_array({keycolumns}) AS text)" }
-func (postgres) keyComma() string { return ", " }
-
-func (postgres) lockRow() string { return "SELECT 1 FROM {table} WHERE {row} FOR NO KEY UPDATE" }
-
-func (postgres) isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
-
-func (postgres) set(
-	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
-) (rowState, error) {
-	return setReturning(ctx, q, t, list, key, others)
-}
-
-// user: a text goes into a column of either type; pgx sends no integer for a text.
-func (postgres) user(id driver.Value) driver.Value { return fmt.Sprint(id) }
-
-func (postgres) abandoning(_ context.Context, _ *sql.DB, text string, send func(text string) error) error {
-	return send(text)
-}
-
-func (postgres) severalStatements() bool          { return false }
-func (postgres) create() string                   { return createWith("timestamptz") }
-func (postgres) upsert() string                   { return upsert }
-func (postgres) binary(expression string) string  { return expression }
-func (postgres) stored(value string) string       { return value }
-func (postgres) shown(column string) string       { return column }
-func (postgres) same(column, value string) string { return column + " = " + value }
-
-func (postgres) checkTime(typ string) (want string) {
-	if typ != "timestamp with time zone" {
-		return "timestamptz"
-	}
-	return ""
-}
-
-func (postgres) listColumns() string {
-	return `SELECT attname, format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute
-	WHERE attrelid = to_regclass({regclass}) AND attnum > 0 AND NOT attisdropped`
-}
-
-// hasUniqueKey: an index's columns beyond indnkeyatts are only stored with it.
-func (postgres) hasUniqueKey() string {
-	return `SELECT EXISTS (SELECT FROM pg_catalog.pg_index
-	WHERE indrelid = to_regclass({regclass}) AND indisunique AND indpred IS NULL AND indexprs IS NULL AND (
-		SELECT bool_and(attname IN ({keynames})) FROM pg_catalog.pg_attribute
-		WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:indnkeyatts - 1])))`
 }

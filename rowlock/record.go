@@ -14,7 +14,7 @@ func (t *Table) record(ctx context.Context, q querier, key []any, session string
 	_, err := t.exec(ctx, q, `INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat)
 	SELECT {text {tablename}}, {keytext}, {holder}, {stored {text {session}}}, {since}, {expiry}, {now} `+
 		`FROM {table} WHERE {row}
-	`+t.dialect.upsert(),
+	`+t.dialect.upsert,
 		key, sqltext.Pieces{"session": sqltext.Value(session)})
 	return err
 }

@@ -46,7 +46,7 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 	switch {
 	case t.tx != nil:
 		return fn(ctx, owned{t.tx})
-	case t.manager != nil || t.dialect.severalStatements(): // with a manager its table is written, too
+	case t.manager != nil || t.dialect.several: // with a manager its table is written, too
 		return transact(ctx, t.db, t.dialect, fn)
 	}
 	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })
@@ -66,10 +66,10 @@ func (t *Table) exec(ctx context.Context, q querier, text string, key []any, oth
 // a query: go-sql-driver/mysql 1.10 waits for ever for the end of the rows of a prepared
 // statement that it executes.
 func (t *Table) lock(ctx context.Context, q querier, key []any) error {
-	if t.dialect.lockRow() == "" {
+	if t.dialect.lockRow == "" {
 		return nil
 	}
-	text, args := t.render(t.dialect.lockRow(), key, nil)
+	text, args := t.render(t.dialect.lockRow, key, nil)
 	return t.dialect.abandoning(ctx, t.db, text, func(text string) error {
 		rows, err := q.QueryContext(ctx, text, args...)
 		if err != nil {
@@ -92,8 +92,8 @@ func changed(result sql.Result, err error) (int, error) {
 
 // transact calls fn in a transaction of its own, and again after what [sqlfence.Retry]
 // repeats, but not after a refusal.
-func transact(ctx context.Context, db *sql.DB, d dialect, fn func(context.Context, querier) error) error {
-	opts := sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: d.isolation()}}
+func transact(ctx context.Context, db *sql.DB, d *dialect, fn func(context.Context, querier) error) error {
+	opts := sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: d.isolation}}
 	var refusal error
 	err := sqlfence.Retry(ctx, db, opts, func(ctx context.Context, tx *sql.Tx) error {
 		refusal = nil

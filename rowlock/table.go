@@ -19,7 +19,7 @@ type Table struct {
 	manager *Manager
 
 	options       dialectopt.Options
-	dialect       dialect
+	dialect       *dialect
 	name          string // folded, with its schema if it was given with one
 	schema, table string
 	quoted        string
